@@ -1,0 +1,31 @@
+# make env: the pinned environment in .venv · make run: the embedded default · make test: every check
+.DEFAULT_GOAL := help
+.PHONY: help env run test lock check fast bench clean
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+# The lock holds the publisher's CPU build of torch. Where PIP_FIND_LINKS names a folder that has it,
+# it is taken from there; elsewhere from the publisher's CPU index. The hashes decide either way.
+TORCH := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)",--extra-index-url https://download.pytorch.org/whl/cpu --index-strategy unsafe-best-match)
+CORES ?= all
+export OMP_NUM_THREADS := 1
+
+help:
+	@sed -n 1p Makefile
+
+env: .venv/.ready
+
+.venv/.ready: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Frugal needs $(PYTHON) on the PATH; install Python 3.11 or run: make env PYTHON=/path/to/python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	touch $@
+
+run: env
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) report
+
+lock:
+	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-emit-find-links --python-version 3.11 --custom-compile-command "make lock" $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)",--extra-index-url https://download.pytorch.org/whl/cpu --index-strategy unsafe-best-match) --quiet -o requirements.lock

@@ -1,0 +1,1 @@
+"""Frugal: what is worth acquiring next, and whether that answer can be trusted."""

@@ -1,0 +1,31 @@
+"""Frozen types that every layer shares; they hold arrays and check them, and compute nothing else."""
+
+from frugal.contracts.errors import (
+    ConfigError,
+    DataError,
+    FrugalError,
+    GraphError,
+    NoSupportError,
+)
+from frugal.contracts.graph import IndicatorModel, MissingnessGraph
+from frugal.contracts.history import DECISION_COLUMNS, Episodes, Policy
+from frugal.contracts.mask import Mask
+from frugal.contracts.table import Panel, Table
+from frugal.contracts.terms import Terms
+
+__all__ = [
+    "DECISION_COLUMNS",
+    "ConfigError",
+    "DataError",
+    "Episodes",
+    "FrugalError",
+    "GraphError",
+    "IndicatorModel",
+    "Mask",
+    "MissingnessGraph",
+    "NoSupportError",
+    "Panel",
+    "Policy",
+    "Table",
+    "Terms",
+]

@@ -1,0 +1,35 @@
+"""The m-graph: which features and indicators cause each missingness indicator, and how strongly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class IndicatorModel:
+    """Logistic law of one indicator, p(R_j = 1 | parents) = σ(intercept + Σ β·x + Σ γ·r).
+
+    Attributes:
+        intercept: on the logit scale.
+        values: weight of each parent column (X → R edges), by encoded column name; the column
+            enters standardised if `standardise`, else in its own unit.
+        indicators: weight of each parent indicator (R → R edges), by panel name.
+        standardise: scale parent columns to mean 0 and standard deviation 1 of the full table.
+    """
+
+    intercept: float
+    values: Mapping[str, float] = field(default_factory=dict)
+    indicators: Mapping[str, float] = field(default_factory=dict)
+    standardise: bool = False
+
+
+@dataclass(frozen=True)
+class MissingnessGraph:
+    """Law of every panel that can be missing; panels not named here are always observed.
+
+    Attributes:
+        name: of the mechanism, for example `mnar`.
+        indicators: panel name → law of its indicator.
+    """
+
+    name: str
+    indicators: Mapping[str, IndicatorModel]
