@@ -1,0 +1,1 @@
+"""Data sets: descriptions, raw files, parsing, encoding, splits, and simulated worlds."""

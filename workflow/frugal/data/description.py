@@ -1,0 +1,260 @@
+"""What a data set is, read from its YAML: source, columns, panels and costs, label, split.
+
+Serves every study. Must not read the data themselves, and imports no table library, so that a
+workflow can check all descriptions before it plans a single job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.contracts.errors import ConfigError
+from frugal.data.description_checks import check_meaning
+from frugal.data.schema_check import check_against_schema, load_schema, read_yaml
+
+SCHEMA_PATH = Path(__file__).parents[2] / "schemas" / "dataset.schema.json"
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One file of the source: its name in a data mirror, its address, digest and group."""
+
+    name: str
+    url: str | None
+    sha256: str | None
+    group: str | None
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the files are written; `header` is None where the first record names the columns."""
+
+    kind: str
+    missing: tuple[str, ...]
+    separator: str
+    header: tuple[str, ...] | None
+    comment: str | None
+    strip: bool
+    encoding: str
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Parameters of the simulator (see `simulators`)."""
+
+    name: str
+    population: int
+    clusters_per_class: int
+    class_separation: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows come from; only the fields of the kind are filled."""
+
+    kind: str
+    generator: Generator | None
+    loader: str | None
+    files: tuple[RawFile, ...]
+    format: Format | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature: name in the table, name in the raw file, and how it is encoded."""
+
+    name: str
+    raw_name: str
+    kind: str
+    unit: str
+    levels: tuple[str, ...] | None
+    missing_level: str | None
+    special_values: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True)
+class PanelSpec:
+    """Features acquired together; `cost` is None where it is drawn, 0 where the panel is free."""
+
+    name: str
+    columns: tuple[str, ...]
+    free: bool
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class CostDraw:
+    """Law of the drawn panel costs."""
+
+    distribution: str
+    low: float
+    high: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Label:
+    """Raw column of the label, names of the classes, and the raw values that mean each class."""
+
+    column: str
+    classes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class DropRule:
+    """Rows to leave out, and why."""
+
+    rule: str
+    value: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class SplitSpec:
+    """Parts by fraction or count; with scheme `given`, fractions within each group of files."""
+
+    scheme: str
+    seed: int
+    parts: Mapping[str, float]
+    groups: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Description:
+    """One data set, as its YAML tells it.
+
+    Attributes:
+        path: the YAML itself; relative paths inside it start in its folder.
+        cost_unit: unit of all costs, for axes.
+        misclassification_cost: row = true class, column = predicted class.
+        missing_values: `induced` (the table is complete) or `own` (its gaps are the missingness).
+        sensitive: column with a protected attribute, or None.
+    """
+
+    path: Path
+    name: str
+    title: str
+    note: str
+    cost_unit: str
+    source: Source
+    columns: tuple[Column, ...]
+    panels: tuple[PanelSpec, ...]
+    cost_draw: CostDraw | None
+    label: Label
+    sensitive: str | None
+    misclassification_cost: tuple[tuple[float, ...], ...]
+    drop_rows: tuple[DropRule, ...]
+    missing_values: str
+    split: SplitSpec
+
+
+def load_description(path: Path) -> Description:
+    """The data set that a YAML describes, checked against its schema and for sense.
+
+    Raises:
+        ConfigError: the file is missing, not YAML, has an unknown key (the sentence names the
+            closest one allowed), lacks one, or contradicts itself.
+    """
+    document = read_yaml(path)
+    check_against_schema(document, load_schema(SCHEMA_PATH), where=str(path))
+    try:
+        check_meaning(document)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return _description(path, document)
+
+
+def _description(path: Path, document: Mapping[str, Any]) -> Description:
+    draw = document["cost_draw"]
+    return Description(
+        path=path,
+        name=document["name"],
+        title=document["title"],
+        note=document["note"],
+        cost_unit=document["cost_unit"],
+        source=_source(document["source"]),
+        columns=tuple(_column(c) for c in document["columns"]),
+        panels=tuple(_panel(p) for p in document["panels"]),
+        cost_draw=None if draw is None else CostDraw(**draw),
+        label=_label(document["label"]),
+        sensitive=document["sensitive"],
+        misclassification_cost=tuple(
+            tuple(float(c) for c in row) for row in document["misclassification_cost"]
+        ),
+        drop_rows=tuple(
+            DropRule(r["rule"], r.get("value"), r["reason"]) for r in document["drop_rows"]
+        ),
+        missing_values=document["missing_values"],
+        split=_split(document["split"]),
+    )
+
+
+def _source(source: Mapping[str, Any]) -> Source:
+    generator, form = source.get("generator"), source.get("format")
+    return Source(
+        kind=source["kind"],
+        generator=None if generator is None else Generator(**generator),
+        loader=source.get("loader"),
+        files=tuple(
+            RawFile(f["name"], f.get("url"), f.get("sha256"), f.get("group"))
+            for f in source.get("files", ())
+        ),
+        format=None if form is None else _format(form),
+    )
+
+
+def _format(form: Mapping[str, Any]) -> Format:
+    missing = tuple(form["missing"])
+    if form["kind"] == "arff":  # the format itself fixes these
+        return Format("arff", missing, ",", None, "%", True, "utf-8")
+    header = form["header"]
+    return Format(
+        kind="csv",
+        missing=missing,
+        separator=form["separator"],
+        header=None if header is True else tuple(header),
+        comment=form["comment"],
+        strip=form["strip"],
+        encoding=form["encoding"],
+    )
+
+
+def _column(column: Mapping[str, Any]) -> Column:
+    levels = column.get("levels")
+    return Column(
+        name=column["name"],
+        raw_name=column.get("from", column["name"]),
+        kind=column["type"],
+        unit=column.get("unit", "1"),  # a one-hot column is a 0/1 indicator
+        levels=None if levels is None else tuple(levels),
+        missing_level=column.get("missing_level"),
+        special_values=tuple(
+            (float(s["value"]), s["meaning"]) for s in column.get("special_values", ())
+        ),
+    )
+
+
+def _panel(panel: Mapping[str, Any]) -> PanelSpec:
+    free = panel.get("free", False)
+    cost = None if panel.get("cost") == "drawn" else float(panel.get("cost", 0.0))
+    return PanelSpec(panel["name"], tuple(panel["columns"]), free, cost)
+
+
+def _label(label: Mapping[str, Any]) -> Label:
+    return Label(
+        column=label["column"],
+        classes=tuple(c["name"] for c in label["classes"]),
+        values=tuple(tuple(str(v) for v in c["values"]) for c in label["classes"]),
+    )
+
+
+def _split(split: Mapping[str, Any]) -> SplitSpec:
+    return SplitSpec(
+        scheme=split["scheme"],
+        seed=split["seed"],
+        parts=dict(split.get("parts", {})),
+        groups={name: dict(parts) for name, parts in split.get("groups", {}).items()},
+    )

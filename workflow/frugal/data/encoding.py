@@ -1,0 +1,274 @@
+"""From raw records to a table: levels to 0/1 columns, codes to indicators, costs to panels.
+
+Serves every study. Knows nothing of files, parts or missingness mechanisms.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.contracts.errors import DataError
+from frugal.contracts.table import Panel, Table
+from frugal.data.description import Column, Description
+from frugal.data.parsing import RawTable, numeric_column, text_column
+from frugal.data.schema_check import did_you_mean, listed
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table, which raw records it kept, and what was done to get there.
+
+    Attributes:
+        table: the n kept rows.
+        kept: True for raw records that became rows. (records,)
+        units: encoded column → unit.
+        report: rows read, dropped and why, codes found, costs drawn, share per class, gaps.
+    """
+
+    table: Table
+    kept: Bool[np.ndarray, " records"]
+    units: dict[str, str]
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Encoded columns of one raw column. Shapes: n rows, c columns."""
+
+    names: tuple[str, ...]
+    values: Float[np.ndarray, "n c"]
+    unit: tuple[str, ...]
+    onehot: bool
+    codes: dict[str, int]
+
+
+def encode(raw: RawTable, description: Description) -> Encoded:
+    """The table that a description makes of raw records.
+
+    Categorical columns become one 0/1 column `column=level` each, NaN all over where the value is
+    missing; special codes of a numeric column become 0/1 columns `column=code`, and the value the
+    median of the column's regular values over all rows kept.
+
+    Raises:
+        DataError: a column is absent, a cell is no number, a level or label value is unknown, the
+            label has one class, or a value is missing where none may be.
+    """
+    missing = description.source.format.missing if description.source.format else ()
+    typed: dict[str, np.ndarray] = {}
+    for column in description.columns:
+        typed[column.name] = (
+            numeric_column(raw, column, missing)
+            if column.kind == "numeric"
+            else _with_missing_level(text_column(raw, column.raw_name, missing, "columns"), column)
+        )
+    label_text = text_column(raw, description.label.column, missing, "label.column")
+    kept, dropped = _rows_kept(typed, label_text, description)
+    rows = np.flatnonzero(kept)
+    label = _class_index(raw, rows, label_text, description)
+    _check_gaps(raw, rows, typed, description)
+    blocks = {
+        c.name: _encode_column(raw, rows, typed[c.name][rows], c) for c in description.columns
+    }
+    panels, drawn = _panels(description, blocks)
+    table = _table(rows, label, blocks, panels, description)
+    units = {n: u for b in blocks.values() for n, u in zip(b.names, b.unit, strict=True)}
+    used = {c.raw_name for c in description.columns} | {description.label.column}
+    report: dict[str, Any] = {
+        "rows_read": len(raw),
+        "rows_dropped": dropped,
+        "rows": len(rows),
+        "columns_left_out": [str(c) for c in raw.frame.columns if c not in used],
+        "special_values": {name: b.codes for name, b in blocks.items() if b.codes},
+        "costs_drawn": drawn,
+        "class_share": _class_share(table),
+        "panel_missing_share": _panel_missing_share(table),
+    }
+    return Encoded(table, kept, units, report)
+
+
+def drawn_costs(description: Description) -> dict[str, float]:
+    """Costs of the panels whose cost is drawn, U(low, high) from the data set's own seed.
+
+    One draw per such panel, in the order of the panels               [afape, A.11]
+    """
+    draw = description.cost_draw
+    names = [p.name for p in description.panels if p.cost is None]
+    if draw is None or not names:
+        return {}
+    rng = np.random.default_rng(draw.seed)
+    costs = rng.uniform(draw.low, draw.high, size=len(names))
+    return {name: float(cost) for name, cost in zip(names, costs, strict=True)}
+
+
+def _with_missing_level(text: np.ndarray, column: Column) -> np.ndarray:
+    if column.missing_level is not None:
+        text[_absent(text)] = column.missing_level
+    return text
+
+
+def _absent(values: np.ndarray) -> Bool[np.ndarray, " n"]:
+    if values.dtype == object:
+        return np.array([v is None for v in values], dtype=bool)
+    return np.isnan(values)
+
+
+def _rows_kept(
+    typed: dict[str, np.ndarray], label_text: np.ndarray, description: Description
+) -> tuple[Bool[np.ndarray, " n"], list[dict[str, Any]]]:
+    """Which records survive the rules, and how many each rule dropped."""
+    kept = np.ones(len(label_text), dtype=bool)
+    dropped: list[dict[str, Any]] = []
+    for rule in description.drop_rows:
+        match rule.rule:
+            case "all_features_equal":
+                same = [np.asarray(values == rule.value, dtype=bool) for values in typed.values()]
+                hit = np.logical_and.reduce(same)
+            case "any_feature_missing":
+                hit = np.logical_or.reduce([_absent(values) for values in typed.values()])
+            case _:
+                hit = _absent(label_text)
+        dropped.append({"rule": rule.rule, "reason": rule.reason, "rows": int((hit & kept).sum())})
+        kept &= ~hit
+    if not kept.any():
+        raise DataError(
+            f"data set {description.name!r}: the rules under 'drop_rows' leave no row of "
+            f"{len(kept)}"
+        )
+    return kept, dropped
+
+
+def _class_index(
+    raw: RawTable, rows: np.ndarray, label_text: np.ndarray, description: Description
+) -> Int[np.ndarray, " n"]:
+    meaning = {v: k for k, values in enumerate(description.label.values) for v in values}
+    index = np.array([meaning.get(text, -1) for text in label_text[rows]], dtype=np.int64)
+    if (index < 0).any():
+        row = int(rows[np.argmax(index < 0)])
+        found = "no value" if label_text[row] is None else repr(label_text[row])
+        raise DataError(
+            f"{raw.place(row)}: label {description.label.column!r} holds {found}; "
+            f"'label.classes' knows {listed(meaning)}"
+        )
+    present = np.unique(index)
+    if len(present) < 2:
+        raise DataError(
+            f"{raw.source[0]}: label {description.label.column!r} has one class only, "
+            f"{description.label.classes[present[0]]!r}, in {len(rows)} rows; "
+            "a classifier needs at least two"
+        )
+    return index
+
+
+def _check_gaps(
+    raw: RawTable, rows: np.ndarray, typed: dict[str, np.ndarray], description: Description
+) -> None:
+    """Refuses a missing value in a free panel, and anywhere if missingness is to be induced."""
+    free = {c for p in description.panels if p.free for c in p.columns}
+    for name, values in typed.items():
+        gaps = _absent(values[rows])
+        if not gaps.any():
+            continue
+        place = f"{raw.place(int(rows[np.argmax(gaps)]))}: column {name!r} has no value"
+        if description.missing_values == "induced":
+            raise DataError(
+                f"{place}, but 'missing_values' is induced, which needs a complete table; allowed "
+                "are 'missing_values: own', a 'missing_level', or drop rule any_feature_missing"
+            )
+        if name in free:
+            raise DataError(
+                f"{place}, but it is in a free panel, known for every unit; give the panel a cost, "
+                "or drop such rows"
+            )
+
+
+def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column) -> _Block:
+    if column.kind == "categorical":
+        return _encode_levels(raw, rows, values, column)
+    if not column.special_values:
+        return _Block((column.name,), values[:, None], (column.unit,), False, {})
+    codes = np.array([code for code, _ in column.special_values])
+    is_code = values[:, None] == codes  # (n, codes); NaN equals none
+    regular = values[~is_code.any(axis=1) & ~np.isnan(values)]
+    if len(regular) == 0:
+        raise DataError(f"column {column.name!r} holds special values only: {listed(codes)}")
+    cleaned = np.where(is_code.any(axis=1), np.median(regular), values)
+    indicators = np.where(np.isnan(values)[:, None], np.nan, is_code.astype(np.float64))
+    names = (column.name, *(f"{column.name}={code:g}" for code in codes))
+    counts = {f"{code:g}": int(c) for code, c in zip(codes, is_code.sum(axis=0), strict=True)}
+    units = (column.unit, *("1" for _ in codes))
+    return _Block(names, np.column_stack([cleaned, indicators]), units, False, counts)
+
+
+def _encode_levels(raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column) -> _Block:
+    gaps = _absent(text)
+    seen = set(text[~gaps])
+    levels = column.levels if column.levels is not None else tuple(sorted(seen))
+    unknown = seen - set(levels)
+    if unknown:
+        row = int(np.argmax([t in unknown for t in text]))
+        raise DataError(
+            f"{raw.place(int(rows[row]))}: column {column.name!r} holds {text[row]!r}, which "
+            f"'levels' lacks: {listed(levels)}{did_you_mean(text[row], levels)}"
+        )
+    if not levels:
+        raise DataError(f"column {column.name!r} has no value in any row")
+    indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
+    indicators[gaps] = np.nan
+    names = tuple(f"{column.name}={level}" for level in levels)
+    return _Block(names, indicators, ("1",) * len(levels), True, {})
+
+
+def _panels(
+    description: Description, blocks: dict[str, _Block]
+) -> tuple[tuple[Panel, ...], dict[str, float]]:
+    drawn = drawn_costs(description)
+    panels = []
+    for spec in description.panels:
+        columns = tuple(n for c in spec.columns for n in blocks[c].names)
+        cost = drawn[spec.name] if spec.cost is None else spec.cost
+        panels.append(Panel(spec.name, columns, cost, spec.free))
+    return tuple(panels), drawn
+
+
+def _table(
+    rows: np.ndarray,
+    label: Int[np.ndarray, " n"],
+    blocks: dict[str, _Block],
+    panels: tuple[Panel, ...],
+    description: Description,
+) -> Table:
+    columns = tuple(n for b in blocks.values() for n in b.names)
+    if len(set(columns)) < len(columns):
+        twice = next(c for c in columns if columns.count(c) > 1)
+        raise DataError(f"two encoded columns are named {twice!r}; rename one under 'columns'")
+    onehot, start = [], 0
+    for block in blocks.values():
+        if block.onehot:
+            onehot.append(tuple(range(start, start + len(block.names))))
+        start += len(block.names)
+    return Table(
+        row_id=rows.astype(np.int64),
+        values=np.column_stack([b.values for b in blocks.values()]),
+        columns=columns,
+        onehot=tuple(onehot),
+        label=label,
+        classes=description.label.classes,
+        panels=panels,
+        misclassification_cost=np.array(description.misclassification_cost, dtype=np.float64),
+    )
+
+
+def _class_share(table: Table) -> dict[str, float]:
+    share = np.bincount(table.label, minlength=len(table.classes)) / len(table)
+    return {name: float(s) for name, s in zip(table.classes, share, strict=True)}
+
+
+def _panel_missing_share(table: Table) -> dict[str, float]:
+    """Share of rows that lack a value of the panel; such a panel counts as missing as a whole."""
+    gaps = np.isnan(table.values)
+    return {
+        p.name: float(gaps[:, m].any(axis=1).mean())
+        for p, m in zip(table.actions, table.provides, strict=True)
+    }

@@ -1,0 +1,214 @@
+"""Raw records as text, and as typed columns: CSV, ARFF, and files of the Adult kind.
+
+Every cell stays text until its column's type is known, so that an error names the line and what
+stands there. Knows no panel, no cost and no split.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.description import Column, Description, Format
+from frugal.data.schema_check import did_you_mean, listed
+
+_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+\S", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Records as they stand in the source. Shapes: n records.
+
+    Attributes:
+        frame: one column per raw column; text, or numbers where the source is not a file.
+        source: name of the file (or generator) of each record. (n,)
+        line: where the record ends in its file, from 1. (n,)
+        group: group of each record, for split scheme `given`; empty text without. (n,)
+    """
+
+    frame: pd.DataFrame
+    source: np.ndarray
+    line: Int[np.ndarray, " n"]
+    group: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def place(self, row: int) -> str:
+        """Where a record stands, for error sentences."""
+        return f"{self.source[row]}, line {self.line[row]}"
+
+
+def raw_from_frame(frame: pd.DataFrame, *, source: str) -> RawTable:
+    """A raw table that comes from a generator or a library instead of a file."""
+    n = len(frame)
+    return RawTable(frame, np.full(n, source), np.arange(1, n + 1), np.full(n, ""))
+
+
+def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable:
+    """The records of all files of a data set, one file after the other.
+
+    Args:
+        description: names the files, their order and their format.
+        paths: file name in the description → where it lies.
+
+    Raises:
+        DataError: a file is empty, has duplicate column names or records of unequal length, or
+            two files have different columns.
+        ConfigError: a path is missing, or the encoding is unknown.
+    """
+    form = description.source.format
+    if form is None:
+        raise ConfigError(f"data set {description.name!r} has no files to parse")
+    frames: list[pd.DataFrame] = []
+    names, lines, groups = [], [], []
+    for file in description.source.files:
+        if file.name not in paths:
+            raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
+        frame, line = parse_text(_read_text(paths[file.name], form), form, source=file.name)
+        if frames and list(frame.columns) != list(frames[0].columns):
+            raise DataError(
+                f"{file.name} has columns {listed(frame.columns)}, but the first file has "
+                f"{listed(frames[0].columns)}"
+            )
+        frames.append(frame)
+        names.append(np.full(len(frame), file.name))
+        lines.append(line)
+        groups.append(np.full(len(frame), file.group or ""))
+    return RawTable(
+        pd.concat(frames, ignore_index=True),
+        np.concatenate(names),
+        np.concatenate(lines),
+        np.concatenate(groups),
+    )
+
+
+def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """The records of one file as text cells, and the line number of each.
+
+    Raises:
+        DataError: no record, duplicate column names, or a record of the wrong length.
+    """
+    lines = text.splitlines(keepends=True)
+    header = form.header
+    if form.kind == "arff":
+        header, lines = _arff_header(lines, source)
+    records = _records(lines, form)
+    if header is None:
+        _, header = next(records, (0, None))
+        if header is None:
+            raise DataError(f"{source} is empty; a header line with column names is expected")
+    twice = [name for name, times in Counter(header).items() if times > 1]
+    if twice:
+        raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
+    rows, numbers = [], []
+    for number, cells in records:
+        if len(cells) != len(header):
+            raise DataError(
+                f"{source}, line {number} has {len(cells)} cells, but there are {len(header)} "
+                f"columns ({listed(header, at_most=6)})"
+            )
+        rows.append(cells)
+        numbers.append(number)
+    if not rows:
+        raise DataError(f"{source} is empty: it holds no record below the column names")
+    columns = zip(*rows, strict=True)
+    frame = pd.DataFrame(
+        {n: pd.Series(c, dtype=object) for n, c in zip(header, columns, strict=True)}
+    )
+    return frame, np.array(numbers, dtype=np.int64)
+
+
+def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:
+    """A raw column as numbers; NaN where it holds a text that stands for missing. (n,)
+
+    Raises:
+        DataError: the column is not there, or a cell is no finite number (which, and where).
+    """
+    cells = _cells(raw, column.raw_name, "columns")
+    if np.issubdtype(cells.dtype, np.number):
+        return cells.astype(np.float64)
+    absent = np.isin(cells, list(missing))
+    values = pd.to_numeric(pd.Series(np.where(absent, "nan", cells)), errors="coerce")
+    values = values.to_numpy(dtype=np.float64, copy=True)
+    wrong = ~absent & ~np.isfinite(values)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{raw.place(row)}: column {column.raw_name!r} holds {cells[row]!r}, which is not a "
+            "number; if it means a missing value, add it to 'source.format.missing'"
+        )
+    return values
+
+
+def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
+    """A raw column as text; None where it holds a text that stands for missing. (n,)
+
+    Raises:
+        DataError: the column is not there; `key` says which part of the description names it.
+    """
+    cells = _cells(raw, name, key)
+    text = np.array([str(c) for c in cells], dtype=object)
+    text[np.isin(text, list(missing))] = None
+    return text
+
+
+def _cells(raw: RawTable, name: str, key: str) -> np.ndarray:
+    if name not in raw.frame.columns:
+        known = [str(c) for c in raw.frame.columns]
+        raise DataError(
+            f"{raw.source[0]} has no column {name!r}, which {key!r} names; "
+            f"its columns are {listed(known, at_most=60)}{did_you_mean(name, known)}"
+        )
+    return raw.frame[name].to_numpy()
+
+
+def _read_text(path: Path, form: Format) -> str:
+    encoding = "utf-8-sig" if form.encoding.lower() in ("utf-8", "utf8") else form.encoding
+    try:
+        return path.read_text(encoding=encoding)
+    except LookupError:
+        raise ConfigError(f"encoding {form.encoding!r} is unknown; try utf-8 or latin-1") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not {form.encoding} text at byte {error.start}; see 'source.format'"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _records(lines: Sequence[str], form: Format) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line number and cells of each record; comments become blank lines, so that numbers hold."""
+    comment = form.comment
+    kept = ("\n" if comment and line.lstrip().startswith(comment) else line for line in lines)
+    quote = "'" if form.kind == "arff" else '"'
+    reader = csv.reader(
+        kept, delimiter=form.separator, skipinitialspace=form.strip, quotechar=quote
+    )
+    for cells in reader:
+        if form.strip:
+            cells = [c.strip() for c in cells]
+        if cells and cells != [""]:
+            yield reader.line_num, tuple(cells)
+
+
+def _arff_header(lines: list[str], source: str) -> tuple[tuple[str, ...], list[str]]:
+    """Attribute names, and the file with its header lines blanked."""
+    names = []
+    for number, line in enumerate(lines):
+        text = line.strip()
+        if found := _ATTRIBUTE.match(text):
+            names.append(found.group(1).strip("'\""))
+        elif text.lower().startswith("@data"):
+            if any(rest.lstrip().startswith("{") for rest in lines[number + 1 :]):
+                raise DataError(f"{source} is a sparse ARFF file; only dense ones are read")
+            return tuple(names), list(io.StringIO("\n" * (number + 1))) + lines[number + 1 :]
+    raise DataError(f"{source} has no '@data' line; an ARFF file is expected")

@@ -1,0 +1,98 @@
+"""A data set ready for use: its table, the part of each row, and a report of what was done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.table import Table
+from frugal.data.bundled import load_bundled
+from frugal.data.description import Description
+from frugal.data.encoding import encode
+from frugal.data.parsing import RawTable, parse_files, raw_from_frame
+from frugal.data.simulators import two_class_clusters
+from frugal.data.splits import PART_NAMES, split_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A data set ready for use.
+
+    Attributes:
+        table: all rows, in the order of the source.
+        split: part name of each row: `train`, `agent`, `nuisance` or `test`. (n,)
+        units: encoded column → unit.
+        report: what was read, dropped, drawn and split; holds plain JSON values only.
+    """
+
+    table: Table
+    split: np.ndarray
+    units: dict[str, str]
+    report: dict[str, Any]
+
+
+def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: int) -> Prepared:
+    """The table of a data set and its split.
+
+    What the data set is (simulated rows, drawn costs) follows from the seeds in its description
+    alone; who falls in which part follows from the description's split seed and `rng_seed`.
+
+    Args:
+        description: the data set.
+        raw_files: name of each raw file → where it lies; empty if simulated or bundled.
+        rng_seed: seed of this run, zero or above.
+
+    Raises:
+        DataError, ConfigError: the raw data do not hold what the description says.
+    """
+    raw = read_raw(description, raw_files)
+    encoded = encode(raw, description)
+    table = encoded.table
+    try:
+        split = split_rows(
+            table.label, raw.group[encoded.kept], description.split, rng_seed=rng_seed
+        )
+    except DataError as error:
+        raise DataError(f"data set {description.name!r}: {error}") from None
+    report = {
+        "name": description.name,
+        "title": description.title,
+        "note": description.note,
+        "cost_unit": description.cost_unit,
+        "missing_values": description.missing_values,
+        "sensitive": description.sensitive,
+        **encoded.report,
+        "parts": {
+            part: {
+                "rows": int((split == part).sum()),
+                "class_rows": np.bincount(
+                    table.label[split == part], minlength=len(table.classes)
+                ).tolist(),
+            }
+            for part in PART_NAMES
+            if (split == part).any()
+        },
+    }
+    return Prepared(table, split, encoded.units, report)
+
+
+def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTable:
+    """Raw records of a data set, from its files, its library or its simulator."""
+    source = description.source
+    if source.generator is not None:
+        rows = int(sum(description.split.parts.values()))
+        frame = two_class_clusters(
+            source.generator,
+            rows=rows,
+            features=len(description.columns),
+            classes=len(description.label.classes),
+        )
+        return raw_from_frame(frame, source=source.generator.name)
+    if source.loader is not None:
+        return raw_from_frame(load_bundled(source.loader), source=source.loader)
+    if source.files:
+        return parse_files(description, raw_files)
+    raise ConfigError(f"data set {description.name!r} has no source")

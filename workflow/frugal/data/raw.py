@@ -1,0 +1,124 @@
+"""Raw files of a data set: where they lie, whether they are the right ones, and their download.
+
+Knows digests and addresses only; never looks inside a file and never parses one.
+"""
+
+import hashlib
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.description import Description, RawFile
+from frugal.data.schema_check import listed
+
+_CHUNK_BYTES = 1 << 20
+
+
+def file_of(description: Description, name: str) -> RawFile:
+    """The file of that name.
+
+    Raises:
+        ConfigError: the description has no such file.
+    """
+    for file in description.source.files:
+        if file.name == name:
+            return file
+    known = listed(f.name for f in description.source.files) or "none"
+    raise ConfigError(f"data set {description.name!r} has no file {name!r}; its files are {known}")
+
+
+def locate_file(description: Description, name: str, *, data_mirror: Path | None) -> Path | None:
+    """Where a raw file lies on this machine, or None if it is to be downloaded.
+
+    Files of kind `download` lie in the mirror, if there is one, and else come from their publisher.
+    Files of kind `path` lie in the working folder, beside the description, or in the mirror.
+
+    Raises:
+        ConfigError: the description has no such file.
+        DataError: the file is in none of these places.
+    """
+    file = file_of(description, name)
+    if description.source.kind == "download":
+        if data_mirror is None:
+            return None
+        if not (data_mirror / name).is_file():
+            raise DataError(
+                f"data set {description.name!r}: the data mirror {data_mirror} has no file "
+                f"{name!r}; put it there, or unset data_mirror to use the publisher's"
+            )
+        return data_mirror / name
+    beside = description.path.parent / name  # an absolute name stays as it is
+    candidates = [Path(name), beside, *([data_mirror / name] if data_mirror else [])]
+    for path in candidates:
+        if path.is_file():
+            return path
+    origin = f"obtain it at {file.url} and " if file.url else ""
+    raise DataError(
+        f"data set {description.name!r}: there is no file {name!r} in the working folder, beside "
+        f"{description.path} or in data_mirror; {origin}write its path to "
+        "'source.files' there, or set data_mirror to a folder that holds it"
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 digest of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def verify_sha256(path: Path, expected: str | None) -> str:
+    """The digest of a file, which must be the one expected; None accepts any content.
+
+    Raises:
+        DataError: it is another; the sentence holds both.
+    """
+    found = sha256_of(path)
+    if expected is not None and found != expected:
+        raise DataError(
+            f"{path} has SHA-256 {found}, but {expected} is expected: it is not the file that "
+            "the data set describes"
+        )
+    return found
+
+
+def download_file(
+    url: str, destination: Path, *, expected_sha256: str, timeout_seconds: float
+) -> Path:
+    """A file from its publisher, put in place only once its digest is right.
+
+    Raises:
+        DataError: the publisher cannot be reached, or sends other bytes (an error page, say);
+            nothing is left at the destination.
+    """
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
+    partial = Path(temporary)
+    try:
+        with (
+            os.fdopen(handle, "wb") as stream,
+            urllib.request.urlopen(url, timeout=timeout_seconds) as response,
+        ):
+            while chunk := response.read(_CHUNK_BYTES):
+                stream.write(chunk)
+        found = sha256_of(partial)
+        if found != expected_sha256:
+            raise DataError(
+                f"{url} sent {partial.stat().st_size} bytes with SHA-256 {found}, but "
+                f"{expected_sha256} is expected; the file may have moved, or a page came instead"
+            )
+        partial.chmod(0o644)  # a temporary file is private; a data file is not
+        partial.replace(destination)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        raise DataError(
+            f"{url} cannot be downloaded ({error}); get the file by other means and set "
+            "data_mirror to the folder that holds it"
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return destination

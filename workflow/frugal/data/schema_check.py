@@ -1,0 +1,157 @@
+"""Reads YAML and checks it against a JSON Schema, with one sentence for people where it fails.
+
+Knows nothing of what the keys mean; `description` does, and whoever reads another configuration.
+"""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from frugal.contracts.errors import ConfigError
+
+_TYPE_NAMES = {
+    "object": "a mapping of keys",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Safe YAML, except that a key written twice is an error instead of a silent overwrite."""
+
+
+def _mapping_without_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise yaml.MarkedYAMLError(
+                problem=f"key {key!r} is written twice", problem_mark=key_node.start_mark
+            )
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_StrictLoader.add_constructor(
+    yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates
+)
+
+
+def read_yaml(path: Path) -> Any:
+    """Content of a YAML file.
+
+    Raises:
+        ConfigError: the file does not exist, is not YAML, or writes a key twice.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as text: {error}") from None
+    try:
+        return yaml.load(text, Loader=_StrictLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ConfigError(f"{path}{place}: not valid YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+
+
+def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str) -> None:
+    """Refuses a document that its JSON Schema (2020-12) does not allow.
+
+    Args:
+        document: what the YAML holds.
+        schema: the parsed schema.
+        where: name of the file, as the error begins.
+
+    Raises:
+        ConfigError: the first violation: its key, what was found, what is allowed.
+    """
+    errors = sorted(
+        Draft202012Validator(dict(schema)).iter_errors(document),
+        key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator)),
+    )
+    if errors:
+        # An unknown key explains a missing one (a misspelling), so it speaks first.
+        first = next((e for e in errors if e.validator == "additionalProperties"), errors[0])
+        raise ConfigError(f"{where}: {_sentence(first)}")
+
+
+def load_schema(path: Path) -> dict[str, Any]:
+    """A JSON Schema that ships with the project."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def did_you_mean(found: object, allowed: Iterable[object]) -> str:
+    """`; did you mean 'x'?` where something allowed is close to what was found, else nothing."""
+    close = difflib.get_close_matches(str(found), [str(a) for a in allowed], n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def listed(values: Iterable[object], *, at_most: int = 30) -> str:
+    """Values as text, separated by commas; the tail of a long list is counted only."""
+    texts = [str(v) for v in values]
+    shown = ", ".join(texts[:at_most])
+    return shown if len(texts) <= at_most else f"{shown} and {len(texts) - at_most} more"
+
+
+def _key(error: ValidationError) -> str:
+    text = ""
+    for part in error.absolute_path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "top level"
+
+
+def _sentence(error: ValidationError) -> str:
+    found, rule, schema = error.instance, error.validator_value, error.schema
+    return _rule_sentence(str(error.validator), _key(error), found, rule, schema, error.message)
+
+
+def _rule_sentence(
+    validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
+) -> str:
+    at = "at top level" if key == "top level" else f"under {key!r}"
+    match validator:
+        case "additionalProperties":
+            known = list(schema.get("properties", {}))
+            unknown = next(k for k in found if k not in known)
+            hint = did_you_mean(unknown, known)
+            return f"unknown key {unknown!r} {at}; allowed are {listed(known)}{hint}"
+        case "required":
+            missing = next(k for k in rule if k not in found)
+            return f"key {missing!r} is missing {at}"
+        case "type":
+            names = [rule] if isinstance(rule, str) else list(rule)
+            allowed = " or ".join(_TYPE_NAMES[n] for n in names)
+            return f"{key!r} is {found!r}; allowed is {allowed}"
+        case "enum":
+            hint = did_you_mean(found, rule)
+            return f"{key!r} is {found!r}; allowed are {listed(rule)}{hint}"
+        case "minimum":
+            return f"{key!r} is {found!r}; allowed are values from {rule} on"
+        case "exclusiveMinimum":
+            return f"{key!r} is {found!r}; allowed are values above {rule}"
+        case "minItems" | "minLength" | "minProperties":
+            return f"{key!r} is {found!r}; it must hold at least {rule} entries or characters"
+        case "maxLength":
+            return f"{key!r} is {found!r}; it may hold at most {rule} characters"
+        case "pattern":
+            return f"{key!r} is {found!r}; allowed is text of the form {rule}"
+        case _:
+            return f"{key!r}: {message}"

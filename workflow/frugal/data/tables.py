@@ -1,0 +1,81 @@
+"""A table as a data frame with a catalogue beside it, and back without loss.
+
+The frame holds what varies by row, the catalogue (plain JSON values) what is the same for all.
+Writes no file.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts.errors import DataError
+from frugal.contracts.table import Panel, Table
+
+IDENTITY_COLUMNS = ("row_id", "part", "label")
+
+
+def table_to_frames(
+    table: Table,
+    split: np.ndarray,
+    *,
+    units: Mapping[str, str] | None = None,
+    report: Mapping[str, Any] | None = None,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Rows and catalogue of a table.
+
+    Args:
+        table: n rows.
+        split: part name of each row. (n,)
+        units: encoded column → unit; None leaves units out of the catalogue.
+        report: how the table came about, passed on into the catalogue.
+
+    Returns:
+        A frame with `row_id`, `part`, `label` (class index) and the d encoded columns; and a
+        mapping with `columns`, `onehot`, `panels`, `classes`, `misclassification_cost`, `report`.
+    """
+    identity = pd.DataFrame(
+        {"row_id": table.row_id, "part": split.astype(object), "label": table.label}
+    )
+    values = pd.DataFrame(table.values, columns=list(table.columns))
+    catalogue = {
+        "columns": [{"name": c, "unit": (units or {}).get(c)} for c in table.columns],
+        "onehot": [list(group) for group in table.onehot],
+        "panels": [
+            {"name": p.name, "columns": list(p.columns), "cost": float(p.cost), "free": p.free}
+            for p in table.panels
+        ],
+        "classes": list(table.classes),
+        "misclassification_cost": table.misclassification_cost.tolist(),
+        "report": dict(report or {}),
+    }
+    return pd.concat([identity, values], axis=1), catalogue
+
+
+def table_from_frames(
+    frame: pd.DataFrame, catalogue: Mapping[str, Any]
+) -> tuple[Table, np.ndarray]:
+    """The table and the part of each row, as `table_to_frames` took them apart.
+
+    Raises:
+        DataError: the frame lacks a column that the catalogue lists.
+    """
+    columns = [c["name"] for c in catalogue["columns"]]
+    absent = [c for c in (*IDENTITY_COLUMNS, *columns) if c not in frame.columns]
+    if absent:
+        raise DataError(f"the table lacks column {absent[0]!r}, which its catalogue lists")
+    table = Table(
+        row_id=frame["row_id"].to_numpy(dtype=np.int64),
+        values=frame[columns].to_numpy(dtype=np.float64),
+        columns=tuple(columns),
+        onehot=tuple(tuple(group) for group in catalogue["onehot"]),
+        label=frame["label"].to_numpy(dtype=np.int64),
+        classes=tuple(catalogue["classes"]),
+        panels=tuple(
+            Panel(p["name"], tuple(p["columns"]), float(p["cost"]), bool(p["free"]))
+            for p in catalogue["panels"]
+        ),
+        misclassification_cost=np.array(catalogue["misclassification_cost"], dtype=np.float64),
+    )
+    return table, frame["part"].to_numpy().astype(str)
