@@ -1,7 +1,7 @@
-"""Acquisition episodes: the decisions that a policy took for each unit, and the policy interface."""
+"""Acquisition episodes: the decisions a policy took for each unit, and the policy interface."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,8 +9,13 @@ from jaxtyping import Bool, Float, Int
 DECISION_COLUMNS = ("row_id", "step", "action", "cost", "probability")
 
 
+@runtime_checkable
 class Policy(Protocol):
-    """Chooses the next panel or stops; batched over units, without state of its own."""
+    """Chooses the next panel or stops; batched over units, without state of its own.
+
+    A policy may carry `reads_values = False` to promise that it ignores feature values: it is then
+    shown NaN only, and its probabilities are computed once for units in the same state.
+    """
 
     def action_probabilities(
         self,
