@@ -1,0 +1,1 @@
+"""Acquisition agents: policies that decide which panel to acquire next, and when to stop."""
