@@ -1,0 +1,1 @@
+"""Costly acquisition as a decision process: episodes of a policy, and their exact probabilities."""
