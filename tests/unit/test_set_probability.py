@@ -1,0 +1,301 @@
+"""Set and sequence probabilities against recursion over all histories, closed forms and limits."""
+
+import math
+
+import numpy as np
+import pytest
+from frugal.agents.fixed import FixedPolicy
+from frugal.agents.random import RandomPolicy
+from frugal.environments import set_probability
+from frugal.environments.rollouts import acquisition_order, roll_out
+from frugal.environments.set_probability import (
+    blocked_set_probability,
+    terminal_sequence_probability,
+    terminal_set_probability,
+    true_afa_propensity,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests.oracles.acquisition_worlds import overlapping_world
+from tests.oracles.histories import afa_propensity, all_sets, complete_histories, set_law
+from tests.oracles.policies import TabulatedPolicy, ThresholdPolicy
+
+
+def _indices(target):
+    return frozenset(np.flatnonzero(target).tolist())
+
+
+def _value_policies():
+    return [ThresholdPolicy(0.0, 0.3, 0.9), ThresholdPolicy(0.2, 0.0, 1.0)]
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-9, 1.0])
+def test_random_policy_ends_with_independent_coins(p):
+    a = 6
+    sets = all_sets(a)
+    world = overlapping_world(len(sets), a, np.random.default_rng(0))
+    size = sets.sum(axis=1)
+    found = terminal_set_probability(RandomPolicy(p), world.values, target=sets, **world.layout)
+    np.testing.assert_allclose(found, p**size * (1 - p) ** (a - size), rtol=1e-12, atol=1e-12)
+    available = np.random.default_rng(1).random(sets.shape) < 0.7
+    possible = ~(sets & ~available).any(axis=1)
+    left = available.sum(axis=1) - size
+    blocked = blocked_set_probability(
+        RandomPolicy(p), world.values, available=available, target=sets, **world.layout
+    )
+    expected = np.where(possible, p**size * (1 - p) ** np.maximum(left, 0), 0.0)
+    np.testing.assert_allclose(blocked, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_sequence_of_the_random_policy_is_its_set_shared_among_all_orders():
+    a, p = 5, 0.3
+    rng = np.random.default_rng(2)
+    world = overlapping_world(200, a, rng)
+    full = np.ones((200, a), dtype=bool)
+    episodes = roll_out(
+        RandomPolicy(p),
+        world.values,
+        available=full,
+        uniforms=rng.random((200, a + 1)),
+        **world.layout,
+    )
+    order = acquisition_order(episodes)
+    sequence = terminal_sequence_probability(
+        RandomPolicy(p), world.values, order=order, **world.layout
+    )
+    whole = terminal_set_probability(
+        RandomPolicy(p), world.values, target=episodes.acquired, **world.layout
+    )
+    orders = [math.factorial(k) for k in episodes.acquired.sum(axis=1)]
+    np.testing.assert_allclose(sequence, whole / orders, rtol=1e-12)
+    product = np.ones(200)
+    np.multiply.at(product, episodes.row, episodes.probability)
+    np.testing.assert_allclose(sequence, product, rtol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    weight=arrays(float, (16, 5), elements=st.floats(0, 1, allow_subnormal=False)),
+    available=arrays(bool, 4),
+)
+def test_probabilities_of_all_sets_sum_to_one_for_any_policy(weight, available):
+    sets = all_sets(4)
+    world = overlapping_world(16, 4, np.random.default_rng(0))
+    policy = TabulatedPolicy(weight)
+    tiled = np.tile(available, (16, 1))
+    found = blocked_set_probability(
+        policy, world.values, available=tiled, target=sets, **world.layout
+    )
+    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+    law = set_law(policy, world.values[0], world.free_columns, world.provides, available)
+    expected = [law.get(_indices(t), 0.0) for t in sets]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("policy", _value_policies())
+def test_a_policy_that_reads_values_matches_recursion_over_histories(policy):
+    a, n = 4, 40
+    rng = np.random.default_rng(3)
+    world = overlapping_world(n, a, rng)
+    available = rng.random((n, a)) < 0.7
+    total = np.zeros(n)
+    for target in all_sets(a):
+        found = blocked_set_probability(
+            policy,
+            world.values,
+            available=available,
+            target=np.tile(target, (n, 1)),
+            **world.layout,
+        )
+        total += found
+        for i in range(n):
+            law = set_law(policy, world.values[i], world.free_columns, world.provides, available[i])
+            assert found[i] == pytest.approx(law.get(_indices(target), 0.0), abs=1e-12)
+    np.testing.assert_allclose(total, 1.0, atol=1e-12)
+
+
+def test_targets_of_different_sizes_mix_and_pieces_change_nothing(monkeypatch):
+    a, n = 5, 300
+    rng = np.random.default_rng(4)
+    world = overlapping_world(n, a, rng)
+    target, available = rng.random((n, a)) < 0.5, rng.random((n, a)) < 0.9
+    policy = ThresholdPolicy(0.0, 0.4, 0.8)
+    whole = blocked_set_probability(
+        policy, world.values, available=available, target=target, **world.layout
+    )
+    assert (whole[(target & ~available).any(axis=1)] == 0).all()
+    assert (whole > 0).sum() > 100
+    monkeypatch.setattr(set_probability, "STATES_AT_ONCE", 8)
+    pieces = blocked_set_probability(
+        policy, world.values, available=available, target=target, **world.layout
+    )
+    assert (whole == pieces).all()
+    shuffle = rng.permutation(n)
+    shuffled = blocked_set_probability(
+        policy,
+        world.values[shuffle],
+        available=available[shuffle],
+        target=target[shuffle],
+        **world.layout,
+    )
+    assert (shuffled == whole[shuffle]).all()
+
+
+@pytest.mark.parametrize("policy", _value_policies())
+def test_every_sequence_matches_recursion_over_histories(policy):
+    a = 3
+    rng = np.random.default_rng(5)
+    for x in rng.normal(size=(10, a + 2)):
+        world = overlapping_world(1, a, rng)
+        histories = complete_histories(policy, x, world.free_columns, world.provides, [True] * a)
+        order = np.array([[*seq, *[-1] * (a - len(seq))] for seq, _ in histories])
+        assert len(order) == 16  # 1 + 3 + 6 + 6 orders of three panels
+        found = terminal_sequence_probability(
+            policy, np.tile(x, (16, 1)), order=order, **world.layout
+        )
+        np.testing.assert_allclose(found, [p for _, p in histories], atol=1e-12)
+
+
+def test_orders_that_are_none_are_refused():
+    world = overlapping_world(1, 2, np.random.default_rng(0))
+    for order, sentence in (([0, 0], "twice"), ([-1, 0], "goes on after")):
+        with pytest.raises(AssertionError, match=sentence):
+            terminal_sequence_probability(
+                RandomPolicy(0.5), world.values, order=np.array([order]), **world.layout
+            )
+
+
+@settings(max_examples=30, deadline=None)
+@given(a=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))
+def test_true_afa_propensity_matches_enumeration(a, seed):
+    rng = np.random.default_rng(seed)
+    n = 8
+    world = overlapping_world(n, a, rng)
+    patterns = rng.permutation(all_sets(a))
+    law = rng.dirichlet(np.full(2**a, 0.5), size=n)
+    target, s = rng.random((n, a)) < 0.5, rng.random(a) < 0.4
+    policies = [
+        RandomPolicy(0.3),
+        FixedPolicy(rng.random(a) < 0.5),
+        TabulatedPolicy(rng.random((2**a, a + 1))),
+        *_value_policies(),
+    ]
+    for policy in policies:
+        found = true_afa_propensity(
+            policy,
+            world.values,
+            target=target,
+            patterns=patterns,
+            pattern_probability=law,
+            s=s,
+            **world.layout,
+        )
+        expected = [
+            afa_propensity(
+                policy,
+                world.values[i],
+                world.free_columns,
+                world.provides,
+                target[i],
+                patterns,
+                law[i],
+                s,
+            )
+            for i in range(n)
+        ]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_always_acquire_is_certain_of_a_complete_case_and_of_nothing_else():
+    rng = np.random.default_rng(6)
+    a, n = 4, 500
+    world = overlapping_world(n, a, rng)
+    observed = rng.random((n, a)) < 0.7
+    found = true_afa_propensity(
+        FixedPolicy(np.ones(a, dtype=bool)),
+        world.values,
+        target=observed,  # always-acquire ends with exactly what is available
+        patterns=all_sets(a),
+        pattern_probability=np.full((n, 2**a), 2.0**-a),
+        s=np.zeros(a, dtype=bool),
+        **world.layout,
+    )
+    assert (found == observed.all(axis=1)).all()
+
+
+def test_never_acquire_and_s_of_all_panels_give_the_two_limits():
+    rng = np.random.default_rng(7)
+    a, n = 3, 50
+    world = overlapping_world(n, a, rng)
+    law = rng.dirichlet(np.ones(2**a), size=n)
+
+    def propensity(panels, s):
+        return true_afa_propensity(
+            FixedPolicy(np.full(a, panels)),
+            world.values,
+            target=np.full((n, a), panels),
+            patterns=all_sets(a),
+            pattern_probability=law,
+            s=np.full(a, s),
+            **world.layout,
+        )
+
+    # R̂ = ∅ says nothing about R: the propensity is p(R = 1 | x) itself, so AFAIS weighs all alike
+    np.testing.assert_allclose(propensity(False, False), law[:, -1], rtol=1e-12)
+    # R_s = 1 with s = all panels is R = 1: AFAIS(all) = IPW
+    assert (propensity(False, True) == 1).all()
+    assert (propensity(True, True) == 1).all()
+
+
+def test_a_target_that_no_pattern_with_s_allows_has_no_propensity():
+    world = overlapping_world(1, 2, np.random.default_rng(0))
+    found = true_afa_propensity(
+        FixedPolicy(np.ones(2, dtype=bool)),
+        world.values,
+        target=np.array([[False, True]]),  # the unit violates s = {0}
+        patterns=all_sets(2),
+        pattern_probability=np.full((1, 4), 0.25),
+        s=np.array([True, False]),
+        **world.layout,
+    )
+    assert np.isnan(found).all()
+
+
+def test_patterns_must_hold_the_complete_one_once():
+    world = overlapping_world(1, 2, np.random.default_rng(0))
+    with pytest.raises(AssertionError, match="0 patterns are complete"):
+        true_afa_propensity(
+            RandomPolicy(0.5),
+            world.values,
+            target=np.zeros((1, 2), dtype=bool),
+            patterns=all_sets(2)[:-1],
+            pattern_probability=np.full((1, 3), 1 / 3),
+            s=np.zeros(2, dtype=bool),
+            **world.layout,
+        )
+
+
+def test_random_policy_propensity_has_its_closed_form_at_nine_panels_and_ten_thousand_rows():
+    a, n, p = 9, 10_000, 0.5
+    rng = np.random.default_rng(8)
+    world = overlapping_world(n, a, rng)
+    patterns = all_sets(a)
+    rate = rng.uniform(0.3, 0.9, size=(n, 1))  # panels observed independently with this rate
+    size = patterns.sum(axis=1)
+    observed = rng.random((n, a)) < rate
+    target = observed & (rng.random((n, a)) < p)
+    found = true_afa_propensity(
+        RandomPolicy(p),
+        world.values,
+        target=target,
+        patterns=patterns,
+        pattern_probability=rate**size * (1 - rate) ** (a - size),
+        s=np.zeros(a, dtype=bool),
+        **world.layout,
+    )
+    # each panel outside R̂ was observed with probability rate·(1 − p) / (rate·(1 − p) + 1 − rate)
+    unseen = a - target.sum(axis=1)
+    expected = (rate * (1 - p) / (rate * (1 - p) + 1 - rate))[:, 0] ** unseen
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

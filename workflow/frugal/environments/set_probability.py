@@ -1,0 +1,285 @@
+"""Exact probability that a policy ends with a given set, or takes a given sequence, of panels.
+
+Holds the step from the sequence view to the set view of [afape, sec. 3.1 and A.9]: a policy is
+known decision by decision, importance ratios need it set by set. From there also the true AFA
+propensity, the numerator of the AFAIS weight [afape, eq. 4 and A.9].
+
+It must not know outcomes, costs or estimators; the law of the retrospective missingness comes as
+an array of pattern probabilities.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.contracts import Policy
+from frugal.environments.rollouts import decision_probabilities, reads_values
+
+STATES_AT_ONCE = 1 << 16  # subset states held at a time: bounds memory, changes no result
+ROWS_AT_ONCE = 1 << 12  # units whose (unit, pattern) pairs are held at a time: the same
+
+
+def terminal_set_probability(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    *,
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+    target: Bool[np.ndarray, "n a"],
+) -> Float[np.ndarray, " n"]:
+    """π_AFA(R̂ = target | X): the unblocked policy ends with exactly this set  [afape, sec. A.9].
+
+    As `blocked_set_probability` with every panel available.
+
+    Args:
+        policy: to be judged.
+        values: encoded features; must be known where `target` reveals them. (n, d)
+        free_columns: known before the first decision. (d,)
+        provides: columns that a panel reveals. (a, d)
+        target: the set in question of each unit. (n, a)
+
+    Returns:
+        Probabilities. (n,)
+    """
+    return blocked_set_probability(
+        policy,
+        values,
+        free_columns=free_columns,
+        provides=provides,
+        available=np.ones_like(target),
+        target=target,
+    )
+
+
+def blocked_set_probability(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    *,
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+    available: Bool[np.ndarray, "n a"],
+    target: Bool[np.ndarray, "n a"],
+) -> Float[np.ndarray, " n"]:
+    """p(R̂ = target | X, R = available), the policy being blocked outside R  [afape, sec. A.3].
+
+    The probability of passing through a subset S of the target, and of stopping there:
+
+        f(∅) = 1,   f(S) = Σ_{j ∈ S} f(S∖j) π(j | x_{S∖j}, S∖j, R),   p = f(target) π(stop | target)
+
+    so 2^|target| states a unit stand for |target|! orders; states that the policy never reaches are
+    not asked for. A target that is not available has probability 0. For a policy that reads no
+    values, each distinct (available, target) is computed once.
+
+    Args:
+        policy: to be judged.
+        values: encoded features; must be known where `target` reveals them. (n, d)
+        free_columns: known before the first decision. (d,)
+        provides: columns that a panel reveals. (a, d)
+        available: panels that the policy may acquire. (n, a)
+        target: the set in question of each unit. (n, a)
+
+    Returns:
+        Probabilities. (n,)
+    """
+    row = np.arange(len(target))
+    if reads_values(policy):
+        return _set_probability(policy, values, row, available, target, free_columns, provides)
+    distinct, which = np.unique(np.hstack([available, target]), axis=0, return_inverse=True)
+    available, target = np.hsplit(distinct, 2)
+    row = row[: len(distinct)]  # any unit: its values are not read
+    result = _set_probability(policy, values, row, available, target, free_columns, provides)
+    return result[which.ravel()]
+
+
+def terminal_sequence_probability(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    *,
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+    order: Int[np.ndarray, "n a"],
+) -> Float[np.ndarray, " n"]:
+    """π_AFA(Û = u | X): the unblocked policy acquires exactly this sequence, then stops.
+
+        p(u₁, …, u_k, stop) = Π_t π(u_t | x_{u₁…u_{t−1}}, {u₁, …, u_{t−1}}) · π(stop | x_u, u)
+
+    This is the numerator of the off-policy ratio in the sequence view  [afape, eq. A.13].
+
+    Args:
+        policy: to be judged.
+        values: encoded features; must be known where `order` reveals them. (n, d)
+        free_columns: known before the first decision. (d,)
+        provides: columns that a panel reveals. (a, d)
+        order: distinct panels in the order of their acquisition, then only −1. (n, a)
+
+    Returns:
+        Probabilities. (n,)
+
+    Raises:
+        AssertionError: an order names a panel twice or goes on after −1, a mistake of our own.
+    """
+    n, a = order.shape
+    steps = np.hstack([np.where(order < 0, a, order), np.full((n, 1), a)])
+    assert (np.diff((steps == a).astype(np.int8)) >= 0).all(), "bug: an order goes on after −1"
+    result = np.ones(n)
+    acquired = np.zeros((n, a), dtype=bool)
+    running = np.arange(n)
+    for step in range(a + 1):
+        law = decision_probabilities(
+            policy,
+            values,
+            row=running,
+            acquired=acquired[running],
+            available=np.ones((len(running), a), dtype=bool),
+            free_columns=free_columns,
+            provides=provides,
+        )
+        chosen = steps[running, step]
+        result[running] *= law[np.arange(len(running)), chosen]
+        running, chosen = running[chosen < a], chosen[chosen < a]
+        assert not acquired[running, chosen].any(), "bug: an order names a panel twice"
+        acquired[running, chosen] = True
+    return result
+
+
+def true_afa_propensity(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    *,
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+    target: Bool[np.ndarray, "n a"],
+    patterns: Bool[np.ndarray, "q a"],
+    pattern_probability: Float[np.ndarray, "n q"],
+    s: Bool[np.ndarray, " a"],
+) -> Float[np.ndarray, " n"]:
+    """True AFA propensity p(R = 1 | X, R̂ = t, R_s = 1), the numerator of AFAIS(s) [afape, eq. A.9].
+
+    By Bayes over the patterns r that could have let the agent end with t:
+
+        h = p(t | x_t, R=1) p(R=1 | x) / Σ_{r ⊇ t, r_s = 1} p(t | x_t, r) p(r | x)
+
+    Differs from the paper: p(t | x_t, r) holds the acquired values x_t, as a policy that reads
+    values needs it; for one that does not, it is the paper's p(R=1 | X_adj, R̂, R_s=1).
+
+    Args:
+        policy: the one that was run blocked.
+        values: encoded features; must be known where `target` reveals them. (n, d)
+        free_columns: known before the first decision. (d,)
+        provides: columns that a panel reveals. (a, d)
+        target: R̂ of the blocked episode. (n, a)
+        patterns: distinct retrospective patterns; every one that can occur, and R = 1. (q, a)
+        pattern_probability: p(R = r | x). (n, q)
+        s: panels that must be observed. (a,)
+
+    Returns:
+        Propensities; NaN where no pattern with r_s = 1 can lead to the target, which happens only
+        for units that themselves violate R_s = 1 and so carry no weight. (n,)
+
+    Raises:
+        AssertionError: the complete pattern is not named exactly once, a mistake of our own.
+    """
+    allowed = patterns[:, s].all(axis=1)
+    patterns, law = patterns[allowed], pattern_probability[:, allowed]
+    complete = np.flatnonzero(patterns.all(axis=1))
+    assert len(complete) == 1, f"bug: {len(complete)} patterns are complete, one must be"
+    result = np.full(len(target), np.nan)
+    sorted_rows = np.lexsort(target.T)  # equal targets side by side, to be computed once
+    for start in range(0, len(target), ROWS_AT_ONCE):
+        row = sorted_rows[start : start + ROWS_AT_ONCE]
+        likelihood = _likelihood(policy, values, row, target[row], patterns, free_columns, provides)
+        joint = likelihood * law[row]
+        total = joint.sum(axis=1)
+        possible = total > 0
+        result[row[possible]] = joint[possible, complete[0]] / total[possible]
+    return result
+
+
+def _likelihood(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    row: Int[np.ndarray, " m"],
+    target: Bool[np.ndarray, "m a"],
+    patterns: Bool[np.ndarray, "q a"],
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+) -> Float[np.ndarray, "m q"]:
+    """p(R̂ = target | x_target, R = pattern) of each unit and pattern, 0 unless pattern ⊇ target."""
+    which = np.arange(len(target))
+    if not reads_values(policy):
+        target, which = np.unique(target, axis=0, return_inverse=True)
+        row = row[: len(target)]  # any unit: its values are not read
+    outside = target.astype(np.float32) @ (~patterns).T.astype(np.float32)
+    unit, pattern = np.nonzero(outside == 0)
+    likelihood = np.zeros(outside.shape)
+    likelihood[unit, pattern] = _set_probability(
+        policy, values, row[unit], patterns[pattern], target[unit], free_columns, provides
+    )
+    return likelihood[which.ravel()]
+
+
+def _set_probability(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    row: Int[np.ndarray, " m"],
+    available: Bool[np.ndarray, "m a"],
+    target: Bool[np.ndarray, "m a"],
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+) -> Float[np.ndarray, " m"]:
+    """The recursion of `blocked_set_probability` for m questions, batched by size of target."""
+    result = np.zeros(len(target))
+    size = target.sum(axis=1)
+    possible = ~(target & ~available).any(axis=1)
+    for k in np.unique(size[possible]):
+        of_size = np.flatnonzero(possible & (size == k))
+        at_once = max(1, STATES_AT_ONCE >> int(k))
+        for start in range(0, len(of_size), at_once):
+            part = of_size[start : start + at_once]
+            result[part] = _sweep_subsets(
+                policy, values, row[part], available[part], target[part], free_columns, provides
+            )
+    return result
+
+
+def _sweep_subsets(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    row: Int[np.ndarray, " m"],
+    available: Bool[np.ndarray, "m a"],
+    target: Bool[np.ndarray, "m a"],
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+) -> Float[np.ndarray, " m"]:
+    """The recursion for m targets of one size k: level by level over the 2ᵏ subsets, forwards.
+
+    Subset code c of a target holds its j-th member where bit j of c is set.
+    """
+    m, a = target.shape
+    members = np.nonzero(target)[1].reshape(m, -1)
+    k = members.shape[1]
+    holds = (np.arange(2**k)[:, None] >> np.arange(k)) % 2 == 1
+    level_of = holds.sum(axis=1)
+    reach = np.zeros((m, 2**k))
+    reach[:, 0] = 1.0
+    stop = np.zeros(m)
+    for level in range(k + 1):
+        codes = np.flatnonzero(level_of == level)
+        item, place = np.nonzero(reach[:, codes] > 0)
+        code = codes[place]
+        acquired = np.zeros((len(item), a), dtype=bool)
+        np.put_along_axis(acquired, members[item], holds[code], axis=1)
+        law = decision_probabilities(
+            policy,
+            values,
+            row=row[item],
+            acquired=acquired,
+            available=available[item],
+            free_columns=free_columns,
+            provides=provides,
+        )
+        stop[item] = law[:, -1]  # what the last level writes stays: f(target) π(stop | target)
+        for j in range(k):  # for one j, no two states lead to the same set
+            lacks = np.flatnonzero(~holds[code, j])
+            here, there = (item[lacks], code[lacks]), (item[lacks], code[lacks] + 2**j)
+            reach[there] += reach[here] * law[lacks, members[item[lacks], j]]
+    return reach[:, -1] * stop
