@@ -1,0 +1,1 @@
+"""Which panels the records lack: missingness graphs, draws from them, and what they identify."""

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from frugal.contracts import ConfigError, GraphError
+from frugal.missingness.graphs import (
+    adjustment_columns,
+    indicator_probability,
+    parse_graph,
+    topological_order,
+    value_logit,
+)
+
+from tests.unit.missingness_tables import graph_of, three_panels
+
+TABLE = three_panels(50, seed=0)
+MNAR = {
+    "panels": {
+        "P3": {"intercept": 0.5, "values": {"X2": 2.0}, "indicators": {"P2": -1.5}},
+        "P2": {"intercept": 1.0, "values": {"X1": -1.0}},
+    },
+    "standardise": False,
+    "complete_share": 0.12,
+}
+
+
+def test_a_description_becomes_laws_in_the_order_of_the_actions():
+    graph = parse_graph("mnar", MNAR, TABLE)
+    assert graph.name == "mnar"
+    assert list(graph.indicators) == ["P2", "P3"]
+    assert graph.indicators["P2"].values == {"X1": -1.0}
+    assert graph.indicators["P3"].indicators == {"P2": -1.5}
+    assert adjustment_columns(graph) == ("X1", "X2")
+    assert topological_order(graph) == ("P2", "P3")
+
+
+def test_assumed_causes_of_own_missingness_are_lists_without_strengths():
+    panels = {"P3": {"values": ["X2"], "indicators": ["P2"]}, "P2": {}}
+    graph = parse_graph("own", {"source": "own", "panels": panels}, TABLE)
+    assert graph.indicators["P3"].values == {"X2": 0.0}
+    assert graph.indicators["P3"].indicators == {"P2": 0.0}
+    assert topological_order(graph) == ("P2", "P3")
+    with pytest.raises(ConfigError, match="a list of names is needed"):
+        parse_graph("own", {"source": "own", "panels": {"P3": {"values": {"X2": 1.0}}}}, TABLE)
+    with pytest.raises(ConfigError, match="unknown key 'intercept'"):
+        parse_graph("own", {"source": "own", "panels": {"P3": {"intercept": 1.0}}}, TABLE)
+
+
+def test_order_puts_causes_first_whatever_the_order_of_the_laws():
+    graph = graph_of(
+        {"P3": (0.0, {}, {"P4": 1.0}), "P4": (0.0, {}, {"P2": 1.0}), "P2": (0.0, {}, {})}
+    )
+    assert topological_order(graph) == ("P2", "P4", "P3")
+
+
+def test_self_censoring_is_read():
+    law = {"intercept": 0, "values": {"X2": 1}}
+    graph = parse_graph("self", {"panels": {"P2": law}, "standardise": False}, TABLE)
+    assert graph.indicators["P2"].values == {"X2": 1.0}
+
+
+def test_probability_is_the_logistic_law_of_values_and_drawn_indicators():
+    graph = parse_graph("mnar", MNAR, TABLE)
+    observed = np.random.default_rng(1).random((50, 2)) < 0.5
+    expected = [
+        1 / (1 + np.exp(-(0.5 + 2.0 * x2 - 1.5 * r2)))
+        for x2, r2 in zip(TABLE.values[:, 1], observed[:, 0], strict=True)
+    ]
+    np.testing.assert_allclose(indicator_probability(graph, TABLE, observed, "P3"), expected)
+    no_law = indicator_probability(graph_of({}), TABLE, observed, "P3")
+    assert (no_law == 1).all()
+
+
+def test_standardised_parents_ignore_unit_and_origin():
+    moved = three_panels(50, seed=0)
+    moved.values[:, 0] = 40 + 7 * moved.values[:, 0]
+    graph = graph_of({"P2": (1.0, {"X1": -1.0}, {})}, standardise=True)
+    logit = value_logit(graph, TABLE, "P2")
+    np.testing.assert_allclose(logit, value_logit(graph, moved, "P2"), atol=1e-12)
+    assert logit.mean() == pytest.approx(1.0, abs=1e-12)
+    assert logit.std() == pytest.approx(1.0, abs=1e-12)
+
+
+def law(**keys):
+    return {"panels": {"P2": {"intercept": 0.0, **keys}}, "standardise": False}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "sentence"),
+    [
+        (
+            {"panels": {}, "standardize": True},
+            "unknown key 'standardize'; allowed are source, panels",
+        ),
+        ({}, "sets panels to None"),
+        ({"panels": {}, "source": "both"}, "the source 'both'; allowed are induced, own"),
+        ({"panels": {"P1": {"intercept": 0}}}, "'P1', which is free"),
+        ({"panels": {"P9": {"intercept": 0}}}, "'P9', which the table lacks; allowed are P2, P3"),
+        ({"panels": {"P2": {}}}, "no intercept"),
+        ({"panels": {"P2": 3}}, "sets law to 3"),
+        ({"panels": {"P2": {"intercept": 0, "value": {}}}}, "unknown key 'value'"),
+        ({"panels": {"P2": {"intercept": 0, "values": {"X1": 1}}}}, "does not say standardise"),
+        ({"panels": {}, "standardise": 1}, "sets standardise to 1"),
+        (law(values={"X9": 1.0}), "'X9', which the table lacks; its columns are X1, X2, X3, X4"),
+        (law(indicators={"P3": 1.0}), "'P3', which is no panel that can be missing here"),
+        (law(values={"X1": "strong"}), "values of X1 to 'strong'; a finite number"),
+        (law(values={"X1": float("nan")}), "a finite number"),
+        (law(values={"X1": True}), "a finite number"),
+    ],
+)
+def test_a_wrong_description_is_refused_in_one_sentence(mapping, sentence):
+    with pytest.raises(ConfigError, match="mechanism 'm'") as refusal:
+        parse_graph("m", mapping, TABLE)
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_cycle_is_named():
+    cyclic = {
+        "panels": {
+            "P2": {"intercept": 0, "indicators": {"P3": 1}},
+            "P3": {"intercept": 0, "indicators": {"P2": 1}},
+        }
+    }
+    with pytest.raises(GraphError, match="the cycle R_P2 → R_P3 → R_P2"):
+        parse_graph("m", cyclic, TABLE)
+    with pytest.raises(GraphError, match="the cycle R_P2 → R_P2"):
+        parse_graph("m", law(indicators={"P2": 1.0}), TABLE)
+
+
+def test_a_parent_column_with_gaps_or_without_spread_is_refused():
+    gaps = three_panels(10, seed=0)
+    gaps.values[:3, 0] = np.nan
+    plain = graph_of({"P2": (1.0, {"X1": -1.0}, {})})
+    with pytest.raises(ConfigError, match=r"'X1' causes .* lacks 3 of 10 values"):
+        value_logit(plain, gaps, "P2")
+    flat = three_panels(10, seed=0)
+    flat.values[:, 0] = 4.0
+    scaled = graph_of({"P2": (1.0, {"X1": -1.0}, {})}, standardise=True)
+    with pytest.raises(ConfigError, match="'X1' is constant"):
+        value_logit(scaled, flat, "P2")
