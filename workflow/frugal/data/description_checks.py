@@ -3,6 +3,7 @@
 Works on the plain mapping that the schema has accepted already; reads no file.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -26,6 +27,7 @@ def check_meaning(document: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: one sentence with the key, what was found and what is allowed.
     """
+    _check_finite(document, "")
     _check_source(document["source"])
     _check_columns(document["columns"], document["label"]["column"])
     _check_panels(document)
@@ -42,6 +44,18 @@ def check_meaning(document: Mapping[str, Any]) -> None:
             )
 
 
+def _check_finite(value: Any, at: str) -> None:
+    """YAML can write .nan and .inf; no key means anything by them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{at!r} is {value}; allowed is a finite number")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _check_finite(item, f"{at}.{key}" if at else str(key))
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            _check_finite(item, f"{at}[{i}]")
+
+
 def _check_source(source: Mapping[str, Any]) -> None:
     kind = source["kind"]
     wanted, given = _KEYS_OF_KIND[kind], set(source) - {"kind"}
@@ -54,9 +68,8 @@ def _check_source(source: Mapping[str, Any]) -> None:
     _unique((f["name"] for f in source.get("files", ())), "'source.files'", "file name")
     for i, file in enumerate(source.get("files", ())):
         at = f"'source.files[{i}]'"
-        if kind == "download":
-            if "url" not in file or file.get("sha256") is None:
-                raise ConfigError(f"{at} needs both 'url' and 'sha256' to be downloaded safely")
+        if kind == "download" and ("url" not in file or file.get("sha256") is None):
+            raise ConfigError(f"{at} needs both 'url' and 'sha256' to be downloaded safely")
     if "format" in source:
         _check_format(source["format"])
 
@@ -115,7 +128,7 @@ def _check_panels(document: Mapping[str, Any]) -> None:
             raise ConfigError(f"'panels[{i}].cost' is {cost!r}; allowed are a number or 'drawn'")
         if cost == "drawn" and draw is None:
             raise ConfigError(f"{at} has a drawn cost, but 'cost_draw' is null")
-        if not isinstance(cost, str) and not 0 <= cost < float("inf"):
+        if not isinstance(cost, str) and cost < 0:
             raise ConfigError(f"'panels[{i}].cost' is {cost!r}; a cost is never below zero")
     homeless = set(names) - {c for p in panels for c in p["columns"]}
     if homeless:
