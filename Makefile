@@ -1,6 +1,6 @@
 # make env: the pinned environment in .venv · make run: the embedded default · make test: every check
 .DEFAULT_GOAL := help
-.PHONY: help env run test lock check fast bench clean
+.PHONY: help env run test lint lock bench clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -24,8 +24,28 @@ env: .venv/.ready
 	touch $@
 
 run: env
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) report
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) all report
 
-lock:
-	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-emit-find-links --python-version 3.11 --custom-compile-command "make lock" $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)",--extra-index-url https://download.pytorch.org/whl/cpu --index-strategy unsafe-best-match) --quiet -o requirements.lock
+# Every check that a change must pass; the last line is pytest's.
+test: env lint
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/python envs/render.py --check
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
+
+bench: env
+	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+lock: env
+	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --custom-compile-command "make lock" $(TORCH) --quiet -o requirements.lock
+	$(BIN)/python envs/render.py
+
+clean:
+	rm -rf results/[!R]* logs benchmarks .snakemake

@@ -10,6 +10,7 @@ from frugal.contracts.errors import (
 from frugal.contracts.graph import IndicatorModel, MissingnessGraph
 from frugal.contracts.history import DECISION_COLUMNS, Episodes, Policy
 from frugal.contracts.mask import Mask
+from frugal.contracts.streams import Streams
 from frugal.contracts.table import Panel, Table
 from frugal.contracts.terms import Terms
 
@@ -26,6 +27,7 @@ __all__ = [
     "NoSupportError",
     "Panel",
     "Policy",
+    "Streams",
     "Table",
     "Terms",
 ]

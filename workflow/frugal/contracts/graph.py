@@ -1,7 +1,8 @@
 """The m-graph: which features and indicators cause each missingness indicator, and how strongly."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -33,3 +34,13 @@ class MissingnessGraph:
 
     name: str
     indicators: Mapping[str, IndicatorModel]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A document that `from_dict` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "MissingnessGraph":
+        """The graph that `to_dict` wrote."""
+        laws = {panel: IndicatorModel(**law) for panel, law in document["indicators"].items()}
+        return cls(document["name"], laws)

@@ -1,0 +1,29 @@
+# Entry of the workflow: reads and validates the config, includes the rules, names the targets.
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+report: "workflow/report/workflow.rst"
+
+
+configfile: f"{workflow.basedir}/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/missingness.smk"
+include: "workflow/rules/models.smk"
+include: "workflow/rules/rollouts.smk"
+include: "workflow/rules/nuisance.smk"
+include: "workflow/rules/estimates.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/audit.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.afape.input,
+    localrule: True

@@ -1,0 +1,7 @@
+"""Makes `python -m frugal` the command line."""
+
+import sys
+
+from frugal.cli import main
+
+sys.exit(main())

@@ -1,0 +1,119 @@
+"""Unit and meaning of every column that a table of results may have; a sidecar repeats them.
+
+A column without a description here cannot be written: a reader should never have to guess.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from frugal.contracts import DataError
+
+COST = "cost unit of the data set"
+
+COLUMNS: dict[str, tuple[str, str]] = {
+    # identity
+    "row_id": ("", "identity of the unit in the raw data"),
+    "part": ("", "part of the split: train, agent, nuisance or test"),
+    "label": ("", "class index, in the order of the catalogue's classes"),
+    "dataset": ("", "name of the data set"),
+    "mechanism": ("", "name of the missingness mechanism"),
+    "agent": ("", "name of the acquisition policy"),
+    "estimator": ("", "name of the estimator"),
+    "seed": ("", "seed of the study: one draw of missingness and of the policy's randomness"),
+    "world": ("", "blocked: only recorded panels; full: all; retrospective: the records' own set"),
+    "draw": ("", "number of the imputation draw; 0 where there is only one"),
+    "panel": ("", "name of the panel"),
+    "view": ("", "view of table A.1 of the paper"),
+    "nuisance": ("", "name of the nuisance function"),
+    "fold": ("", "cross-fitting fold; models that predict a row never saw its fold"),
+    # decisions and episodes
+    "step": ("decisions", "0 for the first decision of the unit"),
+    "action": ("", "index of the panel acquired; the number of panels means stop"),
+    "probability": ("", "with which the policy took the decision"),
+    "cost": (COST, "acquisition plus misclassification cost; of a decision: acquisition alone"),
+    "acquisition_cost": (COST, "cost of the acquired panels"),
+    "misclassification_cost": (COST, "cost of the predicted class against the label"),
+    "prediction": ("", "predicted class index"),
+    "set_probability": ("", "probability that the unblocked policy ends with the recorded set"),
+    "sequence_probability": ("", "as set_probability, in the order of the records"),
+    "true_afa_propensity": ("", "p(R=1 | X, acquired values, acquired set, R_s=1), by enumeration"),
+    # missingness and nuisances
+    "complete_probability": ("", "true p(R=1|X)"),
+    "pattern_probability": ("", "true p(R=r|X) of the recorded pattern"),
+    "s_probability": ("", "true p(R_s=1|X)"),
+    "propensity": ("", "fitted p(R=1|X_adj); empty where X_adj is not recorded"),
+    "s_propensity": ("", "fitted p(R_s=1|X_adj); empty where X_adj is not recorded"),
+    "pattern_propensity": ("", "fitted p(R=r|X_adj) of the recorded pattern"),
+    "afa_propensity": ("", "fitted p(R=1|X_adj, acquired set, R_s=1)"),
+    "afa_propensity_values": ("", "fitted p(R=1|X_adj, acquired set and values, R_s=1)"),
+    "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
+    "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
+    "mean_misclassification_cost": (COST, "fitted E[misclassification cost | X_adj, R=1]"),
+    "bin": ("", "number of the bin of predicted probability"),
+    "mean_probability": ("", "mean predicted probability in the bin"),
+    "rate": ("", "share of events in the bin"),
+    "log_loss": ("nats", "mean log-loss on held-out rows"),
+    "minimum": ("", "smallest value"),
+    "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
+    # estimates
+    "estimate": (COST, "estimated cost per unit at run time"),
+    "std_error": (COST, "standard error by influence function; nuisances taken as known"),
+    "ci_low": (COST, "lower end of the 95 % interval"),
+    "ci_high": (COST, "upper end of the 95 % interval"),
+    "resample_sd": (COST, "standard deviation over resamples, scaled to the full sample"),
+    "resample_low": (COST, "lower end of the 95 % interval by resampling"),
+    "resample_high": (COST, "upper end of the 95 % interval by resampling"),
+    "truth": (COST, "mean cost of the policy on the table without missingness; empty if unknown"),
+    "n": ("rows", "evaluation rows"),
+    "ess": ("rows", "effective sample size of the weights (Kish)"),
+    "largest_weight_share": ("", "share of the largest weight in their sum"),
+    "usable_rows": ("rows", "rows with a weight above zero"),
+    "status": ("", "ok, or why there is no estimate"),
+    "reason": ("", "the status in words"),
+    "warning": ("", "names of positivity warnings, separated by commas; empty if none"),
+    "resample": ("", "number of the resample"),
+    "frequency": ("", "share of units for which the panel is acquired"),
+    "trajectories": ("", "mean number of acquisition sequences that one row can evaluate"),
+    "runs": ("", "mean number of runs of an agent that this takes"),
+    "minimum_probability": ("", "smallest probability that the view needs, over rows and sets"),
+    "share_below_threshold": ("", "share of rows whose needed probability is below the threshold"),
+    "threshold": ("", "probability under which positivity is called weak"),
+    # imputation
+    "method": ("", "name of the imputation method"),
+    "rounds": ("", "rounds until the stopping rule ended"),
+}
+
+PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
+    (r"value:(.+)", ("unit of the raw column", "encoded feature {0}")),
+    (r"observed:(.+)", ("", "True where panel {0} is in the records")),
+    (r"probability:(.+)", ("", "true probability that panel {0} is recorded, given its causes")),
+    (r"acquired:(.+)", ("", "True where the policy acquired panel {0}")),
+)
+
+
+def describe_columns(table: Any, units: Mapping[str, str]) -> list[dict[str, str]]:
+    """Name, dtype, unit and meaning of each column of a DataFrame.
+
+    Args:
+        table: the DataFrame.
+        units: of the encoded features, which a data set names; empty for other tables.
+
+    Raises:
+        DataError: a column has no description.
+    """
+    described = []
+    for name, dtype in zip(table.columns, table.dtypes, strict=True):
+        own = (units[str(name)], "encoded feature") if str(name) in units else None
+        unit, meaning = own or _description(str(name))
+        described.append({"name": str(name), "dtype": str(dtype), "unit": unit, "meaning": meaning})
+    return described
+
+
+def _description(name: str) -> tuple[str, str]:
+    if name in COLUMNS:
+        return COLUMNS[name]
+    for pattern, (unit, meaning) in PATTERNS:
+        if match := re.fullmatch(pattern, name, flags=re.DOTALL):
+            return unit, meaning.format(*match.groups())
+    raise DataError(f"column {name!r} has no description in frugal.artifacts.columns")

@@ -1,0 +1,125 @@
+"""Payload files: Parquet tables, JSON documents, safetensors arrays, PNG and PDF figures. No pickles.
+
+Every write is deterministic (equal content, equal bytes) and atomic (a reader sees the old file or
+the whole new one, never a part).
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frugal.contracts import DataError
+
+_HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hexadecimal text."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hive_keys(path: Path) -> dict[str, str]:
+    """The `key=value` folders of a path, in order."""
+    return dict(m.groups() for p in path.parent.parts if (m := _HIVE.fullmatch(p)))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write all of it or nothing: a temporary file beside the target takes its place at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def json_bytes(document: Any) -> bytes:
+    """Readable JSON, keys in their own order, one line end at the end; NaN is refused."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def read_payload(path: Path) -> Any:
+    """Read one payload by its suffix.
+
+    Returns:
+        A DataFrame (.parquet), a document (.json), or a dict of arrays (.safetensors); any other
+        suffix is handed on as the path itself, for raw files that `frugal.data` parses.
+
+    Raises:
+        DataError: the file does not exist or is not what its suffix says.
+    """
+    if not path.is_file():
+        raise DataError(f"{path} does not exist; it should have been made by an earlier step")
+    try:
+        if path.suffix == ".parquet":
+            import pandas as pd
+
+            return pd.read_parquet(path, partitioning=None)
+        if path.suffix == ".json":
+            return json.loads(path.read_text(encoding="utf-8"))
+        if path.suffix == ".safetensors":
+            from safetensors.numpy import load_file
+
+            return load_file(path)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {error}") from error
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in {"pyarrow", "safetensors"}:
+            raise
+        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {error}") from error
+    return path
+
+
+def read_partitions(paths: list[Path]) -> Any:
+    """Read several tables as one, with the `key=value` folders of each path as columns."""
+    import pandas as pd
+
+    frames = []
+    for path in paths:
+        frame = read_payload(path)
+        keys = {k: v for k, v in hive_keys(path).items() if k not in frame.columns}
+        frames.append(frame.assign(**keys)[[*keys, *frame.columns]])
+    return pd.concat(frames, ignore_index=True)
+
+
+def payload_bytes(path: Path, payload: Any) -> bytes:
+    """The bytes that a payload takes under a path's suffix (the inverse of `read_payload`)."""
+    if path.suffix == ".json":
+        return json_bytes(payload)
+    if path.suffix == ".safetensors":
+        return _safetensors_bytes(payload)
+    if path.suffix in {".png", ".pdf"}:
+        return _figure_bytes(payload, path.suffix[1:])
+    if path.suffix == ".parquet":
+        sink = io.BytesIO()
+        payload.to_parquet(sink, index=False, engine="pyarrow", compression="zstd")
+        return sink.getvalue()
+    if isinstance(payload, bytes):
+        return payload
+    raise TypeError(f"no payload format for {path}")
+
+
+def _safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    from safetensors.numpy import save
+
+    return save({name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())})
+
+
+def _figure_bytes(figure: Any, kind: str) -> bytes:
+    sink = io.BytesIO()
+    dates = {"CreationDate": None, "ModDate": None} if kind == "pdf" else {"Software": None}
+    figure.savefig(sink, format=kind, dpi=200, metadata=dates)
+    return sink.getvalue()

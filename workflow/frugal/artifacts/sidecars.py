@@ -1,0 +1,97 @@
+"""Sidecars: `_<file>.json` beside every payload says what it holds and what it was made from.
+
+No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.artifacts.columns import describe_columns
+from frugal.artifacts.files import file_digest, json_bytes, write_bytes
+from frugal.artifacts.sources import PACKAGE, source_digest
+
+LOCK = PACKAGE.parent.parent / "requirements.lock"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a stage: all that decides its outputs.
+
+    Attributes:
+        stage: name of the stage and of its rule.
+        inputs: name → path, or list of paths.
+        outputs: name → path.
+        settings: parameters from the config.
+        wildcards: identity of the job.
+        seed: root seed.
+    """
+
+    stage: str
+    inputs: Mapping[str, Path | list[Path]]
+    outputs: Mapping[str, Path]
+    settings: Any
+    wildcards: Mapping[str, str]
+    seed: int
+
+
+def sidecar_path(payload: Path) -> Path:
+    """`results/x/_table.parquet.json` for `results/x/table.parquet`."""
+    return payload.with_name(f"_{payload.name}.json")
+
+
+def shown_path(path: Path) -> str:
+    """A path as a sidecar shows it: from results/ on; a file from outside by its name alone."""
+    return path.as_posix() if path.parts[:1] == ("results",) else path.name
+
+
+def seal(document: dict[str, Any]) -> str:
+    """SHA-256 of a sidecar's content without its seal: an edited sidecar shows."""
+    return hashlib.sha256(json_bytes({k: v for k, v in document.items() if k != "seal"})).hexdigest()
+
+
+def input_records(job: Job) -> list[dict[str, str]]:
+    """Name, path and SHA-256 of every input file, in order."""
+    records = []
+    for name, paths in job.inputs.items():
+        for path in paths if isinstance(paths, list) else [paths]:
+            key = f"{name}[]" if isinstance(paths, list) else name
+            records.append({"name": key, "path": shown_path(path), "sha256": file_digest(path)})
+    return records
+
+
+def write_sidecar(
+    job: Job, name: str, payloads: Mapping[str, Any], records: list[dict[str, str]]
+) -> None:
+    """Describe one payload that has just been written.
+
+    Args:
+        job: the run that made it.
+        name: of the output.
+        payloads: all outputs of the job; a catalogue among them has the units of the features.
+        records: of `input_records`, shared by all outputs of the job.
+    """
+    path = job.outputs[name]
+    document: dict[str, Any] = {
+        "file": path.name,
+        "sha256": file_digest(path),
+        "bytes": path.stat().st_size,
+        "stage": job.stage,
+        "output": name,
+        "outputs": {key: shown_path(value) for key, value in job.outputs.items()},
+        "wildcards": dict(job.wildcards),
+        "seed": job.seed,
+        "settings": job.settings,
+        "inputs": records,
+        "source": source_digest(job.stage),
+        "environment": file_digest(LOCK),
+    }
+    if path.suffix == ".parquet":
+        features = payloads.get("catalogue", {}).get("columns", [])
+        document["rows"] = len(payloads[name])
+        document["columns"] = describe_columns(
+            payloads[name], {c["name"]: c["unit"] or "" for c in features}
+        )
+    write_bytes(sidecar_path(path), json_bytes(document | {"seal": seal(document)}))

@@ -1,0 +1,153 @@
+"""The study that a config describes: scenarios, data sets and their files, checked before any job.
+
+Read by the Snakefile, so it imports nothing heavy. Knows which files the first steps need; knows
+nothing of how a step works.
+"""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.contracts.errors import ConfigError
+from frugal.data.description import Description, load_description
+from frugal.data.raw import locate_file
+from frugal.data.schema_check import check_against_schema, did_you_mean, listed, read_yaml
+
+SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A validated config with the descriptions of the data sets that it uses.
+
+    Attributes:
+        config: the whole config.
+        paths: data set → its YAML.
+        descriptions: data set → its description.
+    """
+
+    config: Mapping[str, Any]
+    paths: Mapping[str, Path]
+    descriptions: Mapping[str, Description]
+
+    def scenario(self, dataset: str, mechanism: str) -> dict[str, Any]:
+        """Settings of one data set × mechanism: its missingness and s."""
+        for entry in self.config["afape"]["scenarios"]:
+            if (entry["dataset"], entry["mechanism"]) == (dataset, mechanism):
+                return {"missingness": _weighted(entry["missingness"]), "s": entry["s"]}
+        raise ConfigError(f"afape.scenarios has no {dataset} with {mechanism}")
+
+    def scenario_names(self) -> list[list[str]]:
+        """[data set, mechanism] of every scenario, in the config's order."""
+        return [[e["dataset"], e["mechanism"]] for e in self.config["afape"]["scenarios"]]
+
+    def scenario_files(self, template: str) -> list[str]:
+        """One path per scenario; `{scenario}` stands for its two folders."""
+        return [
+            template.replace("{scenario}", f"dataset={d}/mechanism={m}")
+            for d, m in self.scenario_names()
+        ]
+
+    def raw_inputs(self, dataset: str) -> dict[str, str]:
+        """Inputs of `prepare_data`: the description and, in its order, the raw files."""
+        inputs = {"description": str(self.paths[dataset])}
+        for k, path in enumerate(self._raw_paths(dataset)):
+            inputs[f"raw_{k}"] = path
+        return inputs
+
+    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
+        """Where a raw file is published, and its SHA-256."""
+        for declared in self.descriptions[dataset].source.files:
+            if Path(declared.name).name == file:
+                return {"url": declared.url, "sha256": declared.sha256}
+        raise ConfigError(f"{self.paths[dataset]} declares no file {file!r}")
+
+    def cost_unit(self) -> str:
+        """The unit that all used data sets share, or a phrase where they differ."""
+        units = {d.cost_unit for d in self.descriptions.values()}
+        return units.pop() if len(units) == 1 else "unit of each data set"
+
+    def outside_folders(self) -> str:
+        """Words for `audit`: the folders in which files from outside are looked for."""
+        folders = {str(path.parent) for path in self.paths.values()}
+        if self.config["data_mirror"] is not None:
+            folders.add(str(self.config["data_mirror"]))
+        return shlex.join([word for f in sorted(folders) for word in ("--look-in", f)])
+
+    def _raw_paths(self, dataset: str) -> list[str]:
+        description = self.descriptions[dataset]
+        mirror = self.config["data_mirror"]
+        folder = None if mirror is None else Path(mirror)
+        paths = []
+        for file in description.source.files:
+            path = locate_file(description, file.name, data_mirror=folder)
+            fetched = f"results/raw/dataset={dataset}/{Path(file.name).name}"
+            paths.append(fetched if path is None else str(path))
+        return paths
+
+
+def load_study(config: Mapping[str, Any], base: Path) -> Study:
+    """Check a config and load the descriptions that its scenarios name.
+
+    Args:
+        config: as Snakemake merged it from config.yaml, `--configfile` and `--config`.
+        base: the project's folder; relative paths of descriptions are tried here and in the
+            working folder.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    check_against_schema(_plain(config), read_yaml(SCHEMA), where="config")
+    scenarios = config["afape"]["scenarios"]
+    seen: set[tuple[str, str]] = set()
+    for k, entry in enumerate(scenarios):
+        name, pair = entry["dataset"], (entry["dataset"], entry["mechanism"])
+        if name not in config["datasets"]:
+            raise ConfigError(
+                f"config: afape.scenarios[{k}] names data set {name!r}; under 'datasets' there are "
+                f"{listed(config['datasets'])}{did_you_mean(name, config['datasets'])}"
+            )
+        if pair in seen:
+            raise ConfigError(f"config: afape.scenarios has {name} with {pair[1]} twice")
+        seen.add(pair)
+    figures = config["afape"]["figures"]
+    for agent in [figures["frequency_agent"], *figures["convergence_agents"]]:
+        if agent not in config["afape"]["agents"]:
+            raise ConfigError(
+                f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
+                f"{listed(config['afape']['agents'])}{did_you_mean(agent, config['afape']['agents'])}"
+            )
+    used = list(dict.fromkeys(entry["dataset"] for entry in scenarios))
+    paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
+    return Study(config, paths, {name: load_description(path) for name, path in paths.items()})
+
+
+def _weighted(missingness: Mapping[str, Any]) -> dict[str, Any]:
+    """Assumed causes of own missingness as the graph's parser reads them: edges of weight one."""
+    if missingness["source"] == "induced":
+        return dict(missingness)
+    panels = {
+        panel: {
+            "intercept": 0.0,
+            "values": dict.fromkeys(causes.get("values", []), 1.0),
+            "indicators": dict.fromkeys(causes.get("indicators", []), 1.0),
+        }
+        for panel, causes in missingness["panels"].items()
+    }
+    return {"source": "own", "standardise": False, "complete_share": None, "panels": panels}
+
+
+def _description_path(name: str, path: str, base: Path) -> Path:
+    for candidate in (Path(path), base / path):
+        if candidate.is_file():
+            return candidate
+    raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
+
+
+def _plain(document: Any) -> Any:
+    """Snakemake's ordered mappings as plain ones, for the schema's type checks."""
+    if isinstance(document, Mapping):
+        return {key: _plain(value) for key, value in document.items()}
+    return [_plain(item) for item in document] if isinstance(document, list) else document

@@ -1,0 +1,43 @@
+"""True probabilities of recorded patterns and of subsets, for judging fitted ones (afape, A.2, A.10)."""
+
+import itertools
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.contracts import Mask, MissingnessGraph, Table
+from frugal.missingness.mechanisms import pattern_probability
+
+
+def recorded_probability(mask: Mask) -> Float[np.ndarray, " n"]:
+    """True probability of the pattern that each row has.
+
+        p(R = r | x) = Π_j p_j^{r_j} (1 − p_j)^{1 − r_j}      [afape, A.2]
+
+    Args:
+        mask: with true propensities, each given the drawn values of its parent indicators.
+
+    Returns:
+        In (0, 1]. (n,)
+    """
+    assert mask.propensity is not None
+    return np.where(mask.observed, mask.propensity, 1.0 - mask.propensity).prod(axis=1)
+
+
+def missable_patterns(graph: MissingnessGraph, table: Table) -> Bool[np.ndarray, "q a"]:
+    """All patterns with positive probability: every subset of the panels that can be missing. (2^m, a)"""
+    options = [(True, False) if p.name in graph.indicators else (True,) for p in table.actions]
+    patterns = np.array(list(itertools.product(*options)), dtype=bool)
+    return patterns.reshape(-1, len(table.actions))
+
+
+def subset_probability(
+    graph: MissingnessGraph, table: Table, subset: Bool[np.ndarray, " a"]
+) -> Float[np.ndarray, " n"]:
+    """True p(R_s = 1 | x): the patterns that contain s, summed.  [afape, A.9]
+
+    Args:
+        subset: True for the panels of s. (a,)
+    """
+    patterns = missable_patterns(graph, table)
+    return pattern_probability(graph, table, patterns[patterns[:, subset].all(axis=1)]).sum(axis=1)

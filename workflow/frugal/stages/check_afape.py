@@ -1,0 +1,65 @@
+"""Stage `check_afape`: the summary table holds what the config promised, in range; or the run stops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import DataError, Streams
+from frugal.stages._estimators import ESTIMATORS
+
+STATUSES = {"ok", "no_support", "not_identified", "not_available"}
+
+
+def check_afape(
+    *,
+    summary: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, Any]]:
+    """Count rows and check ranges.
+
+    Raises:
+        DataError: the first check that fails, with the row.
+    """
+    del streams, progress
+    keys = ["dataset", "mechanism", "agent", "estimator", "seed"]
+    wanted = {
+        (dataset, mechanism, agent, estimator, seed)
+        for dataset, mechanism in settings["scenarios"]
+        for agent in settings["agents"]
+        for estimator in ESTIMATORS
+        for seed in settings["seeds"]
+    }
+    found = set(summary[keys].itertuples(index=False, name=None))
+    if lost := sorted(wanted - found):
+        raise DataError(f"the afape summary lacks {len(lost)} of {len(wanted)} rows, first {lost[0]}")
+    if len(summary) != len(wanted):
+        raise DataError(f"the afape summary has {len(summary)} rows, {len(wanted)} were asked for")
+    done = summary[summary["status"] == "ok"]
+    checks = {
+        "a status is known": summary["status"].isin(STATUSES),
+        "what is not ok has a reason": (summary["status"] == "ok") | (summary["reason"] != ""),
+        "what is not ok has no estimate": (summary["status"] == "ok") == summary["estimate"].notna(),
+        "a cost is finite": np.isfinite(done["estimate"]),
+        "an interval holds its estimate": (done["ci_low"] <= done["estimate"])
+        & (done["estimate"] <= done["ci_high"]),
+        "the effective sample size is at most the usable rows": done["ess"]
+        <= done["usable_rows"] + 1e-6,
+        "the parts sum to the cost": np.isclose(
+            done["acquisition_cost"] + done["misclassification_cost"], done["estimate"]
+        ),
+    }
+    for what, holds in checks.items():
+        if not holds.all():
+            row = (summary if len(holds) == len(summary) else done)[~holds.to_numpy()].iloc[0]
+            raise DataError(f"afape summary: it does not hold that {what}, at {dict(row[keys])}")
+    return {
+        "checks": {
+            "rows": len(summary),
+            "status": summary["status"].value_counts().to_dict(),
+            "passed": ["every row that was asked for is there", *checks],
+        }
+    }

@@ -1,0 +1,64 @@
+"""Stage `draw_missingness`: the retrospective missingness of one scenario, for every seed (A.6, A.11)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import Mask, NoSupportError, Streams, Table
+from frugal.data.tables import table_from_frames
+from frugal.missingness.graphs import parse_graph
+from frugal.missingness.identification import identify
+from frugal.missingness.law import recorded_probability, subset_probability
+from frugal.missingness.mechanisms import calibrate, complete_probability, draw_mask, own_mask
+
+
+def draw_missingness(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Draw R for all rows and seeds; store it with row ids and its true law, and identify the graph."""
+    data, _ = table_from_frames(table, catalogue)
+    law = settings["missingness"]
+    graph = parse_graph(settings["name"], law, data)
+    if law["source"] == "induced" and law["complete_share"] is not None:
+        graph = calibrate(graph, data, complete_share=law["complete_share"])
+    identified = identify(graph, data, s=settings["s"])
+    in_s = np.isin([p.name for p in data.actions], identified.s)
+    draws = []
+    for seed in progress(settings["seeds"], desc="masks"):
+        if law["source"] == "induced":
+            mask = draw_mask(data, graph, rng=streams.generator("mask", seed))
+        else:
+            mask = own_mask(data)
+        draws.append(_mask_frame(seed, data, mask))
+    masks = pd.concat(draws, ignore_index=True)
+    if law["source"] == "induced":
+        law_of_rows = {
+            "complete_probability": complete_probability(graph, data),
+            "s_probability": subset_probability(graph, data, in_s),
+        }
+        for name, value in law_of_rows.items():
+            masks[name] = np.tile(value, len(settings["seeds"]))
+    return {
+        "masks": masks,
+        "graph": graph.to_dict() | {"source": law["source"]},
+        "identification": identified.to_dict(),
+    }
+
+
+def _mask_frame(seed: int, data: Table, mask: Mask) -> pd.DataFrame:
+    """One draw as a table: what is recorded, and the true probability of each indicator."""
+    columns: dict[str, Any] = {"seed": seed, "row_id": mask.row_id}
+    for j, panel in enumerate(data.actions):
+        columns[f"observed:{panel.name}"] = mask.observed[:, j]
+    if mask.propensity is not None:
+        for j, panel in enumerate(data.actions):
+            columns[f"probability:{panel.name}"] = mask.propensity[:, j]
+        columns["pattern_probability"] = recorded_probability(mask)
+    return pd.DataFrame(columns)

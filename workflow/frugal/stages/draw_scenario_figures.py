@@ -1,0 +1,38 @@
+"""Stage `draw_scenario_figures`: the figures of one data set and mechanism, each with its table."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.figures.afape_parts import calibration_figure, cost_split_figure, frequency_figure
+from frugal.figures.afape_trust import decision_figure, trust_figure
+from frugal.stages._frames import drawn
+
+
+def draw_scenario_figures(
+    *,
+    catalogue: Mapping[str, Any],
+    estimates: pd.DataFrame,
+    frequencies: pd.DataFrame,
+    calibration: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Draw the first seed's estimates: trust, decision, cost split, frequencies, calibration."""
+    del progress
+    seed = estimates["seed"].iloc[0]
+    first = estimates[estimates["seed"] == seed].assign(**streams.wildcards)
+    agent = settings["frequency_agent"]
+    chosen = frequencies[(frequencies["seed"] == seed) & (frequencies["agent"] == agent)]
+    curves = calibration[calibration["seed"] == seed]
+    unit = {"cost_unit": catalogue["report"]["cost_unit"]}
+    return {
+        **drawn("trust", trust_figure(first, **unit), first),
+        **drawn("decision", decision_figure(first, **unit), first),
+        **drawn("cost_split", cost_split_figure(first, **unit), first),
+        **drawn("frequency", frequency_figure(chosen.assign(**streams.wildcards)), chosen),
+        **drawn("calibration", calibration_figure(curves), curves),
+    }

@@ -1,0 +1,35 @@
+"""Stage `draw_study_figures`: the paper's figures over all scenarios (5, 6, A.4, A.5)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.figures.afape_spread import convergence_figure, resample_figure
+from frugal.stages._frames import drawn
+
+
+def draw_study_figures(
+    *,
+    summary: pd.DataFrame,
+    resamples: pd.DataFrame,
+    convergence: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Draw convergence over seeds (Fig. 5) and the resamples of the first seed (Figs 6, A.4, A.5)."""
+    del streams, progress
+    seed = summary["seed"].iloc[0]
+    boxes = resamples[(resamples["seed"] == seed) & resamples["estimator"].isin(settings["estimators"])]
+    behind = summary[(summary["seed"] == seed) & summary["estimator"].isin(settings["estimators"])]
+    lines = convergence[
+        convergence["agent"].isin(settings["convergence_agents"])
+        & convergence["estimator"].isin(settings["estimators"])
+    ]
+    unit = {"cost_unit": settings["cost_unit"]}
+    return {
+        **drawn("convergence", convergence_figure(lines, **unit), lines),
+        **drawn("resamples", resample_figure(boxes, behind, **unit), boxes),
+    }

@@ -1,0 +1,295 @@
+"""Stage `estimate_costs`: every estimator on the same stored rollouts, with intervals and warnings."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import MissingnessGraph, Streams, Table, Terms
+from frugal.data.tables import table_from_frames
+from frugal.estimators.rubin import rubin
+from frugal.evaluation.convergence import prefix_estimates
+from frugal.evaluation.data_efficiency import compare_positivity, data_efficiency
+from frugal.evaluation.intervals import estimate, standard_error
+from frugal.evaluation.positivity import propensity_findings, resample_findings, support_findings
+from frugal.evaluation.resampling import full_sample_interval, resample, stack_terms
+from frugal.evaluation.summary import summarise
+from frugal.missingness.law import missable_patterns
+from frugal.missingness.mechanisms import pattern_probability
+from frugal.stages._estimators import ESTIMATORS, IMPUTED, Case, obstacle
+from frugal.stages._frames import in_s, panel_columns, panel_matrix
+
+LEVEL = 0.95  # of every interval; part of the column names' meaning
+SPLIT = ["cost", "acquisition_cost", "misclassification_cost"]
+LEAST_MASS = 0.01  # sets of panels with less mass are not called a support gap
+
+
+def estimate_costs(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame,
+    graph: Mapping[str, Any],
+    identification: Mapping[str, Any],
+    episodes: pd.DataFrame,
+    propensities: pd.DataFrame,
+    agents: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Judge every policy by every estimator, for every seed."""
+    data, part = table_from_frames(table, catalogue)
+    rows = np.flatnonzero(part == "test")
+    data = data.take(rows)
+    observed = masks[masks["row_id"].isin(data.row_id)]
+    found: dict[str, list[Any]] = {"estimates": [], "resamples": [], "convergence": [], "frequencies": []}
+    groups = episodes[episodes["row_id"].isin(data.row_id)].groupby(["agent", "seed"], sort=False)
+    for (agent, seed), played in progress(groups, desc="agents × seeds"):
+        key = {"agent": agent, "seed": seed}
+        fits = agents[(agents["agent"] == agent) & (agents["seed"] == seed)]
+        case = _case(
+            data,
+            played,
+            observed[observed["seed"] == seed],
+            propensities[propensities["seed"] == seed],
+            fits,
+            identification,
+        )
+        judged = _judge(case, settings, streams.generator("resamples", seed))
+        truth = judged["estimates"].set_index("estimator")["estimate"].get("ground_truth", np.nan)
+        judged["convergence"] = _convergence(
+            case, settings["convergence_sizes"], streams.generator("order", seed)
+        )
+        judged["frequencies"] = _frequencies(case, data)
+        for name, frame in judged.items():
+            extra = {} if name == "frequencies" else {"truth": truth}
+            found[name].append(frame.assign(**key, **extra))
+    return {
+        **{name: pd.concat(frames, ignore_index=True) for name, frames in found.items()},
+        "efficiency": _efficiency(data, graph, observed, episodes, settings),
+    }
+
+
+def _case(
+    data: Table,
+    played: pd.DataFrame,
+    mask: pd.DataFrame,
+    propensities: pd.DataFrame,
+    agents: pd.DataFrame,
+    identification: Mapping[str, Any],
+) -> Case:
+    """Arrays of one agent and seed, all in the order of the test rows."""
+    outcomes = [*SPLIT, *panel_columns("acquired", data)]
+    worlds = {
+        world: group[outcomes].to_numpy(dtype=np.float64)
+        for world, group in played.groupby("world", sort=False)
+    }
+    imputed = {
+        method: worlds[method].reshape(-1, len(data), len(outcomes))
+        for method in IMPUTED.values()
+        if method in worlds
+    }
+    blocked = played[played["world"] == "blocked"]
+    recorded = played[played["world"] == "retrospective"]
+    lists = (mask, propensities, agents, blocked, recorded)
+    assert all(np.array_equal(frame["row_id"], data.row_id) for frame in lists), "bug: row order"
+    unknown = np.full(len(data), np.nan)
+    fitted = {name: propensities[name].to_numpy() for name in ("propensity", "s_propensity", "pattern_propensity")}
+    fitted["afa_propensity"] = agents["afa_propensity"].to_numpy()
+    fitted["true_afa_propensity"] = blocked["true_afa_propensity"].to_numpy()
+    fitted["complete_probability"] = (
+        mask["complete_probability"].to_numpy() if "complete_probability" in mask else unknown
+    )
+    for name in ("set_probability", "sequence_probability"):
+        fitted[name] = recorded[name].to_numpy()
+    known = panel_matrix(mask, "observed", data)
+    return Case(
+        blocked=worlds["blocked"],
+        full=worlds.get("full"),
+        recorded=worlds["retrospective"],
+        imputed=imputed,
+        observed=known,
+        s_observed=known[:, in_s(identification, data)].all(axis=1),
+        fitted=fitted,
+        outcome_mean=agents[[f"mean_{name}" for name in SPLIT]].to_numpy(),
+        identification=identification,
+    )
+
+
+def _judge(
+    case: Case, settings: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, pd.DataFrame]:
+    """One row per estimator, whatever became of it, and the resamples of those that worked."""
+    warnings = propensity_findings(case.complete, case.fitted["propensity"])
+    rows, usable = {}, {}
+    for name, function in ESTIMATORS.items():
+        if (stopped := obstacle(name, case)) is not None:
+            rows[name] = _empty_row(name, *stopped, len(case.complete))
+            continue
+        terms = function(case)
+        weighted = name not in {"ground_truth", "blocking", "complete_case", *IMPUTED}
+        found = warnings + _support_gap(case, terms) if weighted else ()
+        rows[name] = _row(name, case, terms, found)
+        if rows[name]["status"] == "ok":
+            usable[name] = Terms(terms.numerator[:, :1], terms.denominator, terms.weight)
+    numerators, denominators = stack_terms(list(usable.values()))
+    drawn = resample(
+        numerators,
+        denominators,
+        resamples=settings["resamples"],
+        share=settings["resample_share"],
+        rng=rng,
+    )
+    share = settings["resample_share"]
+    for k, name in enumerate(usable):
+        column = drawn[:, k : k + 1]
+        centre = np.array([rows[name]["estimate"]])
+        low, high = full_sample_interval(centre, column, share=share, level=LEVEL)
+        spread = float(column.std(ddof=1) * np.sqrt(share / (1 - share)))
+        rows[name] |= {"resample_sd": spread, "resample_low": low[0], "resample_high": high[0]}
+        names = [rows[name]["warning"], *(f.name for f in resample_findings(column))]
+        rows[name]["warning"] = ",".join(n for n in names if n)
+    count = settings["resamples"]
+    resamples = pd.DataFrame(
+        {
+            "estimator": np.repeat(list(usable), count),
+            "resample": np.tile(np.arange(count), len(usable)),
+            "estimate": drawn.T.ravel(),
+        }
+    )
+    return {"estimates": pd.DataFrame(rows.values()), "resamples": resamples}
+
+
+def _row(name: str, case: Case, terms: Terms, found: tuple[Any, ...]) -> dict[str, Any]:
+    """The summary row of one estimator that could be computed."""
+    summary = summarise(terms, level=LEVEL, findings=found)
+    row = _empty_row(name, summary.status, summary.reason, summary.n) | {
+        "estimate": summary.estimate[0],
+        "std_error": summary.std_error[0],
+        "ci_low": summary.ci_low[0],
+        "ci_high": summary.ci_high[0],
+        "ess": summary.ess,
+        "largest_weight_share": summary.largest_weight_share,
+        "usable_rows": summary.usable_rows,
+        "acquisition_cost": summary.estimate[1],
+        "misclassification_cost": summary.estimate[2],
+        "warning": ",".join(finding.name for finding in summary.findings),
+    }
+    if name in IMPUTED and len(draws := case.imputed[IMPUTED[name]]) > 1:
+        n = draws.shape[1]
+        pooled = rubin(draws.mean(axis=1), draws.var(axis=1, ddof=1) / n)
+        low, high = pooled.interval(level=LEVEL)
+        row |= {
+            "std_error": float(np.sqrt(pooled.variance[0])),
+            "ci_low": low[0],
+            "ci_high": high[0],
+        }
+    return row
+
+
+def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
+    numbers = ["estimate", "std_error", "ci_low", "ci_high", "resample_sd", "resample_low"]
+    numbers += ["resample_high", "largest_weight_share", *SPLIT[1:]]
+    return {
+        "estimator": name,
+        **dict.fromkeys(numbers, np.nan),
+        "n": n,
+        "ess": 0.0,
+        "usable_rows": 0,
+        "status": status,
+        "reason": reason,
+        "warning": "",
+    }
+
+
+def _support_gap(case: Case, terms: Terms) -> tuple[Any, ...]:
+    """Sets that the policy ends with at run time but in no usable row; unknown without a truth."""
+    if case.full is None:
+        return ()
+    sets, count = np.unique(case.full[:, len(SPLIT) :].astype(bool), axis=0, return_counts=True)
+    acquired = case.blocked[:, len(SPLIT) :].astype(bool)
+    mass = count / count.sum()
+    return support_findings(sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
+
+
+def _convergence(case: Case, sizes: list[int], rng: np.random.Generator) -> pd.DataFrame:
+    """Estimates on growing random subsets of the rows, nuisances kept."""
+    n = len(case.complete)
+    order = rng.permutation(n)
+    wanted = np.array(sorted({size for size in sizes if size < n} | {n}), dtype=np.int64)
+    frames = []
+    for name, function in ESTIMATORS.items():
+        if obstacle(name, case) is not None:
+            continue
+        terms = function(case)
+        shuffled = Terms(
+            terms.numerator[order, :1], terms.denominator[order], terms.weight[order]
+        )
+        prefix = prefix_estimates(shuffled, wanted)
+        frames.append(
+            pd.DataFrame({"estimator": name, "n": prefix.sizes, "estimate": prefix.estimate[:, 0]})
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _frequencies(case: Case, data: Table) -> pd.DataFrame:
+    """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
+    frames = []
+    for name, function in ESTIMATORS.items():
+        if obstacle(name, case) is not None:
+            continue
+        terms = function(case)
+        if terms.numerator.shape[1] == len(SPLIT) or not (terms.weight > 0).any():
+            continue
+        frames.append(
+            pd.DataFrame(
+                {
+                    "estimator": name,
+                    "panel": [panel.name for panel in data.actions],
+                    "frequency": estimate(terms)[len(SPLIT) :],
+                    "std_error": standard_error(terms)[len(SPLIT) :],
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _efficiency(
+    data: Table,
+    graph: Mapping[str, Any],
+    observed: pd.DataFrame,
+    episodes: pd.DataFrame,
+    settings: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Table A.1 and the positivity comparison of A.10 for these records, per agent."""
+    law = MissingnessGraph.from_dict(graph)
+    patterns = missable_patterns(law, data)
+    known = graph["source"] == "induced"
+    probability = pattern_probability(law, data, patterns) if known else None
+    views = data_efficiency(panel_matrix(observed, "observed", data))
+    world = "full" if known else "blocked"
+    rows = []
+    for agent, played in episodes[episodes["world"] == world].groupby("agent", sort=False):
+        sets = np.unique(panel_matrix(played, "acquired", data), axis=0)
+        needed = (
+            [None] * len(views)
+            if probability is None
+            else compare_positivity(
+                probability, patterns, sets, threshold=settings["positivity_threshold"]
+            )
+        )
+        for view, support in zip(views, needed, strict=True):
+            rows.append(
+                {
+                    "agent": agent,
+                    "view": view.view,
+                    "trajectories": view.trajectories,
+                    "runs": view.runs,
+                    "minimum_probability": np.nan if support is None else support.minimum,
+                    "share_below_threshold": np.nan if support is None else support.share_below,
+                    "threshold": settings["positivity_threshold"],
+                }
+            )
+    return pd.DataFrame(rows)

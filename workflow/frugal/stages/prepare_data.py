@@ -1,0 +1,30 @@
+"""Stage `prepare_data`: raw files or a simulator → encoded table and its catalogue."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from frugal.contracts import Streams
+from frugal.data.description import load_description
+from frugal.data.prepare import prepare
+from frugal.data.tables import table_to_frames
+
+
+def prepare_data(
+    *,
+    description: Path,
+    settings: Any,
+    streams: Streams,
+    progress: Callable[..., Any],
+    **raw: Path,
+) -> dict[str, Any]:
+    """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML."""
+    del settings, progress
+    described = load_description(description)
+    names = [file.name for file in described.source.files]
+    files = dict(zip(names, raw.values(), strict=True))
+    prepared = prepare(described, files, streams.root)
+    table, catalogue = table_to_frames(
+        prepared.table, prepared.split, units=prepared.units, report=prepared.report
+    )
+    return {"table": table, "catalogue": catalogue}

@@ -1,0 +1,230 @@
+"""Stage `roll_out`: one policy run on the records, on the full table and on imputed ones (A.3, A.9).
+
+Every decision is a row. The classifier is asked at terminal sets only, once per distinct row and set.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.agents.registry import build_policy
+from frugal.contracts import Episodes, MissingnessGraph, Policy, Streams, Table
+from frugal.data.tables import table_from_frames
+from frugal.environments.rollouts import decision_costs
+from frugal.environments.rollouts import roll_out as run_policy
+from frugal.environments.set_probability import (
+    terminal_sequence_probability,
+    terminal_set_probability,
+    true_afa_propensity,
+)
+from frugal.missingness.graphs import topological_order
+from frugal.missingness.law import missable_patterns
+from frugal.missingness.mechanisms import pattern_probability
+from frugal.models.tree_scoring import expected_cost_prediction, predict_proba_sets, set_codes
+from frugal.models.trees import TreeEnsemble
+from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    """Where a policy is run: rows of the table, their values, and what may be acquired there."""
+
+    name: str
+    draw: int
+    rows: np.ndarray
+    values: np.ndarray
+    available: np.ndarray
+
+
+def roll_out(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    classifier: Mapping[str, np.ndarray],
+    masks: pd.DataFrame,
+    graph: Mapping[str, Any],
+    identification: Mapping[str, Any],
+    imputed: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Run a policy in every world and seed; log decisions, terminal sets, costs and probabilities."""
+    data, part = table_from_frames(table, catalogue)
+    policy = build_policy(settings, actions=[panel.name for panel in data.actions])
+    ensemble = TreeEnsemble.from_arrays(classifier)
+    rows = np.flatnonzero(np.isin(part, EVALUATED))
+    truth = _Truth(policy, data, rows, graph, in_s(identification, data))
+    base, other, decisions = [], [], []
+    for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
+        uniforms = streams.generator("decisions", seed).random((len(data), len(data.actions) + 1))
+        worlds = _worlds(data, part, rows, mask, graph, imputed[imputed["seed"] == seed])
+        for world in worlds:
+            episodes = _run(policy, data, world, uniforms)
+            decisions.append(_decision_frame(seed, world, episodes, data))
+            frame = _episode_frame(seed, world, episodes.acquired, data)
+            if world.name == "blocked":
+                frame["true_afa_propensity"] = truth.afa_propensity(episodes.acquired)
+            if world.name in ("blocked", "full"):
+                base.append((world, frame))
+            else:
+                other.append(_with_costs(frame, world.values, np.arange(len(frame)), ensemble, data))
+        recorded = _World("retrospective", 0, rows, data.values, panel_matrix(mask, "observed", data))
+        frame = _episode_frame(seed, recorded, recorded.available, data)
+        frame["set_probability"], frame["sequence_probability"] = truth.recorded(recorded.available)
+        base.append((recorded, frame))
+    together = pd.concat([frame for _, frame in base], ignore_index=True)
+    position = np.concatenate([world.rows for world, _ in base])
+    scored = _with_costs(together, data.values, position, ensemble, data)
+    return {
+        "episodes": pd.concat([scored, *other], ignore_index=True),
+        "decisions": pd.concat(decisions, ignore_index=True),
+    }
+
+
+class _Truth:
+    """What the known law of masks and policy says about a policy, for judging fitted nuisances."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        data: Table,
+        rows: np.ndarray,
+        graph: Mapping[str, Any],
+        s: np.ndarray,
+    ) -> None:
+        self._policy, self._s = policy, s
+        self._data = data.take(rows)
+        self._shape = {"free_columns": data.free_columns, "provides": data.provides}
+        self._graph = MissingnessGraph.from_dict(graph)
+        self._patterns = missable_patterns(self._graph, self._data)
+        self._law = (
+            pattern_probability(self._graph, self._data, self._patterns)
+            if graph["source"] == "induced"
+            else None
+        )
+        ordered = topological_order(self._graph)
+        names = [panel.name for panel in data.actions]
+        always = [name for name in names if name not in ordered]
+        self._order = np.array([names.index(name) for name in [*always, *ordered]], dtype=np.int64)
+
+    def afa_propensity(self, acquired: np.ndarray) -> np.ndarray:
+        """True p(R=1 | X, R̂, R_s=1); NaN where the law of the masks is unknown. (n,)"""
+        if self._law is None:
+            return np.full(len(acquired), np.nan)
+        return true_afa_propensity(
+            self._policy,
+            self._data.values,
+            target=acquired,
+            patterns=self._patterns,
+            pattern_probability=self._law,
+            s=self._s,
+            **self._shape,
+        )
+
+    def recorded(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probability that the policy ends with the recorded set; and in the records' order. (n,)
+
+        ASSUME: records list the panels in the topological order of the graph (always recorded
+        panels first), since data sets with masks alone do not tell the order.
+        """
+        values = self._data.values
+        of_set = terminal_set_probability(self._policy, values, target=observed, **self._shape)
+        ranked = observed[:, self._order]
+        slot = np.argsort(~ranked, axis=1, kind="stable")
+        order = np.where(np.take_along_axis(ranked, slot, axis=1), self._order[slot], -1)
+        in_order = terminal_sequence_probability(self._policy, values, order=order, **self._shape)
+        return of_set, in_order
+
+
+def _worlds(
+    data: Table,
+    part: np.ndarray,
+    rows: np.ndarray,
+    mask: pd.DataFrame,
+    graph: Mapping[str, Any],
+    imputed: pd.DataFrame,
+) -> Iterator[_World]:
+    """The records themselves; the full table, if it is known; every imputed copy of the test rows."""
+    yield _World("blocked", 0, rows, data.values[rows], panel_matrix(mask, "observed", data))
+    test = np.flatnonzero(part == "test")
+    everything = np.ones((len(test), len(data.actions)), dtype=bool)
+    if graph["source"] == "induced":
+        yield _World("full", 0, test, data.values[test], everything)
+    position = pd.Series(np.arange(len(test)), index=data.row_id[test])
+    for (method, draw), copy in imputed.groupby(["method", "draw"], sort=False):
+        values = data.values[test].copy()
+        filled = copy[[f"value:{c}" for c in data.columns]].to_numpy()
+        values[position.loc[copy["row_id"]].to_numpy()] = filled
+        yield _World(str(method), int(draw), test, values, everything)  # pyright: ignore
+
+
+def _run(policy: Policy, data: Table, world: _World, uniforms: np.ndarray) -> Episodes:
+    return run_policy(
+        policy,
+        world.values,
+        free_columns=data.free_columns,
+        provides=data.provides,
+        available=world.available,
+        uniforms=uniforms[world.rows],
+    )
+
+
+def _episode_frame(seed: int, world: _World, acquired: np.ndarray, data: Table) -> pd.DataFrame:
+    columns: dict[str, Any] = {
+        "seed": seed,
+        "world": world.name,
+        "draw": world.draw,
+        "row_id": data.row_id[world.rows],
+    }
+    columns |= dict(zip(panel_columns("acquired", data), acquired.T, strict=True))
+    columns["acquisition_cost"] = acquired @ data.action_cost
+    for name in ("set_probability", "sequence_probability", "true_afa_propensity"):
+        columns[name] = np.nan
+    return pd.DataFrame(columns)
+
+
+def _decision_frame(
+    seed: int, world: _World, episodes: Episodes, data: Table
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "seed": seed,
+            "world": world.name,
+            "draw": world.draw,
+            "row_id": data.row_id[world.rows][episodes.row],
+            "step": episodes.step.astype(np.int16),
+            "action": episodes.action.astype(np.int16),
+            "cost": decision_costs(episodes, data.action_cost),
+            "probability": episodes.probability,
+        }
+    )
+
+
+def _with_costs(
+    frame: pd.DataFrame,
+    values: np.ndarray,
+    position: np.ndarray,
+    ensemble: TreeEnsemble,
+    data: Table,
+) -> pd.DataFrame:
+    """Add prediction, misclassification cost and total cost at the terminal set of each row."""
+    shares = predict_proba_sets(
+        ensemble,
+        values,
+        data.provides,
+        data.free_columns,
+        position,
+        set_codes(panel_matrix(frame, "acquired", data)),
+    )
+    prediction = expected_cost_prediction(shares, data.misclassification_cost)
+    label = pd.Series(data.label, index=data.row_id).loc[frame["row_id"]].to_numpy()
+    misclassification = data.misclassification_cost[label, prediction]
+    return frame.assign(
+        prediction=prediction,
+        misclassification_cost=misclassification,
+        cost=frame["acquisition_cost"] + misclassification,
+    )

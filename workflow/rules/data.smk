@@ -1,0 +1,37 @@
+# Raw files and tables. A raw file is taken from the mirror or the user's path, or fetched.
+
+
+rule fetch_file:
+    output:
+        **audited(file="results/raw/dataset={dataset}/{file}"),
+    log:
+        "logs/fetch_file/dataset={dataset}/{file}.log",
+    retries: 2
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: STUDY.fetch_settings(w.dataset, w.file)),
+        source=source_digest("fetch_file"),
+    shell:
+        stage_command
+
+
+rule prepare_data:
+    input:
+        unpack(lambda w: STUDY.raw_inputs(w.dataset)),
+    output:
+        **audited(
+            table="results/data/dataset={dataset}/table.parquet",
+            catalogue="results/data/dataset={dataset}/catalogue.json",
+        ),
+    log:
+        "logs/prepare_data/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/prepare_data/dataset={dataset}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(),
+        source=source_digest("prepare_data"),
+    shell:
+        stage_command

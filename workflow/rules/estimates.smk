@@ -1,0 +1,73 @@
+# What each policy would cost, by every estimator, from the same stored rollouts.
+
+
+rule estimate_costs:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+        graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
+        identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
+        episodes=expand(
+            "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/episodes.parquet",
+            agent=config["afape"]["agents"],
+        ),
+        propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",
+        agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
+    output:
+        **audited(
+            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
+            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}/resamples.parquet",
+            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/convergence.parquet",
+            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
+            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
+        ),
+    log:
+        "logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
+    benchmark:
+        "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(config["afape"]["evaluation"]),
+        source=source_digest("estimate_costs"),
+    shell:
+        stage_command
+
+
+rule summarise_afape:
+    input:
+        estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
+    output:
+        **audited(summary="results/summary/afape.parquet"),
+    log:
+        "logs/summarise_afape.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(),
+        source=source_digest("summarise_afape"),
+    shell:
+        stage_command
+
+
+rule check_afape:
+    input:
+        summary="results/summary/afape.parquet",
+    output:
+        **audited(checks="results/checks/afape.json"),
+    log:
+        "logs/check_afape.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(
+            {
+                "seeds": config["afape"]["seeds"],
+                "agents": list(config["afape"]["agents"]),
+                "scenarios": STUDY.scenario_names(),
+            }
+        ),
+        source=source_digest("check_afape"),
+    shell:
+        stage_command

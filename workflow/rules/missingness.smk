@@ -1,0 +1,50 @@
+# Retrospective missingness: drawn once per data set and mechanism, for all seeds.
+
+
+rule draw_missingness:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+    output:
+        **audited(
+            masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+            graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
+            identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
+        ),
+    log:
+        "logs/draw_missingness/dataset={dataset}/mechanism={mechanism}.log",
+    benchmark:
+        "benchmarks/draw_missingness/dataset={dataset}/mechanism={mechanism}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(
+            lambda w: STUDY.scenario(w.dataset, w.mechanism)
+            | {"name": w.mechanism, "seeds": config["afape"]["seeds"]}
+        ),
+        source=source_digest("draw_missingness"),
+    shell:
+        stage_command
+
+
+rule impute_features:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+    output:
+        **audited(
+            imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",
+            rounds="results/imputations/dataset={dataset}/mechanism={mechanism}/rounds.parquet",
+        ),
+    log:
+        "logs/impute_features/dataset={dataset}/mechanism={mechanism}.log",
+    benchmark:
+        "benchmarks/impute_features/dataset={dataset}/mechanism={mechanism}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(config["afape"]["imputation"]),
+        source=source_digest("impute_features"),
+    shell:
+        stage_command

@@ -1,0 +1,22 @@
+# The classifier that predicts from whatever was acquired.
+
+
+rule fit_classifier:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+    output:
+        **audited(
+            classifier="results/classifiers/dataset={dataset}/classifier.safetensors"
+        ),
+    log:
+        "logs/fit_classifier/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/fit_classifier/dataset={dataset}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(config["afape"]["classifier"]),
+        source=source_digest("fit_classifier"),
+    shell:
+        stage_command

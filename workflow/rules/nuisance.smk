@@ -1,0 +1,31 @@
+# Propensities and outcome means, cross-fitted; all agents of a scenario in one job, in lock-step.
+
+
+rule fit_nuisances:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+        identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
+        episodes=expand(
+            "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/episodes.parquet",
+            agent=config["afape"]["agents"],
+        ),
+    output:
+        **audited(
+            propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",
+            agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
+            calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
+            overlap="results/nuisances/dataset={dataset}/mechanism={mechanism}/overlap.parquet",
+        ),
+    log:
+        "logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}.log",
+    benchmark:
+        "benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(config["afape"]["nuisance"]),
+        source=source_digest("fit_nuisances"),
+    shell:
+        stage_command

@@ -1,0 +1,28 @@
+# Every policy is run on the records, on the full table, and on the imputed ones; each decision is a row.
+
+
+rule roll_out:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        classifier="results/classifiers/dataset={dataset}/classifier.safetensors",
+        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+        graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
+        identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
+        imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",
+    output:
+        **audited(
+            episodes="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/episodes.parquet",
+            decisions="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/decisions.parquet",
+        ),
+    log:
+        "logs/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
+    benchmark:
+        "benchmarks/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: config["afape"]["agents"][w.agent]),
+        source=source_digest("roll_out"),
+    shell:
+        stage_command
