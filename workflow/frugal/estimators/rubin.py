@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from frugal.contracts.errors import DataError
 
@@ -28,7 +28,7 @@ class PooledEstimate:
 
     def interval(self, *, level: float) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
         """Two-sided t interval with the given coverage, for example 0.95: lower, upper. (o,)"""
-        half = t.ppf((1 + level) / 2, self.degrees_of_freedom) * np.sqrt(self.variance)
+        half = stdtrit(self.degrees_of_freedom, (1 + level) / 2) * np.sqrt(self.variance)
         return self.estimate - half, self.estimate + half
 
 
