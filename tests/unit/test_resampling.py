@@ -33,6 +33,20 @@ def test_matrix_product_equals_float64_sums_over_the_same_rows(share):
         np.testing.assert_allclose(values[b], exact, rtol=1e-9)
 
 
+def test_float32_is_good_enough_where_a_handful_of_rows_carry_all_weight():
+    rng = np.random.default_rng(0)
+    denominators = np.exp(rng.normal(0, 5, (20_000, 4)))
+    numerators = denominators * (0.1 + 5 * rng.random((20_000, 4)))
+    ess = denominators.sum(axis=0) ** 2 / (denominators**2).sum(axis=0)
+    assert ess.max() < 30
+    values = resample(
+        numerators, denominators, resamples=25, share=0.7, rng=np.random.default_rng(1)
+    )
+    chosen = sample_subsets(20_000, 14_000, count=25, rng=np.random.default_rng(1))
+    exact = np.array([numerators[c].sum(axis=0) / denominators[c].sum(axis=0) for c in chosen])
+    np.testing.assert_allclose(values, exact, rtol=1e-7)
+
+
 def test_subsets_have_the_right_size_and_every_row_is_equally_likely():
     chosen = sample_subsets(10, 7, count=4000, rng=np.random.default_rng(0))
     assert (chosen.sum(axis=1) == 7).all()
