@@ -178,14 +178,17 @@ def _description(path: Path, document: Mapping[str, Any]) -> Description:
         source=_source(document["source"]),
         columns=tuple(_column(c) for c in document["columns"]),
         panels=tuple(_panel(p) for p in document["panels"]),
-        cost_draw=None if draw is None else CostDraw(**draw),
+        cost_draw=None
+        if draw is None
+        else CostDraw(draw["distribution"], float(draw["low"]), float(draw["high"]), draw["seed"]),
         label=_label(document["label"]),
         sensitive=document["sensitive"],
         misclassification_cost=tuple(
             tuple(float(c) for c in row) for row in document["misclassification_cost"]
         ),
         drop_rows=tuple(
-            DropRule(r["rule"], r.get("value"), r["reason"]) for r in document["drop_rows"]
+            DropRule(r["rule"], float(r["value"]) if "value" in r else None, r["reason"])
+            for r in document["drop_rows"]
         ),
         missing_values=document["missing_values"],
         split=_split(document["split"]),
@@ -196,7 +199,9 @@ def _source(source: Mapping[str, Any]) -> Source:
     generator, form = source.get("generator"), source.get("format")
     return Source(
         kind=source["kind"],
-        generator=None if generator is None else Generator(**generator),
+        generator=None
+        if generator is None
+        else Generator(**generator | {"class_separation": float(generator["class_separation"])}),
         loader=source.get("loader"),
         files=tuple(
             RawFile(f["name"], f.get("url"), f.get("sha256"), f.get("group"))
@@ -255,6 +260,10 @@ def _split(split: Mapping[str, Any]) -> SplitSpec:
     return SplitSpec(
         scheme=split["scheme"],
         seed=split["seed"],
-        parts=dict(split.get("parts", {})),
-        groups={name: dict(parts) for name, parts in split.get("groups", {}).items()},
+        parts=_sizes(split.get("parts", {})),
+        groups={name: _sizes(parts) for name, parts in split.get("groups", {}).items()},
     )
+
+
+def _sizes(parts: Mapping[str, Any]) -> dict[str, float]:
+    return {part: float(size) for part, size in parts.items()}

@@ -187,7 +187,7 @@ def _check_groups(groups: Mapping[str, Any], source: Mapping[str, Any]) -> None:
         _check_parts(parts, f"'split.groups.{name}'", fractions=True)
 
 
-def _check_parts(parts: Mapping[str, float], at: str, *, fractions: bool) -> None:
+def _check_parts(parts: Mapping[str, int | float], at: str, *, fractions: bool) -> None:
     total = sum(parts.values())
     if fractions and abs(total - 1) > 1e-9:
         raise ConfigError(f"{at} sum to {total:g}; fractions must sum to 1")

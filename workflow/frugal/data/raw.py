@@ -4,9 +4,9 @@ Knows digests and addresses only; never looks inside a file and never parses one
 """
 
 import hashlib
+import http.client
 import os
 import tempfile
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def download_file(
             )
         partial.chmod(0o644)  # a temporary file is private; a data file is not
         partial.replace(destination)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except (OSError, http.client.HTTPException) as error:
         raise DataError(
             f"{url} cannot be downloaded ({error}); get the file by other means and set "
             "data_mirror to the folder that holds it"

@@ -1,0 +1,94 @@
+"""CSV, ARFF and Adult-like files become text columns; broken ones are refused with their line."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.description import Format
+from frugal.data.parsing import parse_files, parse_text
+
+from tests.unit.dataset_documents import document, load
+
+CSV_FORMAT = Format("csv", ("",), ",", None, None, True, "utf-8")
+ARFF_FORMAT = Format("arff", ("?",), ",", None, "%", True, "utf-8")
+ADULT_FORMAT = Format("csv", ("?",), ",", ("age", "work", "income"), "|", True, "utf-8")
+
+
+def test_csv_with_quotes_blanks_and_line_numbers():
+    text = 'a,b\n1, "x, y" \n\n2,z\n'
+    frame, line = parse_text(text, CSV_FORMAT, source="f.csv")
+    assert frame.to_dict("list") == {"a": ["1", "2"], "b": ["x, y", "z"]}
+    assert line.tolist() == [2, 4]
+
+
+def test_adult_kind_skips_comment_and_keeps_line_numbers():
+    text = "|1x3 Cross validator\n25, Private, <=50K.\n38, ?, >50K.\n\n"
+    frame, line = parse_text(text, ADULT_FORMAT, source="adult.test")
+    assert frame["income"].tolist() == ["<=50K.", ">50K."]
+    assert frame["work"].tolist() == ["Private", "?"]
+    assert line.tolist() == [2, 3]
+
+
+def test_arff_with_quoted_names_and_comments():
+    text = "% note\n@RELATION dr\n@attribute 'my age' numeric\n@ATTRIBUTE Class {0,1}\n@DATA\n"
+    frame, line = parse_text(text + "1.5,0\n% c\n2,1\n", ARFF_FORMAT, source="f.arff")
+    assert frame.to_dict("list") == {"my age": ["1.5", "2"], "Class": ["0", "1"]}
+    assert line.tolist() == [6, 8]
+
+
+def test_windows_line_ends_and_no_final_one():
+    frame, _ = parse_text("a,b\r\n1,2\r\n3,4", CSV_FORMAT, source="f.csv")
+    assert frame.to_dict("list") == {"a": ["1", "3"], "b": ["2", "4"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "words"),
+    [
+        ("", CSV_FORMAT, "f is empty"),
+        ("a,b\n", CSV_FORMAT, "f is empty"),
+        ("a,b,a\n1,2,3\n", CSV_FORMAT, "two columns named 'a'"),
+        ("a,b\n1,2\n3\n", CSV_FORMAT, r"line 3 has 1 cells, but there are 2 columns \(a, b\)"),
+        ("a,b\n1,2,3\n", CSV_FORMAT, "line 2 has 3 cells"),
+        ("a,b\n1,2\n", ARFF_FORMAT, "no '@data' line"),
+        ("@attribute a numeric\n@data\n{0 1}\n", ARFF_FORMAT, "sparse"),
+    ],
+)
+def test_broken_file_is_one_sentence(text, form, words):
+    with pytest.raises(DataError, match=words):
+        parse_text(text, form, source="f")
+
+
+def _two_files(tmp_path, second: str):
+    content = document()
+    content["source"]["files"] = [{"name": "a.csv", "group": "x"}, {"name": "b.csv"}]
+    paths = {"a.csv": tmp_path / "a.csv", "b.csv": tmp_path / "b.csv"}
+    paths["a.csv"].write_text("\ufeffage,ill\n1,0\n2,1\n", encoding="utf-8")  # byte-order mark
+    paths["b.csv"].write_text(second, encoding="utf-8")
+    return load(tmp_path, content), paths
+
+
+def test_files_are_read_one_after_the_other(tmp_path):
+    raw = parse_files(*_two_files(tmp_path, "age,ill\n3,1\n"))
+    assert raw.frame["age"].tolist() == ["1", "2", "3"]
+    assert raw.group.tolist() == ["x", "x", ""]
+    assert raw.place(2) == "b.csv, line 2"
+    assert np.array_equal(raw.line, [2, 3, 2])
+
+
+def test_files_with_other_columns_are_refused(tmp_path):
+    with pytest.raises(DataError, match=r"b\.csv has columns age, sick, but the first .* age, ill"):
+        parse_files(*_two_files(tmp_path, "age,sick\n3,1\n"))
+
+
+def test_missing_path_and_wrong_encoding(tmp_path):
+    description, paths = _two_files(tmp_path, "age,ill\n3,1\n")
+    with pytest.raises(ConfigError, match=r"no path given for 'b\.csv'"):
+        parse_files(description, {"a.csv": paths["a.csv"]})
+    paths["b.csv"].write_bytes(b"age,ill\n\xff\xfe,1\n")
+    with pytest.raises(DataError, match=r"not utf-8 text at byte 8"):
+        parse_files(description, paths)
+    form = dataclasses.replace(description.source.format, encoding="klingon")  # pyright: ignore
+    source = dataclasses.replace(description.source, format=form)
+    with pytest.raises(ConfigError, match="'klingon' is unknown"):
+        parse_files(dataclasses.replace(description, source=source), paths)

@@ -1,0 +1,112 @@
+"""Raw files are found where they should be, and refused if they are not the right ones."""
+
+import hashlib
+
+import pytest
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.raw import download_file, locate_file, sha256_of, verify_sha256
+
+from tests.unit.dataset_documents import document, load
+
+CONTENT = b"a,b\n1,2\n"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    """A local address that stands for the publisher's."""
+    file = tmp_path / "published.csv"
+    file.write_bytes(CONTENT)
+    return file.as_uri()
+
+
+def _downloadable(tmp_path):
+    content = document()
+    content["source"]["kind"] = "download"
+    content["source"]["files"] = [
+        {"name": "set/a.csv", "url": "https://example.org/a.csv", "sha256": DIGEST}
+    ]
+    return load(tmp_path, content)
+
+
+def test_own_file_beside_the_description(tmp_path):
+    description = load(tmp_path, document())
+    (tmp_path / "small.csv").write_bytes(CONTENT)
+    found = locate_file(description, "small.csv", data_mirror=None)
+    assert found == tmp_path / "small.csv"
+
+
+def test_own_file_by_absolute_path(tmp_path):
+    content = document()
+    own = tmp_path / "elsewhere.csv"
+    own.write_bytes(CONTENT)
+    content["source"]["files"][0]["name"] = str(own)
+    assert locate_file(load(tmp_path, content), str(own), data_mirror=None) == own
+
+
+def test_own_file_in_the_mirror(tmp_path):
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    (mirror / "small.csv").write_bytes(CONTENT)
+    description = load(tmp_path, document())
+    assert locate_file(description, "small.csv", data_mirror=mirror) == mirror / "small.csv"
+
+
+def test_own_file_nowhere_says_where_to_write_the_path(tmp_path):
+    content = document()
+    content["source"]["files"][0]["url"] = "https://example.org/terms"
+    with pytest.raises(DataError, match=r"'small\.csv'.*https://example\.org/terms.*source\.files"):
+        locate_file(load(tmp_path, content), "small.csv", data_mirror=None)
+
+
+def test_publishers_file_is_downloaded_or_mirrored(tmp_path):
+    description = _downloadable(tmp_path)
+    assert locate_file(description, "set/a.csv", data_mirror=None) is None
+    with pytest.raises(DataError, match=r"mirror .* has no file 'set/a\.csv'"):
+        locate_file(description, "set/a.csv", data_mirror=tmp_path)
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/a.csv").write_bytes(CONTENT)
+    assert locate_file(description, "set/a.csv", data_mirror=tmp_path) == tmp_path / "set/a.csv"
+
+
+def test_unknown_file_name(tmp_path):
+    with pytest.raises(ConfigError, match=r"no file 'b\.csv'; its files are set/a\.csv"):
+        locate_file(_downloadable(tmp_path), "b.csv", data_mirror=None)
+
+
+def test_digest_is_that_of_the_library(tmp_path):
+    file = tmp_path / "big"
+    file.write_bytes(b"x" * 3_000_000)  # several chunks
+    assert sha256_of(file) == hashlib.sha256(b"x" * 3_000_000).hexdigest()
+    assert verify_sha256(file, None) == sha256_of(file)
+    assert verify_sha256(file, sha256_of(file)) == sha256_of(file)
+
+
+def test_wrong_digest_names_both(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(CONTENT)
+    with pytest.raises(DataError) as caught:
+        verify_sha256(file, "0" * 64)
+    assert DIGEST in str(caught.value)
+    assert "0" * 64 in str(caught.value)
+
+
+def test_download_puts_the_right_file_in_place(tmp_path, publisher):
+    target = tmp_path / "raw" / "a.csv"
+    download_file(publisher, target, expected_sha256=DIGEST, timeout_seconds=5.0)
+    assert target.read_bytes() == CONTENT
+    assert [p.name for p in target.parent.iterdir()] == ["a.csv"]
+
+
+def test_download_of_another_file_leaves_nothing(tmp_path, publisher):
+    target = tmp_path / "raw" / "a.csv"
+    with pytest.raises(DataError, match=f"sent 8 bytes with SHA-256 {DIGEST}, but {'0' * 64}"):
+        download_file(publisher, target, expected_sha256="0" * 64, timeout_seconds=5.0)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_unreachable_publisher_is_one_sentence(tmp_path):
+    url = (tmp_path / "absent.csv").as_uri()
+    with pytest.raises(DataError, match=r"cannot be downloaded .*data_mirror"):
+        download_file(url, tmp_path / "a.csv", expected_sha256=DIGEST, timeout_seconds=5.0)
+    assert not (tmp_path / "a.csv").exists()

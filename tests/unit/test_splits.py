@@ -1,0 +1,113 @@
+"""Parts have the sizes asked for, the class shares of the table, and follow the seed."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from frugal.contracts.errors import DataError
+from frugal.data.description import SplitSpec
+from frugal.data.splits import assign_parts, part_sizes, split_rows, stratified_order
+from hypothesis import given
+from hypothesis import strategies as st
+
+NAMES = ("train", "agent", "nuisance", "test")
+
+
+@st.composite
+def tables(draw):
+    """Labels with each class present, and positive sizes that sum to their number."""
+    label = draw(st.lists(st.integers(0, 2), min_size=8, max_size=200))
+    cuts = sorted(draw(st.lists(st.integers(0, len(label)), min_size=3, max_size=3)))
+    sizes = np.diff([0, *cuts, len(label)])
+    return np.array(label), dict(zip(NAMES, sizes.tolist(), strict=True))
+
+
+@given(tables(), st.integers(0, 2**32))
+def test_sizes_are_exact_and_classes_proportional(case, seed):
+    label, sizes = case
+    split = assign_parts(label, sizes, np.random.default_rng(seed))
+    assert Counter(split.tolist()) == Counter({p: m for p, m in sizes.items() if m})
+    k = len(np.unique(label))
+    for part, size in sizes.items():
+        for c in np.unique(label):
+            expected = size * (label == c).mean()
+            found = ((split == part) & (label == c)).sum()
+            # a stretch of the order has each of k classes up to k − 1 rows off at either end
+            assert abs(found - expected) <= max(2 * (k - 1), 1)
+
+
+@given(st.integers(0, 5000), st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_part_sizes_sum_and_round_by_less_than_one(n, weights):
+    fractions = {p: w / sum(weights) for p, w in zip(NAMES, weights, strict=False)}
+    sizes = part_sizes(n, fractions)
+    assert sum(sizes.values()) == n
+    for part, fraction in fractions.items():
+        assert abs(sizes[part] - fraction * n) < 1
+
+
+def test_exact_products_are_not_rounded_up():
+    assert part_sizes(30, {"train": 0.1, "test": 0.9}) == {"train": 3, "test": 27}
+
+
+def test_order_is_a_permutation_and_random_within_class():
+    label = np.array([0] * 50 + [1] * 50)
+    orders = [stratified_order(label, np.random.default_rng(s)) for s in range(2)]
+    for order in orders:
+        assert sorted(order.tolist()) == list(range(100))
+        for stretch in label[order].reshape(10, 10):
+            assert stretch.sum() == 5  # equal classes: every ten rows hold five of each
+    assert (orders[0] != orders[1]).any()
+
+
+def test_every_row_is_equally_likely_to_be_tested():
+    """Each row's share over seeds is a mean of 2,000 Bernoulli(0.4): 5 standard errors for 40 rows.
+
+    False alarm below 40 · 6e-7; the seeds are fixed.
+    """
+    label = np.arange(40) % 3
+    hits = np.zeros(40)
+    for seed in range(2000):
+        split = assign_parts(label, {"train": 24, "test": 16}, np.random.default_rng(seed))
+        hits += split == "test"
+    # rows of a class of size m are in the test with probability (its test rows)/m exactly
+    for c in range(3):
+        assert abs(hits[label == c].mean() / 2000 - 0.4) < 1 / (label == c).sum()
+        spread = np.ptp(hits[label == c]) / 2000
+        assert spread < 10 * np.sqrt(0.24 / 2000)
+
+
+def _spec(scheme, parts=None, groups=None) -> SplitSpec:
+    return SplitSpec(scheme, 3, parts or {}, groups or {})
+
+
+def test_same_seeds_same_split_other_seeds_other_split():
+    label, group = np.arange(100) % 2, np.full(100, "")
+    spec = _spec("fractions", {"train": 0.5, "test": 0.5})
+    first = split_rows(label, group, spec, rng_seed=1)
+    assert (first == split_rows(label, group, spec, rng_seed=1)).all()
+    assert (first != split_rows(label, group, spec, rng_seed=2)).any()
+    other = SplitSpec("fractions", 4, spec.parts, {})
+    assert (first != split_rows(label, group, other, rng_seed=1)).any()
+
+
+def test_given_groups_stay_apart():
+    label = np.arange(60) % 2
+    group = np.array(["old"] * 40 + ["new"] * 20)
+    spec = _spec("given", groups={"old": {"train": 0.5, "agent": 0.5}, "new": {"test": 1.0}})
+    split = split_rows(label, group, spec, rng_seed=0)
+    assert set(split[40:]) == {"test"}
+    assert Counter(split[:40].tolist()) == {"train": 20, "agent": 20}
+    assert label[:40][split[:40] == "train"].sum() == 10
+
+
+def test_counts_must_sum_to_the_rows():
+    spec = _spec("counts", {"train": 5.0, "test": 6.0})
+    with pytest.raises(DataError, match="need 11 rows in all, but the table has 10"):
+        split_rows(np.arange(10) % 2, np.full(10, ""), spec, rng_seed=0)
+
+
+def test_part_without_a_class_is_refused():
+    label = np.array([0] * 9 + [1])
+    spec = _spec("counts", {"train": 5.0, "test": 5.0})
+    with pytest.raises(DataError, match=r"part '(train|test)' has 5 rows and none of class 1"):
+        split_rows(label, np.full(10, ""), spec, rng_seed=0)
