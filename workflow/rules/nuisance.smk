@@ -6,6 +6,7 @@ rule fit_nuisances:
         table="results/data/dataset={dataset}/table.parquet",
         catalogue="results/data/dataset={dataset}/catalogue.json",
         masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+        graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
         episodes=expand(
             "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/episodes.parquet",

@@ -36,7 +36,7 @@ class Study:
         """Settings of one data set × mechanism: its missingness and s."""
         for entry in self.config["afape"]["scenarios"]:
             if (entry["dataset"], entry["mechanism"]) == (dataset, mechanism):
-                return {"missingness": _weighted(entry["missingness"]), "s": entry["s"]}
+                return {"missingness": entry["missingness"], "s": entry["s"]}
         raise ConfigError(f"afape.scenarios has no {dataset} with {mechanism}")
 
     def scenario_names(self) -> list[list[str]]:
@@ -122,21 +122,6 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     used = list(dict.fromkeys(entry["dataset"] for entry in scenarios))
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
     return Study(config, paths, {name: load_description(path) for name, path in paths.items()})
-
-
-def _weighted(missingness: Mapping[str, Any]) -> dict[str, Any]:
-    """Assumed causes of own missingness as the graph's parser reads them: edges of weight one."""
-    if missingness["source"] == "induced":
-        return dict(missingness)
-    panels = {
-        panel: {
-            "intercept": 0.0,
-            "values": dict.fromkeys(causes.get("values", []), 1.0),
-            "indicators": dict.fromkeys(causes.get("indicators", []), 1.0),
-        }
-        for panel, causes in missingness["panels"].items()
-    }
-    return {"source": "own", "standardise": False, "complete_share": None, "panels": panels}
 
 
 def _description_path(name: str, path: str, base: Path) -> Path:

@@ -28,8 +28,8 @@ def by_seed(frame: pd.DataFrame, rows: np.ndarray) -> Iterator[tuple[int, pd.Dat
 
 
 def in_s(identification: Mapping[str, Any], data: Table) -> np.ndarray:
-    """True for the panels of s. (a,)"""
-    return np.isin([panel.name for panel in data.actions], identification["s"])
+    """True for the panels of s; none where no set works, which the estimators then say. (a,)"""
+    return np.isin([panel.name for panel in data.actions], identification["s"] or ())
 
 
 def drawn(name: str, figure: Any, table: pd.DataFrame) -> dict[str, Any]:

@@ -23,13 +23,13 @@ def draw_missingness(
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
     """Draw R for all rows and seeds; store it with row ids and its true law, and identify the graph."""
-    data, _ = table_from_frames(table, catalogue)
+    data, part = table_from_frames(table, catalogue)
     law = settings["missingness"]
     graph = parse_graph(settings["name"], law, data)
     if law["source"] == "induced" and law["complete_share"] is not None:
         graph = calibrate(graph, data, complete_share=law["complete_share"])
     identified = identify(graph, data, s=settings["s"])
-    in_s = np.isin([p.name for p in data.actions], identified.s)
+    in_s = np.isin([p.name for p in data.actions], identified.s or ())
     draws = []
     for seed in progress(settings["seeds"], desc="masks"):
         if law["source"] == "induced":
@@ -37,6 +37,12 @@ def draw_missingness(
         else:
             mask = own_mask(data)
         draws.append(_mask_frame(seed, data, mask))
+        complete = int(mask.complete[part == "test"].sum())
+        if not complete:
+            raise NoSupportError(
+                f"no complete case: none of {int((part == 'test').sum())} test rows has every panel "
+                f"recorded under mechanism {graph.name!r} with seed {seed}, so nothing can be weighted"
+            )
     masks = pd.concat(draws, ignore_index=True)
     if law["source"] == "induced":
         law_of_rows = {

@@ -5,15 +5,25 @@ lock-step.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import NoSupportError, Streams, Table
+from frugal.contracts import Streams, Table
 from frugal.data.tables import table_from_frames
-from frugal.models.calibration import calibration_table, overlap_summary
-from frugal.models.nuisance import Head, MeanHead, Scheme, fit_means, fit_probabilities
+from frugal.models.nuisance import (
+    Head,
+    MeanHead,
+    calibration_table,
+    cross_fit,
+    cross_fit_means,
+    log_loss,
+    separate_fit,
+    separate_fit_means,
+)
 from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_matrix
 
 COSTS = ["cost", "acquisition_cost", "misclassification_cost"]
@@ -24,6 +34,7 @@ def fit_nuisances(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame,
+    graph: Mapping[str, Any],
     identification: Mapping[str, Any],
     episodes: pd.DataFrame,
     settings: Mapping[str, Any],
@@ -36,20 +47,202 @@ def fit_nuisances(
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
     blocked = episodes[(episodes["world"] == "blocked") & episodes["row_id"].isin(data.row_id)]
-    found: dict[str, list[pd.DataFrame]] = {
-        "propensities": [], "agents": [], "calibration": [], "overlap": []
-    }
+    found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
-        played = dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False)))
         rng = streams.generator("nuisance", seed)
         fold = rng.permutation(len(data)) % settings["folds"]
-        scheme = Scheme.separate(train=~test, predict=test) if separate else Scheme.crossed(fold)
-        records = _Records(data, panel_matrix(mask, "observed", data), identification)
-        fitted = _fit_seed(records, played, scheme, settings, rng)
-        for name, frame in fitted.items():
-            found[name].append(frame.assign(seed=seed))
-    frames = {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
-    kept = set(data.row_id[test])
-    for name in ("propensities", "agents"):
-        frames[name] = frames[name][frames[name]["row_id"].isin(kept)].reset_index(drop=True)
-    return frames
+        rule = {"train": ~test, "predict": test} if separate else {"fold": fold}
+        records = Records(
+            data,
+            panel_matrix(mask, "observed", data),
+            identification,
+            {panel: set(law["indicators"]) for panel, law in graph["indicators"].items()},
+            dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False))),
+        )
+        for name, frame in _fit_seed(records, test, rule, settings, rng).items():
+            found.setdefault(name, []).append(frame.assign(seed=seed))
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The records of one seed, and what each agent did on them; n rows, nuisance and test.
+
+    Attributes:
+        data: the rows.
+        observed: R. (n, a)
+        identification: as `draw_missingness` stored it.
+        parents: panel that can be missing → panels whose indicators cause its own.
+        played: agent → its blocked episodes, in the order of the rows.
+    """
+
+    data: Table
+    observed: np.ndarray
+    identification: Mapping[str, Any]
+    parents: Mapping[str, set[str]]
+    played: Mapping[str, pd.DataFrame]
+
+    @property
+    def complete(self) -> np.ndarray:
+        """R = 1. (n,)"""
+        return self.observed.all(axis=1)
+
+    @property
+    def s_observed(self) -> np.ndarray:
+        """R_s = 1. (n,)"""
+        return self.observed[:, in_s(self.identification, self.data)].all(axis=1)
+
+    def known(self, columns: list[str]) -> np.ndarray:
+        """The named columns as the records have them: NaN where not recorded. (n, w)"""
+        index = [self.data.columns.index(name) for name in columns]
+        recorded = self.data.columns_observed(self.observed)[:, index]
+        return np.where(recorded, self.data.values[:, index], np.nan)
+
+    def indicator(self, panel: str) -> np.ndarray:
+        """R_j of one panel. (n,)"""
+        return self.observed[:, [p.name for p in self.data.actions].index(panel)]
+
+    def factor_head(self, factor: Mapping[str, Any]) -> Head:
+        """p(R_j = 1 | its causes), trained where its causes are recorded.  [afape, eq. A.6]"""
+        inputs = self.known(factor["columns"])
+        usable = np.isfinite(inputs).all(axis=1)
+        for panel in factor["condition_panels"]:
+            usable &= self.indicator(panel)
+        return Head(inputs, self.indicator(factor["panel"]), usable)
+
+    def afa_head(self, agent: str) -> Head:
+        """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]"""
+        acquired = panel_matrix(self.played[agent], "acquired", self.data).astype(np.float64)
+        adjustment = self.known(self.identification["adjustment_columns"])
+        return Head(np.hstack([adjustment, acquired]), self.complete, self.s_observed)
+
+    def outcome_head(self, agent: str) -> MeanHead:
+        """E[cost | X_adj, R = 1] in its three parts, trained on complete cases."""
+        adjustment = self.known(self.identification["adjustment_columns"])
+        return MeanHead(adjustment, self.played[agent][COSTS].to_numpy(), self.complete)
+
+
+def _fit_seed(
+    records: Records,
+    test: np.ndarray,
+    rule: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> dict[str, pd.DataFrame]:
+    """Everything that is fitted for one seed, as tables of its test rows."""
+    agents = list(records.played)
+    row_id = records.data.row_id[test]
+    if not records.identification["propensity_identified"]:
+        return _nothing_fitted(agents, row_id)
+    factors = records.identification["factors"]
+    heads = [records.factor_head(factor) for factor in factors]
+    heads += [records.afa_head(agent) for agent in agents]
+    method = settings["method"]
+    fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
+    fitted = fit(heads, method=method, settings=settings[method], rng=rng)
+    outcome_method = settings["outcome_method"]
+    fit_means = partial(cross_fit_means if "fold" in rule else separate_fit_means, **rule)
+    means = fit_means(
+        [records.outcome_head(agent) for agent in agents],
+        method=outcome_method,
+        settings=settings[outcome_method],
+        rng=rng,
+    )
+    by_panel = {f["panel"]: p for f, p in zip(factors, fitted[: len(factors)], strict=True)}
+    frames = []
+    afa = dict(zip(agents, fitted[len(factors) :], strict=True))
+    for agent, mean in zip(agents, means, strict=True):
+        afa[agent] = np.where(_surely_complete(records, agent), 1.0, afa[agent])
+        frames.append(
+            pd.DataFrame(
+                {"agent": agent, "row_id": row_id, "afa_propensity": afa[agent][test]}
+                | {f"mean_{name}": mean[test, k] for k, name in enumerate(COSTS)}
+            )
+        )
+    curves = {
+        f"p(R={panel})": (probability, heads[k].target, heads[k].usable)
+        for k, (panel, probability) in enumerate(by_panel.items())
+    }
+    curves |= {
+        f"AFA, {agent}": (probability, records.complete, records.s_observed)
+        for agent, probability in afa.items()
+    }
+    return {
+        "propensities": _propensities(records, by_panel).loc[test].assign(row_id=row_id),
+        "agents": pd.concat(frames, ignore_index=True),
+        **_diagnostics(curves, test, settings["bins"]),
+    }
+
+
+def _propensities(records: Records, by_panel: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """p(R=1|X_adj), p(R_s=1|X_adj) and p(R=r|X_adj), as products along the graph.  [afape, eq. A.6]
+
+    The factors condition on parent indicators being 1; so a product over a part of the panels, or
+    with some R_j = 0, is the law of that part only where no R → R edge comes in from outside it.
+    """
+    n = len(records.observed)
+    in_subset = set(records.identification["s"])
+    closed = all(records.parents[panel] <= in_subset for panel in in_subset & set(by_panel))
+    edgeless = not any(records.parents.values())
+    complete, subset, pattern = np.ones(n), np.ones(n), np.ones(n)
+    for panel, probability in by_panel.items():
+        complete = complete * probability
+        if panel in in_subset:
+            subset = subset * probability
+        observed = records.indicator(panel)
+        pattern = pattern * np.where(observed, probability, 1.0 - probability)
+    return pd.DataFrame(
+        {
+            "propensity": complete,
+            "s_propensity": subset if closed else np.nan,
+            "pattern_propensity": pattern if edgeless else np.nan,
+        }
+    )
+
+
+def _surely_complete(records: Records, agent: str) -> np.ndarray:
+    """Rows where acquired panels and s leave nothing that could be missing: p(R=1|R̂, R_s=1) = 1."""
+    names = [panel.name for panel in records.data.actions]
+    missable = np.isin(names, [f["panel"] for f in records.identification["factors"]])
+    acquired = panel_matrix(records.played[agent], "acquired", records.data)
+    known = acquired | in_s(records.identification, records.data) | ~missable
+    return known.all(axis=1) & records.s_observed
+
+
+def _diagnostics(
+    curves: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]], test: np.ndarray, bins: int
+) -> dict[str, pd.DataFrame]:
+    """Calibration, log-loss and overlap of each fitted probability on the test rows that it serves."""
+    calibration, overlap = [], []
+    for name, (probability, outcome, usable) in curves.items():
+        rows = test & usable & np.isfinite(probability)
+        held, event = probability[rows], outcome[rows]
+        calibration.append(calibration_table(held, event, bins=bins).assign(nuisance=name))
+        overlap.append(
+            {
+                "nuisance": name,
+                "n": len(held),
+                "log_loss": log_loss(held, event),
+                "minimum": held.min(),
+                "share_below_1_percent": (held < 0.01).mean(),
+            }
+        )
+    return {
+        "calibration": pd.concat(calibration, ignore_index=True),
+        "overlap": pd.DataFrame(overlap),
+    }
+
+
+def _nothing_fitted(agents: list[str], row_id: np.ndarray) -> dict[str, pd.DataFrame]:
+    """The same tables where the graph does not identify the propensity: NaN, and no diagnostics."""
+    nan = dict.fromkeys(["propensity", "s_propensity", "pattern_propensity"], np.nan)
+    fits = dict.fromkeys(["afa_propensity", *(f"mean_{name}" for name in COSTS)], np.nan)
+    per_agent = [pd.DataFrame({"agent": a, "row_id": row_id} | fits) for a in agents]
+    curve = {"nuisance": "", "bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
+    spread = {"nuisance": "", "n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}
+    return {
+        "propensities": pd.DataFrame({"row_id": row_id} | nan),
+        "agents": pd.concat(per_agent, ignore_index=True),
+        "calibration": pd.DataFrame([curve]).iloc[:0],
+        "overlap": pd.DataFrame([spread]).iloc[:0],
+    }

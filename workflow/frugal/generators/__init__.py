@@ -1,0 +1,1 @@
+"""Generators of action sets: learned cheapest answers to a negative decision."""
