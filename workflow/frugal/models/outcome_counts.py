@@ -1,0 +1,107 @@
+"""What happened after which history: counts of outcomes, sparse, from records of searches.
+
+The sufficient statistic of every tabular model of `treatment`. It must not know how the counts are
+smoothed or what they are used for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int
+
+from frugal.contracts.search import TrialRecords
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeCounts:
+    """Cells (x, a, h) in which a trial was made, sorted. Shapes: m cells, y outcomes.
+
+    Attributes:
+        context: x. (m,)
+        action: a. (m,)
+        history: index of h without a, see `contracts.search`. (m,)
+        count: n_y(a, h), trials with each outcome. (m, y)
+        n_contexts: number of contexts.
+        n_actions: k.
+    """
+
+    context: Int[np.ndarray, " m"]
+    action: Int[np.ndarray, " m"]
+    history: Int[np.ndarray, " m"]
+    count: Float64[np.ndarray, "m y"]
+    n_contexts: int
+    n_actions: int
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of outcomes, |Y|."""
+        return self.count.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class TrialEvents:
+    """One row per trial with what was known before it. Shapes: e trials, a actions.
+
+    Attributes:
+        context: x. (e,)
+        known: outcome index of each action tried before, −1 otherwise; best outcomes too. (e, a)
+        action: tried now. (e,)
+        outcome: of this trial. (e,)
+    """
+
+    context: Int[np.ndarray, " e"]
+    known: Int[np.ndarray, "e a"]
+    action: Int[np.ndarray, " e"]
+    outcome: Int[np.ndarray, " e"]
+
+
+def trial_events(records: TrialRecords) -> TrialEvents:
+    """Every trial of the records with its history, trial by trial. (e,)"""
+    known = np.full((len(records), records.n_actions), -1, dtype=np.int64)
+    parts = []
+    for t in range(records.action.shape[1]):
+        rows = np.flatnonzero(records.action[:, t] >= 0)
+        action, outcome = records.action[rows, t], records.outcome[rows, t]
+        parts.append((records.context[rows], known[rows], action, outcome))
+        known[rows, action] = outcome
+    context, before, action, outcome = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return TrialEvents(context, before, action, outcome)
+
+
+def _searching(events: TrialEvents, best: int) -> Bool[np.ndarray, " e"]:
+    """True where the best outcome was not yet known. (e,)"""
+    return (events.known < best).all(axis=1)
+
+
+def count_outcomes(records: TrialRecords) -> OutcomeCounts:
+    """n_y(a, h): how often action a had outcome y after history h     [treatment, sec. B.1]
+
+    Trials made although the best outcome was known already have histories that no policy asks for;
+    they are left out.
+
+    Args:
+        records: earlier searches; each trial counts once, with the trials made before it.
+
+    Returns:
+        Counts by (context, action, history without that action).
+    """
+    k, best = records.n_actions, records.n_outcomes - 1
+    base = best + 1
+    events = trial_events(records)
+    used = _searching(events, best)
+    context, known = events.context[used], events.known[used]
+    action, outcome = events.action[used].astype(np.int64), events.outcome[used]
+    place = np.arange(k)[None] - (np.arange(k)[None] > action[:, None])
+    reduced = ((known + 1) * base**place).sum(axis=1)  # digit `action` is 0: it is untried
+    histories = base ** (k - 1)
+    cell = (context.astype(np.int64) * k + action) * histories + reduced
+    distinct, inverse = np.unique(cell, return_inverse=True)
+    count = np.bincount(inverse * base + outcome, minlength=len(distinct) * base)
+    return OutcomeCounts(
+        context=distinct // (k * histories),
+        action=distinct // histories % k,
+        history=distinct % histories,
+        count=count.reshape(-1, base).astype(np.float64),
+        n_contexts=records.n_contexts,
+        n_actions=k,
+    )
