@@ -1,5 +1,6 @@
 """Frozen types that every layer shares; they hold arrays and check them, and compute nothing else."""
 
+from frugal.contracts.cover import CoverInstance, Covers, LabelledUnits
 from frugal.contracts.errors import (
     ConfigError,
     DataError,
@@ -17,11 +18,14 @@ from frugal.contracts.terms import Terms
 __all__ = [
     "DECISION_COLUMNS",
     "ConfigError",
+    "CoverInstance",
+    "Covers",
     "DataError",
     "Episodes",
     "FrugalError",
     "GraphError",
     "IndicatorModel",
+    "LabelledUnits",
     "Mask",
     "MissingnessGraph",
     "NoSupportError",

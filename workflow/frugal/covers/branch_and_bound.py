@@ -1,0 +1,143 @@
+"""Cheapest action sets of all units at once, each with a certificate: the recourse study's labels.
+
+Units whose every missing feature is met by any one action that touches it are weighted set covers
+and go to the bit-set search; the others need several actions for one feature and go to the search
+over remaining amounts. Knows no data generator and no learner.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from frugal.contracts.cover import COST_DECIMALS, CoverInstance, Covers
+from frugal.contracts.errors import DataError
+from frugal.covers.amounts_tree import solve_amounts
+from frugal.covers.bitsets import pack_bits
+from frugal.covers.search_tree import solve_batch
+
+_CHUNK_UNITS = 16_384  # bounds the memory of padded answers
+
+
+def cheapest_covers(
+    features: Bool[np.ndarray, "n d"] | Int[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    instance: CoverInstance,
+    *,
+    max_nodes: int,
+) -> Covers:
+    """Cheapest set of actions that turns each unit positive, with proof and number of optima.
+
+        min Σᵢ cᵢ aᵢ   subject to   xⱼ + Σᵢ dᵢⱼ aᵢ ≥ tⱼ for every feature j      [recourse, eq. 1]
+
+    Differs from the paper: its program prints Σᵢ dᵢⱼ aᵢ ≥ tⱼ; features that the unit has already
+    are no rows here.
+
+    Args:
+        features: the units' states x. (n, d)
+        group: row of `instance.access` that holds for each unit. (n,)
+        instance: actions, costs, thresholds, access.
+        max_nodes: branches after which the search of one unit stops; its lower bound then stays
+            below its cost, `proven` is False, and `optima` counts the sets seen. At least 1.
+
+    Returns:
+        Sets with cost, lower bound, number of irredundant optima; cost ∞ where uncoverable.
+
+    Raises:
+        DataError: shapes or groups do not fit the instance.
+    """
+    _check_units(features, group, instance)
+    deficit = instance.deficit(features)
+    actions = len(instance.cost)
+    found = np.full(len(features), -1, dtype=np.int64)
+    bound, nodes = found.copy(), np.zeros(len(features), dtype=np.int64)
+    optima = nodes.copy()
+    chosen = np.zeros((len(features), actions), dtype=bool)
+    for g in np.unique(group):
+        for rows, single in _kinds_of_rows(deficit, np.flatnonzero(group == g), instance, g):
+            for start in range(0, len(rows), _CHUNK_UNITS):
+                part = rows[start : start + _CHUNK_UNITS]
+                answer = _solve(deficit[part], instance, g, single=single, max_nodes=max_nodes)
+                found[part], chosen[part], optima[part], bound[part], nodes[part] = answer
+    return _as_covers(found, chosen, optima, bound, nodes, group, instance)
+
+
+def unreachable_features(
+    features: Bool[np.ndarray, "n d"] | Int[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    instance: CoverInstance,
+) -> Bool[np.ndarray, "n d"]:
+    """True where a feature stays short of its threshold even if every allowed action is taken."""
+    _check_units(features, group, instance)
+    reach = instance.access.astype(np.int64) @ instance.gain
+    return instance.deficit(features) > reach[group]
+
+
+def _check_units(features: np.ndarray, group: np.ndarray, instance: CoverInstance) -> None:
+    d, g = instance.provides.shape[1], len(instance.access)
+    if features.shape[1] != d:
+        raise DataError(f"units have {features.shape[1]} features, but the actions have {d}")
+    if len(group) and (group.min() < 0 or group.max() >= g):
+        wrong = group[(group < 0) | (group >= g)][0]
+        raise DataError(f"a unit is in group {int(wrong)}; groups run from 0 to {g - 1}")
+
+
+def _kinds_of_rows(
+    deficit: Int[np.ndarray, "n d"], rows: Int[np.ndarray, " m"], instance: CoverInstance, group
+) -> list[tuple[np.ndarray, bool]]:
+    """Rows that are plain set covers (True), and rows that need amounts (False)."""
+    gain = instance.gain[instance.access[group]]
+    weakest = np.where(gain > 0, gain, np.iinfo(np.int64).max).min(
+        axis=0, initial=np.iinfo(np.int64).max
+    )
+    single = (deficit[rows] <= weakest).all(axis=1)
+    return [(rows[single], True), (rows[~single], False)]
+
+
+def _solve(
+    deficit: Int[np.ndarray, "n d"], instance: CoverInstance, group, *, single: bool, max_nodes: int
+) -> tuple[np.ndarray, ...]:
+    """Costs, chosen actions (n, a), optima, bounds and nodes of units of one group."""
+    usable = np.flatnonzero(instance.access[group])
+    order = usable[np.argsort(instance.cost_units[usable], kind="stable")]
+    cost, gain = instance.cost_units[order], np.ascontiguousarray(instance.gain[order])
+    if single:
+        found, sets, optima, bound, nodes = solve_batch(
+            pack_bits(deficit > 0),
+            cost,
+            pack_bits(gain > 0),
+            pack_bits((gain > 0).T),
+            pack_bits(np.tri(len(order) + 1, len(order), k=-1, dtype=bool)),
+            max_nodes,
+        )
+    else:
+        found, sets, optima, bound, nodes = solve_amounts(deficit, cost, gain, max_nodes)
+    chosen = np.zeros((len(deficit), len(instance.cost)), dtype=bool)
+    row, place = np.nonzero(sets >= 0)
+    chosen[row, order[sets[row, place]]] = True
+    return found, chosen, optima, bound, nodes
+
+
+def _as_covers(found, chosen, optima, bound, nodes, group, instance: CoverInstance) -> Covers:
+    """The answer in the catalogue's unit of cost and its numbering of actions."""
+    coverable = found >= 0
+    proven = bound == found
+    free = instance.access & (instance.cost_units == 0)
+    addable = (free[group] & ~chosen).any(axis=1)
+    scale = 10**COST_DECIMALS
+    return Covers(
+        action_set=padded_sets(chosen),
+        cost=np.where(coverable, found / scale, np.inf),
+        lower_bound=np.where(coverable, bound / scale, np.inf),
+        optima=np.where(coverable, np.maximum(optima, 1), 0),
+        unique=coverable & proven & (optima == 1) & ~addable,
+        nodes=nodes,
+    )
+
+
+def padded_sets(chosen: Bool[np.ndarray, "n a"]) -> Int[np.ndarray, "n m"]:
+    """Indices of the True entries of each row, ascending, padded with −1; m at least 1. (n, m)"""
+    size = chosen.sum(axis=1)
+    sets = np.full((len(chosen), max(1, int(size.max(initial=0)))), -1, dtype=np.int64)
+    row, action = np.nonzero(chosen)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+    sets[row, place] = action
+    return sets
