@@ -1,0 +1,357 @@
+"""The figures of the afape study show the table's numbers, legibly, and the same bytes twice."""
+
+import functools
+import io
+from itertools import combinations
+
+import afape_frames as frames
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.contracts.errors import DataError
+from frugal.figures import style
+from frugal.figures.afape_parts import calibration_figure, cost_split_figure, frequency_figure
+from frugal.figures.afape_spread import convergence_figure, resample_figure
+from frugal.figures.afape_trust import decision_figure, trust_figure
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+SIX = ["ground_truth", "blocking", "complete_case", "imputation_missforest", "stabilised_ipw"]
+SIX += ["stabilised_afais"]
+ONE = [("income", "mnar")]
+SUMMARY = frames.summary_frame(frames.SCENARIOS, frames.AGENTS, frames.ESTIMATORS, 3)
+FIRST = SUMMARY[SUMMARY["seed"] == 0]
+CASE = style.select(FIRST, dataset="income", mechanism="mnar")
+MANY_AGENTS = [*frames.AGENTS, "fixed_education", "fixed_education_occupation"]
+MANY_AGENTS += ["random_20", "random_30", "random_40", "random_60"]
+MANY = frames.summary_frame(ONE, MANY_AGENTS, frames.ESTIMATORS, 1)
+TEN_NUISANCES = pd.concat(
+    [
+        frames.calibration_frame().query("nuisance == 'complete'").assign(nuisance=f"panel_{k}")
+        for k in range(10)
+    ]
+)
+
+
+@functools.cache
+def _trust() -> Figure:
+    return trust_figure(CASE, cost_unit="€")
+
+
+def _some_agents(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["agent"].isin(["random_10", "random_50", "dqn"])]
+
+
+DRAWN = {
+    "convergence, one scenario": lambda: convergence_figure(
+        frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5),
+        cost_unit="€",
+    ),
+    "convergence, six scenarios": lambda: convergence_figure(
+        frames.convergence_frame(frames.SCENARIOS, ["random_10", "random_90"], 2), cost_unit="€"
+    ),
+    "resample, all of one scenario": lambda: resample_figure(
+        frames.resample_frame(CASE, 30), CASE, cost_unit="€"
+    ),
+    "resample, all of six scenarios": lambda: resample_figure(
+        frames.resample_frame(FIRST, 30), FIRST, cost_unit="€", estimators=SIX
+    ),
+    "resample, two columns": lambda: resample_figure(
+        frames.resample_frame(_some_agents(FIRST), 30), _some_agents(FIRST), cost_unit="€",
+        estimators=SIX,
+    ),
+    "resample, twelve agents": lambda: resample_figure(
+        frames.resample_frame(MANY, 30), MANY, cost_unit="€", estimators=SIX
+    ),
+    "frequency": lambda: frequency_figure(frames.frequency_frame()),
+    "trust": _trust,
+    "trust, one agent": lambda: trust_figure(style.select(CASE, agent="dqn"), cost_unit="€"),
+    "decision": lambda: decision_figure(CASE, cost_unit="€"),
+    "decision, no truth": lambda: decision_figure(CASE.assign(truth=np.nan), cost_unit="€"),
+    "decision, twelve agents": lambda: decision_figure(MANY, cost_unit="€"),
+    "calibration": lambda: calibration_figure(frames.calibration_frame()),
+    "calibration, ten nuisances": lambda: calibration_figure(TEN_NUISANCES),
+    "cost split, six scenarios": lambda: cost_split_figure(FIRST, cost_unit="€"),
+    "cost split, twelve agents": lambda: cost_split_figure(MANY, cost_unit="€"),
+}  # fmt: skip
+
+
+def _visible_texts(figure: Figure) -> list[Text]:
+    """Every text that a reader sees; tick labels outside the limits are not drawn."""
+    texts = [] if figure._suptitle is None else [figure._suptitle]  # type: ignore[attr-defined]
+    for legend in figure.legends:
+        texts += legend.get_texts()
+    for axes in figure.axes:
+        texts += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]  # type: ignore[attr-defined]
+        texts += axes.texts
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in axis.get_major_ticks():
+                if low <= tick.get_loc() <= high:
+                    texts += [tick.label1, tick.label2]
+    return [t for t in texts if t.get_visible() and t.get_text().strip()]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_text_is_large_enough_inside_the_page_and_never_overlaps(name: str):
+    figure = DRAWN[name]()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    texts = _visible_texts(figure)
+    assert figure.get_figwidth() == style.WIDTH_IN
+    assert min(float(t.get_fontsize()) for t in texts) >= 8
+    boxes = [t.get_window_extent(canvas.get_renderer()) for t in texts]
+    for text, box in zip(texts, boxes, strict=True):
+        # half a pixel at 100 dpi is rounding of the layout
+        inside = box.x0 > -0.5 and box.y0 > -0.5
+        inside &= box.x1 < figure.bbox.width + 0.5 and box.y1 < figure.bbox.height + 0.5
+        assert inside, (text.get_text(), box)
+    for (text, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
+        # boxes hold the font's empty line spacing; 1.5 pixels (1 pt) of it may touch
+        wide = min(box.x1, second.x1) - max(box.x0, second.x0)
+        high = min(box.y1, second.y1) - max(box.y0, second.y0)
+        assert wide <= 0 or high <= 1.5, (text.get_text(), other.get_text())
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+@pytest.mark.parametrize("name", ["trust, one agent", "resample, all of one scenario"])
+def test_drawn_twice_gives_the_same_bytes(name: str, kind: str):
+    dates = {"CreationDate": None, "ModDate": None} if kind == "pdf" else None
+
+    def payload() -> bytes:
+        buffer = io.BytesIO()
+        DRAWN[name]().savefig(buffer, format=kind, dpi=200, metadata=dates)
+        return buffer.getvalue()
+
+    assert payload() == payload()
+
+
+def _legend(figure: Figure) -> list[str]:
+    return [t.get_text() for t in figure.legends[0].get_texts()]
+
+
+def _titled(figure: Figure, title: str) -> Axes:
+    return next(a for a in figure.axes if a.get_title(loc="left") == title)
+
+
+def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():
+    table = frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5)
+    gap = (table["estimator"] == "stabilised_ipw") & (table["n"] == 100) & (table["seed"] == 3)
+    table.loc[gap, "estimate"] = np.nan
+    figure = convergence_figure(table, cost_unit="€")
+    assert [a.get_title(loc="left") for a in figure.axes] == ["random 10 %", "random 90 %"]
+    axes = figure.axes[1]
+    assert axes.get_xscale() == "log"
+    assert axes.get_xlabel() == "number of data points (rows)"
+    assert "(€)" in figure.axes[0].get_ylabel()
+    for line, name in zip(axes.lines[1:], SIX, strict=True):  # the first line is zero
+        rows = table[(table["agent"] == "random_90") & (table["estimator"] == name)]
+        x, y = (np.asarray(v, dtype=float) for v in line.get_data())
+        for n, value in zip(x, y, strict=True):
+            errors = [e - t for e, t in rows.loc[rows["n"] == n, ["estimate", "truth"]].to_numpy()]
+            expected = sum(errors) / 5  # not a number as soon as one seed has none
+            np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12)
+        assert line.get_color() == style.ESTIMATORS[name].colour
+        assert line.get_marker() == style.ESTIMATORS[name].marker
+    assert np.isnan(np.asarray(axes.lines[5].get_ydata(), dtype=float)[0])
+    assert _legend(figure) == [style.ESTIMATORS[e].label for e in SIX] + ["± 1 s.d. over seeds"]
+
+
+def test_convergence_band_is_one_standard_deviation():
+    table = pd.DataFrame({"estimate": [1.0, 3.0, 2.0, 2.0], "n": [10, 10, 100, 100]}).assign(
+        dataset="d",
+        mechanism="mar",
+        agent="dqn",
+        estimator="blocking",
+        seed=[0, 1, 0, 1],
+        truth=0.5,
+    )
+    band = convergence_figure(table, cost_unit="$").axes[0].collections[0]
+    y = np.asarray(band.get_paths()[0].vertices)[:, 1]
+    # errors 0.5 and 2.5: mean 1.5, s.d. √2 with one degree of freedom
+    np.testing.assert_allclose([y.min(), y.max()], [1.5 - np.sqrt(2), 1.5 + np.sqrt(2)])
+
+
+def test_resample_medians_truths_and_missing_boxes():
+    resamples = frames.resample_frame(CASE, 31)
+    figure = resample_figure(resamples, CASE, cost_unit="€")
+    (axes,) = figure.axes
+    agents = style.agent_order(frames.AGENTS)
+    assert axes.get_title(loc="left") == "Income, MNAR"
+    assert "(€)" in axes.get_ylabel()
+    medians = resamples.groupby(["agent", "estimator"])["estimate"].median()
+    drawn = {}
+    for line in axes.lines:
+        gid = line.get_gid() or ""
+        if gid.startswith("median "):
+            x, y = float(np.ravel(line.get_xdata())[0]), float(np.ravel(line.get_ydata())[0])
+            drawn[agents[round(x)], gid.removeprefix("median ")] = y
+    assert set(drawn) == set(medians.index)
+    for key, value in drawn.items():
+        assert value == pytest.approx(medians[key], abs=1e-12)
+    crosses = sum(line.get_gid() == "no estimate" for line in axes.lines)
+    assert crosses == (CASE["status"] != "ok").sum()
+    (truths,) = [c for c in axes.collections if c.get_gid() == "truth"]
+    assert isinstance(truths, LineCollection)
+    heights = [segment[0][1] for segment in truths.get_segments()]
+    np.testing.assert_allclose(heights, [frames.TRUTH[a] - 3.4 for a in agents])
+    for entry in ("no estimate", "median beyond the axis", "some resamples without support"):
+        assert entry in _legend(figure)
+
+
+def test_resample_subset_and_facets():
+    resamples = frames.resample_frame(FIRST, 20)
+    figure = resample_figure(resamples, FIRST, cost_unit="€", estimators=SIX, agents=["dqn"])
+    assert len(figure.axes) == 6
+    assert [t.get_text() for t in figure.axes[-1].get_xticklabels()] == ["DQN"]
+    assert _legend(figure) == [*(style.ESTIMATORS[e].label for e in SIX), "truth"]
+    other = SUMMARY[SUMMARY["seed"] == 1]
+    with pytest.raises(DataError, match="resamples are of seed 0, the summary is of seed 1"):
+        resample_figure(resamples, other, cost_unit="€")
+
+
+def test_frequency_bars_and_true_ticks():
+    table = frames.frequency_frame()
+    figure = frequency_figure(table)
+    assert [a.get_title(loc="left") for a in figure.axes] == [
+        "blocking",
+        "stabilised AFAIS",
+        "ground truth",
+    ]
+    for axes, name in zip(
+        figure.axes, ["blocking", "stabilised_afais", "ground_truth"], strict=True
+    ):
+        rows = table[table["estimator"] == name]
+        bars = [p.get_width() for p in axes.patches if isinstance(p, Rectangle)]
+        np.testing.assert_allclose(bars, rows["frequency"])
+        assert axes.get_xlabel() == "share of cases"
+    truth = table.loc[table["estimator"] == "ground_truth", "frequency"]
+    (tick,) = [line for line in figure.axes[0].lines if line.get_gid() == "truth"]
+    np.testing.assert_allclose(np.asarray(tick.get_xdata(), dtype=float), truth)
+    assert not [line for line in figure.axes[2].lines if line.get_gid() == "truth"]
+    with pytest.raises(DataError, match="compares blocking, stabilised_afais, ground_truth"):
+        frequency_figure(table.assign(estimator="ipw"))
+
+
+def test_trust_shows_each_estimate_its_interval_and_its_rows():
+    figure = _trust()
+    assert len(figure.axes) == 2 * len(frames.AGENTS)
+    left = _titled(figure, "random 50 %")
+    right = figure.axes[figure.axes.index(left) + 1]
+    rows = style.select(CASE, agent="random_50").set_index("estimator").loc[frames.ESTIMATORS]
+    ok = (rows["status"] == "ok").to_numpy()
+    assert left.get_xlabel() == "cost per case (€)"
+    assert [t.get_text() for t in left.get_yticklabels()] == [
+        style.ESTIMATORS[e].label for e in frames.ESTIMATORS
+    ]
+    truth, *points = left.lines
+    assert np.ravel(truth.get_xdata())[0] == frames.TRUTH["random_50"] - 3.4
+    np.testing.assert_allclose([np.ravel(p.get_xdata())[0] for p in points], rows["estimate"][ok])
+    np.testing.assert_array_equal([np.ravel(p.get_ydata())[0] for p in points], np.flatnonzero(ok))
+    spans = [c.get_segments()[0][:, 0] for c in left.collections if isinstance(c, LineCollection)]
+    np.testing.assert_allclose(spans, rows.loc[ok, ["ci_low", "ci_high"]])
+    bars = [p.get_width() for p in right.patches if isinstance(p, Rectangle) and p.get_height() < 1]
+    np.testing.assert_allclose(bars, rows["ess"][ok])
+    assert [t.get_text() for t in left.texts] == ["not identified"]
+    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !"]
+
+
+def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
+    figure = _trust()
+    left = _titled(figure, "random 90 %")
+    beyond = style.select(CASE, agent="random_90", estimator="off_policy_sequence")[
+        "estimate"
+    ].iloc[0]
+    assert f"{beyond:.2f}" in [t.get_text() for t in left.texts]
+    assert sum(line.get_gid() == "beyond" for line in left.lines) == 1
+    colours = {t.get_text(): t.get_color() for t in figure.axes[0].get_yticklabels()}
+    assert colours["AFAIS"] == style.GREY
+    assert colours["stabilised AFAIS"] == style.BLACK
+    blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
+    assert _legend(blind)[0] == "estimate, 95 % interval"
+    assert not {"truth", "warning in the table"} & set(_legend(blind))
+    with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1, 2"):
+        trust_figure(style.select(SUMMARY, dataset="income", mechanism="mnar"), cost_unit="€")
+
+
+def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
+    axes = decision_figure(CASE, cost_unit="€").axes[0]
+    agents = style.agent_order(frames.AGENTS)
+    shown = [e for e in frames.ESTIMATORS if e != "ground_truth"]
+    picks = {
+        round(p.get_y() + 0.5): round(p.get_x() + 0.5)
+        for p in axes.patches
+        if isinstance(p, Rectangle) and p.get_gid() == "pick"
+    }
+    best = agents.index("dqn")  # the lowest of frames.TRUTH
+    assert picks[0] == best
+    verdicts = {
+        round(t.get_position()[1]): t.get_text() for t in axes.texts if t.get_gid() == "verdict"
+    }
+    for y, name in enumerate(shown, start=1):
+        rows = style.select(CASE, estimator=name).query("status == 'ok'").set_index("agent")
+        if rows.empty:
+            assert y not in picks
+            continue
+        pick = min(rows.index, key=lambda a: rows.loc[a, "estimate"])
+        assert agents[picks[y]] == pick
+        extra = frames.TRUTH[pick] - frames.TRUTH["dqn"]
+        assert verdicts[y] == ("✓" if pick == "dqn" else f"✗  +{extra:.2f}")
+    (frame,) = [p for p in axes.patches if p.get_gid() == "best"]
+    assert isinstance(frame, Rectangle)
+    assert frame.get_x() == best - 0.5
+    assert [t.get_text() for t in axes.texts if t.get_gid() == "reason"] == ["not identified"]
+
+
+def test_decision_without_truth_judges_nobody():
+    figure = decision_figure(CASE.assign(truth=np.nan), cost_unit="€")
+    assert _legend(figure) == ["lowest estimate of the row"]
+    assert not [t for t in figure.axes[0].texts if t.get_gid() == "verdict"]
+    assert "truth" not in [t.get_text() for t in figure.axes[0].get_yticklabels()]
+
+
+def test_calibration_curves_and_counts():
+    table = frames.calibration_frame()
+    empty = table.iloc[[0]].assign(bin=99, n=0, mean_probability=np.nan, rate=np.nan)
+    figure = calibration_figure(pd.concat([table, empty]))
+    assert len(figure.axes) == 6
+    rows = table[table["nuisance"] == "occupation_observed"]
+    curve = figure.axes[2].lines[1]
+    np.testing.assert_allclose(np.asarray(curve.get_ydata(), dtype=float), rows["rate"])
+    stems = figure.axes[5].collections[0]
+    assert isinstance(stems, LineCollection)
+    np.testing.assert_allclose([s[1][1] for s in stems.get_segments()], rows["n"])
+    assert figure.axes[5].get_xlabel() == "fitted probability"
+    with pytest.raises(DataError, match="bin 0 of nuisance 'complete' occurs twice"):
+        calibration_figure(pd.concat([table, table]))
+
+
+def test_cost_split_stacks_both_parts():
+    rows = style.select(CASE, agent="dqn")
+    lost = rows["estimator"] == "stabilised_afais"
+    rows = rows.assign(status=rows["status"].mask(lost, "no_support"))
+    axes = cost_split_figure(rows, cost_unit="€").axes[0]
+    bars = [p for p in axes.patches if isinstance(p, Rectangle)]
+    heights = rows.set_index("estimator")[["acquisition_cost", "misclassification_cost"]]
+    expected = heights.loc[["ground_truth", "blocking"]].to_numpy().ravel()
+    np.testing.assert_allclose([b.get_height() for b in bars], expected)
+    np.testing.assert_allclose([b.get_y() for b in bars[:2]], [0, expected[0]])
+    crosses = [np.size(li.get_xdata()) for li in axes.lines if li.get_gid() == "no estimate"]
+    assert sum(crosses) == 1
+    assert "(€)" in axes.get_ylabel()
+    with pytest.raises(DataError, match="holds none of them"):
+        cost_split_figure(rows.assign(estimator="ipw"), cost_unit="€")
+
+
+def test_a_study_in_which_nothing_could_be_estimated_is_still_drawn():
+    nothing = CASE.assign(status="no_support", estimate=np.nan, ess=np.nan, truth=np.nan)
+    reasons = [t.get_text() for a in trust_figure(nothing, cost_unit="€").axes for t in a.texts]
+    assert reasons == ["no support"] * len(nothing)
+    reasons = [t.get_text() for t in decision_figure(nothing, cost_unit="€").axes[0].texts]
+    assert reasons == ["no support"] * (len(frames.ESTIMATORS) - 1)
+    boxes = resample_figure(frames.resample_frame(CASE, 2), nothing, cost_unit="€").axes[0]
+    assert sum(line.get_gid() == "no estimate" for line in boxes.lines) == len(nothing)
