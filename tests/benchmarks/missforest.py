@@ -29,7 +29,7 @@ def timed(values: np.ndarray, forest: str, *, max_rounds: int) -> tuple[MissFore
     result = impute_missforest(
         values,
         onehot=(),
-        forest=forest,  # pyright: ignore[reportArgumentType]
+        forest=forest,
         trees=100,
         min_leaf_numeric=5,
         min_leaf_categorical=1,

@@ -1,4 +1,4 @@
-"""Posterior predictive draws of Bayesian linear and sequential logistic regressions.
+"""Posterior predictive draws of Bayesian linear and multinomial logistic regressions.
 
 The conditional models of chained equations (van Buuren 2007). Predictors come with the intercept as
 their first column, numeric ones standardised, class indicators as 0 or 1. Coefficients have weak,
@@ -76,11 +76,13 @@ def draw_classes(
 ) -> tuple[Int[np.ndarray, " q"], Float[np.ndarray, "s p"]]:
     """One posterior predictive class per wanted row, sharing one draw of the parameters.
 
-        p(y = c_s | x) = σ(xβ_s) Π_{r<s} (1 − σ(xβ_r)),   β_s ~ N(0, 2.5²)
+        p(y = c | x) ∝ exp(xβ_c),   β_b = 0 for the most frequent class b,   β_c ~ N(0, 2.5²)
 
-    with the classes c_0, c_1, … by falling frequency: a sequential logistic regression, whose
-    likelihood is a product of one binary regression per class but the last. Each one's posterior
-    is approximated by the normal law at its mode. Two classes: plain logistic regression.
+    Each β_c is drawn from the binary regression of c against b on the rows of these two classes
+    (Begg & Gray 1984), whose posterior is approximated by the normal law at its mode. Consistent,
+    and nearly as precise as the joint fit, at a cost that does not grow with the square of the
+    number of classes; the posterior correlation between the β_c is left out. Two classes: plain
+    logistic regression.
 
     Args:
         predictors: intercept first. (m, p)
@@ -93,23 +95,18 @@ def draw_classes(
         Drawn classes, and the modes. (q,), (s, p) with s = occurring classes − 1
     """
     classes, place, count = np.unique(target, return_inverse=True, return_counts=True)
-    by_frequency = np.argsort(-count, kind="stable")
-    rank = np.argsort(by_frequency)[place]
-    rows = np.argsort(rank, kind="stable")  # the rows a step still concerns are a suffix
-    ordered, rank = predictors[rows], rank[rows]
-    first = np.searchsorted(rank, np.arange(len(classes)))
-    steps = len(classes) - 1
-    modes = np.zeros((steps, predictors.shape[1])) if start is None else start.copy()
-    drawn = np.full(len(wanted), by_frequency[-1])
-    undecided = np.ones(len(wanted), dtype=bool)
-    for s in range(steps):
-        chosen = (rank[first[s] :] == s).astype(np.float64)
-        modes[s], factor = logistic_mode(ordered[first[s] :], chosen, start=modes[s])
-        coefficients = modes[s] + _normal_with_precision(factor, rng)
-        hit = rng.random(len(wanted)) < expit(wanted @ coefficients)
-        drawn[undecided & hit] = by_frequency[s]
-        undecided &= ~hit
-    return classes[drawn], modes
+    base = int(count.argmax())
+    rows = np.split(np.argsort(place, kind="stable"), count.cumsum()[:-1])
+    others = [c for c in range(len(classes)) if c != base]
+    modes = np.zeros((len(others), predictors.shape[1])) if start is None else start.copy()
+    # The largest log odds + Gumbel noise: a draw from the softmax that cannot overflow.
+    score = rng.gumbel(size=(len(wanted), len(classes)))
+    for s, c in enumerate(others):
+        pair = predictors[np.concatenate([rows[base], rows[c]])]
+        chosen = np.repeat([0.0, 1.0], [count[base], count[c]])
+        modes[s], factor = logistic_mode(pair, chosen, start=modes[s])
+        score[:, c] += wanted @ (modes[s] + _normal_with_precision(factor, rng))
+    return classes[score.argmax(axis=1)], modes
 
 
 def logistic_mode(

@@ -10,7 +10,7 @@ missingness law.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -63,7 +63,7 @@ def impute_missforest(
     values: Float[np.ndarray, "n d"],
     *,
     onehot: tuple[tuple[int, ...], ...],
-    forest: Literal["histogram", "scikit-learn"],
+    forest: str,
     trees: int,
     min_leaf_numeric: int,
     min_leaf_categorical: int,
@@ -88,7 +88,7 @@ def impute_missforest(
         values: encoded columns, NaN where missing; numeric columns of very different scale weigh
             on the stopping rule by their squares, so standardise them. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable.
-        forest: own forest on binned predictors, or scikit-learn's as reference.
+        forest: "histogram", own forests on binned predictors, or "scikit-learn", the reference.
         trees: per forest.
         min_leaf_numeric: distinct rows per leaf for numeric targets; the R package uses 5.
         min_leaf_categorical: the same for categorical targets; the R package uses 1.

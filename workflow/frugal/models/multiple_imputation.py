@@ -33,7 +33,7 @@ def impute_multiple(
     Every draw is a chain of its own: missing entries start as random observed values of their
     variable; then, for `rounds` rounds, each variable with missing entries is redrawn given all
     others, least missing first: numeric ones from a Bayesian linear regression
-    (`draw_linear`), one-hot groups as one class from a Bayesian sequential logistic regression
+    (`draw_linear`), one-hot groups as one class from a Bayesian multinomial logistic regression
     (`draw_classes`).
 
     The paper names the method, not the conditional models: those are our choice.
