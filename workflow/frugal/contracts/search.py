@@ -117,7 +117,7 @@ class TrialRecords:
     def __len__(self) -> int:
         return len(self.context)
 
-    def take(self, rows: np.ndarray) -> "TrialRecords":
+    def take(self, rows: np.ndarray | slice) -> "TrialRecords":
         """The same records restricted to units (indices, a slice or a boolean mask)."""
         return TrialRecords(
             self.context[rows],

@@ -70,7 +70,7 @@ def trial_events(records: TrialRecords) -> TrialEvents:
 
 def _searching(events: TrialEvents, best: int) -> Bool[np.ndarray, " e"]:
     """True where the best outcome was not yet known. (e,)"""
-    return (events.known < best).all(axis=1)
+    return events.known.max(axis=1, initial=-1) < best
 
 
 def count_outcomes(records: TrialRecords) -> OutcomeCounts:

@@ -2,7 +2,7 @@
 
 For every history h and distance d it needs S_d(h) = Σ p̂(h′) over the sub-histories h′ ⊂ h with
 |h| − |h′| = d. One pass an action adds "that digit untried" to "that digit tried", one distance
-further: k |Y|^k steps instead of (2|Y| − 1)^k. Digits are taken in groups whose tile stays in cache.
+further: k |Y|^k steps instead of (2|Y| − 1)^k. Digits are taken in groups whose tile fits a cache.
 Knows nothing of records or policies; `tests/oracles` holds the sum written from its definition.
 """
 

@@ -101,11 +101,8 @@ def may_stop(
         raise ConfigError(f"delta is {delta} and alpha {alpha}; they must be ≥ 0 and ≥ 1")
     if stop_rule not in ("<=", "<"):
         raise ConfigError(f"the stop rule is {stop_rule!r}; allowed are <= and <")
-    threshold = delta / alpha
-    if stop_rule == "<=":
-        allowed = statistic <= threshold + SLACK
-    else:
-        allowed = statistic < threshold - SLACK
+    limit = delta / alpha
+    allowed = statistic <= limit + SLACK if stop_rule == "<=" else statistic < limit - SLACK
     allowed[:, 0] = False
     allowed[:, _complete(n_actions, n_outcomes)] = True
     return allowed

@@ -1,0 +1,134 @@
+"""The synthetic comparison of planners: training sets of growing size, many realisations.
+
+Fig. 2b and S1–S4 of `treatment` (Håkansson et al. 2020). It must not know files or figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from frugal.contracts.errors import ConfigError
+from frugal.contracts.streams import Streams
+from frugal.environments.treatment_world import (
+    Form,
+    TreatmentWorld,
+    build_world,
+    draw_parameters,
+    sample_searches,
+    sample_units,
+)
+from frugal.evaluation.treatment_searches import SearchOptions, compare_planners, stack_rows
+from frugal.models.outcome_tables import true_table
+
+
+@dataclass(frozen=True)
+class WorldOptions:
+    """Which synthetic world, and what is redrawn between realisations.
+
+    Attributes:
+        form: of Algorithm 1, `release` or `text`.
+        n_actions: k.
+        n_outcomes: |Y|.
+        n_covariates: bits of X.
+        n_moderators: bits of Z.
+        covariate_scale: w_x.
+        p_stop: chance that an observed search stops after a trial.
+        p_stop_best: the same once the best outcome was reached.
+        redraw_parameters: True for a new world in each realisation; False for new units only.
+    """
+
+    form: Form
+    n_actions: int
+    n_outcomes: int
+    n_covariates: int
+    n_moderators: int
+    covariate_scale: float
+    p_stop: float
+    p_stop_best: float
+    redraw_parameters: bool
+
+
+def realise_world(streams: Streams, realisation: int, options: WorldOptions) -> TreatmentWorld:
+    """The world of one realisation.                                      [treatment, alg. 1]"""
+    stream = realisation if options.redraw_parameters else "shared"
+    parameters = draw_parameters(
+        streams.generator("world", stream),
+        n_actions=options.n_actions,
+        n_covariates=options.n_covariates,
+        n_moderators=options.n_moderators,
+        covariate_scale=options.covariate_scale,
+        form=options.form,
+    )
+    return build_world(parameters, n_outcomes=options.n_outcomes, form=options.form)
+
+
+def compare_in_worlds(
+    streams: Streams,
+    *,
+    world_options: WorldOptions,
+    options: SearchOptions,
+    n_train: Sequence[int],
+    n_test: int,
+    realisations: Sequence[int],
+) -> dict[str, np.ndarray]:
+    """n_train × realisation × planner × model × bound × threshold.   [treatment, fig. 2b, S1–S4]
+
+    The training sets of a realisation are nested: the first 50 units of 75,000 are the 50. All are
+    judged on the same test units. A realisation's numbers do not depend on which others are run.
+
+    Args:
+        streams: of the stage.
+        world_options: which world.
+        options: of the comparison.
+        n_train: sizes of the training set.
+        n_test: number of test units.
+        realisations: their numbers.
+
+    Returns:
+        Columns realisation, n_train, and those of `compare_planners`.
+
+    Raises:
+        SearchSizeError: the tables would take more than the options allow.
+        ConfigError: no sizes or realisations, or an option is not allowed.
+    """
+    if not n_train or not realisations or min(n_train) < 1:
+        raise ConfigError(
+            f"training sizes are {list(n_train)}, realisations {list(realisations)}; "
+            "both need an entry, sizes at least 1"
+        )
+    parts, keys = [], []
+    for realisation in realisations:
+        world = realise_world(streams, realisation, world_options)
+        units = streams.generator("units", realisation)
+        test_context, test_outcome = sample_units(world, n_test, units)
+        context, outcome = sample_units(world, max(n_train), units)
+        records = sample_searches(
+            world,
+            context,
+            outcome,
+            units,
+            p_stop=world_options.p_stop,
+            p_stop_best=world_options.p_stop_best,
+        )
+        true_model = None
+        if "true" in options.outcome_models:
+            true_model = true_table(
+                world.p_z_given_x,
+                world.p_outcome,
+                outcome_value=options.outcome_value,
+                memory_gib=options.memory_gib,
+            )
+        for size in n_train:
+            part = compare_planners(
+                records.take(slice(0, size)),
+                test_context,
+                test_outcome,
+                world.covariates,
+                streams.generator("model", realisation, size),
+                options=options,
+                true_model=true_model,
+            )
+            parts.append(part)
+            keys.append({"realisation": realisation, "n_train": size})
+    return stack_rows(parts, keys)
