@@ -47,8 +47,7 @@ def fresh():
 
 
 @pytest.mark.parametrize("kind", ["forest", "boosting"])
-def test_walks_the_trees_as_written(ensembles, fresh, kind, monkeypatch):
-    monkeypatch.setattr(tree_scoring, "BLOCK", 16)
+def test_walks_the_trees_as_written(ensembles, fresh, kind):
     known = np.random.default_rng(3).random(fresh.shape) < 0.5
     arrays = ensembles[kind].to_arrays()
     expected = [
@@ -83,15 +82,17 @@ def test_queried_sets_are_entries_of_the_table(ensembles, fresh, kind, panels):
     np.testing.assert_allclose(asked, table[rows, sets], rtol=0, atol=1e-13)
 
 
-def test_more_pairs_than_one_block(ensembles):
-    values, _, _ = draw(n=1500, d=D, classes=3, share=1, seed=5)
+def test_more_rows_and_pairs_than_one_block(ensembles):
+    values, _, _ = draw(n=9000, d=D, classes=3, share=1, seed=5)
     table = predict_proba_all_sets(ensembles["forest"], values, provides(DISJOINT), FREE)
-    rows, sets = np.divmod(np.arange(12_000), 8)
-    assert len(rows) > tree_scoring.BLOCK
+    rows, sets = np.divmod(np.arange(72_000), 8)
+    assert len(rows) > max(tree_scoring.BLOCK, tree_scoring.TABLE_BLOCK // 8)
     asked = predict_proba_sets(
         ensembles["forest"], values, provides(DISJOINT), FREE, rows, sets.astype(np.uint32)
     )
     np.testing.assert_allclose(asked, table[rows, sets], rtol=0, atol=1e-13)
+    whole = predict_proba(ensembles["forest"], values, np.ones((9000, D), dtype=bool))
+    np.testing.assert_allclose(whole, table[:, 7], rtol=0, atol=1e-13)
 
 
 def test_equal_pairs_are_scored_once(ensembles, fresh, monkeypatch):

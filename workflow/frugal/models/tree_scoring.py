@@ -14,7 +14,9 @@ from jaxtyping import Bool, Float, Int, UInt32
 from frugal.contracts import DataError
 from frugal.models.trees import TreeEnsemble, masked_float32
 
+# Compiled in as they stand, and cached on disk so: no test may patch them.
 BLOCK = 8192  # rows that walk one tree before the next: the tree stays in the cache
+TABLE_BLOCK = 2**16  # entries of the table of all sets that one tree is added to before the next
 MAX_ACTIONS_IN_CODE = 32
 MAX_ACTIONS_TABULATED = 10
 
@@ -233,38 +235,48 @@ def _add_leaves_of_pairs(nodes, root, leaf_value, values, providers, free, rows,
 @no_type_check
 def _add_leaves_of_all_sets(nodes, root, leaf_value, values, providers, free, every, total):
     waiting = np.empty((MAX_ACTIONS_TABULATED + 1, 3), dtype=np.int64)  # node, decided, acquired
-    for i in range(len(values)):
+    block = max(1, TABLE_BLOCK // (every + 1))
+    for start in range(0, len(values), block):
         for first in root:
-            waiting[0, 0], waiting[0, 1], waiting[0, 2] = first, 0, 0
-            top = 1
-            while top > 0:
-                top -= 1
-                j, decided, acquired = waiting[top, 0], waiting[top, 1], waiting[top, 2]
-                while nodes[j].feature >= 0:
-                    node = nodes[j]
-                    f = node.feature
-                    x = values[i, f]
-                    missing = node.missing_left != 0
-                    seen = missing if np.isnan(x) else x <= node.threshold
-                    open_panels = np.int64(providers[f]) & ~decided
-                    if seen == missing or free[f] or (np.int64(providers[f]) & acquired):
-                        left = seen
-                    elif open_panels == 0:
-                        left = missing
-                    else:  # fork on one panel: the walk without it asks this node again
-                        panel = open_panels & -open_panels
-                        decided |= panel
-                        waiting[top, 0], waiting[top, 1], waiting[top, 2] = j, decided, acquired
-                        top += 1
-                        acquired |= panel
-                        left = seen
-                    j = j + 1 if left else node.right
-                leaf = nodes[j].right
-                undecided = every & ~decided
-                rest = undecided
-                while True:  # every set that agrees with the decided panels ends at this leaf
-                    for c in range(leaf_value.shape[1]):
-                        total[i, acquired | rest, c] += leaf_value[leaf, c]
-                    if rest == 0:
-                        break
-                    rest = (rest - 1) & undecided
+            for i in range(start, min(len(values), start + block)):
+                _fork(
+                    nodes, first, leaf_value, values[i], providers, free, every, waiting, total[i]
+                )
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _fork(nodes, first, leaf_value, row, providers, free, every, waiting, total):
+    """Adds one tree's leaf rows for one row of data at every set of panels. (2^a, k)"""
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = first, 0, 0
+    top = 1
+    while top > 0:
+        top -= 1
+        j, decided, acquired = waiting[top, 0], waiting[top, 1], waiting[top, 2]
+        while nodes[j].feature >= 0:
+            node = nodes[j]
+            f = node.feature
+            missing = node.missing_left != 0
+            seen = missing if np.isnan(row[f]) else row[f] <= node.threshold
+            open_panels = np.int64(providers[f]) & ~decided
+            if seen == missing or free[f] or (np.int64(providers[f]) & acquired):
+                left = seen
+            elif open_panels == 0:
+                left = missing
+            else:  # fork on one panel: the walk without it asks this node again
+                panel = open_panels & -open_panels
+                decided |= panel
+                waiting[top, 0], waiting[top, 1], waiting[top, 2] = j, decided, acquired
+                top += 1
+                acquired |= panel
+                left = seen
+            j = j + 1 if left else node.right
+        leaf = nodes[j].right
+        undecided = every & ~decided
+        rest = undecided
+        while True:  # every set that agrees with the decided panels ends at this leaf
+            for c in range(leaf_value.shape[1]):
+                total[acquired | rest, c] += leaf_value[leaf, c]
+            if rest == 0:
+                break
+            rest = (rest - 1) & undecided
