@@ -1,0 +1,130 @@
+"""What a data set of the treatment search is, read from its YAML: reader, files, drugs, options.
+
+Serves the study `treatment`. Must not read the data themselves, and imports no table library, so
+that a workflow can check all descriptions before it plans a single job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.schema_check import check_against_schema, listed, load_schema, read_yaml
+
+SCHEMA_PATH = Path(__file__).parents[2] / "schemas" / "search_dataset.schema.json"
+WORLD = "synthetic_world"
+_OPTIONS = {
+    WORLD: {
+        "covariates", "moderators", "covariate_scale", "form", "p_stop", "p_stop_best",
+        "test_units",
+    },
+    "kpneumoniae_mic": {"breakpoints"},
+    "ecoli_ast": set(),
+    "amr_isolates": {"organisms", "factors"},
+    "mimic3": {"exclude_other_antibiotics"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SearchFile:
+    """A raw file: name in a mirror, address, and the digests that are accepted.
+
+    Attributes:
+        name: relative to a mirror, the working folder or the YAML.
+        url: where it is published.
+        sha256: digests of the file as it may lie there; empty accepts any content.
+        downloadable: the address gives the file itself, not a page about it.
+    """
+
+    name: str
+    url: str
+    sha256: tuple[str, ...]
+    downloadable: bool
+
+
+@dataclass(frozen=True)
+class SearchDescription:
+    """A data set of the treatment search, as its YAML tells it.
+
+    Attributes:
+        path: the YAML itself; relative paths inside it start in its folder.
+        name: as in paths and in config.yaml.
+        title: for figures.
+        note: where the data come from and what they are not.
+        reader: what makes units from the files, or `synthetic_world`.
+        files: in the order in which the reader takes them; none for a world.
+        actions: name of each action → its name in the files.
+        results: letter of each outcome, from the worst to the best.
+        options: of the reader.
+    """
+
+    path: Path
+    name: str
+    title: str
+    note: str
+    reader: str
+    files: tuple[SearchFile, ...]
+    actions: Mapping[str, str]
+    results: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    @property
+    def simulated(self) -> bool:
+        """True where units are drawn, not read."""
+        return self.reader == WORLD
+
+
+def load_search_description(path: Path) -> SearchDescription:
+    """The data set that a YAML describes, checked against its schema and for sense.
+
+    Raises:
+        ConfigError: the file is missing, not YAML, has an unknown key or lacks one, or its options
+            do not go with its reader.
+    """
+    document = read_yaml(path)
+    check_against_schema(document, load_schema(SCHEMA_PATH), where=str(path))
+    reader, options = document["reader"], document["options"]
+    for key in sorted(_OPTIONS[reader] ^ set(options)):
+        told = "is missing" if key in _OPTIONS[reader] else "does not apply"
+        raise ConfigError(
+            f"{path}: option {key!r} {told}; reader {reader!r} takes "
+            f"{listed(sorted(_OPTIONS[reader])) or 'none'}"
+        )
+    if (reader == WORLD) == bool(document["files"]):
+        raise ConfigError(f"{path}: a world has no files, and every other reader has some")
+    return SearchDescription(
+        path=path,
+        name=document["name"],
+        title=document["title"],
+        note=document["note"],
+        reader=reader,
+        files=tuple(
+            SearchFile(f["name"], f["url"], tuple(f["sha256"]), f["downloadable"])
+            for f in document["files"]
+        ),
+        actions=dict(document["actions"]),
+        results=tuple(document["results"]),
+        options=options,
+    )
+
+
+def locate_search_file(
+    description: SearchDescription, file: SearchFile, *, data_mirror: Path | None
+) -> Path | None:
+    """Where a raw file lies on this machine, or None if it is to be downloaded.
+
+    Raises:
+        DataError: it is nowhere, and its address gives a page, not the file.
+    """
+    places = [Path(), description.path.parent, *([data_mirror] if data_mirror else [])]
+    for place in places:
+        if (place / file.name).is_file():
+            return place / file.name
+    if file.downloadable and data_mirror is None:
+        return None
+    raise DataError(
+        f"data set {description.name!r}: there is no file {file.name!r} in the working folder, "
+        f"beside {description.path} or in data_mirror; obtain it from {file.url} and put it there, "
+        "or set data_mirror to a folder that holds it"
+    )
