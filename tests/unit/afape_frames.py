@@ -14,8 +14,8 @@ ESTIMATORS = [
     "stabilised_ipw",
     "stabilised_ipw_true",
     "afais",
-    "stabilised_afais",
-    "stabilised_afais_true",
+    "stabilised_afais_s",
+    "stabilised_afais_s_true",
     "doubly_robust",
     "doubly_robust_afais",
     "off_policy_set",
@@ -125,7 +125,7 @@ def convergence_frame(
     rows = []
     for dataset, mechanism in scenarios:
         for agent in agents:
-            for estimator in [*shown, "stabilised_afais"]:
+            for estimator in [*shown, "stabilised_afais_s"]:
                 bias = BIAS.get(estimator, 0) * (0.4 if agent == "random_10" else 1.0)
                 wide = 6.0 if estimator == "stabilised_ipw" else 2.2
                 for seed in range(seeds):
@@ -144,10 +144,10 @@ def frequency_frame() -> pd.DataFrame:
     panels += ["sex", "capital", "hours", "native_country"]
     truth = np.array([1.0, 0.12, 0.55, 0.48, 0.86, 0.03, 0.07, 0.38, 0.21, 0.05])
     rows = []
-    for estimator, share in (("ground_truth", 1.0), ("blocking", 0.55), ("stabilised_afais", 1.02)):
+    for estimator, share in (("ground_truth", 1.0), ("blocking", 0.55), ("stabilised_afais_s", 1.02)):
         for panel, frequency in zip(panels, truth, strict=True):
             value = frequency if panel == "age" else min(frequency * share, 1.0)
-            error = 0.03 if estimator == "stabilised_afais" else 0.005
+            error = 0.03 if estimator == "stabilised_afais_s" else 0.005
             rows.append(("income", "mnar", "dqn", estimator, 0, panel, value, error))
     names = [
         "dataset",

@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 SIX = ["ground_truth", "blocking", "complete_case", "imputation_missforest", "stabilised_ipw"]
-SIX += ["stabilised_afais"]
+SIX += ["stabilised_afais_s"]
 ONE = [("income", "mnar")]
 SUMMARY = frames.summary_frame(frames.SCENARIOS, frames.AGENTS, frames.ESTIMATORS, 3)
 FIRST = SUMMARY[SUMMARY["seed"] == 0]
@@ -223,7 +223,7 @@ def test_frequency_bars_and_true_ticks():
         "ground truth",
     ]
     for axes, name in zip(
-        figure.axes, ["blocking", "stabilised_afais", "ground_truth"], strict=True
+        figure.axes, ["blocking", "stabilised_afais_s", "ground_truth"], strict=True
     ):
         rows = table[table["estimator"] == name]
         bars = [p.get_width() for p in axes.patches if isinstance(p, Rectangle)]
@@ -233,7 +233,7 @@ def test_frequency_bars_and_true_ticks():
     (tick,) = [line for line in figure.axes[0].lines if line.get_gid() == "truth"]
     np.testing.assert_allclose(np.asarray(tick.get_xdata(), dtype=float), truth)
     assert not [line for line in figure.axes[2].lines if line.get_gid() == "truth"]
-    with pytest.raises(DataError, match="compares blocking, stabilised_afais, ground_truth"):
+    with pytest.raises(DataError, match="compares blocking, stabilised_afais_s, ground_truth"):
         frequency_figure(table.assign(estimator="ipw"))
 
 
@@ -332,7 +332,7 @@ def test_calibration_curves_and_counts():
 
 def test_cost_split_stacks_both_parts():
     rows = style.select(CASE, agent="dqn")
-    lost = rows["estimator"] == "stabilised_afais"
+    lost = rows["estimator"] == "stabilised_afais_s"
     rows = rows.assign(status=rows["status"].mask(lost, "no_support"))
     axes = cost_split_figure(rows, cost_unit="€").axes[0]
     bars = [p for p in axes.patches if isinstance(p, Rectangle)]

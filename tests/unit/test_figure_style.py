@@ -21,13 +21,13 @@ def _luminance(colour: str) -> float:
 def test_every_estimator_has_a_marker_of_its_own():
     markers = [look.marker for look in style.ESTIMATORS.values()]
     labels = [look.label for look in style.ESTIMATORS.values()]
-    assert len(set(markers)) == len(markers) == 16
+    assert len(set(markers)) == len(markers) == 18
     assert len(set(labels)) == len(labels)
 
 
 def test_the_estimators_of_the_papers_figure_5_have_six_colours():
     names = "ground_truth blocking complete_case imputation_missforest stabilised_ipw "
-    names += "stabilised_afais"
+    names += "stabilised_afais_s"
     assert len({style.estimator_style(n).colour for n in names.split()}) == 6
 
 

@@ -18,10 +18,7 @@ rule draw_missingness:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            lambda w: STUDY.scenario(w.dataset, w.mechanism)
-            | {"name": w.mechanism, "seeds": config["afape"]["seeds"]}
-        ),
+        arguments=stage_arguments(lambda w: STUDY.missingness_settings(w.dataset, w.mechanism)),
         source=source_digest("draw_missingness"),
     shell:
         stage_command

@@ -26,7 +26,7 @@ rule fit_nuisances:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(config["afape"]["nuisance"]),
+        arguments=stage_arguments(lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)),
         source=source_digest("fit_nuisances"),
     shell:
         stage_command

@@ -32,12 +32,24 @@ class Study:
     paths: Mapping[str, Path]
     descriptions: Mapping[str, Description]
 
-    def scenario(self, dataset: str, mechanism: str) -> dict[str, Any]:
-        """Settings of one data set × mechanism: its missingness and s."""
+    def scenario(self, dataset: str, mechanism: str) -> Mapping[str, Any]:
+        """Settings of one data set × mechanism."""
         for entry in self.config["afape"]["scenarios"]:
             if (entry["dataset"], entry["mechanism"]) == (dataset, mechanism):
-                return {"missingness": entry["missingness"], "s": entry["s"]}
+                return entry
         raise ConfigError(f"afape.scenarios has no {dataset} with {mechanism}")
+
+    def missingness_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
+        """Settings of `draw_missingness`."""
+        entry = self.scenario(dataset, mechanism)
+        seeds = self.config["afape"]["seeds"]
+        return {"name": mechanism, "seeds": seeds, "missingness": entry["missingness"], "s": entry["s"]}
+
+    def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
+        """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
+        settings = dict(self.config["afape"]["nuisance"])
+        own = self.scenario(dataset, mechanism)["nuisance_method"]
+        return settings if own is None else settings | {"method": own}
 
     def scenario_names(self) -> list[list[str]]:
         """[data set, mechanism] of every scenario, in the config's order."""

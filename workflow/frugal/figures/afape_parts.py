@@ -17,8 +17,8 @@ from matplotlib.ticker import LogLocator
 from frugal.contracts.errors import DataError
 from frugal.figures import style
 
-FREQUENCY_ESTIMATORS = ("blocking", "stabilised_afais", "ground_truth")
-COST_ESTIMATORS = ("ground_truth", "blocking", "stabilised_afais")
+FREQUENCY_ESTIMATORS = ("blocking", "stabilised_afais_s", "ground_truth")
+COST_ESTIMATORS = ("ground_truth", "blocking", "stabilised_afais_s")
 _PARTS = ("acquisition_cost", "misclassification_cost")
 
 

@@ -48,13 +48,14 @@ def check_afape(
         & (done["estimate"] <= done["ci_high"]),
         "the effective sample size is at most the usable rows": done["ess"]
         <= done["usable_rows"] + 1e-6,
-        "the parts sum to the cost": np.isclose(
-            done["acquisition_cost"] + done["misclassification_cost"], done["estimate"]
-        ),
+        "the parts sum to the cost": np.abs(
+            done["acquisition_cost"] + done["misclassification_cost"] - done["estimate"]
+        )
+        <= 1e-9 * (1 + done["estimate"].abs()),
     }
     for what, holds in checks.items():
         if not holds.all():
-            row = (summary if len(holds) == len(summary) else done)[~holds.to_numpy()].iloc[0]
+            row = summary.loc[holds.index[~holds][0]]
             raise DataError(f"afape summary: it does not hold that {what}, at {dict(row[keys])}")
     return {
         "checks": {
