@@ -85,7 +85,7 @@ class Covers:
         optima: number of irredundant sets of that cost; 0 if uncoverable. (n,)
         unique: True where no other set whatever has that cost: one irredundant optimum, and no
             action of cost zero that could be added to it. (n,)
-        nodes: branches that the search opened. (n,)
+        nodes: branches that the search opened; 0 where listing sets by cost was enough. (n,)
     """
 
     action_set: Int[np.ndarray, "n m"]

@@ -3,14 +3,15 @@
 Knows no cost and no search.
 """
 
-import numba
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, UInt64
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-_DEBRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_POSITION = np.zeros(64, dtype=np.int64)
-for _shift in range(64):
-    _POSITION[((int(_DEBRUIJN) << _shift) & (2**64 - 1)) >> 58] = _shift
+_instruction: Any = intrinsic  # its stubs take the typing context for an argument of the caller
 
 
 def pack_bits(member: Bool[np.ndarray, "r c"]) -> UInt64[np.ndarray, "r w"]:
@@ -23,28 +24,25 @@ def pack_bits(member: Bool[np.ndarray, "r c"]) -> UInt64[np.ndarray, "r w"]:
     return np.ascontiguousarray(packed).view("<u8").astype(np.uint64).reshape(rows, words)
 
 
-@numba.njit(inline="always")
-def lowest_bit(word):
-    """Index of the lowest set bit of a word that is not zero."""
-    isolated = word & (~word + np.uint64(1))
-    return _POSITION[(isolated * _DEBRUIJN) >> np.uint64(58)]
+@_instruction
+def popcount(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a word, as one machine instruction."""
+    del typing_context, word
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), build
 
 
-@numba.njit(inline="always")
-def popcount(word):
-    """Number of set bits of a word."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+@_instruction
+def lowest_bit(typing_context: Any, word: Any) -> Any:
+    """Index of the lowest set bit of a word that is not zero, as one machine instruction."""
+    del typing_context, word
 
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
-@numba.njit(inline="always")
-def first_member(words):
-    """Smallest index in a bit set, or −1 if it is empty."""
-    for w in range(len(words)):
-        if words[w] != 0:
-            return 64 * w + lowest_bit(words[w])
-    return -1
+    return types.int64(types.uint64), build

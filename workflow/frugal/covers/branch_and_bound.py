@@ -1,8 +1,9 @@
 """Cheapest action sets of all units at once, each with a certificate: the recourse study's labels.
 
-Units whose every missing feature is met by any one action that touches it are weighted set covers
-and go to the bit-set search; the others need several actions for one feature and go to the search
-over remaining amounts. Knows no data generator and no learner.
+Units whose every missing feature is met by any one action that touches it are weighted set covers:
+they are looked up in the sets listed by cost, and searched over bit sets where these end. The
+others need several actions for one feature and go to the search over remaining amounts. Knows no
+data generator and no learner.
 """
 
 import numpy as np
@@ -12,9 +13,11 @@ from frugal.contracts.cover import COST_DECIMALS, CoverInstance, Covers
 from frugal.contracts.errors import DataError
 from frugal.covers.amounts_tree import solve_amounts
 from frugal.covers.bitsets import pack_bits
+from frugal.covers.cost_order import covers_by_feature, look_up, sets_in_cost_order
 from frugal.covers.search_tree import solve_batch
 
-_CHUNK_UNITS = 16_384  # bounds the memory of padded answers
+_CHUNK_UNITS = 1 << 17  # bounds the memory of padded answers
+_TABLE_SETS, _TABLE_PAYS = 1 << 16, 512  # sets listed at most; units for which listing them pays
 
 
 def cheapest_covers(
@@ -99,21 +102,51 @@ def _solve(
     usable = np.flatnonzero(instance.access[group])
     order = usable[np.argsort(instance.cost_units[usable], kind="stable")]
     cost, gain = instance.cost_units[order], np.ascontiguousarray(instance.gain[order])
-    if single:
-        found, sets, optima, bound, nodes = solve_batch(
-            pack_bits(deficit > 0),
-            cost,
-            pack_bits(gain > 0),
-            pack_bits((gain > 0).T),
-            pack_bits(np.tri(len(order) + 1, len(order), k=-1, dtype=bool)),
-            max_nodes,
-        )
-    else:
+    if not single:
         found, sets, optima, bound, nodes = solve_amounts(deficit, cost, gain, max_nodes)
+    else:
+        found, sets, optima, bound, nodes = _solve_bits(deficit > 0, cost, gain > 0, max_nodes)
     chosen = np.zeros((len(deficit), len(instance.cost)), dtype=bool)
     row, place = np.nonzero(sets >= 0)
     chosen[row, order[sets[row, place]]] = True
     return found, chosen, optima, bound, nodes
+
+
+def _solve_bits(
+    need: Bool[np.ndarray, "n d"],
+    cost: Int[np.ndarray, " a"],
+    covers: Bool[np.ndarray, "a d"],
+    max_nodes: int,
+) -> tuple[np.ndarray, ...]:
+    """Plain set covers: the cheapest sets in order of cost first, the search for what they leave.
+
+    A table is worth its making for many units only, and an action that costs nothing would double
+    the sets of each cost; both cases are searched at once.
+    """
+    bits, action_bits = pack_bits(need), pack_bits(covers)
+    rank = np.full(len(need), -1, dtype=np.int64)
+    ties = np.zeros(len(need), dtype=np.int64)
+    listed, total = np.full((1, 1), -1, dtype=np.int16), np.zeros(1, dtype=np.int64)
+    if len(need) >= _TABLE_PAYS and len(cost) and cost[0] > 0:
+        listed, total = sets_in_cost_order(cost, _TABLE_SETS)
+        rank, ties = look_up(bits, covers_by_feature(listed, action_bits, covers.shape[1]), total)
+    rest = np.flatnonzero(rank < 0)
+    searched = solve_batch(
+        bits[rest],
+        cost,
+        action_bits,
+        pack_bits(covers.T),
+        pack_bits(np.tri(len(cost) + 1, len(cost), k=-1, dtype=bool)),
+        max_nodes,
+    )
+    found, optima, nodes = total[rank], ties, np.zeros(len(need), dtype=np.int64)
+    bound = found.copy()
+    sets = np.full((len(need), max(listed.shape[1], searched[1].shape[1])), -1, dtype=np.int64)
+    sets[:, : listed.shape[1]] = listed[rank]
+    found[rest], optima[rest], bound[rest], nodes[rest] = searched[0], *searched[2:]
+    sets[rest] = -1
+    sets[rest[:, None], np.arange(searched[1].shape[1])] = searched[1]
+    return found, sets, optima, bound, nodes
 
 
 def _as_covers(found, chosen, optima, bound, nodes, group, instance: CoverInstance) -> Covers:

@@ -8,7 +8,7 @@ optima can be counted. Works on packed integers only: knows no unit, no catalogu
 import numba
 import numpy as np
 
-from frugal.covers.bitsets import first_member, lowest_bit, popcount
+from frugal.covers.bitsets import lowest_bit, popcount
 
 
 @numba.njit(cache=True)
@@ -19,7 +19,7 @@ def _greedy(cost, covers, need, chosen):
     """
     left = need.copy()
     count = 0
-    while first_member(left) >= 0:
+    while left.any():
         best, best_hits = -1, 0
         for i in range(len(cost)):
             hits = 0
@@ -76,111 +76,135 @@ def _is_irredundant(covers, need, chosen, count):
 
 
 @numba.njit(cache=True)
-def _narrowest(left, allowed, affordable, providers, options):
-    """Fill `options` with the affordable actions of the feature that has fewest; False if none."""
-    fewest = 1 << 60
-    for v in range(len(left)):
-        word = left[v]
+def _narrowest(left, allowed, options, at, prefix, top, providers):
+    """Options at a node: the affordable actions of the feature with fewest; False if it has none.
+
+    Rows `at` of the first three arrays are the node; arrays are passed whole, as slicing them in
+    the inner loop costs more than the work.
+    """
+    fewest, narrow = 1 << 60, -1
+    for v in range(left.shape[1]):
+        word = left[at, v]
         while word != 0:
             j = 64 * v + lowest_bit(word)
             word &= word - np.uint64(1)
             count = 0
-            for w in range(len(allowed)):
-                count += popcount(allowed[w] & affordable[w] & providers[j, w])
+            for w in range(allowed.shape[1]):
+                count += popcount(allowed[at, w] & prefix[top, w] & providers[j, w])
             if count == 0:
                 return False
             if count < fewest:
-                fewest = count
-                for w in range(len(allowed)):
-                    options[w] = allowed[w] & affordable[w] & providers[j, w]
+                fewest, narrow = count, j
+    for w in range(allowed.shape[1]):
+        options[at, w] = allowed[at, w] & prefix[top, w] & providers[narrow, w]
     return True
 
 
 @numba.njit(cache=True)
-def _sole_finishers(left, allowed, affordable, providers, options):
-    """Fill `options` with the affordable actions that cover all that is left; False if none."""
-    for w in range(len(allowed)):
-        options[w] = allowed[w] & affordable[w]
-    for v in range(len(left)):
-        word = left[v]
+def _sole_finishers(left, allowed, options, at, prefix, top, providers):
+    """Options at a node: the affordable actions that cover all that is left; False if none do."""
+    for w in range(allowed.shape[1]):
+        options[at, w] = allowed[at, w] & prefix[top, w]
+    for v in range(left.shape[1]):
+        word = left[at, v]
         while word != 0:
             j = 64 * v + lowest_bit(word)
             word &= word - np.uint64(1)
             alive = np.uint64(0)
-            for w in range(len(allowed)):
-                options[w] &= providers[j, w]
-                alive |= options[w]
+            for w in range(allowed.shape[1]):
+                options[at, w] &= providers[j, w]
+                alive |= options[at, w]
             if alive == 0:
                 return False
     return True
 
 
 @numba.njit(cache=True)
-def _open_node(depth, budget, cost, prefix, providers, left, allowed, options):
-    """Options of a node that may spend `budget`; False if no completion can be that cheap."""
-    affordable = prefix[np.searchsorted(cost, budget, side="right")]
-    cheapest = -1
-    for w in range(prefix.shape[1]):
-        hit = allowed[depth, w] & affordable[w]
+def _first_option(options, at):
+    """Smallest index in row `at` of the options, or −1 if it is empty."""
+    for w in range(options.shape[1]):
+        if options[at, w] != 0:
+            return 64 * w + lowest_bit(options[at, w])
+    return -1
+
+
+@numba.njit(cache=True)
+def _open_node(left, allowed, options, at, prefix, top, providers, cost, budget):
+    """Options of a node that may spend `budget`, which buys any of the `top` cheapest actions.
+
+    Returns False if no completion is that cheap.
+    """
+    for w in range(allowed.shape[1]):
+        hit = allowed[at, w] & prefix[top, w]
         if hit != 0:
-            cheapest = 64 * w + lowest_bit(hit)
-            break
-    if cheapest < 0:
-        return False
-    if 2 * cost[cheapest] > budget:  # one action must do it all
-        return _sole_finishers(left[depth], allowed[depth], affordable, providers, options[depth])
-    return _narrowest(left[depth], allowed[depth], affordable, providers, options[depth])
+            if 2 * cost[64 * w + lowest_bit(hit)] > budget:  # one action must do it all
+                return _sole_finishers(left, allowed, options, at, prefix, top, providers)
+            return _narrowest(left, allowed, options, at, prefix, top, providers)
+    return False
+
+
+@numba.njit(cache=True)
+def _take(left, allowed, options, covers, at, i):
+    """Take action i at node `at`: write the node below, and forbid i from here on.
+
+    Returns True if nothing is left to cover.
+    """
+    bit = ~(np.uint64(1) << np.uint64(i % 64))
+    options[at, i // 64] &= bit
+    allowed[at, i // 64] &= bit
+    for w in range(allowed.shape[1]):
+        allowed[at + 1, w] = allowed[at, w]
+    remaining = np.uint64(0)
+    for v in range(left.shape[1]):
+        left[at + 1, v] = left[at, v] & ~covers[i, v]
+        remaining |= left[at + 1, v]
+    return remaining == 0
 
 
 @numba.njit(cache=True)
 def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
     """Cheapest cover of `need`, which must be coverable. Actions ascend in cost.
 
+    Longer than a page because the depth-first walk is one loop over one state.
+
     Returns its cost, number of actions, number of irredundant optima, lower bound, and nodes.
     """
-    left, allowed, options, spent, chosen = work
+    left, allowed, options, spent, chosen, top = work
     best_size = _greedy(cost, covers, need, best_set)
     best = cost[best_set[:best_size]].sum()
-    optima, nodes, open_bound = 0, 1, best
-    left[0] = need
-    allowed[0] = prefix[len(cost)]
-    spent[0] = 0
-    depth = 0
-    if not _open_node(0, best, cost, prefix, providers, left, allowed, options):
-        depth = -1
-    while depth >= 0:
-        i = first_member(options[depth])
-        if i < 0 or spent[depth] + cost[i] > best:  # options ascend in cost
-            depth -= 1
+    optima, nodes, open_bound, at = 0, 1, best, 0
+    left[0], allowed[0], spent[0] = need, prefix[len(cost)], 0
+    top[0] = len(cost)
+    if not _open_node(left, allowed, options, 0, prefix, top[0], providers, cost, best):
+        at = -1
+    while at >= 0:
+        i = _first_option(options, at)
+        if i < 0 or spent[at] + cost[i] > best:  # options ascend in cost
+            at -= 1
             continue
         if nodes >= max_nodes:
-            open_bound = min(open_bound, spent[depth] + cost[i])
-            depth -= 1
+            open_bound = min(open_bound, spent[at] + cost[i])
+            at -= 1
             continue
-        bit = np.uint64(1) << np.uint64(i % 64)
-        options[depth, i // 64] &= ~bit
-        allowed[depth, i // 64] &= ~bit
-        chosen[depth] = i
-        total = spent[depth] + cost[i]
-        below = depth + 1
-        finished = True
-        for v in range(len(need)):
-            left[below, v] = left[depth, v] & ~covers[i, v]
-            finished = finished and left[below, v] == 0
-        if finished:
+        total = spent[at] + cost[i]
+        chosen[at] = i
+        if _take(left, allowed, options, covers, at, i):
             # only an idle action that costs nothing can be part of an optimum
-            if cost[0] > 0 or _is_irredundant(covers, need, chosen, below):
+            if cost[0] > 0 or _is_irredundant(covers, need, chosen, at + 1):
                 if total < best or optima == 0:
-                    best_size = below
-                    best_set[:below] = chosen[:below]
+                    best_size = at + 1
+                    best_set[:best_size] = chosen[:best_size]
                 optima = optima + 1 if total == best else 1
                 best = total
             continue
         nodes += 1
-        spent[below] = total
-        allowed[below] = allowed[depth]
-        if _open_node(below, best - total, cost, prefix, providers, left, allowed, options):
-            depth = below
+        while top[at] > 0 and cost[top[at] - 1] > best - total:
+            top[at] -= 1  # what is left to spend only shrinks while a node is worked off
+        if _open_node(
+            left, allowed, options, at + 1, prefix, top[at], providers, cost, best - total
+        ):
+            spent[at + 1], top[at + 1] = total, top[at]
+            at += 1
     return best, best_size, optima, min(open_bound, best), nodes
 
 
@@ -206,6 +230,7 @@ def solve_batch(need, cost, covers, providers, prefix, max_nodes):
         np.zeros((deepest + 1, v), dtype=np.uint64),
         np.zeros((deepest + 1, w), dtype=np.uint64),
         np.zeros((deepest + 1, w), dtype=np.uint64),
+        np.zeros(deepest + 1, dtype=np.int64),
         np.zeros(deepest + 1, dtype=np.int64),
         np.zeros(deepest + 1, dtype=np.int64),
     )
