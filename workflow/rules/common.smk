@@ -62,8 +62,9 @@ def stage_arguments(settings=None):
 
 def report_arguments():
     """Words that make a second Snakemake read the same workflow, folder and config."""
-    words = ["--snakefile", workflow.snakefile, "--cores", "1"]
-    files = [str(path) for path in workflow.configfiles[1:]]
+    words = ["--snakefile", f"{workflow.basedir}/Snakefile", "--cores", "1"]
+    base = Path(workflow.basedir, "config.yaml")
+    files = [str(path) for path in workflow.configfiles if Path(path).resolve() != base.resolve()]
     if files:
         words += ["--configfile", *files]
     overrides = [

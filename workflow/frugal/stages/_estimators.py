@@ -155,7 +155,10 @@ def obstacle(name: str, case: Case) -> tuple[str, str] | None:
         return "not_identified", reasons
     if name in _NEEDS_AFAIS and (not known["afais_identified"] or known["s"]):
         return "not_identified", reasons
-    if name.startswith("doubly_robust") and np.isnan(case.fitted["s_propensity"][case.s_observed]).any():
+    if (
+        name.startswith("doubly_robust")
+        and np.isnan(case.fitted["s_propensity"][case.s_observed]).any()
+    ):
         return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
     if name in _OFF_POLICY:
         used = case.fitted[_OFF_POLICY[name]] > 0

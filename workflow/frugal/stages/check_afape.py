@@ -35,14 +35,17 @@ def check_afape(
     }
     found = set(summary[keys].itertuples(index=False, name=None))
     if lost := sorted(wanted - found):
-        raise DataError(f"the afape summary lacks {len(lost)} of {len(wanted)} rows, first {lost[0]}")
+        raise DataError(
+            f"the afape summary lacks {len(lost)} of {len(wanted)} rows, first {lost[0]}"
+        )
     if len(summary) != len(wanted):
         raise DataError(f"the afape summary has {len(summary)} rows, {len(wanted)} were asked for")
     done = summary[summary["status"] == "ok"]
     checks = {
         "a status is known": summary["status"].isin(STATUSES),
         "what is not ok has a reason": (summary["status"] == "ok") | (summary["reason"] != ""),
-        "what is not ok has no estimate": (summary["status"] == "ok") == summary["estimate"].notna(),
+        "what is not ok has no estimate": (summary["status"] == "ok")
+        == summary["estimate"].notna(),
         "a cost is finite": np.isfinite(done["estimate"]),
         "an interval holds its estimate": (done["ci_low"] <= done["estimate"])
         & (done["estimate"] <= done["ci_high"]),

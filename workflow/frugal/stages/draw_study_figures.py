@@ -22,7 +22,9 @@ def draw_study_figures(
     """Draw convergence over seeds (Fig. 5) and the resamples of the first seed (Figs 6, A.4, A.5)."""
     del streams, progress
     seed = summary["seed"].iloc[0]
-    boxes = resamples[(resamples["seed"] == seed) & resamples["estimator"].isin(settings["estimators"])]
+    boxes = resamples[
+        (resamples["seed"] == seed) & resamples["estimator"].isin(settings["estimators"])
+    ]
     behind = summary[(summary["seed"] == seed) & summary["estimator"].isin(settings["estimators"])]
     lines = convergence[
         convergence["agent"].isin(settings["convergence_agents"])

@@ -44,7 +44,12 @@ def estimate_costs(
     rows = np.flatnonzero(part == "test")
     data = data.take(rows)
     observed = masks[masks["row_id"].isin(data.row_id)]
-    found: dict[str, list[Any]] = {"estimates": [], "resamples": [], "convergence": [], "frequencies": []}
+    found: dict[str, list[Any]] = {
+        "estimates": [],
+        "resamples": [],
+        "convergence": [],
+        "frequencies": [],
+    }
     groups = episodes[episodes["row_id"].isin(data.row_id)].groupby(["agent", "seed"], sort=False)
     for (agent, seed), played in progress(groups, desc="agents × seeds"):
         key = {"agent": agent, "seed": seed}
@@ -57,12 +62,14 @@ def estimate_costs(
             fits,
             identification,
         )
-        judged = _judge(case, settings, streams.generator("resamples", seed))
+        stopped = {name: why for name in ESTIMATORS if (why := obstacle(name, case)) is not None}
+        terms = {name: ESTIMATORS[name](case) for name in ESTIMATORS if name not in stopped}
+        judged = _judge(case, terms, stopped, settings, streams.generator("resamples", seed))
         truth = judged["estimates"].set_index("estimator")["estimate"].get("ground_truth", np.nan)
         judged["convergence"] = _convergence(
-            case, settings["convergence_sizes"], streams.generator("order", seed)
+            terms, settings["convergence_sizes"], streams.generator("order", seed)
         )
-        judged["frequencies"] = _frequencies(case, data)
+        judged["frequencies"] = _frequencies(terms, data)
         for name, frame in judged.items():
             extra = {} if name == "frequencies" else {"truth": truth}
             found[name].append(frame.assign(**key, **extra))
@@ -96,7 +103,10 @@ def _case(
     lists = (mask, propensities, agents, blocked, recorded)
     assert all(np.array_equal(frame["row_id"], data.row_id) for frame in lists), "bug: row order"
     unknown = np.full(len(data), np.nan)
-    fitted = {name: propensities[name].to_numpy() for name in ("propensity", "s_propensity", "pattern_propensity")}
+    fitted = {
+        name: propensities[name].to_numpy()
+        for name in ("propensity", "s_propensity", "pattern_propensity")
+    }
     fitted["afa_propensity"] = agents["afa_propensity"].to_numpy()
     fitted["true_afa_propensity"] = blocked["true_afa_propensity"].to_numpy()
     fitted["complete_probability"] = (
@@ -119,21 +129,46 @@ def _case(
 
 
 def _judge(
-    case: Case, settings: Mapping[str, Any], rng: np.random.Generator
+    case: Case,
+    terms: Mapping[str, Terms],
+    stopped: Mapping[str, tuple[str, str]],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
 ) -> dict[str, pd.DataFrame]:
     """One row per estimator, whatever became of it, and the resamples of those that worked."""
     warnings = propensity_findings(case.complete, case.fitted["propensity"])
-    rows, usable = {}, {}
-    for name, function in ESTIMATORS.items():
-        if (stopped := obstacle(name, case)) is not None:
-            rows[name] = _empty_row(name, *stopped, len(case.complete))
+    rows = {}
+    for name in ESTIMATORS:
+        if name in stopped:
+            rows[name] = _empty_row(name, *stopped[name], len(case.complete))
             continue
-        terms = function(case)
         weighted = name not in {"ground_truth", "blocking", "complete_case", *IMPUTED}
-        found = warnings + _support_gap(case, terms) if weighted else ()
-        rows[name] = _row(name, case, terms, found)
-        if rows[name]["status"] == "ok":
-            usable[name] = Terms(terms.numerator[:, :1], terms.denominator, terms.weight)
+        found = warnings + _support_gap(case, terms[name]) if weighted else ()
+        rows[name] = _row(name, case, terms[name], found)
+    usable = {
+        name: Terms(one.numerator[:, :1], one.denominator, one.weight)
+        for name, one in terms.items()
+        if rows[name]["status"] == "ok"
+    }
+    drawn = _resampled(rows, usable, settings, rng)
+    count = settings["resamples"]
+    resamples = pd.DataFrame(
+        {
+            "estimator": np.repeat(list(usable), count),
+            "resample": np.tile(np.arange(count), len(usable)),
+            "estimate": drawn.T.ravel(),
+        }
+    )
+    return {"estimates": pd.DataFrame(rows.values()), "resamples": resamples}
+
+
+def _resampled(
+    rows: Mapping[str, dict[str, Any]],
+    usable: Mapping[str, Terms],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Resample all estimators at once; add spread, interval and warnings to their rows. (b, e)"""
     numerators, denominators = stack_terms(list(usable.values()))
     drawn = resample(
         numerators,
@@ -151,15 +186,7 @@ def _judge(
         rows[name] |= {"resample_sd": spread, "resample_low": low[0], "resample_high": high[0]}
         names = [rows[name]["warning"], *(f.name for f in resample_findings(column))]
         rows[name]["warning"] = ",".join(n for n in names if n)
-    count = settings["resamples"]
-    resamples = pd.DataFrame(
-        {
-            "estimator": np.repeat(list(usable), count),
-            "resample": np.tile(np.arange(count), len(usable)),
-            "estimate": drawn.T.ravel(),
-        }
-    )
-    return {"estimates": pd.DataFrame(rows.values()), "resamples": resamples}
+    return drawn
 
 
 def _row(name: str, case: Case, terms: Terms, found: tuple[Any, ...]) -> dict[str, Any]:
@@ -214,19 +241,16 @@ def _support_gap(case: Case, terms: Terms) -> tuple[Any, ...]:
     return support_findings(sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
 
 
-def _convergence(case: Case, sizes: list[int], rng: np.random.Generator) -> pd.DataFrame:
+def _convergence(
+    terms: Mapping[str, Terms], sizes: list[int], rng: np.random.Generator
+) -> pd.DataFrame:
     """Estimates on growing random subsets of the rows, nuisances kept."""
-    n = len(case.complete)
+    n = len(terms["blocking"].weight)
     order = rng.permutation(n)
     wanted = np.array(sorted({size for size in sizes if size < n} | {n}), dtype=np.int64)
     frames = []
-    for name, function in ESTIMATORS.items():
-        if obstacle(name, case) is not None:
-            continue
-        terms = function(case)
-        shuffled = Terms(
-            terms.numerator[order, :1], terms.denominator[order], terms.weight[order]
-        )
+    for name, one in terms.items():
+        shuffled = Terms(one.numerator[order, :1], one.denominator[order], one.weight[order])
         prefix = prefix_estimates(shuffled, wanted)
         frames.append(
             pd.DataFrame({"estimator": name, "n": prefix.sizes, "estimate": prefix.estimate[:, 0]})
@@ -234,22 +258,19 @@ def _convergence(case: Case, sizes: list[int], rng: np.random.Generator) -> pd.D
     return pd.concat(frames, ignore_index=True)
 
 
-def _frequencies(case: Case, data: Table) -> pd.DataFrame:
+def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
     """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
     frames = []
-    for name, function in ESTIMATORS.items():
-        if obstacle(name, case) is not None:
-            continue
-        terms = function(case)
-        if terms.numerator.shape[1] == len(SPLIT) or not (terms.weight > 0).any():
+    for name, one in terms.items():
+        if one.numerator.shape[1] == len(SPLIT) or not (one.weight > 0).any():
             continue
         frames.append(
             pd.DataFrame(
                 {
                     "estimator": name,
                     "panel": [panel.name for panel in data.actions],
-                    "frequency": estimate(terms)[len(SPLIT) :],
-                    "std_error": standard_error(terms)[len(SPLIT) :],
+                    "frequency": estimate(one)[len(SPLIT) :],
+                    "std_error": standard_error(one)[len(SPLIT) :],
                 }
             )
         )

@@ -26,7 +26,7 @@ from frugal.models.nuisance import (
 )
 from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_matrix
 
-COSTS = ["cost", "acquisition_cost", "misclassification_cost"]
+PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum
 
 
 def fit_nuisances(
@@ -117,9 +117,9 @@ class Records:
         return Head(np.hstack([adjustment, acquired]), self.complete, self.s_observed)
 
     def outcome_head(self, agent: str) -> MeanHead:
-        """E[cost | X_adj, R = 1] in its three parts, trained on complete cases."""
+        """E[parts of the cost | X_adj, R = 1], trained on complete cases."""
         adjustment = self.known(self.identification["adjustment_columns"])
-        return MeanHead(adjustment, self.played[agent][COSTS].to_numpy(), self.complete)
+        return MeanHead(adjustment, self.played[agent][PARTS].to_numpy(), self.complete)
 
 
 def _fit_seed(
@@ -156,7 +156,8 @@ def _fit_seed(
         frames.append(
             pd.DataFrame(
                 {"agent": agent, "row_id": row_id, "afa_propensity": afa[agent][test]}
-                | {f"mean_{name}": mean[test, k] for k, name in enumerate(COSTS)}
+                | {"mean_cost": mean[test].sum(axis=1)}
+                | {f"mean_{name}": mean[test, k] for k, name in enumerate(PARTS)}
             )
         )
     curves = {
@@ -236,7 +237,9 @@ def _diagnostics(
 def _nothing_fitted(agents: list[str], row_id: np.ndarray) -> dict[str, pd.DataFrame]:
     """The same tables where the graph does not identify the propensity: NaN, and no diagnostics."""
     nan = dict.fromkeys(["propensity", "s_propensity", "pattern_propensity"], np.nan)
-    fits = dict.fromkeys(["afa_propensity", *(f"mean_{name}" for name in COSTS)], np.nan)
+    fits = dict.fromkeys(
+        ["afa_propensity", "mean_cost", *(f"mean_{name}" for name in PARTS)], np.nan
+    )
     per_agent = [pd.DataFrame({"agent": a, "row_id": row_id} | fits) for a in agents]
     curve = {"nuisance": "", "bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
     spread = {"nuisance": "", "n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}

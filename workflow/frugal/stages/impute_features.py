@@ -31,7 +31,9 @@ def impute_features(
         observed = test.columns_observed(panel_matrix(mask, "observed", data))
         hidden = np.where(observed, test.values, np.nan)
         incomplete = np.flatnonzero(np.isnan(hidden).any(axis=1))
-        for method, draw, values, used in _imputations(test, hidden, settings, streams, seed, progress):
+        for method, draw, values, used in _imputations(
+            test, hidden, settings, streams, seed, progress
+        ):
             frames.append(_frame(seed, method, draw, test, values, incomplete))
             rounds.append({"seed": seed, "method": method, "draw": draw, "rounds": used})
     columns = ["seed", "method", "draw", "row_id", *(f"value:{c}" for c in data.columns)]

@@ -71,8 +71,12 @@ def roll_out(
             if world.name in ("blocked", "full"):
                 base.append((world, frame))
             else:
-                other.append(_with_costs(frame, world.values, np.arange(len(frame)), ensemble, data))
-        recorded = _World("retrospective", 0, rows, data.values, panel_matrix(mask, "observed", data))
+                other.append(
+                    _with_costs(frame, world.values, np.arange(len(frame)), ensemble, data)
+                )
+        recorded = _World(
+            "retrospective", 0, rows, data.values, panel_matrix(mask, "observed", data)
+        )
         frame = _episode_frame(seed, recorded, recorded.available, data)
         frame["set_probability"], frame["sequence_probability"] = truth.recorded(recorded.available)
         base.append((recorded, frame))
@@ -187,9 +191,7 @@ def _episode_frame(seed: int, world: _World, acquired: np.ndarray, data: Table) 
     return pd.DataFrame(columns)
 
 
-def _decision_frame(
-    seed: int, world: _World, episodes: Episodes, data: Table
-) -> pd.DataFrame:
+def _decision_frame(seed: int, world: _World, episodes: Episodes, data: Table) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "seed": seed,
