@@ -19,6 +19,7 @@ include: "workflow/rules/rollouts.smk"
 include: "workflow/rules/nuisance.smk"
 include: "workflow/rules/estimates.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/search.smk"
 include: "workflow/rules/audit.smk"
 
 
@@ -26,4 +27,5 @@ rule all:
     default_target: True
     input:
         rules.afape.input,
+        rules.treatment.input,
     localrule: True

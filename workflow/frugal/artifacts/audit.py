@@ -96,7 +96,9 @@ def payloads_under(folder: Path) -> list[Path]:
     return sorted(payloads)
 
 
-def rerun(document: dict[str, Any], folders: Iterable[Path], run_job: Callable[[Job], None]) -> bool:
+def rerun(
+    document: dict[str, Any], folders: Iterable[Path], run_job: Callable[[Job], None]
+) -> bool:
     """Run a recorded step again in a temporary folder and compare bytes.
 
     Returns:
@@ -131,7 +133,9 @@ def rerun(document: dict[str, Any], folders: Iterable[Path], run_job: Callable[[
         for name, made in outputs.items():
             kept = Path(document["outputs"][name])
             if made.read_bytes() != kept.read_bytes():
-                raise AuditError(f"{kept}: running stage {document['stage']} again gives other bytes")
+                raise AuditError(
+                    f"{kept}: running stage {document['stage']} again gives other bytes"
+                )
     return True
 
 
@@ -164,7 +168,9 @@ def audit_command(words: list[str], run_job: Callable[[Job], None]) -> int:
     parsed = parser.parse_args(words)
     if parsed.path.is_file():
         print("\n".join(chain_lines(parsed.path)))
-        targets = sorted({Path(line.split("  sha256")[0].strip()) for line in chain_lines(parsed.path)})
+        targets = sorted(
+            {Path(line.split("  sha256")[0].strip()) for line in chain_lines(parsed.path)}
+        )
         targets = [path for path in targets if path.parts[:1] == ("results",)]
     else:
         targets = payloads_under(parsed.path) if parsed.path.is_dir() else []
@@ -181,7 +187,10 @@ def audit_command(words: list[str], run_job: Callable[[Job], None]) -> int:
     print(
         f"{len(documents)} files agree with their sidecars and inputs; {len(chosen) - skipped} of "
         f"{len(steps)} steps run again gave the same bytes"
-        + (f"; {skipped} could not be run again, as files from outside were not found" * bool(skipped))
+        + (
+            f"; {skipped} could not be run again, as files from outside were not found"
+            * bool(skipped)
+        )
         + (f"; {stale} files were made by an earlier version of the code" * bool(stale))
     )
     return 0

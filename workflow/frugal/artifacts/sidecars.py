@@ -49,7 +49,9 @@ def shown_path(path: Path) -> str:
 
 def seal(document: dict[str, Any]) -> str:
     """SHA-256 of a sidecar's content without its seal: an edited sidecar shows."""
-    return hashlib.sha256(json_bytes({k: v for k, v in document.items() if k != "seal"})).hexdigest()
+    return hashlib.sha256(
+        json_bytes({k: v for k, v in document.items() if k != "seal"})
+    ).hexdigest()
 
 
 def input_records(job: Job) -> list[dict[str, str]]:

@@ -35,7 +35,9 @@ def _imports(module: str) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)}
-    parents = {".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)}
+    parents = {
+        ".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)
+    }
     return frozenset(ours | parents)
 
 

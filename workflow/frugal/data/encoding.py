@@ -91,7 +91,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
 def drawn_costs(description: Description) -> dict[str, float]:
     """Costs of the panels whose cost is drawn, U(low, high) from the data set's own seed.
 
-    One draw per such panel, in the order of the panels               [afape, A.11]
+    One draw per such panel, in the order of the panels               [afape, sec. A.11]
     """
     draw = description.cost_draw
     names = [p.name for p in description.panels if p.cost is None]

@@ -19,7 +19,7 @@ def two_class_clusters(
     A population is drawn first, features scaled to mean 0 and standard deviation 1 in it, and its
     first rows of each class are the table: tables of different size share one world and its rows.
 
-        X₁..X_d informative, Y uniform over the classes                      [afape, A.11]
+        X₁..X_d informative, Y uniform over the classes                      [afape, sec. A.11]
 
     Args:
         generator: population size, clusters per class, separation and seed.

@@ -43,7 +43,12 @@ class Study:
         """Settings of `draw_missingness`."""
         entry = self.scenario(dataset, mechanism)
         seeds = self.config["afape"]["seeds"]
-        return {"name": mechanism, "seeds": seeds, "missingness": entry["missingness"], "s": entry["s"]}
+        return {
+            "name": mechanism,
+            "seeds": seeds,
+            "missingness": entry["missingness"],
+            "s": entry["s"],
+        }
 
     def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""

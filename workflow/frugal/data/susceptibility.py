@@ -165,7 +165,7 @@ def complete_table(
     Raises:
         DataError: no unit was tested against every drug.
     """
-    kept: np.ndarray = (outcome >= 0).all(axis=1)
+    kept = np.asarray((outcome >= 0).all(axis=1))
     if not kept.any():
         raise DataError(f"none of {len(kept)} units was tested against all of {', '.join(actions)}")
     persons = np.unique(patient[kept], return_inverse=True)[1]

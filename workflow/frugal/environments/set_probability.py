@@ -1,8 +1,8 @@
 """Exact probability that a policy ends with a given set, or takes a given sequence, of panels.
 
-Holds the step from the sequence view to the set view of [afape, sec. 3.1 and A.9]: a policy is
+Holds the step from the sequence view to the set view of [afape, sec. 3.1 and sec. A.9]: a policy is
 known decision by decision, importance ratios need it set by set. From there also the true AFA
-propensity, the numerator of the AFAIS weight [afape, eq. 4 and A.9].
+propensity, the numerator of the AFAIS weight [afape, eq. 4 and sec. A.9].
 
 It must not know outcomes, costs or estimators; the law of the retrospective missingness comes as
 an array of pattern probabilities.

@@ -11,7 +11,6 @@ printed line of γ names u₁; both forms read u₂.
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
@@ -19,7 +18,6 @@ from jaxtyping import Float, Float64, Int
 from frugal.contracts.errors import ConfigError
 from frugal.contracts.search import TrialRecords
 
-Form = Literal["release", "text"]
 COVARIATE_RANGE = (0.02, 0.98)  # of p(X = 1 | z)
 
 
@@ -64,7 +62,7 @@ class TreatmentWorld:
     choice_history: Float64[np.ndarray, "a a"]
     dissimilarity: Float64[np.ndarray, "a a"]
     covariates: Float64[np.ndarray, "x v"]
-    form: Form
+    form: str
 
     @property
     def p_x(self) -> Float64[np.ndarray, " x"]:
@@ -85,7 +83,7 @@ def draw_parameters(
     n_covariates: int,
     n_moderators: int,
     covariate_scale: float,
-    form: Form,
+    form: str,
 ) -> WorldParameters:
     """Parameters of one realisation.                              [treatment, alg. 1, sec. C.1]
 
@@ -124,7 +122,7 @@ def draw_parameters(
     return WorldParameters(alpha, beta, location, scale, choice)
 
 
-def build_world(parameters: WorldParameters, *, n_outcomes: int, form: Form) -> TreatmentWorld:
+def build_world(parameters: WorldParameters, *, n_outcomes: int, form: str) -> TreatmentWorld:
     """Tabulates Algorithm 1 for given parameters.                          [treatment, alg. 1]
 
         p(Xⱼ = 1 | z) = min(max(βⱼ·z, 0.02), 0.98)

@@ -1,4 +1,4 @@
-"""Active feature acquisition importance sampling: the off-environment bandit view [afape, 3.4.2].
+"""Active feature acquisition importance sampling: off-environment bandit view [afape, sec. 3.4.2].
 
 AFAIS(s) spans the spectrum from all rows (s empty) to complete cases (s = all panels, which is
 inverse probability weighting). It must not know how the two propensities were made.

@@ -1,4 +1,4 @@
-"""Inverse probability weighting of complete cases: the black-box missing data view [afape, 3.4.1].
+"""Inverse probability weighting of complete cases: black-box missing data [afape, sec. 3.4.1].
 
 It must not know what the policy acquired: to this view a row is complete or worthless.
 """

@@ -1,4 +1,4 @@
-"""Off-policy evaluation with the recorded acquisitions as actions [afape, A.9, eq. A.13].
+"""Off-policy evaluation with the recorded acquisitions as actions [afape, sec. A.9, eq. A.13].
 
 Here the retrospective missingness is the logging policy, not part of the environment: a row speaks
 only for the set (or the order) of panels that was acquired in it. It must not know the mask.

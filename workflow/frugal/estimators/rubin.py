@@ -1,4 +1,4 @@
-"""Rubin's rules: one estimate and one variance from several completed tables [afape, A.4].
+"""Rubin's rules: one estimate and one variance from several completed tables [afape, sec. A.4].
 
 It must not know how the tables were completed, nor what was estimated from them.
 """
@@ -38,7 +38,7 @@ def rubin(
     """Pool m estimates and their squared standard errors.
 
         Q̄ = mean Q,   W = mean U,   B = var Q (divisor m − 1)
-        T = W + (1 + 1/m) B,   ν = (m − 1) (1 + W / ((1 + 1/m) B))²      [afape, A.4]
+        T = W + (1 + 1/m) B,   ν = (m − 1) (1 + W / ((1 + 1/m) B))²      [afape, sec. A.4]
 
     Args:
         estimates: Q, one row per completed table. (m, o)

@@ -1,7 +1,7 @@
 """Estimators without a weight: the truth, and the three comparisons that the paper shows to fail.
 
-From [afape, sections 3.2, 4.1 and A.9]. What tells these apart is the world in which the policy
-was rolled out, which the caller has done; this module sees outcomes only.
+From [afape, sec. 3.2, sec. 4.1 and sec. A.9]. What tells these apart is the world in which the
+policy was rolled out, which the caller has done; this module sees outcomes only.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def ground_truth(outcome_full: Float[np.ndarray, "n o"]) -> Terms:
 def blocking(outcome_blocked: Float[np.ndarray, "n o"]) -> Terms:
     """Mean outcome when the acquisition of what is missing is refused and nothing is corrected.
 
-        Ĵ_R = (1/n) Σᵢ Cᵢ,   C from the world with R as drawn      [afape, A.9]
+        Ĵ_R = (1/n) Σᵢ Cᵢ,   C from the world with R as drawn      [afape, sec. A.9]
 
     Unbiased only if the same refusals will happen at run time.
 
@@ -63,7 +63,7 @@ def complete_case(
 ) -> Terms:
     """Mean outcome over the rows in which nothing is missing.
 
-        Ĵ_{R=1} = Σᵢ 1{Rᵢ = 1} Cᵢ / Σᵢ 1{Rᵢ = 1}      [afape, section 4.1]
+        Ĵ_{R=1} = Σᵢ 1{Rᵢ = 1} Cᵢ / Σᵢ 1{Rᵢ = 1}      [afape, sec. 4.1]
 
     Unbiased only if the missingness is completely at random.
 

@@ -1,4 +1,4 @@
-"""Estimates on the first n₁ < n₂ < … rows, for the convergence figure [afape, Fig. 5].
+"""Estimates on the first n₁ < n₂ < … rows, for the convergence figure [afape, fig. 5].
 
 It must not know which estimator made the terms. The nuisances inside the terms stay as they are:
 what converges here is the average, not the fit.

@@ -1,4 +1,4 @@
-"""What one record can tell, in each view of the problem, and what each view needs [afape, A.10].
+"""What one record can tell in each view of the problem, and what it needs [afape, sec. A.10].
 
 Table A.1 computed for the data at hand, and the positivity requirements compared for one policy.
 It must not know the estimators: it sees masks, pattern probabilities and the sets of a policy.
@@ -59,7 +59,7 @@ class ViewPositivity:
 def trajectory_count(panels: int) -> int:
     """Distinct sequences, each then stopped, that can be made of k panels.
 
-    n_Û = Σ_{i=0..k} i! · C(k, i)      [afape, Table A.1]
+    n_Û = Σ_{i=0..k} i! · C(k, i)      [afape, table A.1]
     """
     return sum(factorial(i) * comb(panels, i) for i in range(panels + 1))
 
@@ -67,7 +67,7 @@ def trajectory_count(panels: int) -> int:
 def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, ...]:
     """Table A.1 for a mask: mean n_Û and n_runs over rows, for each view.
 
-    With k = ‖R‖₁ observed of a panels [afape, Table A.1]:
+    With k = ‖R‖₁ observed of a panels [afape, table A.1]:
 
         off_policy_sequence       n_Û = 1               n_runs = 1
         off_policy_set            n_Û = k!              n_runs = 1
@@ -113,7 +113,7 @@ def compare_positivity(
 ) -> tuple[ViewPositivity, ...]:
     """Probability that each view requires to be above zero, at its least over rows.
 
-    Policy-specific requirements of [afape, A.10], for each row x:
+    Policy-specific requirements of [afape, sec. A.10], for each row x:
 
         off_policy_sequence, _set   min over t of p(R = t | x)      (the order: an upper bound)
         black_box                   p(R = 1 | x)

@@ -1,4 +1,4 @@
-"""Estimate, standard error, interval and effective sample size of a ratio of means [afape, 3.4].
+"""Estimate, standard error, interval and effective sample size of a ratio [afape, sec. 3.4].
 
 All follow from the per-row `Terms`; this module must not know which estimator made them.
 """

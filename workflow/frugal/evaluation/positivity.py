@@ -1,4 +1,4 @@
-"""Named warnings: what about the data makes an estimate less than it seems [afape, A.10].
+"""Named warnings: what about the data makes an estimate less than it seems [afape, sec. A.10].
 
 Each finding has a stable name, for tables, and one sentence, for people. The thresholds are part
 of the names. It must not know how an estimator works: it sees weights, masks and propensities.

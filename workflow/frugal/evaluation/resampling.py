@@ -1,6 +1,6 @@
 """Spread of estimates over subsamples without replacement, as in the paper's box plots.
 
-From [afape, section 4.2, A.12]: 300 subsamples of 70 % of the rows. It must not know the
+From [afape, sec. 4.2, sec. A.12]: 300 subsamples of 70 % of the rows. It must not know the
 estimators: it sees numerators and denominators of E ratios.
 
 Each chunk of subsamples is one 0/1 matrix, multiplied with all numerators and denominators at once

@@ -1,4 +1,4 @@
-"""One row of results per estimator: estimate, interval, diagnostics, status and reason [afape, 4].
+"""One row of results per estimator: estimate, interval, diagnostics, status [afape, sec. 4].
 
 An estimate that cannot be made is a row with a status and a reason, never a missing row and never
 an unexplained NaN. It must not know the names of estimators, policies or data sets.

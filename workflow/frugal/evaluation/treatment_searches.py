@@ -8,7 +8,6 @@ simulated or are isolates with laboratory tests.
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
@@ -19,10 +18,10 @@ from frugal.environments.treatment_search import SearchOutcome, found_near_optim
 from frugal.models.outcome_counts import OutcomeCounts, count_outcomes
 from frugal.models.outcome_forest import ForestOptions, forest_table
 from frugal.models.outcome_tables import smoothed_table, uninformed_table
-from frugal.planners.constrained import Ties, plan_constrained, plan_greedy
+from frugal.planners.constrained import plan_constrained, plan_greedy
 from frugal.planners.naive import plan_naive
 from frugal.planners.observed import plan_emulated
-from frugal.planners.stopping import Bound, StopRule, stopping_statistic
+from frugal.planners.stopping import stopping_statistic
 
 PLANNERS = ("cdp", "cg", "ndp", "doctor")
 OUTCOME_MODELS = ("smoothed", "uninformed", "forest", "true")
@@ -52,15 +51,15 @@ class SearchOptions:
 
     planners: tuple[str, ...]
     outcome_models: tuple[str, ...]
-    bounds: tuple[Bound, ...]
+    bounds: tuple[str, ...]
     deltas: tuple[float, ...]
     trial_prices: tuple[float, ...]
     price_offset: float
     epsilon: float
     alpha: float
-    stop_rule: StopRule
-    ties: Ties
-    smoothing: Literal["release", "paper"]
+    stop_rule: str
+    ties: str
+    smoothing: str
     pseudo_count: float
     forest: ForestOptions
     outcome_value: Float64[np.ndarray, " y"]

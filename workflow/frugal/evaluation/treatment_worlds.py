@@ -11,7 +11,6 @@ import numpy as np
 from frugal.contracts.errors import ConfigError
 from frugal.contracts.streams import Streams
 from frugal.environments.treatment_world import (
-    Form,
     TreatmentWorld,
     build_world,
     draw_parameters,
@@ -38,7 +37,7 @@ class WorldOptions:
         redraw_parameters: True for a new world in each realisation; False for new units only.
     """
 
-    form: Form
+    form: str
     n_actions: int
     n_outcomes: int
     n_covariates: int

@@ -200,7 +200,8 @@ def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     estimator's pick: filled, green where it is the truth's pick and red-orange where not, with a
     tick or a cross and what the pick truly costs more than the best policy. The truth stands first
     (it is the row of the estimator `ground_truth`); its best agent's column is framed. Unless the
-    truth of every agent is known the picks are shown alone. Ties go to the first agent.
+    truth of every agent is known the picks are shown alone. Ties go to the first agent. An
+    estimator that cannot judge every agent picks none.
 
     Args:
         summary: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed.
@@ -258,11 +259,13 @@ def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str]) -> None:
                 color=style.GREY, style="italic", gid="reason",
             )  # fmt: skip
             continue
-        axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
+        chosen = np.isfinite(row).all()  # who cannot judge every policy picks none
+        if chosen:
+            axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
         for x, value in enumerate(row):
             axes.text(
                 x, y, f"{value:.{places}f}" if np.isfinite(value) else "–", ha="center",
-                va="center_baseline", fontweight="bold" if x == pick else None,
+                va="center_baseline", fontweight="bold" if chosen and x == pick else None,
                 color=style.BLACK if np.isfinite(value) else style.GREY, zorder=3, gid="cost",
             )  # fmt: skip
 

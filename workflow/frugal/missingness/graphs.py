@@ -1,4 +1,4 @@
-"""Missingness graphs: read from a description, checked, ordered, and evaluated. [afape, A.2]
+"""Missingness graphs: read from a description, checked, ordered, and evaluated. [afape, sec. A.2]
 
 A graph holds X → R and R → R edges between the features and the indicators of the panels that can
 be missing. This module must not know how masks are drawn, or what a graph identifies.

@@ -1,4 +1,4 @@
-"""What a missingness graph identifies, and why, in words. [afape, A.6 and A.8]
+"""What a missingness graph identifies, and why, in words. [afape, sec. A.6 and sec. A.8]
 
 Decided from the graph and the table's panels alone: this module reads no value, fits nothing, and
 must not know any agent or estimator.
@@ -72,7 +72,7 @@ class Identification:
 
 
 def identify(graph: MissingnessGraph, table: Table, *, s: Sequence[str] | None) -> Identification:
-    """Decide which estimators a graph allows, with the reasons. [afape, eq. A.6 and A.8]
+    """Decide which estimators a graph allows, with the reasons. [afape, eq. A.6 and sec. A.8]
 
     The propensity factorises over the panels that can be missing, and each factor is a regression
     on rows that observe what it needs, because an indicator does not depend on its non-descendants
@@ -264,7 +264,7 @@ def _checked_s(
 
 
 def _smallest_s(adjustment: Sequence[str], panels: _Panels) -> tuple[str, ...]:
-    """Smallest set of panels that reveals X_adj wherever all are observed. [afape, A.8]"""
+    """Smallest set of panels that reveals X_adj wherever all are observed. [afape, sec. A.8]"""
     hidden = panels.hidden(adjustment, ())
     cover = _smallest_cover({column: panels.providers(column) for column in hidden})
     return tuple(p for p in panels.missable if p in cover)

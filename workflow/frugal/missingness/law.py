@@ -12,7 +12,7 @@ from frugal.missingness.mechanisms import pattern_probability
 def recorded_probability(mask: Mask) -> Float[np.ndarray, " n"]:
     """True probability of the pattern that each row has.
 
-        p(R = r | x) = Π_j p_j^{r_j} (1 − p_j)^{1 − r_j}      [afape, A.2]
+        p(R = r | x) = Π_j p_j^{r_j} (1 − p_j)^{1 − r_j}      [afape, sec. A.2]
 
     Args:
         mask: with true propensities, each given the drawn values of its parent indicators.
@@ -34,7 +34,7 @@ def missable_patterns(graph: MissingnessGraph, table: Table) -> Bool[np.ndarray,
 def subset_probability(
     graph: MissingnessGraph, table: Table, subset: Bool[np.ndarray, " a"]
 ) -> Float[np.ndarray, " n"]:
-    """True p(R_s = 1 | x): the patterns that contain s, summed.  [afape, A.9]
+    """True p(R_s = 1 | x): the patterns that contain s, summed.  [afape, sec. A.9]
 
     Args:
         subset: True for the panels of s. (a,)

@@ -1,4 +1,4 @@
-"""Draws of the retrospective missingness and its true probabilities. [afape, A.2 and A.11]
+"""Draws of the retrospective missingness, with true probabilities. [afape, sec. A.2 and sec. A.11]
 
 Masks are drawn from a graph over a complete table, or read off a table's own missing values. This
 module must not know what a graph identifies, nor any agent or estimator.
@@ -52,7 +52,7 @@ def draw_mask(table: Table, graph: MissingnessGraph, *, rng: np.random.Generator
 def pattern_probability(
     graph: MissingnessGraph, table: Table, patterns: Bool[np.ndarray, "q a"]
 ) -> Float[np.ndarray, "n q"]:
-    """True probability of each pattern for each unit. [afape, A.2]
+    """True probability of each pattern for each unit. [afape, sec. A.2]
 
         p(R = r | x) = Π_j p(R_j = r_j | x, r_parents)
 

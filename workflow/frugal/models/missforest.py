@@ -2,8 +2,8 @@
 
 Stekhoven & Bühlmann, "MissForest: non-parametric missing value imputation for mixed-type data"
 (2012), Algorithm 1; the imputer behind J_Imp in the paper on AFA performance evaluation
-[afape, §4.1]. It fills with conditional means, or most probable classes, so J_Imp is biased where
-costs are not linear in the features [afape, A.4]. Must not know labels, panels, costs or the
+[afape, sec. 4.1]. It fills with conditional means, or most probable classes, so J_Imp is biased
+where costs are not linear in the features [afape, sec. A.4]. Must not know labels, panels, costs or the
 missingness law.
 """
 
@@ -72,7 +72,7 @@ def impute_missforest(
     rng: np.random.Generator,
     progress: Callable[..., Iterable[int]] | None = None,
 ) -> MissForestResult:
-    """Imputes all missing entries; the input to J_Imp [afape, §4.1].
+    """Imputes all missing entries; the input to J_Imp [afape, sec. 4.1].
 
     Start: column means and most frequent classes. One round refits, for every variable with
     missing entries, in order of increasing missingness, a forest on the rows where it is observed

@@ -43,7 +43,7 @@ def impute_multiple(
         onehot: groups of columns, each the one-hot code of one categorical variable.
         label: class of each row; joins the predictors and is never imputed. None leaves it out,
             which assumes X_missing ⊥ Y | X_observed and so understates what features are worth
-            [afape, A.4]. (n,)
+            [afape, sec. A.4]. (n,)
         draws: number m of completed tables, at least 1.
         rounds: at least 1; about 10 is customary.
         rng: of all draws.

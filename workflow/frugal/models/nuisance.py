@@ -1,8 +1,8 @@
 """Nuisance functions of the estimators: p(D = 1 | Z) and E[C | Z], many at once, out of fold.
 
 Every regression is a *head*: its inputs Z, its target, and the rows on which both mean what the
-identification says [afape, A.6]. All heads × folds are trained together; a prediction for a row
-never comes from a model that saw that row [afape, A.11]. Must not know what a head stands for,
+identification says [afape, sec. A.6]. All heads × folds are trained together; a prediction for a
+row never comes from a model that saw that row [afape, sec. A.11]. Must not know what a head stands for,
 which estimator asks, or files. How good a fit is: `calibration_table`, `log_loss`,
 `overlap_summary`.
 """

@@ -6,7 +6,6 @@ on one row per trial, grown on a few thousand rows. It must not know policies or
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int
@@ -34,7 +33,7 @@ class ForestOptions:
         min_leaf_trials: smallest number of (bootstrapped) trials in a leaf.
     """
 
-    action_code: Literal["onehot", "ordinal"]
+    action_code: str
     trees: int
     max_depth: int | None
     min_leaf_trials: int

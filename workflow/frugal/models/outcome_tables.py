@@ -4,8 +4,6 @@ The tabular outcome models of `treatment` (suffixes _H, _U, _T). By construction
 history never matters. They must not know policies, planners or stopping.
 """
 
-from typing import Literal
-
 import numpy as np
 from jaxtyping import Float, Float64
 
@@ -21,7 +19,7 @@ def smoothed_table(
     counts: OutcomeCounts,
     *,
     outcome_value: Float64[np.ndarray, " y"],
-    mode: Literal["release", "paper"],
+    mode: str,
     memory_gib: float,
 ) -> OutcomeTable:
     """Posterior mean under the historical prior, "_H".                [treatment, eqs. S9, S10]

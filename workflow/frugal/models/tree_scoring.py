@@ -24,7 +24,7 @@ MAX_ACTIONS_TABULATED = 10
 def predict_proba(
     ensemble: TreeEnsemble, values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
 ) -> Float[np.ndarray, "n k"]:
-    """Class probabilities f(R̂, X) of each row given its observed entries [afape, A.11].
+    """Class probabilities f(R̂, X) of each row given its observed entries [afape, sec. A.11].
 
     Args:
         ensemble: trees over d columns.

@@ -133,7 +133,7 @@ def training_set(
     """Rows for a classifier that must answer at any set of panels: m = 2n.
 
     Every unit stands there once with all that the record has, and once with panels subsampled at
-    random, p(R̂ᵢ = 1) = probability [afape, A.11]. Free panels are always kept.
+    random, p(R̂ᵢ = 1) = probability [afape, sec. A.11]. Free panels are always kept.
 
     Returns:
         values (m, d), observed (m, d), label (m,).
@@ -157,7 +157,7 @@ def fit_forest(
     min_leaf: int,
     rng: np.random.Generator,
 ) -> TreeEnsemble:
-    """Impute-then-regress random forest with unconditional mean imputation [afape, A.11].
+    """Impute-then-regress random forest with unconditional mean imputation [afape, sec. A.11].
 
     An unobserved entry counts as its column's mean over observed training entries; which way that
     mean goes is stored on each node. Everything else is scikit-learn's default.

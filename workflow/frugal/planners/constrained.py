@@ -4,17 +4,13 @@ The two algorithms of `treatment` (Håkansson et al. 2020). They know a model of
 stopping statistic; they must not know where either came from.
 """
 
-from typing import Literal
-
 import numpy as np
 from jaxtyping import Float64
 
 from frugal.contracts.errors import ConfigError
 from frugal.contracts.search import OutcomeTable, SearchPolicy
 from frugal.planners.search_kernels import greedy_pass, optimal_pass, trials_pass
-from frugal.planners.stopping import SLACK, StopRule, may_stop
-
-Ties = Literal["improving", "lowest"]
+from frugal.planners.stopping import SLACK, may_stop
 
 
 def plan_constrained(
@@ -23,8 +19,8 @@ def plan_constrained(
     *,
     delta: float,
     alpha: float,
-    stop_rule: StopRule,
-    ties: Ties,
+    stop_rule: str,
+    ties: str,
 ) -> SearchPolicy:
     """Shortest expected search that stops near-optimally, "CDP".    [treatment, eqs. 6, 7; thm. 3]
 
@@ -69,7 +65,7 @@ def backward_induction(
     stop_reward: Float64[np.ndarray, "x h"],
     step_cost: float,
     best_reward: float,
-    ties: Ties,
+    ties: str,
 ) -> SearchPolicy:
     """Policy of largest expected return for given rewards of stopping.      [treatment, eq. 6]
 
@@ -110,7 +106,7 @@ def plan_greedy(
     *,
     delta: float,
     alpha: float,
-    stop_rule: StopRule,
+    stop_rule: str,
 ) -> SearchPolicy:
     """Always the most promising action, until the search may stop, "CG".  [treatment, eqs. 8, 9]
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from frugal.contracts.errors import ConfigError
 from frugal.contracts.search import OutcomeTable, SearchPolicy, history_count
-from frugal.planners.constrained import Ties, backward_induction
+from frugal.planners.constrained import backward_induction
 
 EMPTY_REWARD = -1.0  # of stopping before the first trial, as in the release
 
 
 def plan_naive(
-    table: OutcomeTable, *, trial_price: float, offset: float, ties: Ties
+    table: OutcomeTable, *, trial_price: float, offset: float, ties: str
 ) -> SearchPolicy:
     """Best trade-off of outcome against trials at a fixed price, "NDP".  [treatment, eqs. 11, S8]
 

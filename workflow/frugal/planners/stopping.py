@@ -4,8 +4,6 @@ Part of `treatment` (Håkansson et al. 2020). Knows a model of the outcomes; it 
 next action is chosen.
 """
 
-from typing import Literal
-
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
@@ -13,13 +11,11 @@ from frugal.contracts.errors import ConfigError
 from frugal.contracts.search import OutcomeTable, history_count
 from frugal.planners.search_kernels import LOWER, UPPER, bound_pass, exact_pass
 
-Bound = Literal["upper", "lower", "exact"]
-StopRule = Literal["<=", "<"]
 SLACK = 1e-12  # of a comparison between sums of probabilities that are equal on paper
 
 
 def stopping_statistic(
-    table: OutcomeTable, *, bound: Bound, epsilon: float
+    table: OutcomeTable, *, bound: str, epsilon: float
 ) -> Float64[np.ndarray, "x h"]:
     """ρ(h): probability that an untried action is better by more than ε.  [treatment, eq. 2]
 
@@ -72,7 +68,7 @@ def may_stop(
     n_outcomes: int,
     delta: float,
     alpha: float,
-    stop_rule: StopRule,
+    stop_rule: str,
 ) -> Bool[np.ndarray, "x h"]:
     """γ(h): a near-optimal action has been found with enough certainty.    [treatment, eq. 7]
 
