@@ -1,0 +1,144 @@
+"""The treatment block of a config: scenarios, their data sets and files, checked before any job.
+
+Read by the Snakefile, so it imports nothing heavy. Knows which files the first steps need and which
+settings each step gets; knows nothing of how a step works.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.contracts.errors import ConfigError
+from frugal.data.schema_check import did_you_mean, listed
+from frugal.data.search_description import (
+    SearchDescription,
+    load_search_description,
+    locate_search_file,
+)
+
+_PREPARING = ("prescribing", "test_share")
+
+
+@dataclass(frozen=True, eq=False)
+class SearchStudy:
+    """A validated treatment block with the descriptions of the data sets that it uses.
+
+    Attributes:
+        block: `treatment` of the config.
+        data_mirror: folder with the publishers' files, or None.
+        descriptions: scenario → description of its data set.
+    """
+
+    block: Mapping[str, Any]
+    data_mirror: Path | None
+    descriptions: Mapping[str, SearchDescription]
+
+    def scenarios(self, *, simulated: bool) -> list[str]:
+        """Names of the scenarios whose units are drawn, or of those whose units are read."""
+        return [name for name, d in self.descriptions.items() if d.simulated == simulated]
+
+    def files(self, template: str) -> list[str]:
+        """One path per scenario; `{dataset}` stands for its name."""
+        return [template.replace("{dataset}", name) for name in self.descriptions]
+
+    def raw_inputs(self, scenario: str) -> dict[str, str]:
+        """Inputs of `prepare_searches`: the description and, in its order, the raw files."""
+        description = self.descriptions[scenario]
+        inputs = {"description": str(description.path)}
+        for k, file in enumerate(description.files):
+            path = locate_search_file(description, file, data_mirror=self.data_mirror)
+            fetched = f"results/raw_searches/dataset={scenario}/{Path(file.name).name}"
+            inputs[f"raw_{k}"] = fetched if path is None else str(path)
+        return inputs
+
+    def fetch_settings(self, scenario: str, file: str) -> dict[str, Any]:
+        """Where a raw file is published, and the SHA-256 of what is published."""
+        for declared in self.descriptions[scenario].files:
+            if Path(declared.name).name == file and declared.downloadable:
+                return {"url": declared.url, "sha256": declared.sha256[-1]}
+        raise ConfigError(f"{self.descriptions[scenario].path} has no file {file!r} to download")
+
+    def compare_inputs(self, scenario: str) -> dict[str, str]:
+        """Inputs of `compare_planners`: a world's description, or the units of a table."""
+        description = self.descriptions[scenario]
+        if description.simulated:
+            return {"description": str(description.path)}
+        folder = f"results/searches/dataset={scenario}"
+        return {
+            "units": f"{folder}/units.parquet",
+            "catalogue": f"{folder}/catalogue.json",
+            "searches": f"{folder}/searches.parquet",
+        }
+
+    def prepare_settings(self, scenario: str) -> dict[str, Any]:
+        """What decides the splits and the simulated prescriptions of a table."""
+        entry = self.block["scenarios"][scenario]
+        return {"seeds": entry["seeds"]} | {key: self.block[key] for key in _PREPARING}
+
+    def compare_settings(self, scenario: str) -> dict[str, Any]:
+        """What decides the policies of a scenario and how they are judged."""
+        entry = self.block["scenarios"][scenario]
+        shared = {
+            key: value
+            for key, value in self.block.items()
+            if key not in (*_PREPARING, "scenarios", "figures")
+        }
+        return shared | {key: entry[key] for key in ("seeds", "redraw_world", "grids")}
+
+    def figure_settings(self, scenario: str) -> dict[str, Any]:
+        """Title of the data set, and which policies stand for their kind."""
+        return {"title": self.descriptions[scenario].title} | dict(self.block["figures"])
+
+    def check_settings(self) -> dict[str, Any]:
+        """What the summary must hold: seeds and grids of every scenario."""
+        return {
+            name: {"seeds": entry["seeds"], "grids": entry["grids"]}
+            for name, entry in self.block["scenarios"].items()
+        }
+
+
+def load_search_study(config: Mapping[str, Any], base: Path) -> SearchStudy:
+    """Check the treatment block and load the descriptions that its scenarios name.
+
+    Args:
+        config: the whole config, valid by its schema.
+        base: the project's folder; relative paths of descriptions are tried in the working folder
+            first, then here.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block, descriptions = config["treatment"], {}
+    for name, entry in block["scenarios"].items():
+        at = f"config: treatment.scenarios.{name}"
+        wanted = entry["dataset"]
+        if wanted not in config["datasets"]:
+            raise ConfigError(
+                f"{at} names data set {wanted!r}; under 'datasets' there are "
+                f"{listed(config['datasets'])}{did_you_mean(wanted, config['datasets'])}"
+            )
+        given = Path(config["datasets"][wanted])
+        found = next((p for p in (given, base / given) if p.is_file()), None)
+        if found is None:
+            raise ConfigError(f"config: datasets.{wanted} is {str(given)!r}; there is no such file")
+        descriptions[name] = load_search_description(found)
+        _check_grids(at, entry["grids"], simulated=descriptions[name].simulated)
+    mirror = config["data_mirror"]
+    return SearchStudy(block, None if mirror is None else Path(mirror), descriptions)
+
+
+def _check_grids(at: str, grids: Mapping[str, Any], *, simulated: bool) -> None:
+    """A world needs sizes of training sets; a table has one size and no true model."""
+    if simulated != ("sizes" in grids):
+        raise ConfigError(
+            f"{at}.grids has {listed(grids)}; a world needs 'sizes' and 'sweep', a table 'sweep'"
+        )
+    for grid, entry in grids.items():
+        if simulated == (entry["n_train"] is None):
+            raise ConfigError(
+                f"{at}.grids.{grid}.n_train is {entry['n_train']}; a world needs a list of sizes, "
+                "a table null: all units of its training patients"
+            )
+        if "true" in entry["outcome_models"] and not simulated:
+            raise ConfigError(f"{at}.grids.{grid} names the true model, which no table knows")

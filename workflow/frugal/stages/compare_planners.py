@@ -1,0 +1,70 @@
+"""Stage `compare_planners`: policies learned on every repeat of a scenario, played and scored."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.evaluation.treatment_repeats import SearchTables, plan_identity, search_repeat
+from frugal.planners.policy_frames import policy_frame
+from frugal.stages._searches import Searches
+
+
+def compare_planners(
+    *,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    description: Path | None = None,
+    units: pd.DataFrame | None = None,
+    catalogue: Mapping[str, Any] | None = None,
+    searches: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Scores, units by trials, best outcomes by trials; the first repeat's policies, opened."""
+    study = Searches(
+        settings,
+        streams,
+        description=description,
+        units=units,
+        catalogue=catalogue,
+        searches=searches,
+    )
+    kept: dict[str, list[pd.DataFrame]] = {
+        name: [] for name in ("scores", "trials", "best_after", "policies")
+    }
+    repeats = study.repeats(settings["seeds"])
+    for repeat in progress(repeats, total=settings["seeds"], desc="repeats"):
+        for grid, entry in settings["grids"].items():
+            for n_train in study.sizes(entry, repeat):
+                made = search_repeat(
+                    study.streams, repeat, n_train=n_train, options=study.options(entry)
+                )
+                for name in ("scores", "trials", "best_after"):
+                    kept[name].append(_labelled(getattr(made, name), grid))
+                if repeat.seed == 0:
+                    kept["policies"].append(_labelled(_opened(made, study, n_train), grid))
+    tables = {name: pd.concat(frames, ignore_index=True) for name, frames in kept.items()}
+    return tables | {"scores": tables["scores"].drop(columns="cpu_s")}  # a clock is no result
+
+
+def _labelled(frame: pd.DataFrame, grid: str) -> pd.DataFrame:
+    """A copy with the name of the grid as first column."""
+    return pd.concat([pd.Series(grid, index=frame.index, name="grid"), frame], axis=1)
+
+
+def _opened(made: SearchTables, study: Searches, n_train: int) -> pd.DataFrame:
+    """Every policy as a table of the histories that it can come to."""
+    frames = []
+    for plan in made.plans:
+        frame = policy_frame(
+            plan.policy,
+            contexts=study.contexts,
+            actions=study.actions,
+            outcomes=study.results,
+            reachable_only=True,
+        )
+        frames.append(pd.DataFrame({"n_train": n_train} | plan_identity(plan), index=frame.index))
+        frames[-1] = pd.concat([frames[-1], frame.rename(columns={"action": "next"})], axis=1)
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,138 @@
+# Treatment search: units and their tests, policies learned and played, the summary and its figures.
+
+from frugal.data.search_study import load_search_study
+
+try:
+    SEARCHES = load_search_study(config, Path(workflow.basedir))
+except FrugalError as error:
+    sys.exit(f"Frugal cannot start: {error}")
+
+WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds"]
+TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price"]
+
+
+rule fetch_search_file:
+    output:
+        **audited(file="results/raw_searches/dataset={dataset}/{file}"),
+    log:
+        "logs/fetch_search_file/dataset={dataset}/{file}.log",
+    retries: 2
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: SEARCHES.fetch_settings(w.dataset, w.file)),
+        source=source_digest("fetch_file"),
+    shell:
+        "python -m frugal fetch_file {params.arguments} 2> {log}"
+
+
+rule prepare_searches:
+    input:
+        unpack(lambda w: SEARCHES.raw_inputs(w.dataset)),
+    output:
+        **audited(
+            units="results/searches/dataset={dataset}/units.parquet",
+            catalogue="results/searches/dataset={dataset}/catalogue.json",
+            searches="results/searches/dataset={dataset}/searches.parquet",
+        ),
+    log:
+        "logs/prepare_searches/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/prepare_searches/dataset={dataset}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: SEARCHES.prepare_settings(w.dataset)),
+        source=source_digest("prepare_searches"),
+    shell:
+        stage_command
+
+
+rule compare_planners:
+    input:
+        unpack(lambda w: SEARCHES.compare_inputs(w.dataset)),
+    output:
+        **audited(
+            scores="results/policies/dataset={dataset}/scores.parquet",
+            trials="results/policies/dataset={dataset}/trials.parquet",
+            best_after="results/policies/dataset={dataset}/best_after.parquet",
+            policies="results/policies/dataset={dataset}/policies.parquet",
+        ),
+    log:
+        "logs/compare_planners/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/compare_planners/dataset={dataset}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: SEARCHES.compare_settings(w.dataset)),
+        source=source_digest("compare_planners"),
+    shell:
+        stage_command
+
+
+# Outside results/: a measurement is not the same twice, and everything there must be.
+rule time_planners:
+    input:
+        unpack(lambda w: SEARCHES.compare_inputs(w.dataset)),
+    output:
+        **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
+    log:
+        "logs/time_planners/dataset={dataset}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: SEARCHES.compare_settings(w.dataset)),
+        source=source_digest("time_planners"),
+    shell:
+        stage_command
+
+
+rule summarise_treatment:
+    input:
+        scores=SEARCHES.files("results/policies/dataset={dataset}/scores.parquet"),
+        best_after=SEARCHES.files(
+            "results/policies/dataset={dataset}/best_after.parquet"
+        ),
+        timings=SEARCHES.files(
+            "benchmarks/time_planners/dataset={dataset}/timings.parquet"
+        ),
+    output:
+        **audited(
+            summary="results/summary/treatment.parquet",
+            means="results/summary/treatment_means.parquet",
+            curves="results/summary/treatment_curves.parquet",
+        ),
+    log:
+        "logs/summarise_treatment.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(),
+        source=source_digest("summarise_treatment"),
+    shell:
+        stage_command
+
+
+rule check_treatment:
+    input:
+        summary="results/summary/treatment.parquet",
+        trials=SEARCHES.files("results/policies/dataset={dataset}/trials.parquet"),
+    output:
+        **audited(checks="results/checks/treatment.json"),
+    log:
+        "logs/check_treatment.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(SEARCHES.check_settings()),
+        source=source_digest("check_treatment"),
+    shell:
+        stage_command
+
+
+rule treatment:
+    input:
+        "results/summary/treatment.parquet",
+        "results/checks/treatment.json",
+    localrule: True
