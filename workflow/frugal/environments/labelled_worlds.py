@@ -25,6 +25,7 @@ class LabelCounts:
         unproven: the search stopped at `max_nodes`.
         by_size: units with a unique set of 1, 2, … actions, the largest kept size last.
         larger: units with a unique set of more actions than are kept.
+        tied_by_size: the tied units by the number of actions of the set found, like `by_size`.
     """
 
     units: int
@@ -34,6 +35,7 @@ class LabelCounts:
     unproven: int
     by_size: tuple[int, ...]
     larger: int
+    tied_by_size: tuple[int, ...]
 
 
 def labelled_world(
@@ -73,13 +75,18 @@ def unique_labels(
         group=world.group[kept],
         instance=world.instance,
     )
-    by_size = np.bincount(size[kept], minlength=most_actions + 1)[1:]
     return units, LabelCounts(
         units=len(size),
         positive=int(positive.sum()),
         uncoverable=int((~covers.coverable).sum()),
         tied=int(tied.sum()),
         unproven=int((~covers.proven).sum()),
-        by_size=tuple(int(count) for count in by_size),
+        by_size=_counts_by_size(size[kept], most_actions),
         larger=int((labelled & ~kept).sum()),
+        tied_by_size=_counts_by_size(size[tied], most_actions),
     )
+
+
+def _counts_by_size(size: np.ndarray, most: int) -> tuple[int, ...]:
+    """How many sets have 1, 2, … `most` actions."""
+    return tuple(int(count) for count in np.bincount(size, minlength=most + 1)[1 : most + 1])

@@ -1,0 +1,191 @@
+"""A user's own recourse catalogue: actions × features with costs and thresholds, and their units.
+
+Serves the recourse study. Parses text and says in one sentence what is wrong with it, or why a unit
+cannot be covered; knows no solver.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from frugal.contracts.cover import CoverInstance
+from frugal.contracts.errors import DataError
+from frugal.data.description import Format
+from frugal.data.parsing import parse_text
+from frugal.data.schema_check import did_you_mean, listed
+
+_CSV = Format("csv", (), ",", None, "#", True, "utf-8")
+_THRESHOLD_ROW = "threshold"
+EVERYONE = "everyone"
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Named actions over named features.
+
+    Attributes:
+        actions: names, in the order of the instance's rows.
+        features: names, in the order of its columns.
+        groups: names of the groups of units; `everyone` alone where the catalogue has none.
+        instance: costs, provided amounts, thresholds and access.
+    """
+
+    actions: tuple[str, ...]
+    features: tuple[str, ...]
+    groups: tuple[str, ...]
+    instance: CoverInstance
+
+
+def parse_catalogue(text: str, *, source: str) -> Catalogue:
+    """A catalogue from CSV text; lines that begin with `#` are comments.
+
+    Columns: `action`, `cost`, optionally `groups` (names separated by `;`, empty means all), then
+    one column per feature with the whole number that the action adds to it. One row is named
+    `threshold`: its cost is empty, and it holds what each feature needs for a positive decision.
+
+    Raises:
+        DataError: a column, the threshold row or a number is missing or wrong; which, and where.
+    """
+    frame, lines = parse_text(text, _CSV, source=source)
+    for needed in ("action", "cost"):
+        _require(frame, needed, source)
+    features = tuple(str(c) for c in frame.columns if c not in ("action", "cost", "groups"))
+    if not features:
+        raise DataError(f"{source} has no feature columns beside action, cost and groups")
+    names = [str(v) for v in frame["action"]]
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{source} has two rows for {name!r}; each action is written once")
+    if _THRESHOLD_ROW not in names:
+        raise DataError(
+            f"{source} has no row named 'threshold', which holds what each feature needs"
+        )
+    numbers = _whole_numbers(frame, features, lines, source)
+    at = names.index(_THRESHOLD_ROW)
+    if str(frame["cost"].iloc[at]):
+        raise DataError(f"{source}, line {lines[at]}: the threshold row has a cost; leave it empty")
+    rows = [i for i in range(len(names)) if i != at]
+    if not rows:
+        raise DataError(f"{source} holds thresholds and no action")
+    groups, access = _access(frame, rows)
+    try:
+        instance = CoverInstance(
+            cost=np.array([_cost(frame["cost"].iloc[i], lines[i], source) for i in rows]),
+            provides=numbers[rows],
+            thresholds=numbers[at],
+            access=access,
+        )
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from None
+    return Catalogue(tuple(names[i] for i in rows), features, groups, instance)
+
+
+def parse_units(
+    text: str, catalogue: Catalogue, *, source: str
+) -> tuple[tuple[str, ...], Int[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
+    """Units from CSV text: `unit`, `group` (where the catalogue has groups), and every feature.
+
+    Returns:
+        names, features as whole numbers in the catalogue's order (n, d), and groups (n,).
+
+    Raises:
+        DataError: a column is missing, a group is unknown, or a cell is no whole number from 0.
+    """
+    frame, lines = parse_text(text, _CSV, source=source)
+    grouped = catalogue.groups != (EVERYONE,)
+    for needed in ("unit", *catalogue.features, *(["group"] if grouped else [])):
+        _require(frame, needed, source)
+    features = _whole_numbers(frame, catalogue.features, lines, source)
+    group = np.zeros(len(frame), dtype=np.int64)
+    if grouped:
+        for i, name in enumerate(frame["group"]):
+            if name not in catalogue.groups:
+                raise DataError(
+                    f"{source}, line {lines[i]}: group {name!r} is not in the catalogue, which has "
+                    f"{listed(catalogue.groups)}{did_you_mean(name, catalogue.groups)}"
+                )
+            group[i] = catalogue.groups.index(name)
+    return tuple(str(u) for u in frame["unit"]), features, group
+
+
+def refusal_sentences(
+    units: tuple[str, ...],
+    features: Int[np.ndarray, "n d"] | Bool[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    unreachable: Bool[np.ndarray, "n d"],
+    catalogue: Catalogue,
+) -> dict[str, str]:
+    """Why a unit cannot be covered, one sentence for each unit that cannot.
+
+    Args:
+        units: names. (n,)
+        features: states. (n, d)
+        group: index into the catalogue's groups. (n,)
+        unreachable: features out of reach even of all actions together. (n, d)
+        catalogue: names, amounts and access.
+    """
+    instance = catalogue.instance
+    reach = (instance.access.astype(np.int64) @ instance.gain)[group] + features.astype(np.int64)
+    sentences = {}
+    for u in np.flatnonzero(unreachable.any(axis=1)):
+        short = [
+            f"{catalogue.features[j]!r} (needs {int(instance.thresholds[j])}, all its actions "
+            f"together reach {int(reach[u, j])})"
+            for j in np.flatnonzero(unreachable[u])
+        ]
+        whose = catalogue.groups[group[u]]
+        sentences[units[u]] = (
+            f"unit {units[u]!r} cannot be covered: no set of actions open to {whose!r} is enough "
+            f"for {listed(short)}"
+        )
+    return sentences
+
+
+def _require(frame: pd.DataFrame, name: str, source: str) -> None:
+    if name not in frame.columns:
+        known = [str(c) for c in frame.columns]
+        raise DataError(
+            f"{source} has no column {name!r}; its columns are "
+            f"{listed(known)}{did_you_mean(name, known)}"
+        )
+
+
+def _whole_numbers(
+    frame: pd.DataFrame, columns: tuple[str, ...], lines: np.ndarray, source: str
+) -> Int[np.ndarray, "n d"]:
+    """Cells as whole numbers from 0."""
+    cells = frame[list(columns)].to_numpy(dtype=object)
+    numbers = np.zeros(cells.shape, dtype=np.int64)
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
+                raise DataError(
+                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {cell!r}; allowed is "
+                    "a whole number from 0"
+                )
+            numbers[i, j] = int(cell)
+    return numbers
+
+
+def _cost(cell: str, line: int, source: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise DataError(
+            f"{source}, line {line}: the cost is {cell!r}; allowed is a number from 0"
+        ) from None
+
+
+def _access(
+    frame: pd.DataFrame, rows: list[int]
+) -> tuple[tuple[str, ...], Bool[np.ndarray, "g a"]]:
+    """Names of the groups in order of appearance, and who may take what."""
+    if "groups" not in frame.columns:
+        return (EVERYONE,), np.ones((1, len(rows)), dtype=bool)
+    named = [[g.strip() for g in frame["groups"].iloc[i].split(";") if g.strip()] for i in rows]
+    groups = tuple(dict.fromkeys(g for some in named for g in some))
+    if not groups:
+        return (EVERYONE,), np.ones((1, len(rows)), dtype=bool)
+    return groups, np.array([[not some or g in some for some in named] for g in groups])
