@@ -294,7 +294,7 @@ def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
     }
     for y, name in enumerate(shown, start=1):
         rows = style.select(CASE, estimator=name).query("status == 'ok'").set_index("agent")
-        if rows.empty:
+        if len(rows) < len(agents):  # cannot judge every policy, so picks none
             assert y not in picks
             continue
         pick = min(rows.index, key=lambda a: rows.loc[a, "estimate"])

@@ -109,7 +109,8 @@ class SearchScore:
         mean_trials: trials per unit.
         trials_se: its standard error over units.
         worst_case: most trials of any unit.
-        mean_outcome: mean value of what was found, unit of the outcome.
+        mean_outcome: mean value of what was found, unit of the outcome; NaN if a unit tried nothing,
+            as ndp does where a trial costs too much.
         outcome_se: its standard error over units.
     """
 
@@ -268,7 +269,7 @@ def score_search(
     if n < 2:
         raise DataError(f"{n} units were searched; a standard error needs at least 2")
     near = found_near_optimal(played.best, outcome, outcome_value=outcome_value, epsilon=epsilon)
-    found = outcome_value[played.best]  # every policy tries at least one action
+    found = np.append(outcome_value, np.nan)[played.best]  # −1: nothing was tried
 
     def mean_and_se(values: np.ndarray) -> tuple[float, float]:
         return float(values.mean()), float(values.std(ddof=1) / np.sqrt(n))
@@ -287,9 +288,10 @@ def outcome_by_trials(
         outcome_value: worth of each outcome, ascending. (y,)
 
     Returns:
-        Means and their standard errors over units, unit of the outcome. (a,), (a,)
+        Means and their standard errors over units, unit of the outcome; NaN if a unit tried
+        nothing. (a,), (a,)
     """
-    found = outcome_value[played.best_after]
+    found = np.append(outcome_value, np.nan)[played.best_after]
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
 
 

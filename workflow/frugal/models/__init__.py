@@ -1,0 +1,1 @@
+"""Fit and predict: classifiers, imputers, networks, nuisances. Reads no file, knows no policy."""

@@ -3,8 +3,8 @@
 Stekhoven & Bühlmann, "MissForest: non-parametric missing value imputation for mixed-type data"
 (2012), Algorithm 1; the imputer behind J_Imp in the paper on AFA performance evaluation
 [afape, sec. 4.1]. It fills with conditional means, or most probable classes, so J_Imp is biased
-where costs are not linear in the features [afape, sec. A.4]. Must not know labels, panels, costs or the
-missingness law.
+where costs are not linear in the features [afape, sec. A.4]. Must not know labels, panels,
+costs or the missingness law.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,8 @@
 """Multilayer perceptrons trained in lock-step: K independent networks of one shape at once.
 
 They are the nuisance models of [afape, sec. A.11]: probabilities of missingness indicators, and
-outcome means. One batched matrix product per layer serves all K; what network k learns depends on its own
+outcome means. One batched matrix product per layer serves all K; what network k learns depends
+on its own
 rows and its own generator only, so that K networks together equal K networks apart. Must not know
 what its inputs mean, how rows are split, or files.
 """

@@ -2,7 +2,8 @@
 
 Every regression is a *head*: its inputs Z, its target, and the rows on which both mean what the
 identification says [afape, sec. A.6]. All heads × folds are trained together; a prediction for a
-row never comes from a model that saw that row [afape, sec. A.11]. Must not know what a head stands for,
+row never comes from a model that saw that row [afape, sec. A.11]. Must not know what a head stands
+for,
 which estimator asks, or files. How good a fit is: `calibration_table`, `log_loss`,
 `overlap_summary`.
 """
