@@ -1,0 +1,31 @@
+"""Each equation that a page under docs/ lists points at a function that bears its tag."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+ROW = re.compile(r"\| `(\[\w+, [^\]]+\])` \|[^|]*\| `(frugal(?:\.\w+)+)` \|")
+ROWS = [
+    (page.name, *found)
+    for page in sorted(DOCS.glob("*.md"))
+    for found in ROW.findall(page.read_text(encoding="utf-8"))
+]
+
+
+def test_every_study_page_lists_its_equations():
+    listed = {page for page, _, _ in ROWS}
+    assert "afape.md" in listed
+    assert len(ROWS) >= 20
+
+
+@pytest.mark.parametrize(("page", "tag", "name"), ROWS)
+def test_listed_function_bears_the_tag(page: str, tag: str, name: str):
+    module, _, function = name.rpartition(".")
+    text = getattr(importlib.import_module(module), function).__doc__ or ""
+    study, place = tag.strip("[]").split(", ")
+    tags = [t for t in re.findall(r"\[([^\]]+)\]", text) if t.startswith(study)]
+    places = {p.strip() for t in tags for p in re.split(r",|;| and ", t)[1:]}
+    assert place in places, f"{page}: {name} bears {sorted(places)}, not {place!r}"
