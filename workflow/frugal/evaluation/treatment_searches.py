@@ -109,8 +109,8 @@ class SearchScore:
         mean_trials: trials per unit.
         trials_se: its standard error over units.
         worst_case: most trials of any unit.
-        mean_outcome: mean value of what was found, unit of the outcome; NaN if a unit tried nothing,
-            as ndp does where a trial costs too much.
+        mean_outcome: mean value of what was found, unit of the outcome; NaN if a unit tried
+            nothing, as ndp does where a trial costs too much.
         outcome_se: its standard error over units.
     """
 

@@ -20,6 +20,8 @@ def plan_naive(
 
         r(h, stop) = μ(h) − λ|h|,   r(h, a) = 0;   here λ is paid trial by trial: same policy
 
+    A price so high that no trial is worth it ends the search before it begins.
+
     Args:
         table: model of the outcomes.
         trial_price: λ ≥ 0, unit of the outcome.
