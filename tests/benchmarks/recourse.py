@@ -68,7 +68,8 @@ def _compare(variant: str, seed: int) -> None:
     costs, looped_s = _cpu_seconds(lambda: solve(world.features[:LOOPED], world.instance))
     ours, theirs = labelled_s / n, looped_s / LOOPED
     print(
-        f"{variant:8} {n:6} units labelled in {labelled_s:6.2f} s (goal {GOAL_SECONDS[variant]:4}), "
+        f"{variant:8} {n:6} units labelled in {labelled_s:6.2f} s "
+        f"(goal {GOAL_SECONDS[variant]:4}), "
         f"{ours * 1e6:6.1f} µs each, proven {covers.proven.mean():.0%}; {name} "
         f"{theirs * 1e3:7.1f} ms each: {theirs / ours:8,.0f}× (goal {GOAL_RATIO:,}×), "
         f"{int((np.abs(costs - covers.cost[:LOOPED]) > 1e-6).sum())} of {LOOPED} costs differ"

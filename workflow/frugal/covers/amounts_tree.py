@@ -5,11 +5,14 @@ tried before), with what each feature still lacks in place of a bit. Slower and 
 on whole numbers only and knows no unit, no catalogue and no error.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _prepare(lack, allowed, gain, cost, budget):
     """Feature with fewest affordable actions, and a bound on what completing costs.
 
@@ -38,6 +41,7 @@ def _prepare(lack, allowed, gain, cost, budget):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _is_irredundant(need, gain, chosen, count):
     """True if the set falls short of `need` without any one of its actions."""
     for drop in range(count):
@@ -56,6 +60,7 @@ def _is_irredundant(need, gain, chosen, count):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _search(need, cost, gain, work, best_set, max_nodes):
     """Cheapest set that meets `need`, which all actions together do. Actions ascend in cost.
 
@@ -98,6 +103,7 @@ def _search(need, cost, gain, work, best_set, max_nodes):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def solve_amounts(need, cost, gain, max_nodes):
     """Cheapest sets of n units; actions ascend in cost and are the same for all of them.
 

@@ -1,9 +1,9 @@
 """Bit sets as rows of 64-bit words, packed from booleans, for the compiled cover searches.
 
-Knows no cost and no search.
+Knows no cost and no search. Compiled callers are cached and do not see edits here: edit them too.
 """
 
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, UInt64
@@ -25,6 +25,7 @@ def pack_bits(member: Bool[np.ndarray, "r c"]) -> UInt64[np.ndarray, "r w"]:
 
 
 @_instruction
+@no_type_check
 def popcount(typing_context: Any, word: Any) -> Any:
     """Number of set bits of a word, as one machine instruction."""
     del typing_context, word
@@ -37,6 +38,7 @@ def popcount(typing_context: Any, word: Any) -> Any:
 
 
 @_instruction
+@no_type_check
 def lowest_bit(typing_context: Any, word: Any) -> Any:
     """Index of the lowest set bit of a word that is not zero, as one machine instruction."""
     del typing_context, word

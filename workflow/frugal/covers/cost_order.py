@@ -5,6 +5,8 @@ them that covers a unit is its optimum, and the covers of equal cost beside it a
 that none of them covers are left to the branch and bound. Works on packed integers only.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 
@@ -12,6 +14,7 @@ from frugal.covers.bitsets import lowest_bit
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _walk(cost, horizon, most, sets, total):
     """Every nonempty set of at most `horizon` cost: how many, and the most actions in one.
 
@@ -41,6 +44,7 @@ def _walk(cost, horizon, most, sets, total):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def sets_in_cost_order(cost, most):
     """All sets of actions up to the largest cost at which there are at most `most` of them.
 
@@ -68,6 +72,7 @@ def sets_in_cost_order(cost, most):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def covers_by_feature(sets, covers, features):
     """Word w of feature j: which of sets 64·w … 64·w + 63 provide j. (⌈r/64⌉, d)"""
     words = (len(sets) + 63) // 64
@@ -85,6 +90,7 @@ def covers_by_feature(sets, covers, features):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def look_up(need, table, total):
     """First set in cost order that covers each unit, and how many of that cost do.
 

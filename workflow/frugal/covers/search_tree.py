@@ -5,6 +5,8 @@ of that feature that were tried before; each irredundant cover is thus reached b
 optima can be counted. Works on packed integers only: knows no unit, no catalogue and no error.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 
@@ -12,6 +14,7 @@ from frugal.covers.bitsets import lowest_bit, popcount
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _greedy(cost, covers, need, chosen):
     """Actions by cost per newly covered feature, then without the dear ones that became idle.
 
@@ -35,6 +38,7 @@ def _greedy(cost, covers, need, chosen):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _without_idle(covers, need, chosen, count):
     """Drop actions, dearest (last) index first, whose features the others cover as well."""
     kept = np.sort(chosen[:count])
@@ -58,6 +62,7 @@ def _without_idle(covers, need, chosen, count):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _is_irredundant(covers, need, chosen, count):
     """True if every chosen action covers a feature that no other chosen action covers."""
     for drop in range(count):
@@ -76,6 +81,7 @@ def _is_irredundant(covers, need, chosen, count):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _narrowest(left, allowed, options, at, prefix, top, providers):
     """Options at a node: the affordable actions of the feature with fewest; False if it has none.
 
@@ -101,6 +107,7 @@ def _narrowest(left, allowed, options, at, prefix, top, providers):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _sole_finishers(left, allowed, options, at, prefix, top, providers):
     """Options at a node: the affordable actions that cover all that is left; False if none do."""
     for w in range(allowed.shape[1]):
@@ -120,6 +127,7 @@ def _sole_finishers(left, allowed, options, at, prefix, top, providers):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _first_option(options, at):
     """Smallest index in row `at` of the options, or −1 if it is empty."""
     for w in range(options.shape[1]):
@@ -129,6 +137,7 @@ def _first_option(options, at):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _open_node(left, allowed, options, at, prefix, top, providers, cost, budget):
     """Options of a node that may spend `budget`, which buys any of the `top` cheapest actions.
 
@@ -144,6 +153,7 @@ def _open_node(left, allowed, options, at, prefix, top, providers, cost, budget)
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _take(left, allowed, options, covers, at, i):
     """Take action i at node `at`: write the node below, and forbid i from here on.
 
@@ -162,6 +172,7 @@ def _take(left, allowed, options, covers, at, i):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
     """Cheapest cover of `need`, which must be coverable. Actions ascend in cost.
 
@@ -209,6 +220,7 @@ def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
 
 
 @numba.njit(cache=True)
+@no_type_check
 def solve_batch(need, cost, covers, providers, prefix, max_nodes):
     """Cheapest covers of n bit sets; actions ascend in cost and are the same for all of them.
 

@@ -5,6 +5,7 @@ the recourse study checks each label of 20 features by it. Knows no data generat
 """
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 import numba
 import numpy as np
@@ -58,6 +59,7 @@ def state_of(deficit: Bool[np.ndarray, "n d"] | Int[np.ndarray, "n d"]) -> Int[n
 
 
 @numba.njit(cache=True)
+@no_type_check
 def _fill(bits, action_cost, d):
     """Costs and numbers of sets for exact unions, then for every superset of a subset."""
     states = 1 << d
@@ -77,6 +79,7 @@ def _fill(bits, action_cost, d):
 
 
 @numba.njit(inline="always")
+@no_type_check
 def _offer(cost, sets, state, offered_cost, offered_sets):
     """Take a cheaper way to a state, or count an equally cheap one; counts stop at 2⁶²."""
     if offered_cost >= _NEVER:

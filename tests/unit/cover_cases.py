@@ -1,0 +1,56 @@
+"""Small random covering instances for the tests of the covers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from frugal.contracts import CoverInstance
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "recourse_set_cover.json"
+
+
+def random_case(seed, *, amounts, units=6):
+    """Units, groups and an instance with free actions, ties, unmet access and odd thresholds."""
+    rng = np.random.default_rng(seed)
+    a, d, g = int(rng.integers(1, 8)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    provides = rng.integers(0, 3, (a, d)) if amounts else rng.random((a, d)) < 0.4
+    top = 4 if amounts else 2
+    instance = CoverInstance(
+        cost=rng.choice([0.0, 0.1, 0.2, 0.3, 1.0, 2.5], size=a),
+        provides=provides,
+        thresholds=rng.integers(0, top, d),
+        access=rng.random((g, a)) < 0.8,
+    )
+    features = rng.integers(0, top, (units, d)) if amounts else rng.random((units, d)) < 0.4
+    return features, rng.integers(0, g, units), instance
+
+
+def bits(text, d):
+    """Feature j of a hexadecimal mask is its bit j."""
+    return [bool(int(text, 16) >> j & 1) for j in range(d)]
+
+
+def reference_cases():
+    """(features, instance, least cost, number of optima) of each reference instance."""
+    for case in json.loads(REFERENCE.read_text())["instances"]:
+        d = case["n"]
+        instance = CoverInstance(
+            cost=np.array(case["action_cost"], dtype=float),
+            provides=np.array([bits(text, d) for text in case["actions"]]),
+            thresholds=np.ones(d, dtype=np.int64),
+            access=np.ones((1, len(case["actions"])), dtype=bool),
+        )
+        features = np.array([bits(text, d) for text in case["agents"]])
+        yield features, instance, np.array(case["opt_cost"]), np.array(case["n_optimal_sets"])
+
+
+def paper_example():
+    """The paper's example of five features and nine actions."""
+    example = json.loads(REFERENCE.read_text())["paper_example"]
+    instance = CoverInstance(
+        cost=np.array(example["costs"], dtype=float),
+        provides=np.array(example["actions"]) > 0,
+        thresholds=np.array(example["t"]),
+        access=np.ones((1, len(example["costs"])), dtype=bool),
+    )
+    return np.array([example["x"]]) > 0, instance
