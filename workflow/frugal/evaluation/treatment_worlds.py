@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.search import OutcomeTable
 from frugal.contracts.streams import Streams
 from frugal.environments.treatment_world import (
     TreatmentWorld,
@@ -110,14 +111,7 @@ def compare_in_worlds(
             p_stop=world_options.p_stop,
             p_stop_best=world_options.p_stop_best,
         )
-        true_model = None
-        if "true" in options.outcome_models:
-            true_model = true_table(
-                world.p_z_given_x,
-                world.p_outcome,
-                outcome_value=options.outcome_value,
-                memory_gib=options.memory_gib,
-            )
+        true_model = _true_model(world, options)
         for size in n_train:
             part = compare_planners(
                 records.take(slice(0, size)),
@@ -131,3 +125,15 @@ def compare_in_worlds(
             parts.append(part)
             keys.append({"realisation": realisation, "n_train": size})
     return stack_rows(parts, keys)
+
+
+def _true_model(world: TreatmentWorld, options: SearchOptions) -> OutcomeTable | None:
+    """The world's own outcome table, if the options ask for it."""
+    if "true" not in options.outcome_models:
+        return None
+    return true_table(
+        world.p_z_given_x,
+        world.p_outcome,
+        outcome_value=options.outcome_value,
+        memory_gib=options.memory_gib,
+    )
