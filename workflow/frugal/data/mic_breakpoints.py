@@ -55,7 +55,7 @@ def mic_bounds(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         DataError: a text is none of these.
     """
     distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
-    bounds = np.array([_bounds(text) for text in distinct]).reshape(-1, 2)
+    bounds = np.array([_bounds(str(text)) for text in distinct]).reshape(-1, 2)
     return bounds[inverse, 0], bounds[inverse, 1]
 
 

@@ -1,0 +1,119 @@
+"""Simulated prescriptions follow their rule; splits never divide a patient."""
+
+import numpy as np
+import pytest
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.patient_splits import split_patients
+from frugal.data.prescribing import simulate_prescriptions
+from frugal.data.susceptibility import Contexts, SusceptibilityTable
+from hypothesis import given
+from hypothesis import strategies as st
+
+RULE = {
+    "susceptible_share_weight": 2.0,
+    "hidden_weight": 0.0,
+    "stop_after_best": 0.9,
+    "stop_otherwise": 0.1,
+}
+
+
+def _table(units: int, drugs: int, seed: int, contexts: int = 2) -> SusceptibilityTable:
+    rng = np.random.default_rng(seed)
+    return SusceptibilityTable(
+        row_id=np.arange(units),
+        patient=rng.integers(units, size=units),
+        context=rng.integers(contexts, size=units),
+        contexts=Contexts(tuple(f"x{i}" for i in range(contexts)), np.eye(contexts)),
+        outcome=rng.choice(3, p=[0.5, 0.1, 0.4], size=(units, drugs)),
+        actions=tuple(f"a{j}" for j in range(drugs)),
+        results=("R", "I", "S"),
+        report={},
+    )
+
+
+@given(st.integers(1, 5), st.integers(0, 100), st.floats(0, 4))
+def test_records_are_true_and_never_repeat(drugs, seed, hidden):
+    table = _table(30, drugs, seed)
+    rng = np.random.default_rng(seed)
+    records = simulate_prescriptions(table, **RULE | {"hidden_weight": hidden}, rng=rng)
+    unit, step = np.nonzero(records.action >= 0)
+    tried = records.action[unit, step]
+    assert (records.outcome[unit, step] == table.outcome[unit, tried]).all()
+    assert (records.action[:, 0] >= 0).all()  # the record itself refuses repeated actions
+
+
+def test_never_stopping_tries_everything():
+    table = _table(20, 4, 0)
+    rule = RULE | {"stop_after_best": 0.0, "stop_otherwise": 0.0}
+    records = simulate_prescriptions(table, **rule, rng=np.random.default_rng(0))
+    assert (np.sort(records.action, axis=1) == np.arange(4)).all()
+
+
+def test_stopping_at_the_best_and_only_there():
+    table = _table(300, 4, 1)
+    rule = RULE | {"stop_after_best": 1.0, "stop_otherwise": 0.0}
+    records = simulate_prescriptions(table, **rule, rng=np.random.default_rng(0))
+    tried = records.action >= 0
+    last = tried.sum(axis=1) - 1
+    found = records.outcome[np.arange(300), last] == 2
+    assert (found == (table.outcome == 2).any(axis=1)).all()
+
+
+@pytest.mark.statistical
+def test_first_choice_has_the_stated_odds():
+    """One context, two drugs: log-odds of the first choice are w (s₁ − s₀) + c (z₁ − z₀).
+
+    Four cells of results; z-scores of 20,000 draws each, |z| < 4 with false-alarm rate 2.5e-4.
+    """
+    outcome = np.repeat([[0, 0], [0, 2], [2, 0], [2, 2]], 20_000, axis=0)
+    n = len(outcome)
+    table = SusceptibilityTable(
+        row_id=np.arange(n),
+        patient=np.arange(n),
+        context=np.zeros(n, dtype=np.int64),
+        contexts=Contexts(("all",), np.zeros((1, 0))),
+        outcome=outcome,
+        actions=("a", "b"),
+        results=("R", "I", "S"),
+        report={},
+    )
+    rule = RULE | {"hidden_weight": 1.5}
+    records = simulate_prescriptions(table, **rule, rng=np.random.default_rng(7))
+    for cell, log_odds in zip(range(4), (0.0, 1.5, -1.5, 0.0), strict=True):
+        rows = slice(20_000 * cell, 20_000 * (cell + 1))
+        chance = 1 / (1 + np.exp(-log_odds))  # shares of susceptible units are equal here
+        found = (records.action[rows, 0] == 1).mean()
+        assert abs(found - chance) / np.sqrt(chance * (1 - chance) / 20_000) < 4
+
+
+def test_without_hidden_weight_own_results_do_not_matter():
+    """Two units of one context whose results differ choose alike from the same draws."""
+    table = _table(500, 3, 2, contexts=1)
+    mirrored = SusceptibilityTable(**{**vars(table), "outcome": table.outcome[::-1].copy()})
+    rule = RULE | {"stop_after_best": 0.0, "stop_otherwise": 0.0}
+    first, second = (
+        simulate_prescriptions(t, **rule, rng=np.random.default_rng(3)) for t in (table, mirrored)
+    )
+    assert (first.action == second.action).all()
+
+
+@pytest.mark.parametrize("wrong", [{"hidden_weight": -1.0}, {"stop_otherwise": 1.5}])
+def test_impossible_rules_are_refused(wrong):
+    with pytest.raises(ConfigError, match="allowed are values from 0"):
+        simulate_prescriptions(_table(5, 2, 0), **RULE | wrong, rng=np.random.default_rng(0))
+
+
+@given(st.integers(4, 60), st.floats(0.2, 0.8), st.integers(0, 1000))
+def test_no_patient_stands_on_both_sides(persons, share, seed):
+    rng = np.random.default_rng(seed)
+    patient = np.concatenate([np.arange(persons), rng.integers(persons, size=40)])
+    is_test = split_patients(patient, test_share=share, rng=rng)
+    assert set(patient[is_test]).isdisjoint(patient[~is_test])
+    assert len(set(patient[is_test])) == round(share * persons)
+
+
+def test_a_split_needs_patients_on_both_sides():
+    with pytest.raises(DataError, match="1 patients leave 0 for testing"):
+        split_patients(np.zeros(5, dtype=np.int64), test_share=0.3, rng=np.random.default_rng(0))
+    with pytest.raises(ConfigError, match="test_share is 1"):
+        split_patients(np.arange(5), test_share=1.0, rng=np.random.default_rng(0))
