@@ -84,7 +84,7 @@ def derive_units(
         rng.random((len(source), train.features.shape[1])) < 0.5
     )
     copies = train.features[source] & ~loses
-    state = _state_numbers(train.features, test.features, copies)
+    state = _state_numbers(np.concatenate([train.features, test.features, copies]))
     of_train, of_test, of_copy = np.split(state, [len(train), len(train) + len(test)])
     order = rng.permutation(len(copies))
     _, first = np.unique(of_copy[order], return_index=True)
@@ -148,9 +148,9 @@ def _within_quota(
     return np.sort(order[place < np.maximum(target - frequency, 0)[explanation[order]]])
 
 
-def _state_numbers(*parts: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " m"]:
-    """One number per distinct state over all parts, in their order. (m,)"""
-    packed = np.ascontiguousarray(np.packbits(np.concatenate(parts), axis=1))
+def _state_numbers(features: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
+    """The same number for the same state. (n,)"""
+    packed = np.ascontiguousarray(np.packbits(features, axis=1))
     as_one = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
     return np.unique(as_one, return_inverse=True)[1].reshape(-1)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from frugal.contracts.cover import CoverInstance
+from frugal.contracts.cover import COST_DECIMALS, CoverInstance
 from frugal.contracts.errors import DataError
 from frugal.data.description import Format
 from frugal.data.parsing import parse_text
@@ -72,7 +72,7 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
     groups, access = _access(frame, rows)
     try:
         instance = CoverInstance(
-            cost=np.array([_cost(frame["cost"].iloc[i], lines[i], source) for i in rows]),
+            cost=np.array([_cost(str(frame["cost"].iloc[i]), int(lines[i]), source) for i in rows]),
             provides=numbers[rows],
             thresholds=numbers[at],
             access=access,
@@ -171,11 +171,15 @@ def _whole_numbers(
 
 def _cost(cell: str, line: int, source: str) -> float:
     try:
-        return float(cell)
+        cost = float(cell)
     except ValueError:
+        cost = -1.0
+    if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
         raise DataError(
-            f"{source}, line {line}: the cost is {cell!r}; allowed is a number from 0"
-        ) from None
+            f"{source}, line {line}: the cost is {cell!r}; allowed is a number from 0 with at most "
+            f"{COST_DECIMALS} decimals"
+        )
+    return cost
 
 
 def _access(
