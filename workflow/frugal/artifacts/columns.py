@@ -115,6 +115,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "history": ("", "tried actions and their outcomes, in the order of actions, not of trials"),
     "next": ("", "what the policy does after the history: an action's name, or stop"),
     "value": ("", "expected return from here; of cdp and cg minus the expected trials left"),
+    "facet": ("", "facet of the figure in which the row is drawn"),
+    "series": ("", "line of the figure to which the row belongs"),
+    "parameter": ("", "what the threshold is: δ or λ"),
     "stop_statistic": ("", "bound on, or estimate of, the probability of a better untried action"),
 }
 
