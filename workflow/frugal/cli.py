@@ -1,28 +1,108 @@
 """`python -m frugal STAGE …`: reads named inputs, calls one stage, writes its outputs and sidecars.
 
 The command that Snakemake prints for a job is complete: copied into a shell, in the same folder, it
-makes the same bytes without the engine.
+makes the same bytes without the engine. Knows no stage by name and nothing of the engine.
 """
 
 import argparse
 import importlib
+import inspect
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frugal.contracts import FrugalError
+from frugal.contracts.errors import ConfigError
+
+if TYPE_CHECKING:
+    from frugal.artifacts.sidecars import Job
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_STAGES = Path(__file__).parent / "stages"
+_PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
-    return name, value
+def limit_threads() -> None:
+    """One thread a process, unless the caller says otherwise.
+
+    Parallelism is the engine's, and spinning threads cost a factor of 20.
+    """
+    for variable in _THREADS:
+        os.environ.setdefault(variable, "1")
+
+
+def stage_names() -> list[str]:
+    """Every stage that can be run, sorted."""
+    return sorted(path.stem for path in _STAGES.glob("[a-z]*.py"))
+
+
+def run_command(words: list[str]) -> None:
+    """Run the stage that a command line names.
+
+    Raises:
+        FrugalError: the command or an input is not what the stage needs; nothing is written then.
+        SystemExit: the words do not form a command (by `argparse`, with the usage).
+    """
+    parsed = _parser().parse_args(words)
+    if parsed.stage not in stage_names():
+        known = ", ".join(["audit", *stage_names()])
+        raise ConfigError(f"there is no stage {parsed.stage!r}; there are {known}")
+    from frugal.artifacts.sidecars import Job
+
+    run_job(
+        Job(
+            parsed.stage,
+            _named_inputs(parsed.input),
+            {name: Path(value) for name, value in _once("--output", parsed.output).items()},
+            parsed.settings,
+            _once("--wildcard", parsed.wildcard),
+            parsed.seed,
+        )
+    )
+
+
+def run_job(job: "Job") -> None:
+    """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
+
+    Raises:
+        FrugalError: an input is not what the stage needs; no output is written then.
+    """
+    from tqdm import tqdm
+
+    from frugal.artifacts.files import payload_bytes, read_partitions, read_payload
+    from frugal.artifacts.sidecars import write_outputs
+    from frugal.contracts import Streams
+
+    stage = getattr(importlib.import_module(f"frugal.stages.{job.stage}"), job.stage)
+    context = {
+        "settings": job.settings,
+        "streams": Streams(job.seed, job.stage, job.wildcards),
+        "progress": partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True),
+    }
+    _require_inputs(job, stage, context)
+    inputs = {
+        name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
+        for name, paths in job.inputs.items()
+    }
+    payloads = stage(**inputs, **context)
+    if set(payloads) != set(job.outputs):
+        raise ConfigError(
+            f"outputs {', '.join(sorted(job.outputs))} were asked for; "
+            f"the stage makes {', '.join(sorted(payloads))}"
+        )
+    contents = {name: payload_bytes(path, payloads[name]) for name, path in job.outputs.items()}
+    write_outputs(job, payloads, contents)
+
+
+def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str, Any]) -> None:
+    try:
+        inspect.signature(stage).bind(**job.inputs, **context)
+    except TypeError as error:
+        given = ", ".join(job.inputs) or "none"
+        raise ConfigError(f"{error}; the inputs given are {given}") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,80 +115,45 @@ def _parser() -> argparse.ArgumentParser:
     add("--input", metavar="NAME=PATH", help="NAME[]=PATH, repeated, for several files as one")
     add("--output", metavar="NAME=PATH")
     add("--wildcard", metavar="NAME=VALUE")
-    parser.add_argument("--settings", type=json.loads, default={}, metavar="JSON")
+    parser.add_argument("--settings", type=_json, default={}, metavar="JSON")
     parser.add_argument("--seed", type=int, required=True, help="root seed of the study")
     return parser
 
 
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
+    return name, value
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {error}") from None
+
+
+def _once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """The pairs by name; a name that stands twice is refused."""
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"{option} {twice} is given twice")
+    return named
+
+
 def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
-    inputs: dict[str, Path | list[Path]] = {}
+    """Single files by name; files given as `name[]` as one list."""
+    single = _once("--input", [pair for pair in pairs if not pair[0].endswith("[]")])
+    inputs: dict[str, Path | list[Path]] = {name: Path(value) for name, value in single.items()}
+    lists: dict[str, list[Path]] = {}
     for name, value in pairs:
         if name.endswith("[]"):
-            group = inputs.setdefault(name[:-2], [])
-            assert isinstance(group, list)
-            group.append(Path(value))
-        else:
-            inputs[name] = Path(value)
-    return inputs
-
-
-def run_job(job: Any) -> None:
-    """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
-
-    Raises:
-        FrugalError: an input is not what the stage needs; no output is written then.
-    """
-    from tqdm import tqdm
-
-    from frugal.artifacts.files import payload_bytes, read_partitions, read_payload, write_bytes
-    from frugal.artifacts.sidecars import input_records, write_sidecar
-    from frugal.contracts import Streams
-
-    inputs = {
-        name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
-        for name, paths in job.inputs.items()
-    }
-    stage = getattr(importlib.import_module(f"frugal.stages.{job.stage}"), job.stage)
-    payloads = stage(
-        **inputs,
-        settings=job.settings,
-        streams=Streams(job.seed, job.stage, job.wildcards),
-        progress=partial(tqdm, file=sys.stderr, mininterval=2.0, leave=True),
-    )
-    if set(payloads) != set(job.outputs):
-        raise AssertionError(f"{job.stage} makes {sorted(payloads)}, asked {sorted(job.outputs)}")
-    contents = {name: payload_bytes(path, payloads[name]) for name, path in job.outputs.items()}
-    records = input_records(job)
-    for name, content in contents.items():
-        write_bytes(job.outputs[name], content)
-    for name in payloads:
-        write_sidecar(job, name, payloads, records)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Entry of the command line; returns the exit status."""
-    # One thread a process: parallelism is Snakemake's, and spinning threads cost a factor of 20.
-    for variable in _THREADS:
-        os.environ.setdefault(variable, "1")
-    words = sys.argv[1:] if arguments is None else arguments
-    try:
-        if words[:1] == ["audit"]:
-            from frugal.artifacts.audit import audit_command
-
-            return audit_command(words[1:], run_job)
-        parsed = _parser().parse_args(words)
-        from frugal.artifacts.sidecars import Job
-
-        stages = Path(__file__).parent / "stages"
-        if not (stages / f"{parsed.stage}.py").is_file() or parsed.stage.startswith("_"):
-            known = sorted(p.stem for p in stages.glob("[a-z]*.py"))
-            raise FrugalError(f"no stage {parsed.stage!r}; there are: audit, {', '.join(known)}")
-        inputs = _named_inputs(parsed.input)
-        outputs = {name: Path(value) for name, value in parsed.output}
-        run_job(
-            Job(parsed.stage, inputs, outputs, parsed.settings, dict(parsed.wildcard), parsed.seed)
-        )
-    except FrugalError as error:
-        print(f"frugal {words[0] if words else ''}: {error}", file=sys.stderr)
-        return 2
-    return 0
+            lists.setdefault(name[:-2], []).append(Path(value))
+    if both := sorted(inputs.keys() & lists):
+        raise ConfigError(f"--input {both[0]} is given both as one file and as a list")
+    # in the order of the command line, which the sidecar repeats
+    order = dict.fromkeys(name.removesuffix("[]") for name, _ in pairs)
+    return {name: (inputs | lists)[name] for name in order}

@@ -15,13 +15,15 @@ rule audit:
 
 rule report:
     input:
-        rules.afape.input,
+        reported_files,
     output:
         "results/report.html",
     log:
         "logs/report.log",
     localrule: True
+    conda:
+        "../../envs/core.yaml"
     params:
-        config=report_arguments(),
+        arguments=report_arguments,
     shell:
-        "snakemake {params.config} --nolock --report {output} all > {log} 2>&1"
+        "python -m snakemake --report {output} {params.arguments} > {log} 2>&1"

@@ -1,10 +1,13 @@
-# What every rule shares: the validated config, the one shell line, sidecars as declared outputs.
+# What all steps share: the validated config, one shell line, sidecars as declared outputs, figures.
 
 import json
 import shlex
 import sys
 
-sys.path.insert(0, f"{workflow.basedir}/workflow")
+from snakemake.settings.types import DeploymentMethod
+
+SOURCES = Path(workflow.basedir, "workflow")
+sys.path.insert(0, str(SOURCES))
 
 from frugal.artifacts.sidecars import sidecar_path
 from frugal.artifacts.sources import source_digest
@@ -16,9 +19,16 @@ try:
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 
-shell.prefix(
-    f"export PYTHONPATH={shlex.quote(workflow.basedir + '/workflow')} OMP_NUM_THREADS=1; "
-)
+
+def shell_prefix():
+    """Where a job finds the package and, unless conda gives it one, this very Python."""
+    words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1"]
+    if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
+        words.append(f'PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
+    return f"export {' '.join(words)}; "
+
+
+shell.prefix(shell_prefix())
 stage_command = "python -m frugal {rule} {params.arguments} 2> {log}"
 
 
@@ -26,6 +36,11 @@ wildcard_constraints:
     dataset=r"[A-Za-z0-9_.-]+",
     mechanism=r"[A-Za-z0-9_.-]+",
     agent=r"[A-Za-z0-9_.-]+",
+
+
+def run_stage(stage):
+    """The shell line of a stage: complete as printed, its progress and its refusals in the log."""
+    return f"python -m frugal {stage} {{params.arguments}} 2> {{log}}"
 
 
 def audited(**outputs):
@@ -40,8 +55,6 @@ def stage_arguments(settings=None):
     def arguments(wildcards, input, output):
         words = []
         for name, value in input.items():
-            if name.startswith("_"):
-                continue
             if isinstance(value, str):
                 words += ["--input", f"{name}={value}"]
             else:
@@ -60,16 +73,46 @@ def stage_arguments(settings=None):
     return arguments
 
 
-def report_arguments():
-    """Words that make a second Snakemake read the same workflow, folder and config."""
-    words = ["--snakefile", f"{workflow.basedir}/Snakefile", "--cores", "1"]
-    base = Path(workflow.basedir, "config.yaml")
-    files = [str(path) for path in workflow.configfiles if Path(path).resolve() != base.resolve()]
-    if files:
-        words += ["--configfile", *files]
-    overrides = [
-        f"{k}={json.dumps(v)}" for k, v in workflow.config_settings.config.items()
+def figure_outputs(names, folder, category, **labels):
+    """PNG (in the report), PDF and table of each figure, with sidecars."""
+    outputs = {}
+    for name in names:
+        outputs[f"{name}_png"] = report(
+            f"{folder}/{name}.png",
+            caption=f"../report/{name}.rst",
+            category=category,
+            labels={"figure": name.replace("_", " ")} | labels,
+        )
+        outputs[f"{name}_pdf"] = f"{folder}/{name}.pdf"
+        outputs[f"{name}_table"] = f"{folder}/{name}.parquet"
+    return audited(**outputs)
+
+
+def reported_studies():
+    """The studies that are asked for beside the report; all of them if none is."""
+    known = ("afape", "dadi", "treatment", "diagnosis", "recourse")
+    present = [study for study in known if workflow.is_rule(study)]
+    return [s for s in present if s in workflow.dag_settings.targets] or present
+
+
+def reported_files(wildcards):
+    """What the reported studies promise."""
+    return [
+        path for study in reported_studies() for path in getattr(rules, study).input
     ]
-    if overrides:
-        words += ["--config", *overrides]
-    return shlex.join(words)
+
+
+def report_arguments(wildcards):
+    """Words that make a second Snakemake read the same workflow and config in this folder."""
+    words = [
+        "--snakefile",
+        str(Path(workflow.basedir, "Snakefile")),
+        "--cores",
+        "1",
+        "--nolock",
+    ]
+    if files := workflow.config_settings.configfiles:
+        words += ["--configfile", *map(str, files)]
+    if overrides := workflow.config_settings.config:
+        words += ["--config", *(f"{k}={json.dumps(v)}" for k, v in overrides.items())]
+    return shlex.join([*words, "--", *reported_studies()])

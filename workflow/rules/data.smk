@@ -13,7 +13,7 @@ rule fetch_file:
         arguments=stage_arguments(lambda w: STUDY.fetch_settings(w.dataset, w.file)),
         source=source_digest("fetch_file"),
     shell:
-        stage_command
+        run_stage("fetch_file")
 
 
 rule prepare_data:
@@ -34,4 +34,4 @@ rule prepare_data:
         arguments=stage_arguments(),
         source=source_digest("prepare_data"),
     shell:
-        stage_command
+        run_stage("prepare_data")

@@ -18,10 +18,12 @@ rule draw_missingness:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: STUDY.missingness_settings(w.dataset, w.mechanism)),
+        arguments=stage_arguments(
+            lambda w: STUDY.missingness_settings(w.dataset, w.mechanism)
+        ),
         source=source_digest("draw_missingness"),
     shell:
-        stage_command
+        run_stage("draw_missingness")
 
 
 rule impute_features:
@@ -44,4 +46,4 @@ rule impute_features:
         arguments=stage_arguments(config["afape"]["imputation"]),
         source=source_digest("impute_features"),
     shell:
-        stage_command
+        run_stage("impute_features")

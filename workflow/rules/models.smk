@@ -19,4 +19,4 @@ rule fit_classifier:
         arguments=stage_arguments(config["afape"]["classifier"]),
         source=source_digest("fit_classifier"),
     shell:
-        stage_command
+        run_stage("fit_classifier")

@@ -1,24 +1,31 @@
-"""`python -m frugal audit`: can this number be trusted? Digests recomputed, chains walked, steps re-run.
+"""`python -m frugal audit`: can a number be trusted? Recomputes digests, walks chains, reruns.
 
-Finds: a changed byte in a payload, an edited or lacking sidecar, an input that is no longer the one
-that was used, and a step that does not give the same bytes again.
+Finds: a changed byte in a payload, a payload or sidecar that is edited, lacking or at another place
+than its own, an input that is no longer the one that was used, and a step that does not give the
+same bytes again. Knows sidecars; must not know what any stage computes.
 """
 
 import argparse
 import json
+import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from frugal.artifacts.files import file_digest
-from frugal.artifacts.sidecars import Job, seal, sidecar_path
+from frugal.artifacts.sidecars import LOCK, Job, seal, shown_path, sidecar_path
 from frugal.artifacts.sources import source_digest
 from frugal.contracts import FrugalError
 
 UNAUDITED = {"README.md", "report.html"}
+FETCHED = "fetch_file"  # never run again: its digest is declared, and it would need the network
+
+Digest = Callable[[Path], str]
+RunJob = Callable[[Job], None]
 
 
 class AuditError(FrugalError):
@@ -44,12 +51,15 @@ def load_sidecar(payload: Path) -> dict[str, Any]:
     return document
 
 
-def check_payload(payload: Path, folders: Iterable[Path]) -> dict[str, Any]:
+def check_payload(
+    payload: Path, folders: Iterable[Path], digest: Digest = file_digest
+) -> dict[str, Any]:
     """Check one payload against its sidecar, and the recorded inputs against the files.
 
     Args:
         payload: a file under results/.
         folders: where to look for files that came from outside, by name and digest.
+        digest: of a file; one that remembers saves time where many payloads share inputs.
 
     Returns:
         The sidecar.
@@ -60,28 +70,34 @@ def check_payload(payload: Path, folders: Iterable[Path]) -> dict[str, Any]:
     if not payload.is_file():
         raise AuditError(f"{payload}: is missing, but its sidecar is there")
     document = load_sidecar(payload)
-    if document["file"] != payload.name:
-        raise AuditError(f"{payload}: its sidecar describes {document['file']!r}")
-    found = file_digest(payload)
+    own = document["outputs"][document["output"]]
+    if own != shown_path(payload):
+        raise AuditError(f"{payload}: its sidecar is the one of {own}")
+    found = digest(payload)
     if found != document["sha256"]:
         raise AuditError(f"{payload}: SHA-256 is {found}, its sidecar says {document['sha256']}")
+    for sibling in document["outputs"].values():
+        if sibling.startswith("results/") and not Path(sibling).is_file():
+            raise AuditError(f"{sibling}: is missing, but was made together with {payload}")
     for record in document["inputs"]:
-        path = locate(record, folders)
-        if path is not None and file_digest(path) != record["sha256"]:
+        path = locate(record, folders, digest)
+        if path is not None and digest(path) != record["sha256"]:
             raise AuditError(f"{path}: is not the file that {payload} was made from")
         if path is None and record["path"].startswith("results/"):
             raise AuditError(f"{record['path']}: is missing, but {payload} was made from it")
     return document
 
 
-def locate(record: dict[str, str], folders: Iterable[Path]) -> Path | None:
+def locate(
+    record: Mapping[str, str], folders: Iterable[Path], digest: Digest = file_digest
+) -> Path | None:
     """The file of an input record; None if it came from outside and is in none of the folders."""
     if record["path"].startswith("results/"):
         path = Path(record["path"])
         return path if path.is_file() else None
     for folder in folders:
         for path in sorted(folder.rglob(record["path"])):
-            if path.is_file() and file_digest(path) == record["sha256"]:
+            if path.is_file() and digest(path) == record["sha256"]:
                 return path
     return None
 
@@ -96,9 +112,7 @@ def payloads_under(folder: Path) -> list[Path]:
     return sorted(payloads)
 
 
-def rerun(
-    document: dict[str, Any], folders: Iterable[Path], run_job: Callable[[Job], None]
-) -> bool:
+def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob) -> bool:
     """Run a recorded step again in a temporary folder and compare bytes.
 
     Returns:
@@ -118,11 +132,15 @@ def rerun(
             group.append(path)
         else:
             inputs[record["name"]] = path
+    stage = document["stage"]
     with tempfile.TemporaryDirectory() as temporary:
-        outputs = {k: Path(temporary, Path(v).name) for k, v in document["outputs"].items()}
+        outputs = {
+            name: Path(temporary, name, Path(kept).name)
+            for name, kept in document["outputs"].items()
+        }
         run_job(
             Job(
-                document["stage"],
+                stage,
                 inputs,
                 outputs,
                 document["settings"],
@@ -133,31 +151,71 @@ def rerun(
         for name, made in outputs.items():
             kept = Path(document["outputs"][name])
             if made.read_bytes() != kept.read_bytes():
-                raise AuditError(
-                    f"{kept}: running stage {document['stage']} again gives other bytes"
-                )
+                raise AuditError(f"{kept}: running stage {stage} again gives other bytes")
     return True
 
 
-def chain_lines(payload: Path, depth: int = 0, seen: set[str] | None = None) -> Iterable[str]:
+def chain(payload: Path) -> Iterator[tuple[int, Path, dict[str, Any], bool]]:
+    """The files behind a payload, itself first: distance, file, sidecar, and whether seen before.
+
+    Raises:
+        AuditError: a sidecar on the way is lacking or was edited.
+    """
+    seen: set[Path] = set()
+
+    def walk(path: Path, depth: int) -> Iterator[tuple[int, Path, dict[str, Any], bool]]:
+        document, again = load_sidecar(path), path in seen
+        seen.add(path)
+        yield depth, path, document, again
+        if not again:
+            for record in document["inputs"]:
+                if record["path"].startswith("results/"):
+                    yield from walk(Path(record["path"]), depth + 1)
+
+    return walk(payload, 0)
+
+
+def chain_lines(payload: Path) -> Iterator[str]:
     """The chain from a file back to raw data, one line per file, indented by distance."""
-    seen = set() if seen is None else seen
-    document = load_sidecar(payload)
-    again = " (shown above)" if str(payload) in seen else ""
-    pad = "  " * depth
-    yield f"{pad}{payload}  sha256 {document['sha256'][:12]}  by {document['stage']}{again}"
-    if again:
-        return
-    seen.add(str(payload))
-    for record in document["inputs"]:
-        if record["path"].startswith("results/"):
-            yield from chain_lines(Path(record["path"]), depth + 1, seen)
-        else:
-            yield f"{pad}  {record['path']}  sha256 {record['sha256']}  from outside"
+    for depth, path, document, again in chain(payload):
+        pad, note = "  " * depth, " (shown above)" if again else ""
+        yield f"{pad}{path}  sha256 {document['sha256'][:12]}  by {document['stage']}{note}"
+        if not again:
+            for record in document["inputs"]:
+                if not record["path"].startswith("results/"):
+                    yield f"{pad}  {record['path']}  sha256 {record['sha256'][:12]}  from outside"
 
 
-def audit_command(words: list[str], run_job: Callable[[Job], None]) -> int:
-    """`audit [PATH] [--sample N] [--pick K] [--look-in FOLDER]`: the whole folder, or one chain."""
+def audit_command(words: list[str], run_job: RunJob) -> int:
+    """`audit [PATH] [--sample N] [--pick K] [--look-in FOLDER]`: the whole folder, or one chain.
+
+    Args:
+        words: the command line after `audit`.
+        run_job: runs a stage and writes what it makes.
+
+    Raises:
+        AuditError: names every file that does not agree, one a line.
+    """
+    parsed = _parser().parse_args(words)
+    target = Path(os.path.relpath(parsed.path))
+    if target.parts[:1] != ("results",):
+        raise AuditError(
+            f"{parsed.path}: is not under results/ of this folder; "
+            "run the audit in the folder that holds results/"
+        )
+    if target.is_file():
+        print("\n".join(chain_lines(target)))
+        payloads = sorted({path for _, path, _, _ in chain(target)})
+    else:
+        payloads = payloads_under(target) if target.is_dir() else []
+    if not payloads:
+        raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
+    documents = _checked(payloads, parsed.look_in)
+    print(_verdict(documents, *_rerun_sample(documents, parsed, run_job)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m frugal audit", description=__doc__)
     parser.add_argument("path", type=Path, nargs="?", default=Path("results"))
     parser.add_argument("--sample", type=int, default=3, help="steps to run again (default 3)")
@@ -165,32 +223,53 @@ def audit_command(words: list[str], run_job: Callable[[Job], None]) -> int:
     parser.add_argument(
         "--look-in", type=Path, action="append", default=[], help="folder with files from outside"
     )
-    parsed = parser.parse_args(words)
-    if parsed.path.is_file():
-        print("\n".join(chain_lines(parsed.path)))
-        targets = sorted(
-            {Path(line.split("  sha256")[0].strip()) for line in chain_lines(parsed.path)}
-        )
-        targets = [path for path in targets if path.parts[:1] == ("results",)]
-    else:
-        targets = payloads_under(parsed.path) if parsed.path.is_dir() else []
-    if not targets:
-        raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
-    documents = {path: check_payload(path, parsed.look_in) for path in targets}
-    steps = {json.dumps(d["outputs"], sort_keys=True): d for d in documents.values()}
-    chosen = random.Random(parsed.pick).sample(sorted(steps), min(parsed.sample, len(steps)))
-    skipped = 0
+    return parser
+
+
+def _checked(payloads: Iterable[Path], folders: Iterable[Path]) -> list[dict[str, Any]]:
+    """The sidecars of all payloads, once every one agrees."""
+    digest = cache(file_digest)
+    documents, wrong = [], []
+    for path in payloads:
+        try:
+            documents.append(check_payload(path, folders, digest))
+        except AuditError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise AuditError("\n".join(dict.fromkeys(wrong)))
+    return documents
+
+
+def _rerun_sample(
+    documents: Iterable[Mapping[str, Any]], parsed: argparse.Namespace, run_job: RunJob
+) -> tuple[int, int, int]:
+    """Run some steps again; the number that gave the same bytes, could not run, and exist."""
+    steps = {json.dumps(d["outputs"], sort_keys=True): d for d in documents}
+    able = sorted(key for key, d in steps.items() if d["stage"] != FETCHED)
+    chosen = random.Random(parsed.pick).sample(able, min(parsed.sample, len(able)))
+    same = 0
     for key in chosen:
         print(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
-        skipped += not rerun(steps[key], parsed.look_in, run_job)
-    stale = sum(d["source"] != source_digest(d["stage"]) for d in documents.values())
-    print(
-        f"{len(documents)} files agree with their sidecars and inputs; {len(chosen) - skipped} of "
-        f"{len(steps)} steps run again gave the same bytes"
-        + (
-            f"; {skipped} could not be run again, as files from outside were not found"
-            * bool(skipped)
-        )
-        + (f"; {stale} files were made by an earlier version of the code" * bool(stale))
-    )
-    return 0
+        same += rerun(steps[key], parsed.look_in, run_job)
+    return same, len(chosen) - same, len(steps)
+
+
+def _verdict(documents: list[dict[str, Any]], same: int, skipped: int, steps: int) -> str:
+    """What was found, in one line."""
+    words = [
+        f"{len(documents)} files agree with their sidecars and inputs",
+        f"{same} of {steps} steps run again gave the same bytes",
+    ]
+    if skipped:
+        words.append(f"{skipped} could not be run again, as files from outside were not found")
+    if stale := sum(_is_stale(d) for d in documents):
+        words.append(f"{stale} files were made by another version of the code or its environment")
+    return "; ".join(words)
+
+
+def _is_stale(document: Mapping[str, Any]) -> bool:
+    try:
+        current = source_digest(document["stage"]), file_digest(LOCK)
+    except ModuleNotFoundError:  # a stage that has since been renamed
+        return True
+    return current != (document["source"], document["environment"])

@@ -64,22 +64,30 @@ def input_records(job: Job) -> list[dict[str, str]]:
     return records
 
 
-def write_sidecar(
-    job: Job, name: str, payloads: Mapping[str, Any], records: list[dict[str, str]]
-) -> None:
-    """Describe one payload that has just been written.
+def sidecar_bytes(
+    job: Job,
+    name: str,
+    payloads: Mapping[str, Any],
+    content: bytes,
+    records: list[dict[str, str]],
+) -> bytes:
+    """The sidecar of one payload; made before any file, so that a refusal leaves nothing.
 
     Args:
         job: the run that made it.
         name: of the output.
         payloads: all outputs of the job; a catalogue among them has the units of the features.
+        content: bytes of this payload.
         records: of `input_records`, shared by all outputs of the job.
+
+    Raises:
+        DataError: a column of the table has no description.
     """
     path = job.outputs[name]
     document: dict[str, Any] = {
         "file": path.name,
-        "sha256": file_digest(path),
-        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "bytes": len(content),
         "stage": job.stage,
         "output": name,
         "outputs": {key: shown_path(value) for key, value in job.outputs.items()},
@@ -96,4 +104,20 @@ def write_sidecar(
         document["columns"] = describe_columns(
             payloads[name], {c["name"]: c["unit"] or "" for c in features}
         )
-    write_bytes(sidecar_path(path), json_bytes(document | {"seal": seal(document)}))
+    return json_bytes(document | {"seal": seal(document)})
+
+
+def write_outputs(job: Job, payloads: Mapping[str, Any], contents: Mapping[str, bytes]) -> None:
+    """Write every payload and its sidecar, once all of them are made.
+
+    Raises:
+        DataError: an input has gone, or a column has no description; nothing is written then.
+    """
+    records = input_records(job)
+    sidecars = {
+        name: sidecar_bytes(job, name, payloads, content, records)
+        for name, content in contents.items()
+    }
+    for name, content in contents.items():
+        write_bytes(job.outputs[name], content)
+        write_bytes(sidecar_path(job.outputs[name]), sidecars[name])

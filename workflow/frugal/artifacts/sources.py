@@ -1,4 +1,4 @@
-"""Digest of the source code that a stage reaches, so that an edit reruns exactly the rules it touches.
+"""Digest of the code that a stage reaches, so that an edit reruns exactly the rules it touches.
 
 Reads imports as text (it never imports), because the Snakefile asks for a digest of every rule each
 time it is parsed: it must cost milliseconds and must not load NumPy.

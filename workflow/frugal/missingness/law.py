@@ -1,4 +1,7 @@
-"""True probabilities of recorded patterns and of subsets, for judging fitted ones (afape, A.2, A.10)."""
+"""True probabilities of recorded patterns and subsets, for judging fitted ones. [afape, A.2, A.10]
+
+Knows the law that masks were drawn from; must not know what was fitted to them, or any policy.
+"""
 
 import itertools
 
@@ -25,7 +28,15 @@ def recorded_probability(mask: Mask) -> Float[np.ndarray, " n"]:
 
 
 def missable_patterns(graph: MissingnessGraph, table: Table) -> Bool[np.ndarray, "q a"]:
-    """All patterns with positive probability: every subset of the panels that can be missing. (2^m, a)"""
+    """All patterns with positive probability: every subset of the m panels that can be missing.
+
+    Args:
+        graph: laws of the panels that can be missing; their weights are not read.
+        table: its actions count, its values are not read.
+
+    Returns:
+        Each pattern once; True where observed. (2^m, a)
+    """
     options = [(True, False) if p.name in graph.indicators else (True,) for p in table.actions]
     patterns = np.array(list(itertools.product(*options)), dtype=bool)
     return patterns.reshape(-1, len(table.actions))
@@ -37,7 +48,12 @@ def subset_probability(
     """True p(R_s = 1 | x): the patterns that contain s, summed.  [afape, sec. A.9]
 
     Args:
+        graph: laws of the panels that can be missing.
+        table: the whole table; only columns that are parents are read.
         subset: True for the panels of s. (a,)
+
+    Returns:
+        In (0, 1]; 1 where no panel of s can be missing. (n,)
     """
     patterns = missable_patterns(graph, table)
     return pattern_probability(graph, table, patterns[patterns[:, subset].all(axis=1)]).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Stage `check_afape`: the summary table holds what the config promised, in range; or the run stops."""
+"""Stage `check_afape`: the summary holds what the config promised, in range, or the run stops."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stage `draw_missingness`: the retrospective missingness of one scenario, for every seed (A.6, A.11)."""
+"""Stage `draw_missingness`: the missingness of one scenario in every seed, and its graph."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,7 +22,11 @@ def draw_missingness(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Draw R for all rows and seeds; store it with row ids and its true law, and identify the graph."""
+    """Draw R for all rows and seeds; store it with its true law, and identify the graph.
+
+    Raises:
+        NoSupportError: a seed leaves no complete case among the test rows.
+    """
     data, part = table_from_frames(table, catalogue)
     law = settings["missingness"]
     graph = parse_graph(settings["name"], law, data)
@@ -40,8 +44,9 @@ def draw_missingness(
         complete = int(mask.complete[part == "test"].sum())
         if not complete:
             raise NoSupportError(
-                f"no complete case: none of {int((part == 'test').sum())} test rows has every panel "
-                f"recorded under mechanism {graph.name!r} with seed {seed}, so nothing can be weighted"
+                f"no complete case: none of {int((part == 'test').sum())} test rows has every "
+                f"panel recorded under mechanism {graph.name!r} with seed {seed}, so nothing can "
+                "be weighted"
             )
     masks = pd.concat(draws, ignore_index=True)
     if law["source"] == "induced":

@@ -1,4 +1,4 @@
-"""Stage `fetch_file`: one raw file from its publisher, refused unless its SHA-256 is the known one."""
+"""Stage `fetch_file`: a raw file from its publisher, refused unless its SHA-256 is as declared."""
 
 import tempfile
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """Stage `prepare_data`: raw files or a simulator → encoded table and its catalogue."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
