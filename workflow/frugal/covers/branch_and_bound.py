@@ -17,7 +17,7 @@ from frugal.covers.cost_order import covers_by_feature, look_up, sets_in_cost_or
 from frugal.covers.search_tree import solve_batch
 
 _CHUNK_UNITS = 1 << 17  # bounds the memory of padded answers
-_TABLE_SETS, _TABLE_PAYS = 1 << 16, 512  # sets listed at most; units for which listing them pays
+_TABLE_SETS, _TABLE_PAYS = 1 << 15, 512  # sets listed at most; units for which listing them pays
 
 
 def cheapest_covers(
@@ -48,19 +48,23 @@ def cheapest_covers(
         DataError: shapes or groups do not fit the instance.
     """
     _check_units(features, group, instance)
+    n = len(features)
     deficit = instance.deficit(features)
-    actions = len(instance.cost)
-    found = np.full(len(features), -1, dtype=np.int64)
-    bound, nodes = found.copy(), np.zeros(len(features), dtype=np.int64)
-    optima = nodes.copy()
-    chosen = np.zeros((len(features), actions), dtype=bool)
+    found = np.full(n, -1, dtype=np.int64)
+    bound, nodes, optima = found.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    sets = np.full((n, 1), -1, dtype=np.int64)
     for g in np.unique(group):
         for rows, single in _kinds_of_rows(deficit, np.flatnonzero(group == g), instance, g):
             for start in range(0, len(rows), _CHUNK_UNITS):
                 part = rows[start : start + _CHUNK_UNITS]
                 answer = _solve(deficit[part], instance, g, single=single, max_nodes=max_nodes)
-                found[part], chosen[part], optima[part], bound[part], nodes[part] = answer
-    return _as_covers(found, chosen, optima, bound, nodes, group, instance)
+                found[part], some, optima[part], bound[part], nodes[part] = answer
+                if some.shape[1] > sets.shape[1]:
+                    sets = np.pad(
+                        sets, ((0, 0), (0, some.shape[1] - sets.shape[1])), constant_values=-1
+                    )
+                sets[part, : some.shape[1]] = some
+    return _as_covers(found, sets, optima, bound, nodes, group, instance)
 
 
 def unreachable_features(
@@ -98,7 +102,7 @@ def _kinds_of_rows(
 def _solve(
     deficit: Int[np.ndarray, "n d"], instance: CoverInstance, group, *, single: bool, max_nodes: int
 ) -> tuple[np.ndarray, ...]:
-    """Costs, chosen actions (n, a), optima, bounds and nodes of units of one group."""
+    """Costs, sets as in `Covers`, optima, bounds and nodes of units of one group."""
     usable = np.flatnonzero(instance.access[group])
     order = usable[np.argsort(instance.cost_units[usable], kind="stable")]
     cost, gain = instance.cost_units[order], np.ascontiguousarray(instance.gain[order])
@@ -106,10 +110,10 @@ def _solve(
         found, sets, optima, bound, nodes = solve_amounts(deficit, cost, gain, max_nodes)
     else:
         found, sets, optima, bound, nodes = _solve_bits(deficit > 0, cost, gain > 0, max_nodes)
-    chosen = np.zeros((len(deficit), len(instance.cost)), dtype=bool)
-    row, place = np.nonzero(sets >= 0)
-    chosen[row, order[sets[row, place]]] = True
-    return found, chosen, optima, bound, nodes
+    width = max(1, int((sets >= 0).any(axis=0).sum()))  # sets fill their first places
+    named = np.append(order, len(instance.cost))[sets[:, :width]]  # −1 reads the end: sorts last
+    named.sort(axis=1)
+    return found, np.where(named < len(instance.cost), named, -1), optima, bound, nodes
 
 
 def _solve_bits(
@@ -149,28 +153,19 @@ def _solve_bits(
     return found, sets, optima, bound, nodes
 
 
-def _as_covers(found, chosen, optima, bound, nodes, group, instance: CoverInstance) -> Covers:
-    """The answer in the catalogue's unit of cost and its numbering of actions."""
+def _as_covers(found, sets, optima, bound, nodes, group, instance: CoverInstance) -> Covers:
+    """The answer in the catalogue's unit of cost, and whether it is the only one."""
     coverable = found >= 0
     proven = bound == found
     free = instance.access & (instance.cost_units == 0)
-    addable = (free[group] & ~chosen).any(axis=1)
+    taken = np.append(instance.cost_units == 0, False)[sets].sum(axis=1)  # −1 reads False
+    addable = free.sum(axis=1)[group] > taken
     scale = 10**COST_DECIMALS
     return Covers(
-        action_set=padded_sets(chosen),
+        action_set=sets,
         cost=np.where(coverable, found / scale, np.inf),
         lower_bound=np.where(coverable, bound / scale, np.inf),
         optima=np.where(coverable, np.maximum(optima, 1), 0),
         unique=coverable & proven & (optima == 1) & ~addable,
         nodes=nodes,
     )
-
-
-def padded_sets(chosen: Bool[np.ndarray, "n a"]) -> Int[np.ndarray, "n m"]:
-    """Indices of the True entries of each row, ascending, padded with −1; m at least 1. (n, m)"""
-    size = chosen.sum(axis=1)
-    sets = np.full((len(chosen), max(1, int(size.max(initial=0)))), -1, dtype=np.int64)
-    row, action = np.nonzero(chosen)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
-    sets[row, place] = action
-    return sets

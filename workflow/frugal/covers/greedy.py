@@ -34,7 +34,7 @@ def greedy_covers(
 ) -> GreedyCovers:
     """Take the action with the lowest cost per newly covered feature until none is missing.
 
-        cost ≤ H(k) · optimum,   H(k) = Σ_{i=1..k} 1/i                      [recourse, 2.1]
+        cost ≤ H(k) · optimum,   H(k) = Σ_{i=1..k} 1/i                      [recourse, sec. 2.1]
 
     where k is the largest number of missing features that one action covers (Chvátal 1979).
 

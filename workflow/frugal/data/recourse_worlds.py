@@ -104,7 +104,7 @@ VARIANTS = (
 def variant_design(
     variant: str, *, draws: int, feature_probability: float, actions: int, action_probability: float
 ) -> WorldDesign:
-    """The paper's data set of that name (see `VARIANTS`), at any number of draws.  [recourse, 4.1]
+    """The paper's data set of that name (see `VARIANTS`), at any size.    [recourse, sec. 4.1]
 
     The paper's numbers are 100,000 draws, 0.68, 100 actions and 0.5. Differs from the paper where
     it is silent: a manual group is given a fifth of the actions at random, a probabilistic group
@@ -135,7 +135,7 @@ def sample_world(design: WorldDesign, rng: np.random.Generator) -> RecourseWorld
 
         x_j ~ Bernoulli(p_f),  a_ij ~ Bernoulli(p_a),  w_j ~ Uniform{1..d},  cᵢ = Σⱼ wⱼ aᵢⱼ
 
-    Each state is kept once and then put in one group at random.                 [recourse, 4.1]
+    Each state is kept once and then put in one group at random.    [recourse, sec. 4.1]
     """
     d = design.features
     coordinate_cost = rng.integers(1, d, size=d, endpoint=True)
@@ -196,7 +196,7 @@ def frequent_explanations(
 ) -> Bool[np.ndarray, " n"]:
     """True for units whose explanation is that of more than so many units; 0 keeps all. (n,)
 
-    The study's subsets are `all` (0), `>10` and `>40`.                          [recourse, 4.1]
+    The study's subsets are `all` (0), `>10` and `>40`.    [recourse, sec. 4.1]
     """
     index, _, frequency = explanation_index(action_set)
     return frequency[index] > more_than
