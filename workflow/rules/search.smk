@@ -7,8 +7,36 @@ try:
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 
-WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds"]
-TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price"]
+WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
+TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
+
+
+def search_figures(names, kind):
+    """PNG (in the report), PDF and table of each figure of a scenario, with sidecars."""
+    outputs = {}
+    for name in names:
+        path = (
+            f"results/figures/study=treatment/dataset={{dataset}}/units={kind}/{name}"
+        )
+        outputs[f"{name}_png"] = report(
+            f"{path}.png",
+            caption=f"../report/search_{name}.rst",
+            category="treatment: searches for a near-optimal treatment",
+            labels={"figure": name.replace("_", " "), "dataset": "{dataset}"},
+        )
+        outputs[f"{name}_pdf"] = f"{path}.pdf"
+        outputs[f"{name}_table"] = f"{path}.parquet"
+    return audited(**outputs)
+
+
+def search_figure_files(suffix):
+    """One figure per scenario stands for all that its job draws."""
+    folder = "results/figures/study=treatment/dataset={}/units={}/tree.{}"
+    return [
+        folder.format(name, kind, suffix)
+        for kind, simulated in (("drawn", True), ("read", False))
+        for name in SEARCHES.scenarios(simulated=simulated)
+    ]
 
 
 rule fetch_search_file:
@@ -131,8 +159,46 @@ rule check_treatment:
         stage_command
 
 
+rule draw_world_figures:
+    input:
+        means="results/summary/treatment_means.parquet",
+        policies="results/policies/dataset={dataset}/policies.parquet",
+    output:
+        **search_figures(WORLD_FIGURES, "drawn"),
+    log:
+        "logs/draw_world_figures/dataset={dataset}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: SEARCHES.figure_settings(w.dataset)),
+        source=source_digest("draw_world_figures"),
+    shell:
+        stage_command
+
+
+rule draw_table_figures:
+    input:
+        means="results/summary/treatment_means.parquet",
+        curves="results/summary/treatment_curves.parquet",
+        policies="results/policies/dataset={dataset}/policies.parquet",
+        units="results/searches/dataset={dataset}/units.parquet",
+        catalogue="results/searches/dataset={dataset}/catalogue.json",
+    output:
+        **search_figures(TABLE_FIGURES, "read"),
+    log:
+        "logs/draw_table_figures/dataset={dataset}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: SEARCHES.figure_settings(w.dataset)),
+        source=source_digest("draw_table_figures"),
+    shell:
+        stage_command
+
+
 rule treatment:
     input:
         "results/summary/treatment.parquet",
         "results/checks/treatment.json",
+        search_figure_files("png"),
     localrule: True

@@ -87,8 +87,11 @@ class SearchStudy:
         return shared | {key: entry[key] for key in ("seeds", "redraw_world", "grids")}
 
     def figure_settings(self, scenario: str) -> dict[str, Any]:
-        """Title of the data set, and which policies stand for their kind."""
-        return {"title": self.descriptions[scenario].title} | dict(self.block["figures"])
+        """Title, best outcome and grids of a scenario; which policies stand for their kind."""
+        described = self.descriptions[scenario]
+        grids = self.block["scenarios"][scenario]["grids"]
+        names = {"title": described.title, "best": described.results[-1]}
+        return names | dict(grids) | dict(self.block["figures"])
 
     def check_settings(self) -> dict[str, Any]:
         """What the summary must hold: seeds and grids of every scenario."""

@@ -1,0 +1,189 @@
+"""Figures of the treatment study: efficacy against trials, and both against size or threshold.
+
+Counterparts of Figs 2b, 3b and S1–S6 of Håkansson et al. (2020). They place marks from tidy tables
+of means over repeats, and know neither how a policy was learned nor where a figure is kept.
+
+Differs from the paper: bands are ± one standard deviation over repeats, where the paper's text
+speaks of the variance, which is in the square of the axis' unit.
+"""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from frugal.figures import style
+from frugal.figures.treatment_series import (
+    draw_band,
+    draw_path,
+    facet_order,
+    facet_title,
+    series_handles,
+    series_order,
+    series_style,
+)
+
+_BOTH = ["facet", "series", "efficacy", "mean_trials", "repeats"]
+_EFFICACY = "efficacy\n(share with a near-optimal find)"
+_TRIALS = "trials per unit (mean)"
+
+
+@style.printed
+def data_size_figure(means: pd.DataFrame, *, title: str) -> Figure:
+    """Efficacy and trials as the training set grows [treatment, fig. 2b].
+
+    A panel per outcome model, a path per planner: hollow at the smallest training set, filled at
+    the largest, dots between; bars are ± one standard error over realisations.
+
+    Args:
+        means: facet, series, n_train, efficacy, mean_trials with their `_se`, repeats; one
+            threshold per planner.
+        title: of the data set.
+
+    Raises:
+        DataError: a column is missing, or there is no row.
+        ConfigError: a series has no fixed look.
+    """
+    style.require(means, [*_BOTH, "n_train", "efficacy_se", "mean_trials_se"], single=["repeats"])
+    panels = facet_order(means["facet"])
+    figure, line = _panels(len(panels), height_in=2.9)
+    for name, axes in zip(panels, line, strict=True):
+        for series in series_order(means["series"]):
+            rows = means[(means["facet"] == name) & (means["series"] == series)]
+            if not rows.empty:
+                _draw_growth(axes, rows.sort_values("n_train"), series)
+        axes.set_title(facet_title(name), loc="left")
+        axes.set_xlabel(_TRIALS)
+    line[0].set_ylabel(_EFFICACY)
+    low, high = int(means["n_train"].min()), int(means["n_train"].max())
+    ends = [
+        Line2D([], [], color=style.GREY, marker="o", markerfacecolor="white", linestyle="none",
+               label=f"n = {low:,}"),
+        Line2D([], [], color=style.GREY, marker="o", linestyle="none", label=f"n = {high:,}"),
+    ]  # fmt: skip
+    figure.suptitle(
+        f"{title}: search as data grow, ± 1 s.e. over {means['repeats'].iloc[0]} realisations",
+        x=0.01, ha="left",
+    )  # fmt: skip
+    style.add_legend(figure, [*series_handles(means["series"]), *ends])
+    return figure
+
+
+def _draw_growth(axes: Axes, rows: pd.DataFrame, series: str) -> None:
+    """A planner's path from the smallest training set to the largest, its ends with error bars."""
+    look = series_style(series)
+    x, y = (rows[c].to_numpy(dtype=float) for c in ("mean_trials", "efficacy"))
+    axes.plot(x, y, color=look.colour, linewidth=0.9, linestyle=look.line, alpha=0.7)
+    axes.plot(x[1:-1], y[1:-1], look.marker, color=look.colour, markersize=2)
+    for k, face in ((0, "white"), (-1, look.colour)):
+        axes.errorbar(
+            x[k], y[k], xerr=rows["mean_trials_se"].iloc[k], yerr=rows["efficacy_se"].iloc[k],
+            color=look.colour, marker=look.marker, markersize=6, markerfacecolor=face,
+            elinewidth=0.9, capsize=0, zorder=4,
+        )  # fmt: skip
+
+
+@style.printed
+def tradeoff_figure(means: pd.DataFrame, *, title: str) -> Figure:
+    """Efficacy against trials over thresholds [treatment, fig. 3b; fig. S2; fig. S3].
+
+    A marker per threshold (δ, or λ of NDP), joined in their order; bars are ± one standard error
+    over repeats.
+
+    Args:
+        means: facet, series, threshold, efficacy, mean_trials with their `_se`, repeats.
+        title: of the data set.
+
+    Raises:
+        DataError: a column is missing, or there is no row.
+        ConfigError: a series has no fixed look.
+    """
+    style.require(means, [*_BOTH, "threshold", "efficacy_se", "mean_trials_se"], single=["repeats"])
+    panels = facet_order(means["facet"])
+    figure, line = _panels(len(panels), height_in=2.7)
+    for name, axes in zip(panels, line, strict=True):
+        for series in series_order(means["series"]):
+            rows = means[(means["facet"] == name) & (means["series"] == series)]
+            if not rows.empty:
+                draw_path(
+                    axes, rows.sort_values("threshold"), series, x="mean_trials", y="efficacy",
+                    bars=True,
+                )  # fmt: skip
+        axes.set_title(facet_title(name), loc="left")
+        axes.set_xlabel(_TRIALS)
+    line[0].set_ylabel(_EFFICACY)
+    figure.suptitle(
+        f"{title}: one marker per threshold, ± 1 s.e. over {means['repeats'].iloc[0]} repeats",
+        x=0.01, ha="left",
+    )  # fmt: skip
+    style.add_legend(figure, series_handles(means["series"]))
+    return figure
+
+
+@style.printed
+def profile_figure(means: pd.DataFrame, *, x: str, title: str) -> Figure:
+    """Efficacy and trials over training size or threshold [treatment, fig. S1; figs S4–S6].
+
+    Efficacy above, trials below, a column per panel; bands are ± one standard deviation over
+    repeats. Sizes stand on a logarithmic axis.
+
+    Args:
+        means: facet, series, the column x, efficacy, mean_trials with their `_variance`, repeats.
+        x: `n_train` or `threshold`; of thresholds, `parameter` names them: δ or λ.
+        title: of the data set.
+
+    Raises:
+        DataError: a column is missing, or there is no row.
+        ConfigError: a series has no fixed look.
+    """
+    extra = ["parameter"] if x == "threshold" else []
+    style.require(
+        means, [*_BOTH, x, "efficacy_variance", "mean_trials_variance", *extra], single=["repeats"]
+    )
+    panels = facet_order(means["facet"])
+    figure = style.new_figure(height_in=4.0)
+    grid = figure.subplots(2, len(panels), sharex="col", sharey="row", squeeze=False)
+    for name, column in zip(panels, grid.T, strict=True):
+        part = means[means["facet"] == name]
+        for axes, y in zip(column, ("efficacy", "mean_trials"), strict=True):
+            for series in series_order(part["series"]):
+                draw_band(axes, part[part["series"] == series].sort_values(x), series, x=x, y=y)
+            if x == "n_train":
+                axes.set_xscale("log")
+                axes.minorticks_off()
+        column[0].set_title(facet_title(name), loc="left")
+        column[1].set_xlabel(_x_label(part, x))
+    grid[0, 0].set_ylabel("efficacy")
+    grid[1, 0].set_ylabel(_TRIALS)
+    figure.suptitle(
+        f"{title}: mean and spread over {means['repeats'].iloc[0]} repeats", x=0.01, ha="left"
+    )
+    band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over repeats")
+    _name_series(figure, list(grid[0]), means, band)
+    return figure
+
+
+def _name_series(figure: Figure, tops: list[Axes], means: pd.DataFrame, band: Patch) -> None:
+    """One legend below; or one in each facet where the facets show different series."""
+    kinds = [set(means.loc[means["facet"] == f, "series"]) for f in facet_order(means["facet"])]
+    if all(kind == kinds[0] for kind in kinds):
+        style.add_legend(figure, [*series_handles(means["series"]), band])
+        return
+    for axes, names in zip(tops, kinds, strict=True):
+        axes.legend(handles=series_handles(names), loc="lower left", handlelength=2.2)
+    style.add_legend(figure, [band])
+
+
+def _x_label(rows: pd.DataFrame, x: str) -> str:
+    if x == "n_train":
+        return "training units"
+    words = {"δ": "confidence parameter δ", "λ": "price of a trial λ (worth)"}
+    return words[str(rows["parameter"].iloc[0])]
+
+
+def _panels(count: int, *, height_in: float) -> tuple[Figure, list[Axes]]:
+    """A line of panels with common axes."""
+    figure = style.new_figure(height_in=height_in)
+    grid = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)
+    return figure, list(grid[0])
