@@ -1,0 +1,233 @@
+"""How often generated action sets are the cheapest, and what is wrong with those that are not.
+
+Rows of outcomes, one per unit, and the tables of the recourse study that are sums over them. Knows
+neither which generator answered nor files.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+from scipy.special import ndtri
+
+from frugal.contracts.cover import LabelledUnits
+from frugal.contracts.errors import DataError
+from frugal.covers.branch_and_bound import padded_sets
+from frugal.covers.repair import repair_answers
+
+HALF_WIDTHS = float(ndtri(0.975))  # standard errors in half a 95 % interval
+ALL = "all"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What became of each answer. Shapes: n units, m actions at most.
+
+    Attributes:
+        correct: the answer is the unit's one cheapest set. (n,)
+        feasible: its actions are open to the unit and make it positive. (n,)
+        cost: of the answer, unit of the catalogue. (n,)
+        true_cost: of the cheapest set. (n,)
+        repaired_cost: of the answer after repair; that of the answer where it works. (n,)
+        repaired_set: the answer after repair, ascending, padded with −1. (n, m)
+        repaired_correct: the answer after repair is the cheapest set. (n,)
+        confidence: of the generator. (n,)
+        size: actions in the cheapest set. (n,)
+        group: of the unit. (n,)
+        frequency: training units that have the unit's cheapest set; 0 if it was never seen. (n,)
+    """
+
+    correct: Bool[np.ndarray, " n"]
+    feasible: Bool[np.ndarray, " n"]
+    cost: Float[np.ndarray, " n"]
+    true_cost: Float[np.ndarray, " n"]
+    repaired_cost: Float[np.ndarray, " n"]
+    repaired_set: Int[np.ndarray, "n m"]
+    repaired_correct: Bool[np.ndarray, " n"]
+    confidence: Float[np.ndarray, " n"]
+    size: Int[np.ndarray, " n"]
+    group: Int[np.ndarray, " n"]
+    frequency: Int[np.ndarray, " n"]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per unit, without the sets."""
+        columns = [name for name in self.__dataclass_fields__ if name != "repaired_set"]
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+
+def judge_answers(
+    test: LabelledUnits,
+    action_set: Int[np.ndarray, "n m"],
+    confidence: Float[np.ndarray, " n"],
+    train_sets: Int[np.ndarray, "t q"],
+    *,
+    max_nodes: int,
+) -> Outcomes:
+    """Compare answers with labels, try them, and repair those that do not work.
+
+        L_eval(I, Î) = 0 if I = Î, else 1                               [recourse, 4.4]
+
+    Args:
+        test: units with their proven cheapest sets. (n)
+        action_set: answers, ascending, padded with −1. (n, m)
+        confidence: of the generator. (n,)
+        train_sets: cheapest sets of the units that the generator learnt from. (t, q)
+        max_nodes: see `cheapest_covers`.
+    """
+    instance = test.instance
+    chosen, truth = (_member(s, len(instance.cost)) for s in (action_set, test.action_set))
+    repaired = repair_answers(test.features, test.group, chosen, instance, max_nodes=max_nodes)
+    return Outcomes(
+        correct=(chosen == truth).all(axis=1),
+        feasible=repaired.was_feasible,
+        cost=chosen @ instance.cost,
+        true_cost=test.cost,
+        repaired_cost=repaired.cost_after,
+        repaired_set=padded_sets(repaired.chosen),
+        repaired_correct=(repaired.chosen == truth).all(axis=1),
+        confidence=confidence,
+        size=test.size,
+        group=test.group,
+        frequency=training_frequency(test.action_set, train_sets),
+    )
+
+
+def training_frequency(
+    action_set: Int[np.ndarray, "n m"], train_sets: Int[np.ndarray, "t q"]
+) -> Int[np.ndarray, " n"]:
+    """How many training units have each unit's action set; 0 for an unseen one. (n,)"""
+    width = max(action_set.shape[1], train_sets.shape[1])
+    both = np.concatenate(
+        [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1)
+         for s in (train_sets, action_set)]
+    )  # fmt: skip
+    number = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+    count = np.bincount(number[: len(train_sets)], minlength=number.max(initial=0) + 1)
+    return count[number[len(train_sets) :]]
+
+
+def accuracy_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy with its binomial error, and the mistakes, for all units and by number of actions.
+
+        half-width = 1.96 √(p (1 − p) / n)                              [recourse, table 2]
+
+    Returns:
+        actions ('all', '1', '2', …), n, accuracy, accuracy_se, half_width, mistakes,
+        feasible_share_of_mistakes, cost_gap (mean over feasible mistakes of what the answer costs
+        more, relative to the cheapest set), infeasible_cost_gap (the same over infeasible ones,
+        below zero if they are cheaper), infeasible_share, repair_cost_gap (mean over infeasible
+        answers of what the repaired one costs more than the cheapest, relative), repaired_accuracy,
+        unseen (units whose set no training unit has).
+    """
+    kinds = [(ALL, outcomes), *((str(size), rows) for size, rows in outcomes.groupby("size"))]
+    return pd.DataFrame([{"actions": name, **_accuracy(rows)} for name, rows in kinds])
+
+
+def group_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """The columns of `accuracy_rows` for each group of units.           [recourse, table 4]"""
+    return pd.DataFrame(
+        [{"group": int(g), **_accuracy(rows)} for g, rows in outcomes.groupby("group")]  # pyright: ignore[reportArgumentType]
+    )
+
+
+def confidence_rows(outcomes: pd.DataFrame, *, bins: int) -> pd.DataFrame:
+    """Confidence against accuracy in bins of equal width.               [recourse, fig. 7]
+
+    Returns:
+        bin, low, high, n, mean_confidence, accuracy, half_width, correct, wrong (units of either
+        kind); bins without units have no row.
+
+    Raises:
+        DataError: a confidence lies outside [0, 1].
+    """
+    confidence = outcomes["confidence"].to_numpy()
+    if not ((confidence >= 0) & (confidence <= 1 + 1e-9)).all():
+        raise DataError(f"a confidence is {confidence.min()} or {confidence.max()}, outside [0, 1]")
+    number = np.minimum((confidence * bins).astype(int), bins - 1)
+    rows = []
+    for k, part in outcomes.groupby(number):
+        share, spread = _share(part["correct"])
+        right = int(part["correct"].sum())
+        rows.append(
+            {"bin": int(k), "low": k / bins, "high": (k + 1) / bins, "n": len(part),  # pyright: ignore
+             "mean_confidence": float(part["confidence"].mean()), "accuracy": share,
+             "half_width": HALF_WIDTHS * spread, "correct": right, "wrong": len(part) - right}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.DataFrame:
+    """Accuracy by how often the unit's cheapest set occurs in training.  [recourse, 5.2]
+
+    Args:
+        outcomes: see `Outcomes.frame`.
+        edges: first frequency of each class, ascending from 0: (0, 1, 11) are unseen, 1 to 10, and
+            11 or more.
+
+    Returns:
+        at_least, at_most (−1 for no end), n, accuracy, half_width; empty classes have no row.
+    """
+    if edges[0] != 0 or list(edges) != sorted(set(edges)):
+        raise DataError(f"edges are {edges}; they begin at 0 and ascend")
+    number = np.searchsorted(edges, outcomes["frequency"], side="right") - 1
+    rows = []
+    for k, part in outcomes.groupby(number):
+        share, spread = _share(part["correct"])
+        last = edges[k + 1] - 1 if k + 1 < len(edges) else -1  # pyright: ignore
+        rows.append(
+            {"at_least": edges[k], "at_most": last, "n": len(part), "accuracy": share,  # pyright: ignore
+             "half_width": HALF_WIDTHS * spread}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """The mistakes with what they and the cheapest sets cost.           [recourse, fig. 8]
+
+    Returns:
+        feasible, cost, true_cost, repaired_cost, size; one row per mistake.
+    """
+    wrong = outcomes[~outcomes["correct"]]
+    return wrong[["feasible", "cost", "true_cost", "repaired_cost", "size"]].reset_index(drop=True)
+
+
+def _member(action_set: Int[np.ndarray, "n m"], actions: int) -> Bool[np.ndarray, "n a"]:
+    member = np.zeros((len(action_set), actions), dtype=bool)
+    row, place = np.nonzero(action_set >= 0)
+    member[row, action_set[row, place]] = True
+    return member
+
+
+def _share(hits: pd.Series) -> tuple[float, float]:
+    """Share of True and its binomial standard error."""
+    share = float(hits.mean())
+    return share, float(np.sqrt(share * (1 - share) / len(hits)))
+
+
+def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
+    """One row of the study's tables; NaN where there is nothing to average."""
+    share, spread = _share(rows["correct"])
+    wrong = rows[~rows["correct"]]
+    feasible, infeasible = wrong[wrong["feasible"]], wrong[~wrong["feasible"]]
+    return {
+        "n": len(rows),
+        "accuracy": share,
+        "accuracy_se": spread,
+        "half_width": HALF_WIDTHS * spread,
+        "mistakes": len(wrong),
+        "feasible_share_of_mistakes": len(feasible) / len(wrong) if len(wrong) else np.nan,
+        "cost_gap": _gap(feasible, "cost"),
+        "infeasible_cost_gap": _gap(infeasible, "cost"),
+        "infeasible_share": len(infeasible) / len(rows),
+        "repair_cost_gap": _gap(infeasible, "repaired_cost"),
+        "repaired_accuracy": float(rows["repaired_correct"].mean()),
+        "unseen": int((rows["frequency"] == 0).sum()),
+    }
+
+
+def _gap(rows: pd.DataFrame, column: str) -> float:
+    """Mean of what a set costs more than the cheapest, as a share of that; NaN without rows."""
+    if rows.empty:
+        return float("nan")
+    return float(((rows[column] - rows["true_cost"]) / rows["true_cost"]).mean())
