@@ -1,0 +1,206 @@
+"""The audit finds what was changed, removed, swapped or cannot be repeated, and names it."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from frugal.artifacts.audit import AuditError, audit_command, chain_lines, payloads_under
+from frugal.artifacts.files import json_bytes, payload_bytes, write_bytes
+from frugal.artifacts.sidecars import seal, sidecar_path
+
+from tests.unit.result_chains import (
+    CATALOGUE,
+    OUTSIDE,
+    SUMMARISE,
+    SUMMARY,
+    TABLE,
+    run_step,
+    write_chain,
+)
+
+LOOK = ["--look-in", str(OUTSIDE.parent)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_chain()
+
+
+def audit(*words):
+    return audit_command([*words], run_step)
+
+
+def refusal(*words):
+    with pytest.raises(AuditError) as caught:
+        audit(*words)
+    return str(caught.value)
+
+
+def forge(path, **changes):
+    """A sidecar rewritten with a fitting seal, as somebody who knows the rules would."""
+    document = json.loads(path.read_text()) | changes
+    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+
+
+def test_an_untouched_folder_passes_and_every_step_is_repeated(capsys):
+    assert audit(*LOOK) == 0
+    out = capsys.readouterr().out
+    assert "3 files agree" in out
+    assert "2 of 2 steps run again gave the same bytes" in out
+    assert "another version" not in out
+
+
+@pytest.mark.parametrize("path", [TABLE, CATALOGUE, SUMMARY])
+def test_a_flipped_bit_is_named(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    assert f"{path}: SHA-256 is" in refusal()
+
+
+def test_all_files_at_fault_are_named_at_once():
+    CATALOGUE.write_bytes(b"{}\n")
+    SUMMARY.write_bytes(b"")
+    said = refusal()
+    assert str(CATALOGUE) in said
+    assert str(SUMMARY) in said
+
+
+def test_an_edited_sidecar_is_named():
+    path = sidecar_path(SUMMARY)
+    path.write_text(path.read_text().replace('"seed": 7', '"seed": 8'))
+    assert f"{path}: was edited" in refusal()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "not json", '{"seal": 1'])
+def test_a_sidecar_that_is_none_is_named(content):
+    path = sidecar_path(SUMMARY)
+    path.write_text(content)
+    assert f"{path}: is not a sidecar" in refusal()
+
+
+def test_a_removed_payload_is_named():
+    SUMMARY.unlink()
+    assert f"{SUMMARY}: is missing, but its sidecar is there" in refusal()
+
+
+def test_a_removed_sidecar_is_named():
+    sidecar_path(SUMMARY).unlink()
+    assert f"{SUMMARY}: has no sidecar" in refusal()
+
+
+def test_a_payload_removed_with_its_sidecar_is_missed_by_those_made_from_it():
+    TABLE.unlink()
+    sidecar_path(TABLE).unlink()
+    assert f"{TABLE}: is missing" in refusal()
+
+
+def test_a_payload_removed_with_its_sidecar_is_missed_by_those_made_with_it():
+    CATALOGUE.unlink()
+    sidecar_path(CATALOGUE).unlink()
+    assert f"{CATALOGUE}: is missing, but was made together with {TABLE}" in refusal()
+
+
+def test_a_file_that_nothing_made_is_named():
+    Path("results/summary/extra.csv").write_text("1\n")
+    assert "extra.csv: has no sidecar" in refusal()
+
+
+def test_two_files_swapped_with_their_sidecars_are_named():
+    other = Path("results/data/dataset=b/table.parquet")
+    write_bytes(other, TABLE.read_bytes())
+    write_bytes(sidecar_path(other), sidecar_path(TABLE).read_bytes())
+    assert f"{other}: its sidecar is the one of {TABLE}" in refusal()
+
+
+def test_an_input_replaced_consistently_is_named_by_its_digest():
+    frame = pd.DataFrame({"row_id": [0], "age": [1.0], "smoker": [0.0]})
+    content = payload_bytes(TABLE, frame)
+    TABLE.write_bytes(content)
+    forge(sidecar_path(TABLE), sha256=hashlib.sha256(content).hexdigest())
+    assert f"{TABLE}: is not the file that {SUMMARY} was made from" in refusal()
+
+
+def test_a_payload_and_sidecar_forged_together_do_not_survive_a_repetition():
+    content = payload_bytes(SUMMARY, pd.DataFrame({"seed": [0], "estimate": [9.99]}))
+    SUMMARY.write_bytes(content)
+    forge(sidecar_path(SUMMARY), sha256=hashlib.sha256(content).hexdigest())
+    assert audit("--sample", "0") == 0  # digests alone agree
+    said = refusal("--sample", "2", *LOOK)
+    assert f"{SUMMARY}: running stage summarise_afape again gives other bytes" in said
+
+
+def test_a_step_whose_raw_file_is_not_at_hand_is_said_to_be_skipped(capsys):
+    assert audit() == 0
+    assert "1 could not be run again" in capsys.readouterr().out
+
+
+def test_a_raw_file_that_has_changed_does_not_count_as_found(capsys):
+    OUTSIDE.write_text("name: changed\n")
+    assert audit(*LOOK) == 0
+    assert "1 could not be run again" in capsys.readouterr().out
+
+
+def test_results_of_an_earlier_version_are_counted(capsys):
+    forge(sidecar_path(SUMMARY), source="0" * 64)
+    assert audit("--sample", "0") == 0
+    assert "1 files were made by another version" in capsys.readouterr().out
+
+
+def test_results_of_a_stage_that_is_gone_are_counted_too(capsys):
+    forge(sidecar_path(SUMMARY), stage="renamed_since")
+    assert audit("--sample", "0") == 0
+    assert "1 files were made by another version" in capsys.readouterr().out
+
+
+def test_a_fetched_file_is_not_fetched_again(capsys):
+    for path in (TABLE, CATALOGUE):
+        forge(sidecar_path(path), stage="fetch_file", inputs=[])
+    assert audit() == 0
+    assert "1 of 2 steps run again" in capsys.readouterr().out
+
+
+def test_one_file_is_traced_back_to_where_it_came_from(capsys):
+    assert audit(str(SUMMARY), *LOOK) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{SUMMARY}  sha256 ")
+    assert lines[1].startswith(f"  {TABLE}  sha256 ")
+    assert lines[2].startswith("    a.yaml  sha256 ")
+    assert lines[2].endswith("from outside")
+    assert lines[3].startswith("2 files agree")
+
+
+def test_tracing_one_file_checks_only_what_is_behind_it():
+    CATALOGUE.write_bytes(b"changed")
+    assert audit(str(SUMMARY), "--sample", "0") == 0
+
+
+def test_a_chain_names_a_file_twice_but_follows_it_once():
+    run_step(replace(SUMMARISE, inputs={"estimates": [TABLE, TABLE]}))
+    lines = list(chain_lines(SUMMARY))
+    assert [line.endswith("(shown above)") for line in lines] == [False, False, False, True]
+
+
+def test_an_absolute_path_into_the_folder_is_the_same_file(capsys):
+    assert audit(str(SUMMARY.resolve()), "--sample", "0") == 0
+    assert capsys.readouterr().out.startswith(str(SUMMARY))
+
+
+@pytest.mark.parametrize("path", ["inputs", "..", "inputs/a.yaml"])
+def test_a_path_outside_results_is_refused(path):
+    assert "is not under results/" in refusal(path)
+
+
+def test_an_empty_folder_is_refused():
+    assert "nothing to audit" in refusal("results/none")
+
+
+def test_the_report_and_the_readme_need_no_sidecar():
+    Path("results/report.html").write_text("<html>")
+    Path("results/README.md").write_text("#")
+    assert audit("--sample", "0") == 0
+    assert payloads_under(Path("results")) == [CATALOGUE, TABLE, SUMMARY]

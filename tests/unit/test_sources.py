@@ -1,0 +1,138 @@
+"""Source digests: an edit of a reached module changes them, an edit of any other does not."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
+
+FILES = {
+    "__init__.py": "",
+    "artifacts/__init__.py": "",
+    "cli.py": "def run():\n    from frugal.artifacts.files import read\n",
+    "artifacts/files.py": "",
+    "stages/__init__.py": "",
+    "stages/one.py": "from frugal.models import trees\nimport frugal.data.tables\n",
+    "stages/two.py": "import numpy\nfrom frugal.stages.one import one\n",
+    "models/__init__.py": "",
+    "models/trees.py": "def fit():\n    from frugal.models.deep import inner\n",
+    "models/deep.py": "",
+    "models/unused.py": "from frugal.models import trees\n",
+    "data/__init__.py": "",
+    "data/tables.py": "",
+}
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A small package beside a copy of the real `sources`, so that edits touch nothing else."""
+    root = tmp_path / "frugal"
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shutil.copy(PACKAGE / "artifacts" / "sources.py", root / "artifacts" / "sources.py")
+    return root
+
+
+def ask(package, expression):
+    """Value of an expression in a fresh process, as caches live as long as a process."""
+    command = f"from frugal.artifacts.sources import *; print({expression})"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", command],
+        cwd=package.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def digests(package):
+    return ask(package, "source_digest('one'), source_digest('two')")
+
+
+def edit(package, name):
+    (package / name).write_text(FILES[name] + "# edited\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "stages/one.py",
+        "models/trees.py",
+        "models/deep.py",  # imported inside a function of a module that is imported
+        "models/__init__.py",  # runs whenever a module of the folder is imported
+        "data/tables.py",
+        "cli.py",
+        "artifacts/files.py",  # imported inside a function of the command line
+    ],
+)
+def test_an_edit_of_a_reached_module_changes_the_digest(package, name):
+    before = digests(package)
+    edit(package, name)
+    assert digests(package) != before
+
+
+@pytest.mark.parametrize("name", ["models/unused.py"])
+def test_an_edit_of_an_unreached_module_does_not(package, name):
+    before = digests(package)
+    edit(package, name)
+    assert digests(package) == before
+
+
+def test_an_edit_of_one_stage_leaves_a_stage_that_it_imports_alone(package):
+    of_one = ask(package, "source_digest('one')")
+    edit(package, "stages/two.py")
+    assert ask(package, "source_digest('one')") == of_one
+
+
+def test_modules_of_other_packages_do_not_count(package):
+    assert "numpy" not in ask(package, "reached_modules('frugal.stages.two')")
+
+
+def test_reached_modules_are_those_that_the_imports_name(package):
+    reached = ask(package, "reached_modules('frugal.stages.one')")
+    assert eval(reached) == (
+        "frugal",
+        "frugal.data",
+        "frugal.data.tables",
+        "frugal.models",
+        "frugal.models.deep",
+        "frugal.models.trees",
+        "frugal.stages",
+        "frugal.stages.one",
+    )
+
+
+def test_an_unknown_stage_is_refused(package):
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        ask(package, "source_digest('three')")
+    assert "frugal.stages.three is no module" in caught.value.stderr
+
+
+def test_reading_imports_loads_neither_numpy_nor_pandas():
+    command = (
+        "import sys; from frugal.artifacts.sources import source_digest; "
+        "source_digest('roll_out'); print('numpy' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_the_real_stages_reach_what_they_use_and_not_the_audit():
+    command = "reached_modules('frugal.stages.fit_nuisances', 'frugal.cli')"
+    reached = set(eval(ask(PACKAGE, command)))
+    assert {"frugal.models.networks", "frugal.artifacts.columns"} <= reached
+    assert (
+        not {"frugal.artifacts.audit", "frugal.figures.style", "frugal.models.missforest"} & reached
+    )
