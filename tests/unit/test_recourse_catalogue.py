@@ -13,20 +13,9 @@ from frugal.data.parsing import raw_from_frame
 from frugal.data.recourse_catalogue import parse_catalogue, parse_units, refusal_sentences
 
 CONFIG = Path(__file__).parents[2] / "config"
-OWN = """# what each action adds
-action,cost,groups,savings,skills,permit
-threshold,,,3,1,1
-save,2.5,,1,0,0
-inherit,0,old,3,0,0
-save_more,4,,2,0,0
-course,6,young;old,0,1,0
-apply,1,young,0,0,1
-"""
-UNITS = """unit,group,permit,savings,skills
-ann,young,0,1,0
-bob,old,0,0,1
-eve,young,1,3,1
-"""
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+OWN = (EXAMPLES / "recourse_actions.csv").read_text()
+UNITS = (EXAMPLES / "recourse_units.csv").read_text()
 
 
 def test_an_own_catalogue_is_solved_and_a_refusal_explained():
@@ -58,11 +47,11 @@ def test_a_catalogue_without_groups_is_for_everyone():
     [
         ("action,cost", "name,cost", "own.csv has no column 'action'"),
         ("threshold,", "treshold,", "own.csv has no row named 'threshold'"),
-        ("threshold,,", "threshold,1,", "line 3: the threshold row has a cost"),
-        ("save,2.5,,1", "save,2.5,,half", "line 4: column 'savings' holds 'half'"),
-        ("save,2.5,,1", "save,2.5,,-1", "line 4: column 'savings' holds '-1'"),
-        ("save,2.5", "save,much", "line 4: the cost is 'much'; allowed is a number from 0"),
-        ("save,2.5", "save,-2.5", "line 4: the cost is '-2.5'; allowed is a number from 0"),
+        ("threshold,,", "threshold,1,", "line 4: the threshold row has a cost"),
+        ("save,2.5,,1", "save,2.5,,half", "line 5: column 'savings' holds 'half'"),
+        ("save,2.5,,1", "save,2.5,,-1", "line 5: column 'savings' holds '-1'"),
+        ("save,2.5", "save,much", "line 5: the cost is 'much'; allowed is a number from 0"),
+        ("save,2.5", "save,-2.5", "line 5: the cost is '-2.5'; allowed is a number from 0"),
         ("save_more", "save", "own.csv has two rows for 'save'"),
     ],
 )
