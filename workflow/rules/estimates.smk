@@ -8,36 +8,34 @@ rule estimate_costs:
         masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
         graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
-        episodes=expand(
-            "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/episodes.parquet",
-            agent=config["afape"]["agents"],
-        ),
+        blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/blocked.parquet",
+        worlds="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/worlds.parquet",
         propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",
         agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
     output:
         **audited(
-            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
-            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}/resamples.parquet",
-            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/convergence.parquet",
-            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
-            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
+            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/estimates.parquet",
+            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/resamples.parquet",
+            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/convergence.parquet",
+            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/frequencies.parquet",
+            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/efficiency.parquet",
         ),
     log:
-        "logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
+        "logs/estimate_costs/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
     benchmark:
-        "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}.jsonl"
+        "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(config["afape"]["evaluation"]),
         source=source_digest("estimate_costs"),
     shell:
-        stage_command
+        run_stage("estimate_costs")
 
 
 rule summarise_afape:
     input:
-        estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
+        estimates=STUDY.agent_files("results/estimates/{scenario}/estimates.parquet"),
     output:
         **audited(summary="results/summary/afape.parquet"),
     log:
@@ -48,7 +46,7 @@ rule summarise_afape:
         arguments=stage_arguments(),
         source=source_digest("summarise_afape"),
     shell:
-        stage_command
+        run_stage("summarise_afape")
 
 
 rule check_afape:
@@ -70,4 +68,4 @@ rule check_afape:
         ),
         source=source_digest("check_afape"),
     shell:
-        stage_command
+        run_stage("check_afape")

@@ -2,33 +2,26 @@
 
 SCENARIO_FIGURES = ["trust", "decision", "cost_split", "frequency", "calibration"]
 STUDY_FIGURES = ["convergence", "resamples"]
-
-
-def figure_outputs(names, folder, **labels):
-    """PNG (in the report), PDF and table of each figure, with sidecars."""
-    outputs = {}
-    for name in names:
-        outputs[f"{name}_png"] = report(
-            f"{folder}/{name}.png",
-            caption=f"../report/{name}.rst",
-            category="afape: acquisition policies judged under missing data",
-            labels={"figure": name.replace("_", " ")} | labels,
-        )
-        outputs[f"{name}_pdf"] = f"{folder}/{name}.pdf"
-        outputs[f"{name}_table"] = f"{folder}/{name}.parquet"
-    return audited(**outputs)
+FIGURE_CATEGORY = "afape: acquisition policies judged under missing data"
 
 
 rule draw_scenario_figures:
     input:
         catalogue="results/data/dataset={dataset}/catalogue.json",
-        estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
-        frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
+        estimates=expand(
+            "results/estimates/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/estimates.parquet",
+            agent=config["afape"]["agents"],
+        ),
+        frequencies=expand(
+            "results/estimates/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/frequencies.parquet",
+            agent=config["afape"]["agents"],
+        ),
         calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
     output:
         **figure_outputs(
             SCENARIO_FIGURES,
             "results/figures/dataset={dataset}/mechanism={mechanism}",
+            FIGURE_CATEGORY,
             dataset="{dataset}",
             mechanism="{mechanism}",
         ),
@@ -40,20 +33,21 @@ rule draw_scenario_figures:
         arguments=stage_arguments(config["afape"]["figures"]),
         source=source_digest("draw_scenario_figures"),
     shell:
-        stage_command
+        run_stage("draw_scenario_figures")
 
 
 rule draw_study_figures:
     input:
         summary="results/summary/afape.parquet",
-        resamples=STUDY.scenario_files("results/estimates/{scenario}/resamples.parquet"),
-        convergence=STUDY.scenario_files(
+        resamples=STUDY.agent_files("results/estimates/{scenario}/resamples.parquet"),
+        convergence=STUDY.agent_files(
             "results/estimates/{scenario}/convergence.parquet"
         ),
     output:
         **figure_outputs(
             STUDY_FIGURES,
             "results/figures/study=afape",
+            FIGURE_CATEGORY,
             dataset="all",
             mechanism="all",
         ),
@@ -67,7 +61,7 @@ rule draw_study_figures:
         ),
         source=source_digest("draw_study_figures"),
     shell:
-        stage_command
+        run_stage("draw_study_figures")
 
 
 rule afape:

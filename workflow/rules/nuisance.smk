@@ -8,8 +8,8 @@ rule fit_nuisances:
         masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
         graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
-        episodes=expand(
-            "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/episodes.parquet",
+        blocked=expand(
+            "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/blocked.parquet",
             agent=config["afape"]["agents"],
         ),
     output:
@@ -26,7 +26,9 @@ rule fit_nuisances:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)),
+        arguments=stage_arguments(
+            lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)
+        ),
         source=source_digest("fit_nuisances"),
     shell:
-        stage_command
+        run_stage("fit_nuisances")

@@ -12,7 +12,8 @@ rule roll_out:
         imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",
     output:
         **audited(
-            episodes="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/episodes.parquet",
+            blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/blocked.parquet",
+            worlds="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/worlds.parquet",
             decisions="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/decisions.parquet",
         ),
     log:
@@ -25,4 +26,4 @@ rule roll_out:
         arguments=stage_arguments(lambda w: config["afape"]["agents"][w.agent]),
         source=source_digest("roll_out"),
     shell:
-        stage_command
+        run_stage("roll_out")

@@ -1,4 +1,4 @@
-"""Payload files: Parquet tables, JSON documents, safetensors arrays, PNG and PDF figures. No pickles.
+"""Payload files: Parquet tables, JSON documents, safetensors arrays, PNG and PDF; no pickles.
 
 Every write is deterministic (equal content, equal bytes) and atomic (a reader sees the old file or
 the whole new one, never a part).
@@ -28,7 +28,8 @@ def file_digest(path: Path) -> str:
 
 def hive_keys(path: Path) -> dict[str, str]:
     """The `key=value` folders of a path, in order."""
-    return dict(m.groups() for p in path.parent.parts if (m := _HIVE.fullmatch(p)))
+    found = (_HIVE.fullmatch(part) for part in path.parent.parts)
+    return {match[1]: match[2] for match in found if match}
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -87,11 +88,18 @@ def read_partitions(paths: list[Path]) -> Any:
     """Read several tables as one, with the `key=value` folders of each path as columns."""
     import pandas as pd
 
+    folders = [hive_keys(path) for path in paths]
+    values = {key: list(dict.fromkeys(f[key] for f in folders)) for key in folders[0]}
     frames = []
-    for path in paths:
+    for path, keys in zip(paths, folders, strict=True):
         frame = read_payload(path)
-        keys = {k: v for k, v in hive_keys(path).items() if k not in frame.columns}
-        frames.append(frame.assign(**keys)[[*keys, *frame.columns]])
+        new = {
+            # one byte a row, where a text would take fifty
+            key: pd.Categorical([value], categories=values[key]).repeat(len(frame))
+            for key, value in keys.items()
+            if key not in frame.columns
+        }
+        frames.append(frame.assign(**new)[[*new, *frame.columns]])
     return pd.concat(frames, ignore_index=True)
 
 

@@ -67,6 +67,16 @@ class Study:
             for d, m in self.scenario_names()
         ]
 
+    def agent_files(self, template: str) -> list[str]:
+        """One path per scenario and agent; `{scenario}` stands for their three folders."""
+        return [
+            path.replace("{agent}", agent)
+            for path in self.scenario_files(
+                template.replace("{scenario}", "{scenario}/agent={agent}")
+            )
+            for agent in self.config["afape"]["agents"]
+        ]
+
     def raw_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `prepare_data`: the description and, in its order, the raw files."""
         inputs = {"description": str(self.paths[dataset])}
@@ -134,7 +144,8 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         if agent not in config["afape"]["agents"]:
             raise ConfigError(
                 f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
-                f"{listed(config['afape']['agents'])}{did_you_mean(agent, config['afape']['agents'])}"
+                f"{listed(config['afape']['agents'])}"
+                f"{did_you_mean(agent, config['afape']['agents'])}"
             )
     used = list(dict.fromkeys(entry["dataset"] for entry in scenarios))
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}

@@ -43,7 +43,7 @@ class Case:
     @property
     def complete(self) -> np.ndarray:
         """R = 1. (n,)"""
-        return self.observed.all(axis=1)
+        return np.asarray(self.observed.all(axis=1))
 
 
 def _mean_over_draws(case: Case, method: str) -> Terms:

@@ -19,7 +19,7 @@ def draw_study_figures(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Draw convergence over seeds (Fig. 5) and the resamples of the first seed (Figs 6, A.4, A.5)."""
+    """Draw convergence over seeds (Fig. 5) and resamples of the first seed (Figs 6, A.4, A.5)."""
     del streams, progress
     seed = summary["seed"].iloc[0]
     boxes = resamples[

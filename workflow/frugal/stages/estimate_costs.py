@@ -1,4 +1,4 @@
-"""Stage `estimate_costs`: every estimator on the same stored rollouts, with intervals and warnings."""
+"""Stage `estimate_costs`: every estimator on the same stored rollouts, with intervals, warnings."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,14 +32,15 @@ def estimate_costs(
     masks: pd.DataFrame,
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
-    episodes: pd.DataFrame,
+    blocked: pd.DataFrame,
+    worlds: pd.DataFrame,
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Judge every policy by every estimator, for every seed."""
+    """Judge one policy by every estimator, for every seed."""
     data, part = table_from_frames(table, catalogue)
     rows = np.flatnonzero(part == "test")
     data = data.take(rows)
@@ -50,18 +51,12 @@ def estimate_costs(
         "convergence": [],
         "frequencies": [],
     }
-    groups = episodes[episodes["row_id"].isin(data.row_id)].groupby(["agent", "seed"], sort=False)
-    for (agent, seed), played in progress(groups, desc="agents × seeds"):
-        key = {"agent": agent, "seed": seed}
-        fits = agents[(agents["agent"] == agent) & (agents["seed"] == seed)]
-        case = _case(
-            data,
-            played,
-            observed[observed["seed"] == seed],
-            propensities[propensities["seed"] == seed],
-            fits,
-            identification,
-        )
+    fits = agents[agents["agent"] == streams.wildcards["agent"]]
+    frames = (blocked[blocked["row_id"].isin(data.row_id)], worlds, observed, propensities, fits)
+    by_seed = [dict(list(frame.groupby("seed", sort=False))) for frame in frames]
+    for seed in progress(list(by_seed[0]), desc="seeds"):
+        played, elsewhere, mask, fitted, fit = (groups[seed] for groups in by_seed)
+        case = _case(data, played, elsewhere, mask, fitted, fit, identification)
         stopped = {name: why for name in ESTIMATORS if (why := obstacle(name, case)) is not None}
         terms = {name: ESTIMATORS[name](case) for name in ESTIMATORS if name not in stopped}
         judged = _judge(case, terms, stopped, settings, streams.generator("resamples", seed))
@@ -72,16 +67,17 @@ def estimate_costs(
         judged["frequencies"] = _frequencies(terms, data)
         for name, frame in judged.items():
             extra = {} if name == "frequencies" else {"truth": truth}
-            found[name].append(frame.assign(**key, **extra))
+            found[name].append(frame.assign(seed=seed, **extra))
     return {
         **{name: pd.concat(frames, ignore_index=True) for name, frames in found.items()},
-        "efficiency": _efficiency(data, graph, observed, episodes, settings),
+        "efficiency": _efficiency(data, graph, observed, blocked, worlds, settings),
     }
 
 
 def _case(
     data: Table,
-    played: pd.DataFrame,
+    blocked: pd.DataFrame,
+    worlds: pd.DataFrame,
     mask: pd.DataFrame,
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
@@ -89,17 +85,16 @@ def _case(
 ) -> Case:
     """Arrays of one agent and seed, all in the order of the test rows."""
     outcomes = [*SPLIT, *panel_columns("acquired", data)]
-    worlds = {
-        world: group[outcomes].to_numpy(dtype=np.float64)
-        for world, group in played.groupby("world", sort=False)
+    there = {
+        str(world): group[outcomes].to_numpy(dtype=np.float64)
+        for world, group in worlds.groupby("world", sort=False, observed=True)
     }
     imputed = {
-        method: worlds[method].reshape(-1, len(data), len(outcomes))
+        method: there[method].reshape(-1, len(data), len(outcomes))
         for method in IMPUTED.values()
-        if method in worlds
+        if method in there
     }
-    blocked = played[played["world"] == "blocked"]
-    recorded = played[played["world"] == "retrospective"]
+    recorded = worlds[worlds["world"] == "retrospective"]
     lists = (mask, propensities, agents, blocked, recorded)
     assert all(np.array_equal(frame["row_id"], data.row_id) for frame in lists), "bug: row order"
     unknown = np.full(len(data), np.nan)
@@ -116,12 +111,12 @@ def _case(
         fitted[name] = recorded[name].to_numpy()
     known = panel_matrix(mask, "observed", data)
     return Case(
-        blocked=worlds["blocked"],
-        full=worlds.get("full"),
-        recorded=worlds["retrospective"],
+        blocked=blocked[outcomes].to_numpy(dtype=np.float64),
+        full=there.get("full"),
+        recorded=there["retrospective"],
         imputed=imputed,
         observed=known,
-        s_observed=known[:, in_s(identification, data)].all(axis=1),
+        s_observed=np.asarray(known[:, in_s(identification, data)].all(axis=1)),
         fitted=fitted,
         outcome_mean=agents[[f"mean_{name}" for name in SPLIT]].to_numpy(),
         identification=identification,
@@ -163,7 +158,7 @@ def _judge(
 
 
 def _resampled(
-    rows: Mapping[str, dict[str, Any]],
+    rows: dict[str, dict[str, Any]],
     usable: Mapping[str, Terms],
     settings: Mapping[str, Any],
     rng: np.random.Generator,
@@ -281,36 +276,32 @@ def _efficiency(
     data: Table,
     graph: Mapping[str, Any],
     observed: pd.DataFrame,
-    episodes: pd.DataFrame,
+    blocked: pd.DataFrame,
+    worlds: pd.DataFrame,
     settings: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Table A.1 and the positivity comparison of A.10 for these records, per agent."""
+    """Table A.1 and the positivity comparison of A.10 for these records and this policy."""
     law = MissingnessGraph.from_dict(graph)
     patterns = missable_patterns(law, data)
     known = graph["source"] == "induced"
     probability = pattern_probability(law, data, patterns) if known else None
     views = data_efficiency(panel_matrix(observed, "observed", data))
-    world = "full" if known else "blocked"
-    rows = []
-    for agent, played in episodes[episodes["world"] == world].groupby("agent", sort=False):
-        sets = np.unique(panel_matrix(played, "acquired", data), axis=0)
-        needed = (
-            [None] * len(views)
-            if probability is None
-            else compare_positivity(
-                probability, patterns, sets, threshold=settings["positivity_threshold"]
-            )
-        )
-        for view, support in zip(views, needed, strict=True):
-            rows.append(
-                {
-                    "agent": agent,
-                    "view": view.view,
-                    "trajectories": view.trajectories,
-                    "runs": view.runs,
-                    "minimum_probability": np.nan if support is None else support.minimum,
-                    "share_below_threshold": np.nan if support is None else support.share_below,
-                    "threshold": settings["positivity_threshold"],
-                }
-            )
-    return pd.DataFrame(rows)
+    played = worlds[worlds["world"] == "full"] if known else blocked
+    sets = np.unique(panel_matrix(played, "acquired", data), axis=0)
+    threshold = settings["positivity_threshold"]
+    needed = (
+        [None] * len(views)
+        if probability is None
+        else compare_positivity(probability, patterns, sets, threshold=threshold)
+    )
+    return pd.DataFrame(
+        {
+            "view": view.view,
+            "trajectories": view.trajectories,
+            "runs": view.runs,
+            "minimum_probability": np.nan if support is None else support.minimum,
+            "share_below_threshold": np.nan if support is None else support.share_below,
+            "threshold": threshold,
+        }
+        for view, support in zip(views, needed, strict=True)
+    )

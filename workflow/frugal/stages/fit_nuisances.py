@@ -36,7 +36,7 @@ def fit_nuisances(
     masks: pd.DataFrame,
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
-    episodes: pd.DataFrame,
+    blocked: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -46,7 +46,7 @@ def fit_nuisances(
     separate = bool((part == "nuisance").any())
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
-    blocked = episodes[(episodes["world"] == "blocked") & episodes["row_id"].isin(data.row_id)]
+    blocked = blocked[blocked["row_id"].isin(data.row_id)]
     found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
         rng = streams.generator("nuisance", seed)
@@ -85,12 +85,12 @@ class Records:
     @property
     def complete(self) -> np.ndarray:
         """R = 1. (n,)"""
-        return self.observed.all(axis=1)
+        return np.asarray(self.observed.all(axis=1))
 
     @property
     def s_observed(self) -> np.ndarray:
         """R_s = 1. (n,)"""
-        return self.observed[:, in_s(self.identification, self.data)].all(axis=1)
+        return np.asarray(self.observed[:, in_s(self.identification, self.data)].all(axis=1))
 
     def known(self, columns: list[str]) -> np.ndarray:
         """The named columns as the records have them: NaN where not recorded. (n, w)"""
@@ -105,7 +105,7 @@ class Records:
     def factor_head(self, factor: Mapping[str, Any]) -> Head:
         """p(R_j = 1 | its causes), trained where its causes are recorded.  [afape, eq. A.6]"""
         inputs = self.known(factor["columns"])
-        usable = np.isfinite(inputs).all(axis=1)
+        usable = np.asarray(np.isfinite(inputs).all(axis=1))
         for panel in factor["condition_panels"]:
             usable &= self.indicator(panel)
         return Head(inputs, self.indicator(factor["panel"]), usable)
@@ -213,7 +213,7 @@ def _surely_complete(records: Records, agent: str) -> np.ndarray:
 def _diagnostics(
     curves: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]], test: np.ndarray, bins: int
 ) -> dict[str, pd.DataFrame]:
-    """Calibration, log-loss and overlap of each fitted probability on the test rows that it serves."""
+    """Calibration, log-loss and overlap of each fitted probability on test rows that it serves."""
     calibration, overlap = [], []
     for name, (probability, outcome, usable) in curves.items():
         rows = test & usable & np.isfinite(probability)

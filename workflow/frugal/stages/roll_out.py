@@ -1,6 +1,6 @@
-"""Stage `roll_out`: one policy run on the records, on the full table and on imputed ones (A.3, A.9).
+"""Stage `roll_out`: one policy run on the records, the full table and imputed ones (A.3, A.9).
 
-Every decision is a row. The classifier is asked at terminal sets only, once per distinct row and set.
+Every decision is a row. The classifier is asked at terminal sets only, once per row and set.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +27,11 @@ from frugal.models.tree_scoring import expected_cost_prediction, predict_proba_s
 from frugal.models.trees import TreeEnsemble
 from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
 
+WORLDS = ["blocked", "full", "retrospective", "missforest", "multiple", "multiple_label"]
+_WORLD_TYPE = pd.CategoricalDtype(WORLDS)
+_RECORDED_ONLY = ["set_probability", "sequence_probability"]  # of the records' own sets
+_BLOCKED_ONLY = ["true_afa_propensity"]  # of the sets that the blocked policy acquired
+
 
 @dataclass(frozen=True, eq=False)
 class _World:
@@ -52,11 +57,12 @@ def roll_out(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Run a policy in every world and seed; log decisions, terminal sets, costs and probabilities."""
+    """Run a policy in every world and seed; log decisions, terminal sets and costs."""
     data, part = table_from_frames(table, catalogue)
     policy = build_policy(settings, actions=[panel.name for panel in data.actions])
     ensemble = TreeEnsemble.from_arrays(classifier)
     rows = np.flatnonzero(np.isin(part, EVALUATED))
+    test = part[rows] == "test"
     truth = _Truth(policy, data, rows, graph, in_s(identification, data))
     base, other, decisions = [], [], []
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
@@ -74,17 +80,19 @@ def roll_out(
                 other.append(
                     _with_costs(frame, world.values, np.arange(len(frame)), ensemble, data)
                 )
-        recorded = _World(
-            "retrospective", 0, rows, data.values, panel_matrix(mask, "observed", data)
-        )
-        frame = _episode_frame(seed, recorded, recorded.available, data)
-        frame["set_probability"], frame["sequence_probability"] = truth.recorded(recorded.available)
+        observed = panel_matrix(mask, "observed", data)[test]
+        recorded = _World("retrospective", 0, rows[test], data.values, observed)
+        frame = _episode_frame(seed, recorded, observed, data)
+        frame["set_probability"], frame["sequence_probability"] = truth.recorded(observed, test)
         base.append((recorded, frame))
     together = pd.concat([frame for _, frame in base], ignore_index=True)
     position = np.concatenate([world.rows for world, _ in base])
     scored = _with_costs(together, data.values, position, ensemble, data)
+    everywhere = pd.concat([scored, *other], ignore_index=True)
+    on_records = everywhere["world"] == "blocked"
     return {
-        "episodes": pd.concat([scored, *other], ignore_index=True),
+        "blocked": everywhere[on_records].drop(columns=_RECORDED_ONLY).reset_index(drop=True),
+        "worlds": everywhere[~on_records].drop(columns=_BLOCKED_ONLY).reset_index(drop=True),
         "decisions": pd.concat(decisions, ignore_index=True),
     }
 
@@ -129,13 +137,13 @@ class _Truth:
             **self._shape,
         )
 
-    def recorded(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def recorded(self, observed: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probability that the policy ends with the recorded set; and in the records' order. (n,)
 
         ASSUME: records list the panels in the topological order of the graph (always recorded
         panels first), since data sets with masks alone do not tell the order.
         """
-        values = self._data.values
+        values = self._data.values[at]
         of_set = terminal_set_probability(self._policy, values, target=observed, **self._shape)
         ranked = observed[:, self._order]
         slot = np.argsort(~ranked, axis=1, kind="stable")
@@ -152,7 +160,7 @@ def _worlds(
     graph: Mapping[str, Any],
     imputed: pd.DataFrame,
 ) -> Iterator[_World]:
-    """The records themselves; the full table, if it is known; every imputed copy of the test rows."""
+    """The records; the full table, if it is known; every imputed copy of the test rows."""
     yield _World("blocked", 0, rows, data.values[rows], panel_matrix(mask, "observed", data))
     test = np.flatnonzero(part == "test")
     everything = np.ones((len(test), len(data.actions)), dtype=bool)
@@ -179,24 +187,29 @@ def _run(policy: Policy, data: Table, world: _World, uniforms: np.ndarray) -> Ep
 
 def _episode_frame(seed: int, world: _World, acquired: np.ndarray, data: Table) -> pd.DataFrame:
     columns: dict[str, Any] = {
-        "seed": seed,
-        "world": world.name,
-        "draw": world.draw,
+        "seed": np.int32(seed),
+        "world": _named(world, len(world.rows)),
+        "draw": np.int16(world.draw),
         "row_id": data.row_id[world.rows],
     }
     columns |= dict(zip(panel_columns("acquired", data), acquired.T, strict=True))
     columns["acquisition_cost"] = acquired @ data.action_cost
-    for name in ("set_probability", "sequence_probability", "true_afa_propensity"):
+    for name in (*_RECORDED_ONLY, *_BLOCKED_ONLY):
         columns[name] = np.nan
     return pd.DataFrame(columns)
+
+
+def _named(world: _World, n: int) -> pd.Categorical:
+    """The world's name, n times, in one byte each: there may be millions of rows."""
+    return pd.Categorical.from_codes([WORLDS.index(world.name)] * n, dtype=_WORLD_TYPE)
 
 
 def _decision_frame(seed: int, world: _World, episodes: Episodes, data: Table) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "seed": seed,
-            "world": world.name,
-            "draw": world.draw,
+            "seed": np.int32(seed),
+            "world": _named(world, len(episodes.row)),
+            "draw": np.int16(world.draw),
             "row_id": data.row_id[world.rows][episodes.row],
             "step": episodes.step.astype(np.int16),
             "action": episodes.action.astype(np.int16),
@@ -223,7 +236,7 @@ def _with_costs(
         set_codes(panel_matrix(frame, "acquired", data)),
     )
     prediction = expected_cost_prediction(shares, data.misclassification_cost)
-    label = pd.Series(data.label, index=data.row_id).loc[frame["row_id"]].to_numpy()
+    label = data.label[pd.Index(data.row_id).get_indexer(pd.Index(frame["row_id"]))]
     misclassification = data.misclassification_cost[label, prediction]
     return frame.assign(
         prediction=prediction,

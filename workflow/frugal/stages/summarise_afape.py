@@ -17,4 +17,5 @@ def summarise_afape(
     """Put all scenarios under each other; the contract's columns stand first."""
     del settings, streams, progress
     further = [c for c in estimates.columns if c not in KEY + NUMBERS]
-    return {"summary": estimates[KEY + NUMBERS + further]}
+    texts = dict.fromkeys(["dataset", "mechanism", "agent"], "str")
+    return {"summary": estimates.astype(texts)[KEY + NUMBERS + further]}
