@@ -38,8 +38,8 @@ def missable_patterns(graph: MissingnessGraph, table: Table) -> Bool[np.ndarray,
         Each pattern once; True where observed. (2^m, a)
     """
     options = [(True, False) if p.name in graph.indicators else (True,) for p in table.actions]
-    patterns = np.array(list(itertools.product(*options)), dtype=bool)
-    return patterns.reshape(-1, len(table.actions))
+    patterns = list(itertools.product(*options))
+    return np.array(patterns, dtype=bool).reshape(len(patterns), len(options))
 
 
 def subset_probability(

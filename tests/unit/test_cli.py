@@ -1,0 +1,158 @@
+"""The command line: a complete command runs, any other is refused in a sentence, writing none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from frugal.__main__ import main
+from frugal.artifacts.files import read_payload, write_bytes
+from frugal.cli import stage_names
+
+ROOT = Path(__file__).parents[2]
+COLUMNS = ["agent", "estimator", "seed", "estimate", "ci_low", "ci_high", "truth", "n", "ess"]
+ESTIMATES = [Path(f"results/estimates/dataset=a/mechanism={m}/estimates.parquet") for m in "xy"]
+SUMMARY = Path("results/summary/afape.parquet")
+COMMAND = [
+    "summarise_afape",
+    *(word for path in ESTIMATES for word in ("--input", f"estimates[]={path}")),
+    "--output",
+    f"summary={SUMMARY}",
+    "--seed",
+    "3",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for k, path in enumerate(ESTIMATES):
+        frame = pd.DataFrame(
+            [["never", "ipw", 0, 1.5 + k, 1.0, 3.0, 2.0, 10, 8.0]], columns=COLUMNS
+        )
+        path.parent.mkdir(parents=True)
+        frame.to_parquet(path, index=False)
+
+
+def refused(capsys, *words):
+    """What is said of a command that is refused by the program itself."""
+    assert main([*words]) == 2
+    assert not SUMMARY.exists()
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, "one sentence"
+    return said
+
+
+def misformed(capsys, *words):
+    """What is said of words that form no command."""
+    with pytest.raises(SystemExit) as caught:
+        main([*words])
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_complete_command_writes_payload_and_sidecar():
+    assert main(COMMAND) == 0
+    summary = read_payload(SUMMARY)
+    assert summary["mechanism"].tolist() == ["x", "y"]
+    assert summary["estimate"].tolist() == [1.5, 2.5]
+    sidecar = json.loads((SUMMARY.parent / "_afape.parquet.json").read_text())
+    assert sidecar["stage"] == "summarise_afape"
+    assert [r["path"] for r in sidecar["inputs"]] == [p.as_posix() for p in ESTIMATES]
+
+
+def test_a_second_run_writes_the_same_bytes():
+    main(COMMAND)
+    first = {p: p.read_bytes() for p in SUMMARY.parent.iterdir()}
+    main(COMMAND)
+    assert {p: p.read_bytes() for p in SUMMARY.parent.iterdir()} == first
+
+
+def test_an_unknown_stage_is_refused_with_those_that_exist(capsys):
+    said = refused(capsys, "summarize", "--seed", "0")
+    assert said.startswith("frugal summarize: there is no stage 'summarize'; there are audit, ")
+    assert "summarise_afape" in said
+
+
+@pytest.mark.parametrize("stage", ["_frames", "__init__", "../cli", "audit.py"])
+def test_what_is_no_stage_cannot_be_run(capsys, stage):
+    assert "there is no stage" in refused(capsys, stage, "--seed", "0")
+
+
+@pytest.mark.parametrize("name", stage_names())
+def test_every_stage_is_a_function_named_as_its_module(name):
+    source = (ROOT / "workflow/frugal/stages" / f"{name}.py").read_text(encoding="utf-8")
+    assert f"\ndef {name}(" in source
+
+
+def test_a_lacking_input_is_refused_by_name(capsys):
+    said = refused(capsys, "summarise_afape", "--output", f"summary={SUMMARY}", "--seed", "3")
+    assert "missing a required argument: 'estimates'; the inputs given are none" in said
+
+
+def test_an_input_that_the_stage_does_not_take_is_refused_by_name(capsys):
+    said = refused(capsys, *COMMAND, "--input", "table=t.parquet")
+    assert "unexpected keyword argument 'table'" in said
+
+
+def test_an_input_file_that_does_not_exist_is_refused_by_its_path(capsys):
+    ESTIMATES[1].unlink()
+    assert f"{ESTIMATES[1]} does not exist" in refused(capsys, *COMMAND)
+
+
+def test_an_input_file_that_is_broken_is_refused_by_its_path(capsys):
+    write_bytes(ESTIMATES[1], b"no table")
+    assert f"{ESTIMATES[1]} cannot be read as parquet" in refused(capsys, *COMMAND)
+
+
+def test_an_output_that_the_stage_does_not_make_is_refused(capsys):
+    said = refused(capsys, *COMMAND, "--output", "more=results/more.json")
+    assert "outputs more, summary were asked for; the stage makes summary" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--output", "summary=a.parquet"], "--output summary is given twice"),
+        (["--wildcard", "a=1", "--wildcard", "a=2"], "--wildcard a is given twice"),
+        (["--input", "estimates=e.parquet"], "estimates is given both as one file and as a list"),
+    ],
+)
+def test_a_name_given_twice_is_refused(capsys, words, sentence):
+    assert sentence in refused(capsys, *COMMAND, *words)
+
+
+@pytest.mark.parametrize("word", ["estimates", "=e.parquet", "estimates=", ""])
+def test_a_malformed_input_is_refused(capsys, word):
+    said = misformed(capsys, "summarise_afape", "--input", word, "--seed", "0")
+    assert f"argument --input: {word!r} is not of the form name=value" in said
+
+
+def test_malformed_settings_are_refused(capsys):
+    said = misformed(capsys, "summarise_afape", "--settings", "{a: 1}", "--seed", "0")
+    assert "argument --settings: '{a: 1}' is not JSON" in said
+
+
+def test_the_seed_has_no_default(capsys):
+    assert "required: --seed" in misformed(capsys, "summarise_afape")
+
+
+def test_an_undescribed_column_leaves_nothing(capsys):
+    frame = pd.read_parquet(ESTIMATES[0], partitioning=None).assign(mystery=1)
+    frame.to_parquet(ESTIMATES[0], index=False)
+    assert "column 'mystery' has no description" in refused(capsys, *COMMAND)
+
+
+def test_the_module_is_the_command_and_exits_with_its_status():
+    done = subprocess.run(
+        [sys.executable, "-m", "frugal", "nothing", "--seed", "0"],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT / "workflow")},
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("frugal nothing: there is no stage")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,153 @@
+"""The study of a config: what each step is given, and refusals that say what is allowed instead."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from frugal.contracts import ConfigError
+from frugal.data.study import load_study
+
+ROOT = Path(__file__).parents[2]
+DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def config():
+    return copy.deepcopy(DEFAULT)
+
+
+def refusal(config):
+    with pytest.raises(ConfigError) as caught:
+        load_study(config, ROOT)
+    return str(caught.value)
+
+
+def test_the_default_config_is_a_study(config):
+    study = load_study(config, ROOT)
+    assert study.scenario_names()[0] == ["synthetic_mnar", "mnar"]
+    assert set(study.descriptions) == {e["dataset"] for e in config["afape"]["scenarios"]}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_config_that_is_kept_names_known_agents_in_its_figures(path):
+    overlay: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")).get("afape", {})
+    agents = DEFAULT["afape"]["agents"] | overlay.get("agents", {})
+    figures = DEFAULT["afape"]["figures"] | overlay.get("figures", {})
+    assert {figures["frequency_agent"], *figures["convergence_agents"]} <= set(agents)
+
+
+def test_paths_of_a_scenario_name_its_data_set_and_mechanism(config):
+    files = load_study(config, ROOT).scenario_files("results/{scenario}/x.parquet")
+    assert files[0] == "results/dataset=synthetic_mnar/mechanism=mnar/x.parquet"
+    assert len(files) == len(set(files)) == len(config["afape"]["scenarios"])
+
+
+def test_missingness_settings_are_those_of_the_scenario(config):
+    entry = config["afape"]["scenarios"][1]
+    settings = load_study(config, ROOT).missingness_settings(entry["dataset"], entry["mechanism"])
+    assert settings == {
+        "name": entry["mechanism"],
+        "seeds": config["afape"]["seeds"],
+        "missingness": entry["missingness"],
+        "s": entry["s"],
+    }
+
+
+def test_a_scenario_may_have_its_own_nuisance_method(config):
+    config["afape"]["scenarios"][0]["nuisance_method"] = None
+    config["afape"]["scenarios"][1]["nuisance_method"] = "boosting"
+    config["afape"]["nuisance"]["method"] = "logistic"
+    study = load_study(config, ROOT)
+    methods = [study.nuisance_settings(*name)["method"] for name in study.scenario_names()[:2]]
+    assert methods == ["logistic", "boosting"]
+    assert config["afape"]["nuisance"]["method"] == "logistic"
+
+
+def test_a_simulated_data_set_has_its_description_as_only_input(config):
+    inputs = load_study(config, ROOT).raw_inputs("synthetic_mnar")
+    assert list(inputs) == ["description"]
+    assert Path(inputs["description"]).is_file()
+
+
+def test_files_to_be_downloaded_are_fetched_unless_a_mirror_has_them(config, tmp_path):
+    config["datasets"]["income"] = "config/datasets/income.yaml"
+    config["afape"]["scenarios"][0]["dataset"] = "income"
+    study = load_study(config, ROOT)
+    fetched = study.raw_inputs("income")["raw_0"]
+    assert fetched.startswith("results/raw/dataset=income/")
+    settings = study.fetch_settings("income", Path(fetched).name)
+    assert len(settings["sha256"]) == 64
+    assert settings["url"].startswith("http")
+    mirrored = tmp_path / study.descriptions["income"].source.files[0].name
+    mirrored.parent.mkdir(parents=True, exist_ok=True)
+    mirrored.touch()
+    config["data_mirror"] = str(tmp_path)
+    study = load_study(config, ROOT)
+    assert study.raw_inputs("income")["raw_0"] == str(mirrored)
+    assert str(tmp_path) in study.outside_folders()
+
+
+def test_an_undeclared_raw_file_is_refused(config):
+    study = load_study(config, ROOT)
+    with pytest.raises(ConfigError, match=r"declares no file 'other\.csv'"):
+        study.fetch_settings("synthetic_mnar", "other.csv")
+
+
+def test_an_unknown_key_is_refused_with_a_suggestion(config):
+    config["afape"]["evaluation"]["resample"] = 3
+    said = refusal(config)
+    assert "unknown key 'resample' under 'afape.evaluation'" in said
+    assert "did you mean 'resamples'?" in said
+
+
+def test_a_value_of_the_wrong_kind_is_refused(config):
+    config["afape"]["classifier"]["trees"] = "many"
+    assert "'afape.classifier.trees' is 'many'; allowed is a whole number" in refusal(config)
+
+
+def test_an_unknown_data_set_is_refused_with_a_suggestion(config):
+    config["afape"]["scenarios"][0]["dataset"] = "synthetic_mna"
+    said = refusal(config)
+    assert "afape.scenarios[0] names data set 'synthetic_mna'" in said
+    assert "did you mean 'synthetic_mnar'?" in said
+
+
+def test_a_scenario_that_stands_twice_is_refused(config):
+    scenarios = config["afape"]["scenarios"]
+    scenarios.append(copy.deepcopy(scenarios[0]))
+    assert "has synthetic_mnar with mnar twice" in refusal(config)
+
+
+def test_figures_of_an_agent_that_is_not_there_are_refused(config):
+    config["afape"]["figures"]["frequency_agent"] = "random_5"
+    said = refusal(config)
+    assert "afape.figures names agent 'random_5'" in said
+    assert "did you mean 'random_50'?" in said
+
+
+def test_a_description_that_does_not_exist_is_refused(config):
+    config["datasets"]["synthetic_mnar"] = "config/datasets/nowhere.yaml"
+    said = refusal(config)
+    assert said == (
+        "config: datasets.synthetic_mnar is 'config/datasets/nowhere.yaml', "
+        "and there is no such file"
+    )
+
+
+def test_data_sets_that_no_scenario_uses_are_not_read(config):
+    config["datasets"]["unused"] = "nowhere.yaml"
+    load_study(config, ROOT)
+
+
+def test_an_unknown_scenario_is_refused(config):
+    with pytest.raises(ConfigError, match="has no synthetic_mnar with mar"):
+        load_study(config, ROOT).scenario("synthetic_mnar", "mar")
+
+
+def test_costs_of_one_unit_are_named_by_it(config):
+    study = load_study(config, ROOT)
+    units = {d.cost_unit for d in study.descriptions.values()}
+    expected = units.pop() if len(units) == 1 else "unit of each data set"
+    assert study.cost_unit() == expected
