@@ -80,12 +80,13 @@ def test_files_to_be_downloaded_are_fetched_unless_a_mirror_has_them(config, tmp
     settings = study.fetch_settings("income", Path(fetched).name)
     assert len(settings["sha256"]) == 64
     assert settings["url"].startswith("http")
-    mirrored = tmp_path / study.descriptions["income"].source.files[0].name
-    mirrored.parent.mkdir(parents=True, exist_ok=True)
-    mirrored.touch()
+    mirrored = [tmp_path / file.name for file in study.descriptions["income"].source.files]
+    for path in mirrored:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     config["data_mirror"] = str(tmp_path)
     study = load_study(config, ROOT)
-    assert study.raw_inputs("income")["raw_0"] == str(mirrored)
+    assert list(study.raw_inputs("income").values())[1:] == [str(path) for path in mirrored]
     assert str(tmp_path) in study.outside_folders()
 
 
@@ -125,6 +126,18 @@ def test_figures_of_an_agent_that_is_not_there_are_refused(config):
     said = refusal(config)
     assert "afape.figures names agent 'random_5'" in said
     assert "did you mean 'random_50'?" in said
+
+
+def test_an_agent_can_be_left_out(config):
+    config["afape"]["agents"]["never"] = None
+    study = load_study(config, ROOT)
+    assert list(study.agents) == [a for a in DEFAULT["afape"]["agents"] if a != "never"]
+    assert not [path for path in study.agent_files("{scenario}/x") if "agent=never" in path]
+
+
+def test_figures_of_an_agent_that_was_left_out_are_refused(config):
+    config["afape"]["agents"]["random_50"] = None
+    assert "afape.figures names agent 'random_50'" in refusal(config)
 
 
 def test_a_description_that_does_not_exist_is_refused(config):

@@ -62,7 +62,7 @@ rule check_afape:
         arguments=stage_arguments(
             {
                 "seeds": config["afape"]["seeds"],
-                "agents": list(config["afape"]["agents"]),
+                "agents": list(STUDY.agents),
                 "scenarios": STUDY.scenario_names(),
             }
         ),

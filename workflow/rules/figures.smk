@@ -10,11 +10,11 @@ rule draw_scenario_figures:
         catalogue="results/data/dataset={dataset}/catalogue.json",
         estimates=expand(
             "results/estimates/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/estimates.parquet",
-            agent=config["afape"]["agents"],
+            agent=STUDY.agents,
         ),
         frequencies=expand(
             "results/estimates/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/frequencies.parquet",
-            agent=config["afape"]["agents"],
+            agent=STUDY.agents,
         ),
         calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
     output:

@@ -10,7 +10,7 @@ rule fit_nuisances:
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
         blocked=expand(
             "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/blocked.parquet",
-            agent=config["afape"]["agents"],
+            agent=STUDY.agents,
         ),
     output:
         **audited(

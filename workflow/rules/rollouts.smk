@@ -10,6 +10,7 @@ rule roll_out:
         graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
         imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",
+        rounds="results/imputations/dataset={dataset}/mechanism={mechanism}/rounds.parquet",
     output:
         **audited(
             blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/blocked.parquet",
@@ -23,7 +24,7 @@ rule roll_out:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: config["afape"]["agents"][w.agent]),
+        arguments=stage_arguments(lambda w: STUDY.agents[w.agent]),
         source=source_digest("roll_out"),
     shell:
         run_stage("roll_out")

@@ -32,6 +32,12 @@ class Study:
     paths: Mapping[str, Path]
     descriptions: Mapping[str, Description]
 
+    @property
+    def agents(self) -> dict[str, Any]:
+        """Name → settings of every acquisition policy, without those that an overlay left out."""
+        agents = self.config["afape"]["agents"]
+        return {name: settings for name, settings in agents.items() if settings is not None}
+
     def scenario(self, dataset: str, mechanism: str) -> Mapping[str, Any]:
         """Settings of one data set × mechanism."""
         for entry in self.config["afape"]["scenarios"]:
@@ -52,7 +58,7 @@ class Study:
 
     def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
-        settings = dict(self.config["afape"]["nuisance"])
+        settings = self.config["afape"]["nuisance"] | {"agents": self.agents}
         own = self.scenario(dataset, mechanism)["nuisance_method"]
         return settings if own is None else settings | {"method": own}
 
@@ -74,7 +80,7 @@ class Study:
             for path in self.scenario_files(
                 template.replace("{scenario}", "{scenario}/agent={agent}")
             )
-            for agent in self.config["afape"]["agents"]
+            for agent in self.agents
         ]
 
     def raw_inputs(self, dataset: str) -> dict[str, str]:
@@ -139,17 +145,22 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         if pair in seen:
             raise ConfigError(f"config: afape.scenarios has {name} with {pair[1]} twice")
         seen.add(pair)
-    figures = config["afape"]["figures"]
-    for agent in [figures["frequency_agent"], *figures["convergence_agents"]]:
-        if agent not in config["afape"]["agents"]:
-            raise ConfigError(
-                f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
-                f"{listed(config['afape']['agents'])}"
-                f"{did_you_mean(agent, config['afape']['agents'])}"
-            )
     used = list(dict.fromkeys(entry["dataset"] for entry in scenarios))
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
-    return Study(config, paths, {name: load_description(path) for name, path in paths.items()})
+    study = Study(config, paths, {name: load_description(path) for name, path in paths.items()})
+    _require_drawn_agents(study)
+    return study
+
+
+def _require_drawn_agents(study: Study) -> None:
+    """Refuse figures of agents that are not there."""
+    figures = study.config["afape"]["figures"]
+    for agent in [figures["frequency_agent"], *figures["convergence_agents"]]:
+        if agent not in study.agents:
+            raise ConfigError(
+                f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
+                f"{listed(study.agents)}{did_you_mean(agent, study.agents)}"
+            )
 
 
 def _description_path(name: str, path: str, base: Path) -> Path:
