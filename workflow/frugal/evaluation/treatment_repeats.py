@@ -29,6 +29,8 @@ from frugal.evaluation.treatment_worlds import WorldOptions, realise_world
 from frugal.models.outcome_tables import true_table
 from frugal.planners.observed import first_step_outcome
 
+Identity = dict[str, str | int | float]  # what tells a policy from all others
+
 
 @dataclass(frozen=True, eq=False)
 class SearchRepeat:
@@ -167,7 +169,7 @@ def search_repeat(
 
 def _first_trial(
     repeat: SearchRepeat, n_train: int, outcome_value: np.ndarray
-) -> tuple[list[dict[str, str | float]], list[dict[str, np.ndarray]]]:
+) -> tuple[list[Identity], list[dict[str, np.ndarray]]]:
     """Identity and mean outcome of what was done first with the test units; empty if unknown."""
     if repeat.observed is None:
         return [], []
@@ -177,7 +179,7 @@ def _first_trial(
     return [key], [{"trials": np.array([1]), "outcome": np.array([mean])}]
 
 
-def plan_identity(plan: PlannedSearch) -> dict[str, str | float]:
+def plan_identity(plan: PlannedSearch) -> Identity:
     """Planner, outcome model, bound and threshold of a policy."""
     return {
         "planner": plan.planner,
@@ -221,9 +223,7 @@ def _best_after(played: SearchOutcome, outcome_value: np.ndarray) -> dict[str, n
     return {"trials": np.arange(1, len(mean) + 1), "outcome": mean}
 
 
-def _under_keys(
-    keys: Sequence[dict[str, str | float]], parts: Sequence[dict[str, np.ndarray]]
-) -> pd.DataFrame:
+def _under_keys(keys: Sequence[Identity], parts: Sequence[dict[str, np.ndarray]]) -> pd.DataFrame:
     """Several tables under each other, each with its own keys as leading columns."""
     lengths = [len(part["trials"]) for part in parts]
     leading = pd.DataFrame(keys).loc[np.repeat(np.arange(len(keys)), lengths)]
