@@ -13,8 +13,8 @@ from scipy.special import ndtri
 
 from frugal.contracts.cover import LabelledUnits
 from frugal.contracts.errors import DataError
-from frugal.covers.branch_and_bound import padded_sets
 from frugal.covers.repair import repair_answers
+from frugal.generators.answers import as_action_sets, as_membership
 
 HALF_WIDTHS = float(ndtri(0.975))  # standard errors in half a 95 % interval
 ALL = "all"
@@ -76,7 +76,9 @@ def judge_answers(
         max_nodes: see `cheapest_covers`.
     """
     instance = test.instance
-    chosen, truth = (_member(s, len(instance.cost)) for s in (action_set, test.action_set))
+    chosen, truth = (
+        as_membership(s, actions=len(instance.cost)) for s in (action_set, test.action_set)
+    )
     repaired = repair_answers(test.features, test.group, chosen, instance, max_nodes=max_nodes)
     return Outcomes(
         correct=(chosen == truth).all(axis=1),
@@ -84,7 +86,7 @@ def judge_answers(
         cost=chosen @ instance.cost,
         true_cost=test.cost,
         repaired_cost=repaired.cost_after,
-        repaired_set=padded_sets(repaired.chosen),
+        repaired_set=as_action_sets(repaired.chosen),
         repaired_correct=(repaired.chosen == truth).all(axis=1),
         confidence=confidence,
         size=test.size,
@@ -190,13 +192,6 @@ def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
     """
     wrong = outcomes[~outcomes["correct"]]
     return wrong[["feasible", "cost", "true_cost", "repaired_cost", "size"]].reset_index(drop=True)
-
-
-def _member(action_set: Int[np.ndarray, "n m"], actions: int) -> Bool[np.ndarray, "n a"]:
-    member = np.zeros((len(action_set), actions), dtype=bool)
-    row, place = np.nonzero(action_set >= 0)
-    member[row, action_set[row, place]] = True
-    return member
 
 
 def _share(hits: pd.Series) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """What a recourse generator hands back, and the names it may learn from.
 
 An answer is a set of actions for each unit with the generator's confidence in it. Also the coding
-of action sets as numbers (named explanations) and as yes/no vectors. Knows no learner and no solver.
+of action sets as yes/no vectors. Knows no learner and no solver.
 """
 
 from dataclasses import dataclass

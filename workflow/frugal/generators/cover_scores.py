@@ -55,13 +55,15 @@ class NamedScores(nn.Module):
 
 
 class ActionScores(nn.Module):
-    """Names of actions are known: an explanation leaves what all its actions leave, and costs their sum.
+    """Names of actions are known: an explanation leaves what all its actions leave.
 
+    It costs the sum of its actions' costs.
     What an action provides is learned, or given (full actions); its cost is learned, and so is how
     much each feature counts.
     """
 
     members: Tensor
+    real: Tensor
     known: Tensor | None
 
     def __init__(
@@ -172,7 +174,7 @@ def fit_cover_generator(
 def seen_cover(
     features: Bool[np.ndarray, "n d"], explanation: Int[np.ndarray, " n"], *, explanations: int
 ) -> Bool[np.ndarray, "k d"]:
-    """True where some unit with the explanation lacked the feature, so that E must provide it. (k, d)"""
+    """True where a unit with the explanation lacked the feature: E must provide it. (k, d)"""
     covered = np.zeros((explanations, features.shape[1]), dtype=bool)
     np.logical_or.at(covered, explanation, ~features)
     return covered
@@ -185,11 +187,11 @@ def cheapest_seen_cover(
     cost: Float[np.ndarray, " k"],
     open_to: Bool[np.ndarray, "g k"],
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """The cheapest named explanation that is seen to cover all that a unit lacks: nothing is fitted.
+    """The cheapest named explanation that is seen to cover all that a unit lacks.
 
-    It uses names and costs of explanations only, as the named generator may. Its answers always
-    work. Where no explanation is seen to cover everything, the one that leaves fewest features
-    uncovered is taken, the cheapest of these.
+    Nothing is fitted. Names and costs of explanations are all it uses, as the named generator
+    may. An answer that is seen to cover works; where there is none, the one that leaves fewest
+    features uncovered is taken, the cheapest of these.
 
     Returns:
         row of the explanation (n,), and whether it is seen to cover the unit (n,).

@@ -3,9 +3,13 @@
 Distances are counts of differing bits of packed states. Knows explanations as numbers only.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 from jaxtyping import Bool, Float, Int
+
+from frugal.covers.bitsets import pack_bits, popcount
 
 
 def nearest_rows(
@@ -18,7 +22,7 @@ def nearest_rows(
     Of rows at equal distance the earlier one comes first; k is `neighbours`, or m if that is less.
     """
     k = min(neighbours, len(train))
-    return _nearest(_words(train), _words(test), k)
+    return _nearest(pack_bits(train), pack_bits(test), k)
 
 
 def commonest_of_nearest(
@@ -46,24 +50,8 @@ def commonest_of_nearest(
     return votes[at, first], count[at, first] / rows.shape[1]
 
 
-def _words(rows: Bool[np.ndarray, "n d"]) -> np.ndarray:
-    """Rows as 64-bit words. (n, w)"""
-    packed = np.packbits(rows, axis=1)
-    spare = -packed.shape[1] % 8
-    return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, spare)))).view(np.uint64)
-
-
 @numba.njit(cache=True)
-def _bits(word):
-    """Number of ones in a 64-bit word."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    pairs = np.uint64(0x3333333333333333)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@numba.njit(cache=True)
+@no_type_check
 def _nearest(train, test, k):
     """Insertion into a sorted list of k: nearly every row is refused by one comparison."""
     rows = np.full((len(test), k), -1, dtype=np.int64)
@@ -72,7 +60,7 @@ def _nearest(train, test, k):
         for j in range(len(train)):
             far = np.int64(0)
             for w in range(train.shape[1]):
-                far += _bits(train[j, w] ^ test[i, w])
+                far += popcount(train[j, w] ^ test[i, w])
             if far < distance[i, k - 1]:
                 p = k - 1
                 while p > 0 and distance[i, p - 1] > far:

@@ -1,0 +1,97 @@
+"""The tables of the recourse study are what counting by hand gives."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.contracts.cover import CoverInstance, LabelledUnits
+from frugal.contracts.errors import DataError
+from frugal.evaluation.recourse_accuracy import (
+    accuracy_rows,
+    confidence_rows,
+    frequency_rows,
+    group_rows,
+    judge_answers,
+    mistake_rows,
+    training_frequency,
+)
+
+INSTANCE = CoverInstance(
+    cost=np.array([1.0, 2.0, 4.0]),
+    provides=np.array([[1, 0], [0, 1], [1, 1]], dtype=bool),
+    thresholds=np.array([1, 1]),
+    access=np.array([[True, True, True], [True, True, False]]),
+)
+TEST = LabelledUnits(
+    features=np.array([[0, 0], [0, 1], [1, 0], [0, 0]], dtype=bool),
+    action_set=np.array([[0, 1], [0, -1], [1, -1], [0, 1]]),
+    cost=np.array([3.0, 1.0, 2.0, 3.0]),
+    optima=np.ones(4, dtype=np.int64),
+    group=np.array([0, 0, 1, 1]),
+    instance=INSTANCE,
+)
+ANSWERS = np.array([[2, -1], [0, -1], [0, -1], [2, -1]])  # dearer, right, idle, not open
+TRAIN = np.array([[0, -1], [0, -1], [0, 1], [2, -1]])
+OUTCOMES = judge_answers(TEST, ANSWERS, np.array([0.5, 1.0, 0.2, 0.9]), TRAIN, max_nodes=1000)
+
+
+def test_each_answer_is_judged_and_repaired():
+    np.testing.assert_array_equal(OUTCOMES.correct, [False, True, False, False])
+    np.testing.assert_array_equal(OUTCOMES.feasible, [True, True, False, False])
+    np.testing.assert_array_equal(OUTCOMES.repaired_set, [[2, -1], [0, -1], [1, -1], [0, 1]])
+    np.testing.assert_array_equal(OUTCOMES.repaired_cost, [4, 1, 2, 3])
+    np.testing.assert_array_equal(OUTCOMES.repaired_correct, [False, True, True, True])
+    np.testing.assert_array_equal(OUTCOMES.frequency, [1, 2, 0, 1])
+
+
+def test_summary_by_number_of_actions():
+    rows = accuracy_rows(OUTCOMES.frame()).set_index("actions")
+    assert list(rows.index) == ["all", "1", "2"]
+    whole = rows.loc["all"]
+    assert (whole["n"], whole["mistakes"], whole["unseen"]) == (4, 3, 1)
+    assert whole["accuracy"] == 0.25
+    assert whole["accuracy_se"] == pytest.approx(np.sqrt(0.25 * 0.75 / 4))
+    assert whole["half_width"] == pytest.approx(1.959964 * whole["accuracy_se"], rel=1e-6)
+    assert whole["feasible_share_of_mistakes"] == pytest.approx(1 / 3)
+    assert whole["cost_gap"] == pytest.approx(1 / 3)  # 4 against 3
+    assert whole["infeasible_cost_gap"] == pytest.approx(((1 - 2) / 2 + (4 - 3) / 3) / 2)
+    assert whole["repair_cost_gap"] == 0
+    assert whole["repaired_accuracy"] == 0.75
+    assert rows.loc["1", "n"] == 2
+    assert np.isnan(accuracy_rows(OUTCOMES.frame().iloc[[1]])["cost_gap"].iloc[0])
+
+
+def test_groups_and_mistakes():
+    assert list(group_rows(OUTCOMES.frame())["accuracy"]) == [0.5, 0.0]
+    mistakes = mistake_rows(OUTCOMES.frame())
+    assert list(mistakes["cost"]) == [4, 1, 4]
+    assert list(mistakes["feasible"]) == [True, False, False]
+
+
+def test_bins_of_confidence():
+    rows = confidence_rows(OUTCOMES.frame(), bins=2).set_index("bin")
+    assert list(rows["n"]) == [1, 3]
+    assert list(rows["wrong"]) == [1, 2]
+    assert rows.loc[1, "mean_confidence"] == pytest.approx(0.8)
+    with pytest.raises(DataError, match="outside"):
+        confidence_rows(OUTCOMES.frame().assign(confidence=1.5), bins=2)
+
+
+def test_classes_of_frequency():
+    rows = frequency_rows(OUTCOMES.frame(), edges=(0, 1, 2, 5))
+    assert list(rows["at_least"]) == [0, 1, 2]
+    assert list(rows["at_most"]) == [0, 1, 4]
+    assert list(rows["n"]) == [1, 2, 1]
+    with pytest.raises(DataError, match="begin at 0"):
+        frequency_rows(OUTCOMES.frame(), edges=(1, 2))
+
+
+def test_frequency_counts_equal_sets_of_other_width():
+    found = training_frequency(np.array([[1], [2]]), np.array([[1, -1], [1, 2], [1, -1]]))
+    np.testing.assert_array_equal(found, [2, 0])
+
+
+def test_outcomes_as_a_table_have_one_row_per_unit():
+    frame = OUTCOMES.frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == 4
+    assert "repaired_set" not in frame

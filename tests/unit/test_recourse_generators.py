@@ -1,0 +1,201 @@
+"""Generators answer as their definitions say, learn what can be learnt, and repeat themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from frugal.contracts.cover import CoverInstance, LabelledUnits
+from frugal.contracts.errors import ConfigError
+from frugal.data.recourse_worlds import train_rows, variant_design
+from frugal.environments.labelled_worlds import labelled_world
+from frugal.generators.answers import as_action_sets, as_membership, sorted_sets, state_inputs
+from frugal.generators.cover_scores import cheapest_seen_cover, seen_cover
+from frugal.generators.dense import slot_order, weighted_sparse_loss
+from frugal.generators.hamming import commonest_of_nearest, nearest_rows
+from frugal.generators.registry import KINDS, fit_generator
+from frugal.generators.training import TrainingSettings, held_out_split, train_network
+
+STEPS = {"epochs": 30, "batch": 128, "learning_rate": 0.1, "weight_decay": 0.0}
+STEPS |= {"held_out_share": 0.1, "patience": 30}
+DENSE = {"hidden": 64, "layers": 1, "dropout": 0.0, "loss_weight": 0.1, "sparsity": 0.05}
+SETTINGS = {
+    "hamming": {"neighbours": 5},
+    "seen_cover": {},
+    "named": STEPS,
+    "named_action": STEPS,
+    "full_action": STEPS,
+    "dense_named": STEPS | DENSE | {"learning_rate": 0.01},
+    "dense_named_action": STEPS | DENSE | {"learning_rate": 0.01},
+    "padded_full_action": STEPS | DENSE | {"learning_rate": 0.01},
+    "sequence_full_action": STEPS | {"hidden": 64, "learning_rate": 0.01},
+}
+
+
+def _world(seed: int, *, features: int, draws: int) -> LabelledUnits:
+    design = variant_design(
+        "dim_20", draws=draws, feature_probability=0.5, actions=12, action_probability=0.5
+    )
+    design = replace(design, features=features, needed=(0, features))
+    rng = np.random.default_rng(seed)
+    return labelled_world(design, most_actions=3, max_nodes=10**6, rng=rng)[0]
+
+
+SMALL = _world(3, features=10, draws=4000)
+
+
+def test_coding_of_sets_is_inverted():
+    sets = np.array([[0, 3], [2, -1], [-1, -1]])
+    member = as_membership(sets, actions=4)
+    assert member.sum() == 3
+    np.testing.assert_array_equal(as_action_sets(member), sets)
+    np.testing.assert_array_equal(
+        sorted_sets(np.array([[3, -1, 0], [2, 2, -1]])), [[0, 3, -1], [2, -1, -1]]
+    )
+
+
+def test_inputs_hold_what_is_lacking_and_the_group():
+    features = np.array([[True, False], [False, False]])
+    np.testing.assert_array_equal(
+        state_inputs(features, np.array([0, 2]), groups=3), [[0, 1, 1, 0, 0], [1, 1, 0, 0, 1]]
+    )
+    assert state_inputs(features, np.array([0, 0]), groups=1).shape == (2, 2)
+
+
+@pytest.mark.parametrize("d", [3, 20, 64, 70])
+def test_nearest_rows_are_those_of_the_definition(d):
+    rng = np.random.default_rng(d)
+    train, test = rng.random((60, d)) < 0.5, rng.random((9, d)) < 0.5
+    rows, distance = nearest_rows(train, test, neighbours=7)
+    for i in range(len(test)):
+        apart = [(int((train[j] != test[i]).sum()), j) for j in range(len(train))]
+        assert list(zip(distance[i], rows[i], strict=True)) == sorted(apart)[:7]
+
+
+def test_commonest_explanation_and_its_share():
+    train = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
+    chosen, share = commonest_of_nearest(
+        train, np.array([5, 7, 7, 7]), np.zeros((1, 3), dtype=bool), neighbours=3
+    )
+    assert (chosen[0], share[0]) == (7, pytest.approx(2 / 3))
+    chosen, _ = commonest_of_nearest(
+        train, np.array([5, 7, 8, 9]), np.zeros((1, 3), dtype=bool), neighbours=4
+    )
+    assert chosen[0] == 5  # all equally common: the nearest wins
+
+
+def test_loss_is_the_sum_that_is_printed():
+    scores = torch.tensor([[0.3, -1.0], [2.0, 0.0]])
+    target = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    p, t = 1 / (1 + np.exp(-scores.numpy())), target.numpy()
+    entropy = -(t * np.log(p) + (1 - t) * np.log(1 - p)).sum(axis=1).mean()
+    error = np.abs(p - t).sum(axis=1).mean()
+    found = weighted_sparse_loss(scores, target, loss_weight=0.07, sparsity=0.05)
+    assert float(found) == pytest.approx(0.07 * entropy + 0.05 * error, rel=1e-5)
+
+
+def test_slots_put_what_does_most_first():
+    effects = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=bool)
+    np.testing.assert_array_equal(
+        slot_order(np.array([[0, 1], [2, -1], [0, 2]]), effects), [[1, 0], [2, -1], [2, 0]]
+    )
+
+
+def test_seen_cover_takes_the_cheapest_that_is_seen_to_work():
+    lacks = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
+    covered = seen_cover(~lacks, np.array([0, 1, 2]), explanations=3)
+    np.testing.assert_array_equal(covered, lacks)
+    cost, access = np.array([5.0, 4.0, 1.0]), np.ones((1, 3), dtype=bool)
+    asked = ~np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1]], dtype=bool)
+    best, sure = cheapest_seen_cover(asked, np.zeros(3, dtype=np.int64), covered, cost, access)
+    np.testing.assert_array_equal(best, [2, 1, 1])
+    np.testing.assert_array_equal(sure, [True, True, False])
+
+
+def test_seen_cover_is_right_wherever_its_answer_was_fully_seen():
+    """With every unit of a world in training, the closed form gives back every label."""
+    fitted = fit_generator({"kind": "seen_cover"}, SMALL, rng=np.random.default_rng(0))
+    found = fitted.answer(SMALL.features, SMALL.group)
+    np.testing.assert_array_equal(found.action_set, SMALL.action_set)
+    assert (found.confidence == 1).all()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_generator_learns_a_small_world_and_repeats_itself(kind):
+    """About 900 units: each must beat the commonest explanation by far on its own training data."""
+    settings = {"kind": kind} | SETTINGS[kind]
+    found = []
+    for _ in range(2):
+        fitted = fit_generator(settings, SMALL, rng=np.random.default_rng(1))
+        found.append(fitted.answer(SMALL.features, SMALL.group))
+    width = max(found[0].action_set.shape[1], SMALL.action_set.shape[1])
+    answer, truth = (
+        np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1)
+        for s in (found[0].action_set, SMALL.action_set)
+    )
+    right = (answer == truth).all(axis=1)
+    _, count = np.unique(SMALL.action_set, axis=0, return_counts=True)
+    assert right.mean() > (count.max() / len(SMALL) + 0.2 if kind != "hamming" else 0.4)
+    assert ((found[0].confidence >= 0) & (found[0].confidence <= 1 + 1e-6)).all()
+    np.testing.assert_array_equal(found[0].action_set, found[1].action_set)
+    np.testing.assert_array_equal(found[0].confidence, found[1].confidence)
+
+
+@pytest.mark.parametrize("kind", ["named", "named_action", "full_action"])
+def test_scorers_carry_over_to_unseen_units(kind):
+    units = _world(1, features=10, draws=6000)
+    train = train_rows(len(units), train_share=0.8, rng=np.random.default_rng(0))
+    fitted = fit_generator({"kind": kind} | STEPS, units.take(train), rng=np.random.default_rng(2))
+    test = units.take(~train)
+    right = fitted.answer(test.features, test.group).action_set == test.action_set
+    assert right.all(axis=1).mean() > 0.85
+
+
+def test_no_explanation_of_another_group_is_offered():
+    units = _world(5, features=8, draws=3000)
+    group = np.random.default_rng(0).integers(2, size=len(units))
+    given = units.instance
+    instance = CoverInstance(
+        given.cost, given.provides, given.thresholds, np.ones((2, len(given.cost)), dtype=bool)
+    )
+    both = LabelledUnits(
+        units.features, units.action_set, units.cost, units.optima, group, instance
+    )
+    for kind in ("seen_cover", "named_action"):
+        fitted = fit_generator({"kind": kind} | SETTINGS[kind], both, rng=np.random.default_rng(0))
+        for g in (0, 1):
+            allowed = {tuple(row) for row in both.action_set[group == g]}
+            asked = fitted.answer(both.features, np.full(len(both), g))
+            assert {tuple(row) for row in asked.action_set} <= allowed
+
+
+def test_best_weights_are_put_back():
+    network = torch.nn.Linear(1, 1)
+    script = iter([0.1, 0.9, 0.2, 0.3, 0.4])
+    seen = []
+
+    def judged() -> float:
+        seen.append(network.weight.item())
+        return next(script)
+
+    history = train_network(
+        network,
+        lambda rows: (network(torch.ones(len(rows), 1)) - 5).square().mean(),
+        judged,
+        rows=np.arange(8),
+        settings=TrainingSettings(5, 4, 0.1, 0.0, 0.1, 2),
+        generator=torch.Generator().manual_seed(0),
+    )
+    assert history == [0.1, 0.9, 0.2, 0.3]  # stops after two epochs without a better one
+    assert network.weight.item() == seen[1]
+
+
+def test_held_out_rows_are_apart():
+    rows, held_out = held_out_split(10, share=0.2, rng=np.random.default_rng(0))
+    assert sorted([*rows, *held_out]) == list(range(10))
+    assert len(held_out) == 2
+
+
+def test_unknown_kind_is_refused():
+    with pytest.raises(ConfigError, match="no generator 'oracle'"):
+        fit_generator({"kind": "oracle"}, SMALL, rng=np.random.default_rng(0))
