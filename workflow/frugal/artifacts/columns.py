@@ -46,7 +46,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "s_propensity": ("", "fitted p(R_s=1|X_adj); empty where X_adj is not recorded"),
     "pattern_propensity": ("", "fitted p(R=r|X_adj) of the recorded pattern"),
     "afa_propensity": ("", "fitted p(R=1|X_adj, acquired set, R_s=1)"),
-    "afa_propensity_values": ("", "fitted p(R=1|X_adj, acquired set and values, R_s=1)"),
+    "afa_propensity_policy": (
+        "",
+        "p(R=1|X_adj, acquired set and values, R_s=1) by Bayes from fitted factors and the policy",
+    ),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
     "mean_misclassification_cost": (COST, "fitted E[misclassification cost | X_adj, R=1]"),

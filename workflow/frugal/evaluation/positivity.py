@@ -18,6 +18,7 @@ from frugal.evaluation.intervals import (
 LOW_PROPENSITY = 0.01
 LARGE_SHARE = 0.10
 SMALL_SAMPLE = 30
+FAR_FROM_ONE = 0.1
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,26 @@ def weight_findings(weight: Float[np.ndarray, " n"]) -> tuple[Finding, ...]:
             )
         )
     return tuple(found)
+
+
+def balance_findings(weight: Float[np.ndarray, " n"]) -> tuple[Finding, ...]:
+    """`mean_weight_off_1`: the weights do not average to 1, as E[w] = 1 says they should.
+
+    Either the propensities are misfitted, or the records lack what the policy needs.
+
+    Args:
+        weight: importance weights, zero where a row is not used. (n,)
+    """
+    mean = float(weight.mean())
+    if abs(mean - 1) <= FAR_FROM_ONE:
+        return ()
+    return (
+        Finding(
+            "mean_weight_off_1",
+            f"The weights average {mean:.3g} where their expectation is 1: the propensities are "
+            f"misfitted, or the records lack what the policy acquires.",
+        ),
+    )
 
 
 def propensity_findings(

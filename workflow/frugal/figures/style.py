@@ -92,6 +92,7 @@ ESTIMATORS: dict[str, EstimatorStyle] = {
     "stabilised_afais": EstimatorStyle("stabilised AFAIS", BLUE, "P"),
     "afais_s": EstimatorStyle("AFAIS(s)", BLUE, "h"),
     "stabilised_afais_s": EstimatorStyle("stabilised AFAIS(s)", BLUE, "H"),
+    "stabilised_afais_s_policy": EstimatorStyle("stabilised AFAIS(s), policy known", BLUE, "8"),
     "stabilised_afais_s_true": EstimatorStyle("stabilised AFAIS(s), true p", BLUE, "+"),
     "doubly_robust": EstimatorStyle("doubly robust", GREEN, ">"),
     "doubly_robust_afais": EstimatorStyle("doubly robust AFAIS", GREEN, "*"),

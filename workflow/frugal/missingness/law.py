@@ -57,3 +57,24 @@ def subset_probability(
     """
     patterns = missable_patterns(graph, table)
     return pattern_probability(graph, table, patterns[patterns[:, subset].all(axis=1)]).sum(axis=1)
+
+
+def factorised_patterns(
+    factors: Float[np.ndarray, "n m"], patterns: Bool[np.ndarray, "q m"]
+) -> Float[np.ndarray, "n q"]:
+    """p(R = r | X_adj) as a product of factors, where no indicator causes another.
+
+        p(R = r | x) = Π_j p_j(x)^{r_j} (1 − p_j(x))^{1 − r_j}      [afape, eq. A.6]
+
+    Args:
+        factors: p_j(x), fitted or true, of the m panels that can be missing. (n, m)
+        patterns: indicators of the same panels. (q, m)
+
+    Returns:
+        NaN in rows where a factor is NaN. (n, q)
+    """
+    law = np.ones((len(factors), len(patterns)))
+    for j in range(factors.shape[1]):
+        one = factors[:, j : j + 1]
+        law *= np.where(patterns[:, j], one, 1.0 - one)
+    return law

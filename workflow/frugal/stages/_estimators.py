@@ -65,7 +65,7 @@ def _doubly_robust_afais(case: Case) -> Terms:
     return doubly_robust.doubly_robust_afais(
         case.blocked[:, :3],
         case.fitted["propensity"],
-        case.fitted["afa_propensity"],
+        case.fitted["afa_propensity_policy"],
         case.outcome_mean,
         case.s_observed,
         case.fitted["s_propensity"],
@@ -82,11 +82,11 @@ def _afais(function: Callable[..., Terms]) -> Callable[[Case], Terms]:
     )
 
 
-def _afais_s(function: Callable[..., Terms], kind: str) -> Callable[[Case], Terms]:
-    propensity = {"fitted": "propensity", "true": "complete_probability"}[kind]
-    afa = {"fitted": "afa_propensity", "true": "true_afa_propensity"}[kind]
+def _afais_s(
+    function: Callable[..., Terms], propensity: str, afa_propensity: str
+) -> Callable[[Case], Terms]:
     return lambda case: function(
-        case.blocked, case.s_observed, case.fitted[propensity], case.fitted[afa]
+        case.blocked, case.s_observed, case.fitted[propensity], case.fitted[afa_propensity]
     )
 
 
@@ -115,9 +115,14 @@ ESTIMATORS: Mapping[str, Callable[[Case], Terms]] = {
     ),
     "afais": _afais(afais.afais),
     "stabilised_afais": _afais(afais.stabilised_afais),
-    "afais_s": _afais_s(afais.afais_s, "fitted"),
-    "stabilised_afais_s": _afais_s(afais.stabilised_afais_s, "fitted"),
-    "stabilised_afais_s_true": _afais_s(afais.stabilised_afais_s, "true"),
+    "afais_s": _afais_s(afais.afais_s, "propensity", "afa_propensity"),
+    "stabilised_afais_s": _afais_s(afais.stabilised_afais_s, "propensity", "afa_propensity"),
+    "stabilised_afais_s_policy": _afais_s(
+        afais.stabilised_afais_s, "propensity", "afa_propensity_policy"
+    ),
+    "stabilised_afais_s_true": _afais_s(
+        afais.stabilised_afais_s, "complete_probability", "true_afa_propensity"
+    ),
     "off_policy_set": _off_policy(off_policy.stabilised_off_policy_set, "set_probability"),
     "off_policy_sequence": _off_policy(
         off_policy.stabilised_off_policy_sequence, "sequence_probability"
@@ -131,41 +136,82 @@ IMPUTED = {
     "multiple_imputation": "multiple",
     "multiple_imputation_label": "multiple_label",
 }
-_NEEDS_PROPENSITY = {"ipw", "stabilised_ipw"}
-_NEEDS_AFAIS = {"afais", "stabilised_afais"}
-_NEEDS_S = {"afais_s", "stabilised_afais_s", "doubly_robust", "doubly_robust_afais"}
-_OFF_POLICY = {"off_policy_set": "set_probability", "off_policy_sequence": "sequence_probability"}
+UNWEIGHTED = {"ground_truth", "blocking", "complete_case", *IMPUTED}
+OFF_POLICY = {"off_policy_set": "set_probability", "off_policy_sequence": "sequence_probability"}
+_BY_POLICY = {"stabilised_afais_s_policy", "doubly_robust_afais"}
+_EVERY_ROW = {"afais", "stabilised_afais"}
+LEAST_MASS = 0.01  # sets of panels with less mass are not missed
 
 
 def obstacle(name: str, case: Case) -> tuple[str, str] | None:
     """Why an estimator cannot be computed for a case: (status, sentence); None if it can.
 
     Statuses: `not_available` (the study did not make what it needs), `not_identified` (no data of
-    this kind could tell), `no_support` is left to the weights themselves.
+    this kind could tell), `no_support` (these records happen not to hold what it needs).
     """
+    if name in UNWEIGHTED or name.endswith("_true"):
+        return _not_made(name, case)
     known = case.identification
-    reasons = " ".join(known["reasons"])
+    if not known["propensity_identified"]:
+        return "not_identified", _reason(known, "not identified")
+    if name in _EVERY_ROW and not known["afais_identified"]:
+        return "not_identified", _reason(known, "smaller set")
+    if name in _EVERY_ROW and known["s"]:
+        return "not_available", (
+            f"The config asks for s = {', '.join(known['s'])}, and the AFA propensity is fitted "
+            "for that s; AFAIS with s = ∅ would be identified."
+        )
+    if name in _BY_POLICY and np.isnan(case.fitted["afa_propensity_policy"]).all():
+        return "not_available", (
+            "Missingness indicators cause each other, so that the fitted factors give no law of "
+            "patterns from which the policy's AFA propensity follows."
+        )
+    unknown_s = np.isnan(case.fitted["s_propensity"][case.s_observed]).any()
+    if name.startswith("doubly_robust") and unknown_s:
+        return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
+    return _off_policy_obstacle(case, OFF_POLICY[name]) if name in OFF_POLICY else None
+
+
+def _not_made(name: str, case: Case) -> tuple[str, str] | None:
+    """Obstacles of estimators that fit nothing."""
     if name == "ground_truth" and case.full is None:
         return "not_available", "The missingness is the data set's own, so the truth is unknown."
     if name in IMPUTED and IMPUTED[name] not in case.imputed:
         return "not_available", "The config leaves this imputation out."
     if name.endswith("_true") and np.isnan(case.fitted["complete_probability"]).any():
         return "not_available", "The missingness is the data set's own, so its law is unknown."
-    if name in _NEEDS_PROPENSITY | _NEEDS_AFAIS | _NEEDS_S and not known["propensity_identified"]:
-        return "not_identified", reasons
-    if name in _NEEDS_AFAIS and (not known["afais_identified"] or known["s"]):
-        return "not_identified", reasons
-    if (
-        name.startswith("doubly_robust")
-        and np.isnan(case.fitted["s_propensity"][case.s_observed]).any()
-    ):
-        return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
-    if name in _OFF_POLICY:
-        used = case.fitted[_OFF_POLICY[name]] > 0
-        lost = used & np.isnan(case.fitted["pattern_propensity"])
-        if lost.any():
-            return "not_identified", (
-                f"p(R=r|X_adj) cannot be evaluated on {int(lost.sum())} rows, where a cause of "
-                "missingness is itself missing; leaving them out would bias the estimate."
-            )
     return None
+
+
+def _off_policy_obstacle(case: Case, probability: str) -> tuple[str, str] | None:
+    """Off-policy evaluation needs the law of the recorded pattern, and every set of the policy."""
+    pattern = case.fitted["pattern_propensity"]
+    if np.isnan(pattern).all():
+        return "not_identified", (
+            "Missingness indicators cause each other, so p(R=r|X_adj) is no product of the factors."
+        )
+    lost = (case.fitted[probability] > 0) & np.isnan(pattern)
+    if lost.any():
+        return "not_identified", (
+            f"p(R=r|X_adj) cannot be evaluated on {int(lost.sum())} rows, where a cause of "
+            "missingness is itself missing; leaving them out would bias the estimate."
+        )
+    if case.full is not None:
+        recorded = {row.tobytes() for row in np.unique(case.observed, axis=0)}
+        sets = np.ascontiguousarray(case.full[:, -case.observed.shape[1] :].astype(bool))
+        gap = np.mean([row.tobytes() not in recorded for row in sets])
+    else:  # E[w] = 1 if every set of the policy occurs in the records
+        used = case.fitted[probability] > 0
+        gap = 1.0 - (case.fitted[probability][used] / pattern[used]).sum() / len(pattern)
+    if gap > LEAST_MASS:
+        return "no_support", (
+            f"About {gap:.0%} of the policy's run-time episodes end with a set of panels that no "
+            "record holds exactly."
+        )
+    return None
+
+
+def _reason(known: Mapping[str, Any], words: str) -> str:
+    """The stored reasons that speak of the matter, or all of them."""
+    found = [reason for reason in known["reasons"] if words in reason]
+    return " ".join(found or known["reasons"])

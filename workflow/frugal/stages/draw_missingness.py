@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Mask, NoSupportError, Streams, Table
+from frugal.contracts import ConfigError, Mask, MissingnessGraph, NoSupportError, Streams, Table
 from frugal.data.tables import table_from_frames
 from frugal.missingness.graphs import parse_graph
 from frugal.missingness.identification import identify
@@ -40,6 +40,7 @@ def draw_missingness(
             mask = draw_mask(data, graph, rng=streams.generator("mask", seed))
         else:
             mask = own_mask(data)
+            _require_named(graph, data, mask)
         draws.append(_mask_frame(seed, data, mask))
         complete = int(mask.complete[part == "test"].sum())
         if not complete:
@@ -61,6 +62,18 @@ def draw_missingness(
         "graph": graph.to_dict() | {"source": law["source"]},
         "identification": identified.to_dict(),
     }
+
+
+def _require_named(graph: MissingnessGraph, data: Table, mask: Mask) -> None:
+    """Every panel with gaps must have its assumed causes named, if only none."""
+    for j, panel in enumerate(data.actions):
+        gaps = int((~mask.observed[:, j]).sum())
+        if gaps and panel.name not in graph.indicators:
+            raise ConfigError(
+                f"panel {panel.name!r} is missing in {gaps} of {len(data)} rows, but mechanism "
+                f"{graph.name!r} names no causes for it; write {panel.name!r}: {{}} under its "
+                "'panels' if nothing causes it"
+            )
 
 
 def _mask_frame(seed: int, data: Table, mask: Mask) -> pd.DataFrame:

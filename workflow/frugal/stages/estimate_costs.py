@@ -12,17 +12,30 @@ from frugal.estimators.rubin import rubin
 from frugal.evaluation.convergence import prefix_estimates
 from frugal.evaluation.data_efficiency import compare_positivity, data_efficiency
 from frugal.evaluation.intervals import estimate, standard_error
-from frugal.evaluation.positivity import propensity_findings, resample_findings, support_findings
+from frugal.evaluation.positivity import (
+    Finding,
+    balance_findings,
+    propensity_findings,
+    resample_findings,
+    support_findings,
+)
 from frugal.evaluation.resampling import full_sample_interval, resample, stack_terms
 from frugal.evaluation.summary import summarise
 from frugal.missingness.law import missable_patterns
 from frugal.missingness.mechanisms import pattern_probability
-from frugal.stages._estimators import ESTIMATORS, IMPUTED, Case, obstacle
+from frugal.stages._estimators import (
+    ESTIMATORS,
+    IMPUTED,
+    LEAST_MASS,
+    OFF_POLICY,
+    UNWEIGHTED,
+    Case,
+    obstacle,
+)
 from frugal.stages._frames import in_s, panel_columns, panel_matrix
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
 SPLIT = ["cost", "acquisition_cost", "misclassification_cost"]
-LEAST_MASS = 0.01  # sets of panels with less mass are not called a support gap
 
 
 def estimate_costs(
@@ -43,7 +56,7 @@ def estimate_costs(
     """Judge one policy by every estimator, for every seed."""
     data, part = table_from_frames(table, catalogue)
     rows = np.flatnonzero(part == "test")
-    data = data.take(rows)
+    whole, data = data, data.take(rows)
     observed = masks[masks["row_id"].isin(data.row_id)]
     found: dict[str, list[Any]] = {
         "estimates": [],
@@ -70,7 +83,7 @@ def estimate_costs(
             found[name].append(frame.assign(seed=seed, **extra))
     return {
         **{name: pd.concat(frames, ignore_index=True) for name, frames in found.items()},
-        "efficiency": _efficiency(data, graph, observed, blocked, worlds, settings),
+        "efficiency": _efficiency(whole, rows, graph, observed, blocked, worlds, settings),
     }
 
 
@@ -102,7 +115,8 @@ def _case(
         name: propensities[name].to_numpy()
         for name in ("propensity", "s_propensity", "pattern_propensity")
     }
-    fitted["afa_propensity"] = agents["afa_propensity"].to_numpy()
+    for name in ("afa_propensity", "afa_propensity_policy"):
+        fitted[name] = agents[name].to_numpy()
     fitted["true_afa_propensity"] = blocked["true_afa_propensity"].to_numpy()
     fitted["complete_probability"] = (
         mask["complete_probability"].to_numpy() if "complete_probability" in mask else unknown
@@ -131,15 +145,13 @@ def _judge(
     rng: np.random.Generator,
 ) -> dict[str, pd.DataFrame]:
     """One row per estimator, whatever became of it, and the resamples of those that worked."""
-    warnings = propensity_findings(case.complete, case.fitted["propensity"])
     rows = {}
     for name in ESTIMATORS:
         if name in stopped:
             rows[name] = _empty_row(name, *stopped[name], len(case.complete))
-            continue
-        weighted = name not in {"ground_truth", "blocking", "complete_case", *IMPUTED}
-        found = warnings + _support_gap(case, terms[name]) if weighted else ()
-        rows[name] = _row(name, case, terms[name], found)
+        else:
+            found = () if name in UNWEIGHTED else _warnings(name, case, terms[name])
+            rows[name] = _row(name, case, terms[name], found)
     usable = {
         name: Terms(one.numerator[:, :1], one.denominator, one.weight)
         for name, one in terms.items()
@@ -226,14 +238,20 @@ def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
     }
 
 
-def _support_gap(case: Case, terms: Terms) -> tuple[Any, ...]:
-    """Sets that the policy ends with at run time but in no usable row; unknown without a truth."""
-    if case.full is None:
-        return ()
-    sets, count = np.unique(case.full[:, len(SPLIT) :].astype(bool), axis=0, return_counts=True)
-    acquired = case.blocked[:, len(SPLIT) :].astype(bool)
-    mass = count / count.sum()
-    return support_findings(sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
+def _warnings(name: str, case: Case, terms: Terms) -> tuple[Finding, ...]:
+    """What about the records makes a weighted estimate less than it seems."""
+    panels = slice(len(SPLIT), None)
+    kind = "complete_probability" if name.endswith("_true") else "propensity"
+    found = balance_findings(terms.weight)
+    if name not in OFF_POLICY:
+        found += propensity_findings(case.complete, case.fitted[kind])
+    if case.full is not None:  # else the sets of the policy are unknown
+        sets, count = np.unique(case.full[:, panels].astype(bool), axis=0, return_counts=True)
+        where = case.recorded if name in OFF_POLICY else case.blocked
+        acquired = where[:, panels].astype(bool)
+        mass = count / count.sum()
+        found += support_findings(sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
+    return found
 
 
 def _convergence(
@@ -274,6 +292,7 @@ def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
 
 def _efficiency(
     data: Table,
+    rows: np.ndarray,
     graph: Mapping[str, Any],
     observed: pd.DataFrame,
     blocked: pd.DataFrame,
@@ -284,7 +303,7 @@ def _efficiency(
     law = MissingnessGraph.from_dict(graph)
     patterns = missable_patterns(law, data)
     known = graph["source"] == "induced"
-    probability = pattern_probability(law, data, patterns) if known else None
+    probability = pattern_probability(law, data, patterns)[rows] if known else None
     views = data_efficiency(panel_matrix(observed, "observed", data))
     played = worlds[worlds["world"] == "full"] if known else blocked
     sets = np.unique(panel_matrix(played, "acquired", data), axis=0)

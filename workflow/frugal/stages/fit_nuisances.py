@@ -4,6 +4,7 @@ All regressions of a seed, over agents and folds, are handed down at once, so th
 lock-step.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,8 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Streams, Table
+from frugal.agents.registry import build_policy
+from frugal.contracts import Policy, Streams, Table
 from frugal.data.tables import table_from_frames
+from frugal.environments.set_probability import true_afa_propensity
+from frugal.missingness.law import factorised_patterns
 from frugal.models.nuisance import (
     Head,
     MeanHead,
@@ -47,6 +51,10 @@ def fit_nuisances(
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
     blocked = blocked[blocked["row_id"].isin(data.row_id)]
+    names = [panel.name for panel in data.actions]
+    policies = {
+        agent: build_policy(chosen, actions=names) for agent, chosen in settings["agents"].items()
+    }
     found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
         rng = streams.generator("nuisance", seed)
@@ -59,7 +67,7 @@ def fit_nuisances(
             {panel: set(law["indicators"]) for panel, law in graph["indicators"].items()},
             dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False))),
         )
-        for name, frame in _fit_seed(records, test, rule, settings, rng).items():
+        for name, frame in _fit_seed(records, policies, test, rule, settings, rng).items():
             found.setdefault(name, []).append(frame.assign(seed=seed))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
 
@@ -124,6 +132,7 @@ class Records:
 
 def _fit_seed(
     records: Records,
+    policies: Mapping[str, Policy],
     test: np.ndarray,
     rule: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
@@ -149,13 +158,19 @@ def _fit_seed(
         rng=rng,
     )
     by_panel = {f["panel"]: p for f, p in zip(factors, fitted[: len(factors)], strict=True)}
-    frames = []
+    frames, by_policy = [], {}
     afa = dict(zip(agents, fitted[len(factors) :], strict=True))
     for agent, mean in zip(agents, means, strict=True):
         afa[agent] = np.where(_surely_complete(records, agent), 1.0, afa[agent])
+        by_policy[agent] = _policy_propensity(records, by_panel, policies[agent], agent)
         frames.append(
             pd.DataFrame(
-                {"agent": agent, "row_id": row_id, "afa_propensity": afa[agent][test]}
+                {
+                    "agent": agent,
+                    "row_id": row_id,
+                    "afa_propensity": afa[agent][test],
+                    "afa_propensity_policy": by_policy[agent][test],
+                }
                 | {"mean_cost": mean[test].sum(axis=1)}
                 | {f"mean_{name}": mean[test, k] for k, name in enumerate(PARTS)}
             )
@@ -167,6 +182,10 @@ def _fit_seed(
     curves |= {
         f"AFA, {agent}": (probability, records.complete, records.s_observed)
         for agent, probability in afa.items()
+    }
+    curves |= {
+        f"AFA by policy, {agent}": (probability, records.complete, records.s_observed)
+        for agent, probability in by_policy.items()
     }
     return {
         "propensities": _propensities(records, by_panel).loc[test].assign(row_id=row_id),
@@ -199,6 +218,40 @@ def _propensities(records: Records, by_panel: Mapping[str, np.ndarray]) -> pd.Da
             "pattern_propensity": pattern if edgeless else np.nan,
         }
     )
+
+
+def _policy_propensity(
+    records: Records, by_panel: Mapping[str, np.ndarray], policy: Policy, agent: str
+) -> np.ndarray:
+    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from the fitted factors and the known policy. (n,)
+
+    Differs from the paper: there it is a regression of its own, so that numerator and denominator
+    of the weight come from two fits that need not agree (for a policy that never acquires they are
+    the same quantity), and it does not know the values that the policy saw. NaN where R_s = 0, and
+    everywhere where indicators cause each other, since the factors then are no law of patterns.
+    """
+    result = np.full(len(records.observed), np.nan)
+    if any(records.parents.values()):
+        return result
+    names = [panel.name for panel in records.data.actions]
+    missable = [names.index(panel) for panel in by_panel]
+    patterns = np.ones((2 ** len(missable), len(names)), dtype=bool)
+    patterns[:, missable] = list(itertools.product((True, False), repeat=len(missable)))
+    subset = in_s(records.identification, records.data)
+    patterns = patterns[patterns[:, subset].all(axis=1)]
+    factors = np.column_stack([*by_panel.values(), np.ones(len(result))])
+    rows = np.flatnonzero(records.s_observed & np.isfinite(factors).all(axis=1))
+    result[rows] = true_afa_propensity(
+        policy,
+        records.data.values[rows],
+        free_columns=records.data.free_columns,
+        provides=records.data.provides,
+        target=panel_matrix(records.played[agent], "acquired", records.data)[rows],
+        patterns=patterns,
+        pattern_probability=factorised_patterns(factors[rows, :-1], patterns[:, missable]),
+        s=subset,
+    )
+    return result
 
 
 def _surely_complete(records: Records, agent: str) -> np.ndarray:

@@ -53,6 +53,7 @@ def roll_out(
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
     imputed: pd.DataFrame,
+    rounds: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -64,10 +65,17 @@ def roll_out(
     rows = np.flatnonzero(np.isin(part, EVALUATED))
     test = part[rows] == "test"
     truth = _Truth(policy, data, rows, graph, in_s(identification, data))
+    # the same under every mechanism, so that a policy has one truth per seed
+    who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
+    same_everywhere = Streams(streams.root, streams.stage, who)
     base, other, decisions = [], [], []
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
-        uniforms = streams.generator("decisions", seed).random((len(data), len(data.actions) + 1))
-        worlds = _worlds(data, part, rows, mask, graph, imputed[imputed["seed"] == seed])
+        uniforms = same_everywhere.generator("decisions", seed).random(
+            (len(data), len(data.actions) + 1)
+        )
+        copies = rounds.loc[rounds["seed"] == seed, ["method", "draw"]]
+        filled = imputed[imputed["seed"] == seed]
+        worlds = _worlds(data, part, rows, mask, graph, copies, filled)
         for world in worlds:
             episodes = _run(policy, data, world, uniforms)
             decisions.append(_decision_frame(seed, world, episodes, data))
@@ -112,9 +120,9 @@ class _Truth:
         self._data = data.take(rows)
         self._shape = {"free_columns": data.free_columns, "provides": data.provides}
         self._graph = MissingnessGraph.from_dict(graph)
-        self._patterns = missable_patterns(self._graph, self._data)
-        self._law = (
-            pattern_probability(self._graph, self._data, self._patterns)
+        self._patterns = missable_patterns(self._graph, data)
+        self._law = (  # of the whole table, which standardised laws are scaled on
+            pattern_probability(self._graph, data, self._patterns)[rows]
             if graph["source"] == "induced"
             else None
         )
@@ -158,6 +166,7 @@ def _worlds(
     rows: np.ndarray,
     mask: pd.DataFrame,
     graph: Mapping[str, Any],
+    copies: pd.DataFrame,
     imputed: pd.DataFrame,
 ) -> Iterator[_World]:
     """The records; the full table, if it is known; every imputed copy of the test rows."""
@@ -167,11 +176,12 @@ def _worlds(
     if graph["source"] == "induced":
         yield _World("full", 0, test, data.values[test], everything)
     position = pd.Series(np.arange(len(test)), index=data.row_id[test])
-    for (method, draw), copy in imputed.groupby(["method", "draw"], sort=False):
+    for method, draw in copies.itertuples(index=False):
+        copy = imputed[(imputed["method"] == method) & (imputed["draw"] == draw)]
         values = data.values[test].copy()
         filled = copy[[f"value:{c}" for c in data.columns]].to_numpy()
         values[position.loc[copy["row_id"]].to_numpy()] = filled
-        yield _World(str(method), int(draw), test, values, everything)  # pyright: ignore
+        yield _World(method, draw, test, values, everything)
 
 
 def _run(policy: Policy, data: Table, world: _World, uniforms: np.ndarray) -> Episodes:
