@@ -7,6 +7,18 @@ try:
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 
+
+def settled(settings=None):
+    """What decides a job besides its files: seed and settings, as a parameter that is compared.
+
+    Snakemake compares only parameters that follow from wildcards alone; `arguments` also names
+    inputs and outputs, so a changed setting in it would not run a step again.
+    """
+    return lambda wildcards: json.dumps(
+        [config["seed"], settings(wildcards) if callable(settings) else settings]
+    )
+
+
 WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
 TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
 
@@ -49,6 +61,7 @@ rule fetch_search_file:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(lambda w: SEARCHES.fetch_settings(w.dataset, w.file)),
+        settings=settled(lambda w: SEARCHES.fetch_settings(w.dataset, w.file)),
         source=source_digest("fetch_file"),
     shell:
         "python -m frugal fetch_file {params.arguments} 2> {log}"
@@ -71,6 +84,7 @@ rule prepare_searches:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(lambda w: SEARCHES.prepare_settings(w.dataset)),
+        settings=settled(lambda w: SEARCHES.prepare_settings(w.dataset)),
         source=source_digest("prepare_searches"),
     shell:
         stage_command
@@ -94,6 +108,7 @@ rule compare_planners:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(lambda w: SEARCHES.compare_settings(w.dataset)),
+        settings=settled(lambda w: SEARCHES.compare_settings(w.dataset)),
         source=source_digest("compare_planners"),
     shell:
         stage_command
@@ -111,6 +126,7 @@ rule time_planners:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(lambda w: SEARCHES.compare_settings(w.dataset)),
+        settings=settled(lambda w: SEARCHES.compare_settings(w.dataset)),
         source=source_digest("time_planners"),
     shell:
         stage_command
@@ -137,6 +153,7 @@ rule summarise_treatment:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(),
+        settings=settled(),
         source=source_digest("summarise_treatment"),
     shell:
         stage_command
@@ -154,6 +171,7 @@ rule check_treatment:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(SEARCHES.check_settings()),
+        settings=settled(SEARCHES.check_settings()),
         source=source_digest("check_treatment"),
     shell:
         stage_command
@@ -171,6 +189,7 @@ rule draw_world_figures:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(lambda w: SEARCHES.figure_settings(w.dataset)),
+        settings=settled(lambda w: SEARCHES.figure_settings(w.dataset)),
         source=source_digest("draw_world_figures"),
     shell:
         stage_command
@@ -191,6 +210,7 @@ rule draw_table_figures:
         "../../envs/core.yaml"
     params:
         arguments=stage_arguments(lambda w: SEARCHES.figure_settings(w.dataset)),
+        settings=settled(lambda w: SEARCHES.figure_settings(w.dataset)),
         source=source_digest("draw_table_figures"),
     shell:
         stage_command

@@ -1,0 +1,117 @@
+"""`snakemake treatment` on tiny worlds and tables: planned, run, audited, and the same twice."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.unit.search_files import AMR_DRUGS, amr_file
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.workflow
+
+
+def _snakemake(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
+    return subprocess.run(
+        [*command, "--cores", "2", *words], capture_output=True, text=True, env=environment
+    )
+
+
+def _own_table(folder: Path) -> Path:
+    """A config with a table of one's own beside the tiny world."""
+    raw = amr_file(folder, 150, 3)
+    table = {
+        "name": "own",
+        "title": "Own table",
+        "note": "Drawn for a test.",
+        "reader": "amr_isolates",
+        "files": [
+            {"name": raw.name, "url": "https://example.org", "sha256": [], "downloadable": False}
+        ],
+        "actions": AMR_DRUGS,
+        "results": ["R", "I", "S"],
+        "options": {"organisms": {"E. coli": "B_ESCHR_COLI"}, "factors": ["gender"]},
+    }
+    (folder / "own.yaml").write_text(yaml.safe_dump(table))
+    sweep = {
+        "n_train": None,
+        "planners": ["cdp", "cg", "ndp", "doctor"],
+        "outcome_models": ["smoothed"],
+        "bounds": ["upper"],
+        "deltas": [0.0, 0.4],
+        "trial_prices": [0.35, 0.6],
+    }
+    scenario = {"dataset": "own", "seeds": 2, "redraw_world": False, "grids": {"sweep": sweep}}
+    config = {"datasets": {"own": "own.yaml"}, "treatment": {"scenarios": {"own": scenario}}}
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def _tiny(folder: Path) -> list[str]:
+    tiny = ROOT / "tests/workflow/tiny_search.yaml"
+    return ["--configfile", str(tiny), str(_own_table(folder)), "--"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    done = _snakemake(folder, *_tiny(folder), "treatment")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def test_the_default_plans_without_a_network(tmp_path):
+    planned = _snakemake(tmp_path, "--dry-run", "treatment")
+    assert planned.returncode == 0, planned.stderr[-3000:]
+    assert "compare_planners" in planned.stdout + planned.stderr
+    assert "fetch_search_file" not in planned.stdout + planned.stderr
+
+
+def test_the_summary_and_figures_are_there(finished):
+    summary = pd.read_parquet(finished / "results/summary/treatment.parquet")
+    assert set(summary["dataset"]) == {"synthetic", "own"}
+    assert summary["cpu_s"].notna().all()
+    folder = finished / "results/figures/study=treatment"
+    assert len(list(folder.rglob("*.png"))) == 6 + 5
+
+
+def test_every_payload_has_a_sidecar(finished):
+    for path in (finished / "results").rglob("*"):
+        if path.is_file() and not path.name.startswith("_"):
+            assert path.with_name(f"_{path.name}.json").is_file(), path
+
+
+def test_the_audit_passes_and_finds_a_changed_byte(finished):
+    words = [sys.executable, "-m", "frugal", "audit", "results", "--sample", "20"]
+    words += ["--look-in", str(ROOT / "tests/workflow"), "--look-in", str(finished)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+
+    def audit() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, cwd=finished, capture_output=True, text=True, env=environment)
+
+    clean = audit()
+    assert clean.returncode == 0, clean.stderr[-3000:]
+    path = finished / "results/policies/dataset=own/policies.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    broken = audit()
+    path.write_bytes(whole)
+    assert broken.returncode != 0
+    assert "policies.parquet" in broken.stderr
+
+
+def test_nothing_is_left_to_do_and_another_seed_changes_all(finished):
+    again = _snakemake(finished, "--dry-run", *_tiny(finished), "treatment")
+    assert "Nothing to be done" in again.stdout + again.stderr
+    other = _snakemake(finished, "--dry-run", "--config", "seed=1", *_tiny(finished), "treatment")
+    assert "compare_planners" in other.stdout + other.stderr
