@@ -40,22 +40,7 @@ def check_afape(
         )
     if len(summary) != len(wanted):
         raise DataError(f"the afape summary has {len(summary)} rows, {len(wanted)} were asked for")
-    done = summary[summary["status"] == "ok"]
-    checks = {
-        "a status is known": summary["status"].isin(STATUSES),
-        "what is not ok has a reason": (summary["status"] == "ok") | (summary["reason"] != ""),
-        "what is not ok has no estimate": (summary["status"] == "ok")
-        == summary["estimate"].notna(),
-        "a cost is finite": np.isfinite(done["estimate"]),
-        "an interval holds its estimate": (done["ci_low"] <= done["estimate"])
-        & (done["estimate"] <= done["ci_high"]),
-        "the effective sample size is at most the usable rows": done["ess"]
-        <= done["usable_rows"] + 1e-6,
-        "the parts sum to the cost": np.abs(
-            done["acquisition_cost"] + done["misclassification_cost"] - done["estimate"]
-        )
-        <= 1e-9 * (1 + done["estimate"].abs()),
-    }
+    checks = _checks(summary)
     for what, holds in checks.items():
         if not holds.all():
             row = summary.loc[holds.index[~holds][0]]
@@ -66,4 +51,24 @@ def check_afape(
             "status": summary["status"].value_counts().to_dict(),
             "passed": ["every row that was asked for is there", *checks],
         }
+    }
+
+
+def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
+    """What must hold → where it holds."""
+    done = summary[summary["status"] == "ok"]
+    return {
+        "a status is known": summary["status"].isin(STATUSES),
+        "what is not ok has a reason": (summary["status"] == "ok") | (summary["reason"] != ""),
+        "what is not ok has no estimate": (summary["status"] == "ok")
+        == summary["estimate"].notna(),
+        "a cost is finite": done["estimate"].abs() < np.inf,
+        "an interval holds its estimate": (done["ci_low"] <= done["estimate"])
+        & (done["estimate"] <= done["ci_high"]),
+        "the effective sample size is at most the usable rows": done["ess"]
+        <= done["usable_rows"] + 1e-6,
+        "the parts sum to the cost": np.abs(
+            done["acquisition_cost"] + done["misclassification_cost"] - done["estimate"]
+        )
+        <= 1e-9 * (1 + done["estimate"].abs()),
     }

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from frugal.contracts import Streams
 from frugal.figures.afape_spread import convergence_figure, resample_figure
+from frugal.figures.style import new_figure, printed
 from frugal.stages._frames import drawn
 
 
@@ -29,9 +31,22 @@ def draw_study_figures(
     lines = convergence[
         convergence["agent"].isin(settings["convergence_agents"])
         & convergence["estimator"].isin(settings["estimators"])
+        & convergence["truth"].notna()
     ]
     unit = {"cost_unit": settings["cost_unit"]}
     return {
-        **drawn("convergence", convergence_figure(lines, **unit), lines),
+        **drawn("convergence", _errors(lines, unit), lines),
         **drawn("resamples", resample_figure(boxes, behind, **unit), boxes),
     }
+
+
+def _errors(lines: pd.DataFrame, unit: Mapping[str, str]) -> Figure:
+    """Convergence to the truth; a sentence in its place where the truth is known nowhere."""
+    return convergence_figure(lines, **unit) if len(lines) else _unknown_truth()
+
+
+@printed
+def _unknown_truth() -> Figure:
+    figure = new_figure(height_in=1.0)
+    figure.text(0.5, 0.5, "The truth is unknown in every scenario: no error to show.", ha="center")
+    return figure

@@ -143,13 +143,52 @@ def _fit_seed(
     row_id = records.data.row_id[test]
     if not records.identification["propensity_identified"]:
         return _nothing_fitted(agents, row_id)
-    factors = records.identification["factors"]
+    fitted = _fit_heads(records, rule, settings, rng)
+    by_panel, by_policy, frames = fitted.by_panel, {}, []
+    for agent in agents:
+        by_policy[agent] = _policy_propensity(records, by_panel, policies[agent], agent)
+        mean = fitted.means[agent][test]
+        frames.append(
+            pd.DataFrame(
+                {
+                    "agent": agent,
+                    "row_id": row_id,
+                    "afa_propensity": fitted.afa[agent][test],
+                    "afa_propensity_policy": by_policy[agent][test],
+                }
+                | {"mean_cost": mean.sum(axis=1)}
+                | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
+            )
+        )
+    return {
+        "propensities": _propensities(records, by_panel).loc[test].assign(row_id=row_id),
+        "agents": pd.concat(frames, ignore_index=True),
+        **_diagnostics(_curves(records, fitted, by_policy), test, settings["bins"]),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Fitted values of one seed, per row: by panel, and by agent."""
+
+    by_panel: Mapping[str, np.ndarray]
+    afa: Mapping[str, np.ndarray]
+    means: Mapping[str, np.ndarray]
+
+
+def _fit_heads(
+    records: Records,
+    rule: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> _Fitted:
+    """All regressions of one seed: every panel's factor, every agent's propensity and means."""
+    agents, factors = list(records.played), records.identification["factors"]
     heads = [records.factor_head(factor) for factor in factors]
     heads += [records.afa_head(agent) for agent in agents]
-    method = settings["method"]
+    method, outcome_method = settings["method"], settings["outcome_method"]
     fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
     fitted = fit(heads, method=method, settings=settings[method], rng=rng)
-    outcome_method = settings["outcome_method"]
     fit_means = partial(cross_fit_means if "fold" in rule else separate_fit_means, **rule)
     means = fit_means(
         [records.outcome_head(agent) for agent in agents],
@@ -157,41 +196,28 @@ def _fit_seed(
         settings=settings[outcome_method],
         rng=rng,
     )
-    by_panel = {f["panel"]: p for f, p in zip(factors, fitted[: len(factors)], strict=True)}
-    frames, by_policy = [], {}
-    afa = dict(zip(agents, fitted[len(factors) :], strict=True))
-    for agent, mean in zip(agents, means, strict=True):
-        afa[agent] = np.where(_surely_complete(records, agent), 1.0, afa[agent])
-        by_policy[agent] = _policy_propensity(records, by_panel, policies[agent], agent)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "agent": agent,
-                    "row_id": row_id,
-                    "afa_propensity": afa[agent][test],
-                    "afa_propensity_policy": by_policy[agent][test],
-                }
-                | {"mean_cost": mean[test].sum(axis=1)}
-                | {f"mean_{name}": mean[test, k] for k, name in enumerate(PARTS)}
-            )
-        )
-    curves = {
-        f"p(R={panel})": (probability, heads[k].target, heads[k].usable)
-        for k, (panel, probability) in enumerate(by_panel.items())
-    }
-    curves |= {
-        f"AFA, {agent}": (probability, records.complete, records.s_observed)
-        for agent, probability in afa.items()
-    }
-    curves |= {
-        f"AFA by policy, {agent}": (probability, records.complete, records.s_observed)
-        for agent, probability in by_policy.items()
-    }
-    return {
-        "propensities": _propensities(records, by_panel).loc[test].assign(row_id=row_id),
-        "agents": pd.concat(frames, ignore_index=True),
-        **_diagnostics(curves, test, settings["bins"]),
-    }
+    of_panels, of_agents = fitted[: len(factors)], fitted[len(factors) :]
+    return _Fitted(
+        {factor["panel"]: p for factor, p in zip(factors, of_panels, strict=True)},
+        {
+            agent: np.where(_surely_complete(records, agent), 1.0, p)
+            for agent, p in zip(agents, of_agents, strict=True)
+        },
+        dict(zip(agents, means, strict=True)),
+    )
+
+
+def _curves(
+    records: Records, fitted: _Fitted, by_policy: Mapping[str, np.ndarray]
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Name of each fitted probability → its values, its event, and the rows that it serves."""
+    known = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
+    event = (records.complete, records.s_observed)
+    return (
+        {f"p(R={j})": (p, known[j].target, known[j].usable) for j, p in fitted.by_panel.items()}
+        | {f"AFA, {agent}": (p, *event) for agent, p in fitted.afa.items()}
+        | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
+    )
 
 
 def _propensities(records: Records, by_panel: Mapping[str, np.ndarray]) -> pd.DataFrame:
@@ -270,6 +296,8 @@ def _diagnostics(
     calibration, overlap = [], []
     for name, (probability, outcome, usable) in curves.items():
         rows = test & usable & np.isfinite(probability)
+        if not rows.any():  # nothing to judge: the summary says why it could not be evaluated
+            continue
         held, event = probability[rows], outcome[rows]
         calibration.append(calibration_table(held, event, bins=bins).assign(nuisance=name))
         overlap.append(
@@ -291,7 +319,8 @@ def _nothing_fitted(agents: list[str], row_id: np.ndarray) -> dict[str, pd.DataF
     """The same tables where the graph does not identify the propensity: NaN, and no diagnostics."""
     nan = dict.fromkeys(["propensity", "s_propensity", "pattern_propensity"], np.nan)
     fits = dict.fromkeys(
-        ["afa_propensity", "mean_cost", *(f"mean_{name}" for name in PARTS)], np.nan
+        ["afa_propensity", "afa_propensity_policy", "mean_cost", *(f"mean_{n}" for n in PARTS)],
+        np.nan,
     )
     per_agent = [pd.DataFrame({"agent": a, "row_id": row_id} | fits) for a in agents]
     curve = {"nuisance": "", "bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}

@@ -85,23 +85,40 @@ def roll_out(
             if world.name in ("blocked", "full"):
                 base.append((world, frame))
             else:
-                other.append(
-                    _with_costs(frame, world.values, np.arange(len(frame)), ensemble, data)
-                )
-        observed = panel_matrix(mask, "observed", data)[test]
-        recorded = _World("retrospective", 0, rows[test], data.values, observed)
-        frame = _episode_frame(seed, recorded, observed, data)
-        frame["set_probability"], frame["sequence_probability"] = truth.recorded(observed, test)
-        base.append((recorded, frame))
+                position = np.arange(len(frame))
+                other.append(_with_costs(frame, world.values, position, ensemble, data))
+        base.append(_recorded(seed, data, rows, test, mask, truth))
     together = pd.concat([frame for _, frame in base], ignore_index=True)
     position = np.concatenate([world.rows for world, _ in base])
     scored = _with_costs(together, data.values, position, ensemble, data)
-    everywhere = pd.concat([scored, *other], ignore_index=True)
+    return {
+        **_split(pd.concat([scored, *other], ignore_index=True)),
+        "decisions": pd.concat(decisions, ignore_index=True),
+    }
+
+
+def _recorded(
+    seed: int,
+    data: Table,
+    rows: np.ndarray,
+    test: np.ndarray,
+    mask: pd.DataFrame,
+    truth: "_Truth",
+) -> tuple[_World, pd.DataFrame]:
+    """The records' own sets of the test rows, with the probability that the policy ends there."""
+    observed = panel_matrix(mask, "observed", data)[test]
+    world = _World("retrospective", 0, rows[test], data.values, observed)
+    frame = _episode_frame(seed, world, observed, data)
+    frame["set_probability"], frame["sequence_probability"] = truth.recorded(observed, test)
+    return world, frame
+
+
+def _split(everywhere: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Episodes on the records, which nuisances are fitted to, apart from those in other worlds."""
     on_records = everywhere["world"] == "blocked"
     return {
         "blocked": everywhere[on_records].drop(columns=_RECORDED_ONLY).reset_index(drop=True),
         "worlds": everywhere[~on_records].drop(columns=_BLOCKED_ONLY).reset_index(drop=True),
-        "decisions": pd.concat(decisions, ignore_index=True),
     }
 
 
