@@ -1,54 +1,7 @@
 # Treatment search: units and their tests, policies learned and played, the summary and its figures.
 
-from frugal.data.search_study import load_search_study
 
-try:
-    SEARCHES = load_search_study(config, Path(workflow.basedir))
-except FrugalError as error:
-    sys.exit(f"Frugal cannot start: {error}")
-
-
-def settled(settings=None):
-    """What decides a job besides its files: seed and settings, as a parameter that is compared.
-
-    Snakemake compares only parameters that follow from wildcards alone; `arguments` also names
-    inputs and outputs, so a changed setting in it would not run a step again.
-    """
-    return lambda wildcards: json.dumps(
-        [config["seed"], settings(wildcards) if callable(settings) else settings]
-    )
-
-
-WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
-TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
-
-
-def search_figures(names, kind):
-    """PNG (in the report), PDF and table of each figure of a scenario, with sidecars."""
-    outputs = {}
-    for name in names:
-        path = (
-            f"results/figures/study=treatment/dataset={{dataset}}/units={kind}/{name}"
-        )
-        outputs[f"{name}_png"] = report(
-            f"{path}.png",
-            caption=f"../report/search_{name}.rst",
-            category="treatment: searches for a near-optimal treatment",
-            labels={"figure": name.replace("_", " "), "dataset": "{dataset}"},
-        )
-        outputs[f"{name}_pdf"] = f"{path}.pdf"
-        outputs[f"{name}_table"] = f"{path}.parquet"
-    return audited(**outputs)
-
-
-def search_figure_files(suffix):
-    """One figure per scenario stands for all that its job draws."""
-    folder = "results/figures/study=treatment/dataset={}/units={}/tree.{}"
-    return [
-        folder.format(name, kind, suffix)
-        for kind, simulated in (("drawn", True), ("read", False))
-        for name in SEARCHES.scenarios(simulated=simulated)
-    ]
+include: "search_common.smk"
 
 
 rule fetch_search_file:
@@ -64,7 +17,7 @@ rule fetch_search_file:
         settings=settled(lambda w: SEARCHES.fetch_settings(w.dataset, w.file)),
         source=source_digest("fetch_file"),
     shell:
-        "python -m frugal fetch_file {params.arguments} 2> {log}"
+        run_stage("fetch_file")
 
 
 rule prepare_searches:
@@ -87,7 +40,7 @@ rule prepare_searches:
         settings=settled(lambda w: SEARCHES.prepare_settings(w.dataset)),
         source=source_digest("prepare_searches"),
     shell:
-        stage_command
+        run_stage("prepare_searches")
 
 
 rule compare_planners:
@@ -111,7 +64,7 @@ rule compare_planners:
         settings=settled(lambda w: SEARCHES.compare_settings(w.dataset)),
         source=source_digest("compare_planners"),
     shell:
-        stage_command
+        run_stage("compare_planners")
 
 
 # Outside results/: a measurement is not the same twice, and everything there must be.
@@ -129,7 +82,7 @@ rule time_planners:
         settings=settled(lambda w: SEARCHES.compare_settings(w.dataset)),
         source=source_digest("time_planners"),
     shell:
-        stage_command
+        run_stage("time_planners")
 
 
 rule summarise_treatment:
@@ -156,7 +109,7 @@ rule summarise_treatment:
         settings=settled(),
         source=source_digest("summarise_treatment"),
     shell:
-        stage_command
+        run_stage("summarise_treatment")
 
 
 rule check_treatment:
@@ -174,7 +127,7 @@ rule check_treatment:
         settings=settled(SEARCHES.check_settings()),
         source=source_digest("check_treatment"),
     shell:
-        stage_command
+        run_stage("check_treatment")
 
 
 rule draw_world_figures:
@@ -192,7 +145,7 @@ rule draw_world_figures:
         settings=settled(lambda w: SEARCHES.figure_settings(w.dataset)),
         source=source_digest("draw_world_figures"),
     shell:
-        stage_command
+        run_stage("draw_world_figures")
 
 
 rule draw_table_figures:
@@ -213,7 +166,7 @@ rule draw_table_figures:
         settings=settled(lambda w: SEARCHES.figure_settings(w.dataset)),
         source=source_digest("draw_table_figures"),
     shell:
-        stage_command
+        run_stage("draw_table_figures")
 
 
 rule treatment:

@@ -1,0 +1,51 @@
+# What the rules of the treatment study share: its checked settings, and the files of its figures.
+
+from frugal.data.search_study import load_search_study
+
+try:
+    SEARCHES = load_search_study(config, Path(workflow.basedir))
+except FrugalError as error:
+    sys.exit(f"Frugal cannot start: {error}")
+
+
+def settled(settings=None):
+    """What decides a job besides its files: seed and settings, as a parameter that is compared.
+
+    Snakemake compares only parameters that follow from wildcards alone; `arguments` also names
+    inputs and outputs, so a changed setting in it would not run a step again.
+    """
+    return lambda wildcards: json.dumps(
+        [config["seed"], settings(wildcards) if callable(settings) else settings]
+    )
+
+
+WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
+TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
+
+
+def search_figures(names, kind):
+    """PNG (in the report), PDF and table of each figure of a scenario, with sidecars."""
+    outputs = {}
+    for name in names:
+        path = (
+            f"results/figures/study=treatment/dataset={{dataset}}/units={kind}/{name}"
+        )
+        outputs[f"{name}_png"] = report(
+            f"{path}.png",
+            caption=f"../report/search_{name}.rst",
+            category="treatment: searches for a near-optimal treatment",
+            labels={"figure": name.replace("_", " "), "dataset": "{dataset}"},
+        )
+        outputs[f"{name}_pdf"] = f"{path}.pdf"
+        outputs[f"{name}_table"] = f"{path}.parquet"
+    return audited(**outputs)
+
+
+def search_figure_files(suffix):
+    """One figure per scenario stands for all that its job draws."""
+    folder = "results/figures/study=treatment/dataset={}/units={}/tree.{}"
+    return [
+        folder.format(name, kind, suffix)
+        for kind, simulated in (("drawn", True), ("read", False))
+        for name in SEARCHES.scenarios(simulated=simulated)
+    ]
