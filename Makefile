@@ -28,7 +28,7 @@ run: env
 
 # Every check that a change must pass; the last line is pytest's.
 test: env lint
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
 
 lint: env
 	$(BIN)/ruff check .
