@@ -20,6 +20,7 @@ include: "workflow/rules/nuisance.smk"
 include: "workflow/rules/estimates.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/search.smk"
+include: "workflow/rules/recourse.smk"
 include: "workflow/rules/audit.smk"
 
 
@@ -28,4 +29,5 @@ rule all:
     input:
         rules.afape.input,
         rules.treatment.input,
+        rules.recourse.input,
     localrule: True

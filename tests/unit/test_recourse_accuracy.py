@@ -40,7 +40,7 @@ def test_each_answer_is_judged_and_repaired():
     np.testing.assert_array_equal(OUTCOMES.repaired_set, [[2, -1], [0, -1], [1, -1], [0, 1]])
     np.testing.assert_array_equal(OUTCOMES.repaired_cost, [4, 1, 2, 3])
     np.testing.assert_array_equal(OUTCOMES.repaired_correct, [False, True, True, True])
-    np.testing.assert_array_equal(OUTCOMES.frequency, [1, 2, 0, 1])
+    np.testing.assert_array_equal(OUTCOMES.train_frequency, [1, 2, 0, 1])
 
 
 def test_summary_by_number_of_actions():
@@ -63,7 +63,7 @@ def test_summary_by_number_of_actions():
 def test_groups_and_mistakes():
     assert list(group_rows(OUTCOMES.frame())["accuracy"]) == [0.5, 0.0]
     mistakes = mistake_rows(OUTCOMES.frame())
-    assert list(mistakes["cost"]) == [4, 1, 4]
+    assert list(mistakes["answer_cost"]) == [4, 1, 4]
     assert list(mistakes["feasible"]) == [True, False, False]
 
 

@@ -27,7 +27,7 @@ class Outcomes:
     Attributes:
         correct: the answer is the unit's one cheapest set. (n,)
         feasible: its actions are open to the unit and make it positive. (n,)
-        cost: of the answer, unit of the catalogue. (n,)
+        answer_cost: of the answer, unit of the catalogue. (n,)
         true_cost: of the cheapest set. (n,)
         repaired_cost: of the answer after repair; that of the answer where it works. (n,)
         repaired_set: the answer after repair, ascending, padded with −1. (n, m)
@@ -35,12 +35,12 @@ class Outcomes:
         confidence: of the generator. (n,)
         size: actions in the cheapest set. (n,)
         group: of the unit. (n,)
-        frequency: training units that have the unit's cheapest set; 0 if it was never seen. (n,)
+        train_frequency: training units that have the unit's cheapest set; 0 if unseen. (n,)
     """
 
     correct: Bool[np.ndarray, " n"]
     feasible: Bool[np.ndarray, " n"]
-    cost: Float[np.ndarray, " n"]
+    answer_cost: Float[np.ndarray, " n"]
     true_cost: Float[np.ndarray, " n"]
     repaired_cost: Float[np.ndarray, " n"]
     repaired_set: Int[np.ndarray, "n m"]
@@ -48,7 +48,7 @@ class Outcomes:
     confidence: Float[np.ndarray, " n"]
     size: Int[np.ndarray, " n"]
     group: Int[np.ndarray, " n"]
-    frequency: Int[np.ndarray, " n"]
+    train_frequency: Int[np.ndarray, " n"]
 
     def frame(self) -> pd.DataFrame:
         """One row per unit, without the sets."""
@@ -83,7 +83,7 @@ def judge_answers(
     return Outcomes(
         correct=(chosen == truth).all(axis=1),
         feasible=repaired.was_feasible,
-        cost=chosen @ instance.cost,
+        answer_cost=chosen @ instance.cost,
         true_cost=test.cost,
         repaired_cost=repaired.cost_after,
         repaired_set=as_action_sets(repaired.chosen),
@@ -91,7 +91,7 @@ def judge_answers(
         confidence=confidence,
         size=test.size,
         group=test.group,
-        frequency=training_frequency(test.action_set, train_sets),
+        train_frequency=training_frequency(test.action_set, train_sets),
     )
 
 
@@ -172,7 +172,7 @@ def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.Data
     """
     if edges[0] != 0 or list(edges) != sorted(set(edges)):
         raise DataError(f"edges are {edges}; they begin at 0 and ascend")
-    number = np.searchsorted(edges, outcomes["frequency"], side="right") - 1
+    number = np.searchsorted(edges, outcomes["train_frequency"], side="right") - 1
     rows = []
     for k, part in outcomes.groupby(number):
         share, spread = _share(part["correct"])
@@ -188,10 +188,12 @@ def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
     """The mistakes with what they and the cheapest sets cost.           [recourse, fig. 8]
 
     Returns:
-        feasible, cost, true_cost, repaired_cost, size; one row per mistake.
+        feasible, answer_cost, true_cost, repaired_cost, size; one row per mistake.
     """
     wrong = outcomes[~outcomes["correct"]]
-    return wrong[["feasible", "cost", "true_cost", "repaired_cost", "size"]].reset_index(drop=True)
+    return wrong[["feasible", "answer_cost", "true_cost", "repaired_cost", "size"]].reset_index(
+        drop=True
+    )
 
 
 def _share(hits: pd.Series) -> tuple[float, float]:
@@ -212,12 +214,12 @@ def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
         "half_width": HALF_WIDTHS * spread,
         "mistakes": len(wrong),
         "feasible_share_of_mistakes": len(feasible) / len(wrong) if len(wrong) else np.nan,
-        "cost_gap": _gap(feasible, "cost"),
-        "infeasible_cost_gap": _gap(infeasible, "cost"),
+        "cost_gap": _gap(feasible, "answer_cost"),
+        "infeasible_cost_gap": _gap(infeasible, "answer_cost"),
         "infeasible_share": len(infeasible) / len(rows),
         "repair_cost_gap": _gap(infeasible, "repaired_cost"),
         "repaired_accuracy": float(rows["repaired_correct"].mean()),
-        "unseen": int((rows["frequency"] == 0).sum()),
+        "unseen": int((rows["train_frequency"] == 0).sum()),
     }
 
 

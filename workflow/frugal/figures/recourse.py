@@ -1,0 +1,162 @@
+"""Figures of the recourse study on how often answers are right: 4 and 5, and what a repair changes.
+
+They place marks from the study's tables and know neither generators nor files.
+"""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from frugal.figures import style
+from frugal.figures.recourse_style import (
+    face,
+    generator_label,
+    generator_order,
+    generator_style,
+)
+
+_SIZE_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY)
+_SUMMARY = ["generator", "actions", "n", "accuracy", "half_width"]
+
+
+@style.printed
+def sizes_figure(sizes: pd.DataFrame) -> Figure:
+    """Units by number of actions that they need, for each group.        [recourse, fig. 4]
+
+    Args:
+        sizes: dataset, variant, group, size, n; one row per group and size.
+    """
+    style.require(sizes, ["dataset", "variant", "group", "size", "n"], single=[])
+    scenarios = list(dict.fromkeys(zip(sizes["dataset"], sizes["variant"], strict=True)))
+    columns = min(2, len(scenarios))
+    lines = -(-len(scenarios) // columns)
+    figure = style.new_figure(height_in=0.3 + 1.9 * lines)
+    panels = figure.subplots(lines, columns, squeeze=False, sharey=True).ravel()
+    numbers = sorted(int(s) for s in sizes["size"].unique())
+    for axes, (dataset, variant) in zip(panels, scenarios, strict=False):
+        rows = style.select(sizes, dataset=dataset, variant=variant)
+        table = rows.pivot_table(index="group", columns="size", values="n", aggfunc="sum")
+        _draw_sizes(axes, table.reindex(columns=numbers).fillna(0))
+        axes.set_title(f"{style.words(str(variant))}", loc="left")
+        axes.set_xlabel("group")
+    for axes in panels[len(scenarios) :]:
+        axes.set_axis_off()
+    for axes in panels[::columns]:
+        axes.set_ylabel("units")
+    handles = [
+        Patch(facecolor=_SIZE_COLOURS[k % 4], label=f"{s} action{'s' if s > 1 else ''}")
+        for k, s in enumerate(numbers)
+    ]
+    style.add_legend(figure, handles)
+    return figure
+
+
+def _draw_sizes(axes: Axes, table: pd.DataFrame) -> None:
+    """Bars side by side for each group, with their counts above."""
+    width = 0.8 / len(table.columns)
+    highest = float(table.to_numpy().max())
+    for k, size in enumerate(table.columns):
+        at = [g + (k - (len(table.columns) - 1) / 2) * width for g in range(len(table))]
+        axes.bar(at, table[size], width=0.92 * width, color=_SIZE_COLOURS[k % 4])
+        for x, n in zip(at, table[size], strict=True):
+            axes.text(x, n + 0.015 * highest, f"{int(n):,}", ha="center", va="bottom", rotation=90)
+    axes.set_xticks(range(len(table)), [str(g) for g in table.index])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylim(0, 1.33 * highest)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+@style.printed
+def accuracy_figure(summary: pd.DataFrame) -> Figure:
+    """Accuracy of each generator by number of actions, with 95 % intervals.  [recourse, fig. 5]
+
+    Args:
+        summary: rows of one scenario, seed and subset (see `accuracy_rows`).
+    """
+    style.require(summary, _SUMMARY, single=[c for c in ("dataset", "variant", "subset", "seed")
+                                             if c in summary])  # fmt: skip
+    names = generator_order(summary["generator"])
+    kinds = ["all", *sorted(set(summary["actions"]) - {"all"}, key=int)]
+    figure = style.new_figure(height_in=0.75 + 0.24 * len(names))
+    panels = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
+    for axes, kind in zip(panels, kinds, strict=True):
+        rows = summary[summary["actions"] == kind].set_index("generator")
+        style.shade_every_second(axes, len(names), vertical=False)
+        for y, name in enumerate(names):
+            if name in rows.index:
+                _draw_accuracy(axes, y, name, rows.loc[name])
+        title = {"all": "all units", "1": "1 action"}.get(kind, f"{kind} actions")
+        axes.set_title(f"{title}\n(n = {int(rows['n'].iloc[0]):,})")
+        axes.set_xlim(-0.07, 1.48)
+        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(names)), [generator_label(n) for n in names])
+    figure.supxlabel("share of units whose cheapest actions are found", fontsize=style.FONT_PT)
+    return figure
+
+
+def _draw_accuracy(axes: Axes, y: int, name: str, row: pd.Series) -> None:
+    """A mark with its interval, and the number at the right edge."""
+    look = generator_style(name)
+    axes.errorbar(
+        row["accuracy"], y, xerr=_within_0_and_1(row), color=look.colour, marker=look.marker,
+        markerfacecolor=face(look), markersize=5, capsize=2, zorder=3,
+    )  # fmt: skip
+    axes.text(1.48, y, f"{row['accuracy']:.3f}", ha="right", va="center_baseline")
+
+
+def _within_0_and_1(row: pd.Series) -> list[list[float]]:
+    """Lengths of an interval to the left and to the right, cut where a share ends."""
+    share, half = float(row["accuracy"]), float(row["half_width"])
+    return [[min(half, share)], [min(half, 1 - share)]]
+
+
+@style.printed
+def repair_figure(summary: pd.DataFrame) -> Figure:
+    """Cheapest answers and answers that do not work, before and after repair. Not in the paper.
+
+    An arrow runs from what a generator answers to what a unit receives once the solver has added
+    the cheapest actions that make a failing answer work; its height is then exactly zero. The
+    column on the right says what repaired answers cost more than the cheapest.
+
+    Args:
+        summary: rows of one scenario, seed and subset (see `accuracy_rows`).
+    """
+    style.require(
+        summary, [*_SUMMARY, "infeasible_share", "repaired_accuracy", "repair_cost_gap"], single=[]
+    )
+    rows = summary[summary["actions"] == "all"].set_index("generator")
+    names = generator_order(rows.index)
+    figure = style.new_figure(height_in=3.1)
+    axes = figure.subplots()
+    for name in names:
+        look, row = generator_style(name), rows.loc[name]
+        start = (row["accuracy"], 100 * row["infeasible_share"])
+        end = (row["repaired_accuracy"], 0.0)
+        axes.annotate(
+            "", end, start,
+            arrowprops={"arrowstyle": "->", "color": look.colour, "linewidth": 1.1},
+        )  # fmt: skip
+        axes.plot(
+            *start, marker=look.marker, color=look.colour, markerfacecolor=face(look),
+            markersize=6.5, linestyle="none", zorder=3, clip_on=False,
+        )  # fmt: skip
+    axes.set_xlabel("share of units whose cheapest actions are found")
+    axes.set_ylabel("answers that do not work (%)")
+    axes.set_ylim(bottom=0)
+    axes.axhline(0, color=style.BLACK, linewidth=0.7)
+    style.add_legend(figure, [_repair_handle(name, rows.loc[name]) for name in names])
+    return figure
+
+
+def _repair_handle(name: str, row: pd.Series) -> Line2D:
+    """Name of a generator and what its repaired answers cost more than the cheapest."""
+    look, gap = generator_style(name), row["repair_cost_gap"]
+    price = "nothing to repair" if pd.isna(gap) else f"repaired: +{100 * gap:.0f} %"
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5.5,
+        linestyle="none", label=f"{generator_label(name)} ({price})",
+    )  # fmt: skip

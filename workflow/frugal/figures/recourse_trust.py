@@ -1,0 +1,142 @@
+"""Figures of the recourse study on when to trust an answer: 7 and 8.
+
+They place marks from the study's tables and know neither generators nor files.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from frugal.figures import style
+from frugal.figures.recourse_style import (
+    face,
+    generator_label,
+    generator_order,
+    generator_style,
+)
+
+LEAST_UNITS = 10  # a share of fewer is noise
+
+
+@style.printed
+def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Figure:
+    """How sure generators are against how right they are, and accuracy by frequency.
+
+    Left: share of right answers in bins of confidence that hold ten units or more; the diagonal is
+    honesty, and the area of a mark grows with the units in its bin. Right: accuracy by how many training units have the
+    unit's explanation.                                                  [recourse, fig. 7]
+
+    Args:
+        confidence: rows of one scenario (see `confidence_rows`).
+        frequencies: rows of one scenario (see `frequency_rows`).
+    """
+    style.require(confidence, ["generator", "mean_confidence", "accuracy", "n"], single=[])
+    confidence = confidence[confidence["n"] >= LEAST_UNITS]
+    style.require(frequencies, ["generator", "at_least", "at_most", "accuracy"], single=[])
+    names = generator_order(confidence["generator"])
+    figure = style.new_figure(height_in=2.7)
+    left, right = figure.subplots(1, 2)
+    left.plot([0, 1], [0, 1], color=style.GREY, linestyle=":", linewidth=0.9)
+    for name in names:
+        look = generator_style(name)
+        rows = confidence[confidence["generator"] == name].sort_values("mean_confidence")
+        left.plot(
+            rows["mean_confidence"], rows["accuracy"], color=look.colour, linewidth=0.7,
+            linestyle="--" if look.hollow else "-",
+        )  # fmt: skip
+        left.scatter(
+            rows["mean_confidence"], rows["accuracy"], s=6 + 44 * rows["n"] / rows["n"].sum(),
+            marker=look.marker, facecolor=face(look), edgecolor=look.colour, linewidth=0.8,
+            zorder=3, clip_on=False,
+        )  # fmt: skip
+    left.set_xlabel("the generator's confidence in its answer")
+    left.set_ylabel("share of right answers")
+    left.set_title("sure and right?", loc="left")
+    _draw_frequencies(right, frequencies, names)
+    style.add_legend(figure, [_handle(name) for name in names])
+    return figure
+
+
+def _draw_frequencies(axes: Axes, frequencies: pd.DataFrame, names: list[str]) -> None:
+    """Accuracy by class of frequency, generators slightly apart."""
+    classes = frequencies[["at_least", "at_most"]].drop_duplicates().sort_values("at_least")
+    place = {int(first): x for x, first in enumerate(classes["at_least"])}
+    style.shade_every_second(axes, len(place), vertical=True)
+    shift = np.linspace(-0.32, 0.32, len(names)) if len(names) > 1 else np.zeros(1)
+    for name, apart in zip(names, shift, strict=True):
+        look = generator_style(name)
+        rows = frequencies[frequencies["generator"] == name].sort_values("at_least")
+        axes.errorbar(
+            [place[int(v)] + apart for v in rows["at_least"]], rows["accuracy"],
+            yerr=rows["half_width"], color=look.colour, marker=look.marker,
+            markerfacecolor=face(look), markersize=4, linestyle="none", elinewidth=0.8, zorder=3,
+        )  # fmt: skip
+    labels = [_class_label(int(a), int(b)) for a, b in classes.itertuples(index=False)]
+    axes.set_xticks(range(len(labels)), labels)
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylim(-0.04, 1.04)
+    axes.set_xlabel("training units with the same cheapest actions")
+    axes.set_ylabel("share of right answers")
+    axes.set_title("seen often enough?", loc="left")
+
+
+def _class_label(first: int, last: int) -> str:
+    if last == 0:
+        return "none"
+    if last == -1:
+        return f"≥ {first}"
+    return str(first) if first == last else f"{first}–{last}"
+
+
+@style.printed
+def mistake_figure(mistakes: pd.DataFrame) -> Figure:
+    """Costs of wrong answers against those of the cheapest sets.        [recourse, fig. 8]
+
+    A line per generator. Left: answers that do not work; right: answers that work but are dearer.
+    Marks below the diagonal are cheaper than what is needed.
+
+    Args:
+        mistakes: generator, feasible, answer_cost, true_cost; one row per mistake.
+    """
+    style.require(mistakes, ["generator", "feasible", "answer_cost", "true_cost"], single=[])
+    names = generator_order(mistakes["generator"])
+    figure = style.new_figure(height_in=2.3 * len(names) + 0.2)
+    panels = figure.subplots(len(names), 2, squeeze=False, sharex=True, sharey=True)
+    top = 1.04 * float(mistakes[["answer_cost", "true_cost"]].to_numpy().max())
+    for line, name in zip(panels, names, strict=True):
+        for axes, feasible in zip(line, (False, True), strict=True):
+            rows = mistakes[(mistakes["generator"] == name) & (mistakes["feasible"] == feasible)]
+            _draw_mistakes(axes, rows, name, top)
+            what = "work, but are dearer" if feasible else "do not work"
+            axes.set_title(f"{generator_label(name)}: {len(rows):,} {what}", loc="left")
+        line[0].set_ylabel("cost of the answer")
+    for axes in panels[-1]:
+        axes.set_xlabel("cost of the cheapest actions")
+    return figure
+
+
+def _draw_mistakes(axes: Axes, rows: pd.DataFrame, name: str, top: float) -> None:
+    """One mark per distinct pair of costs; its area grows with the mistakes it stands for."""
+    axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
+    pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
+    axes.scatter(
+        pairs["true_cost"], pairs["answer_cost"], s=5 * pairs["n"] ** 0.7, linewidth=0,
+        facecolor=generator_style(name).colour, alpha=0.45,
+    )  # fmt: skip
+    axes.set_xlim(0, top)
+    axes.set_ylim(0, top)
+    if rows.empty:
+        axes.text(
+            0.5, 0.5, "none", transform=axes.transAxes, ha="center", style="italic",
+            color=style.GREY,
+        )  # fmt: skip
+
+
+def _handle(name: str) -> Line2D:
+    look = generator_style(name)
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5,
+        linestyle="--" if look.hollow else "-", linewidth=0.8, label=generator_label(name),
+    )  # fmt: skip

@@ -1,0 +1,64 @@
+"""Tables and arrays of the recourse study between its steps: columns in, columns out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts.cover import CoverInstance, LabelledUnits
+
+SCENARIO = ["dataset", "variant", "seed", "subset"]
+
+
+def feature_columns(names: Sequence[str]) -> list[str]:
+    """`feature:name` of each feature."""
+    return [f"feature:{name}" for name in names]
+
+
+def instance_arrays(instance: CoverInstance) -> dict[str, np.ndarray]:
+    """A catalogue as arrays that a file can hold."""
+    return {
+        "cost": instance.cost,
+        "provides": instance.gain,
+        "thresholds": instance.thresholds.astype(np.int64),
+        "access": instance.access,
+    }
+
+
+def instance_of(arrays: Mapping[str, np.ndarray]) -> CoverInstance:
+    """The catalogue again; amounts of at most one are read as yes/no."""
+    provides = arrays["provides"]
+    return CoverInstance(
+        cost=arrays["cost"],
+        provides=provides.astype(bool) if provides.max(initial=0) <= 1 else provides,
+        thresholds=arrays["thresholds"],
+        access=arrays["access"].astype(bool),
+    )
+
+
+def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
+    """The units that can be learnt from: those of label_status `labelled`."""
+    kept = labels[labels["label_status"] == "labelled"]
+    columns = [c for c in labels.columns if str(c).startswith("feature:")]
+    slots = [c for c in labels.columns if str(c).startswith("chosen:")]
+    return LabelledUnits(
+        features=kept[columns].to_numpy(dtype=bool),
+        action_set=kept[slots].to_numpy(dtype=np.int64),
+        cost=kept["cheapest_cost"].to_numpy(dtype=np.float64),
+        optima=kept["optima"].to_numpy(dtype=np.int64),
+        group=kept["group"].to_numpy(dtype=np.int64),
+        instance=instance,
+    )
+
+
+def slot_frame(action_set: np.ndarray, *, slots: int) -> pd.DataFrame:
+    """Action sets as columns `chosen:0`, `chosen:1`, …, −1 where a set is shorter."""
+    padded = np.full((len(action_set), slots), -1, dtype=np.int64)
+    padded[:, : action_set.shape[1]] = action_set
+    return pd.DataFrame(padded, columns=[f"chosen:{k}" for k in range(slots)])
+
+
+def keyed(rows: pd.DataFrame, keys: Sequence[str], values: Any) -> pd.DataFrame:
+    """The rows with key columns in front."""
+    return rows.assign(**dict(zip(keys, values, strict=True)))[[*keys, *rows.columns]]

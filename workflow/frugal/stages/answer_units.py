@@ -1,0 +1,87 @@
+"""Stage `answer_units`: generators fitted on training units, and what their answers are worth.
+
+All generators of a scenario see the same split and the same units (recourse, 4.1 to 4.4).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.contracts.cover import LabelledUnits
+from frugal.data.augmentation import augment
+from frugal.data.recourse_worlds import first_occurrences, frequent_explanations, train_rows
+from frugal.evaluation.recourse_accuracy import judge_answers
+from frugal.generators.registry import fit_generator
+from frugal.stages._recourse_frames import instance_of, labelled_of
+
+AUGMENTED = ("ag1", "ag2")
+
+
+def answer_units(
+    *,
+    labels: pd.DataFrame,
+    instance: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Split the labelled states, augment where asked, fit, answer, judge and repair."""
+    units = _distinct(labelled_of(labels, instance_of(instance)))
+    units = units.take(frequent_explanations(units.action_set, more_than=settings["more_than"]))
+    in_train = train_rows(
+        len(units), train_share=settings["train_share"], rng=streams.generator("split")
+    )
+    train, test = units.take(in_train), units.take(~in_train)
+    outcomes, training, derived = [], [], []
+    for name in progress(list(settings["generators"]), desc="generators"):
+        chosen = settings["generators"][name]
+        more, counts = _augmented(chosen["augmentation"], train, test, settings, streams)
+        fitted = fit_generator(chosen, more, rng=streams.generator("fit", name))
+        answers = fitted.answer(test.features, test.group)
+        judged = judge_answers(
+            test, answers.action_set, answers.confidence, train.action_set,
+            max_nodes=settings["max_nodes"],
+        )  # fmt: skip
+        outcomes.append(judged.frame().assign(generator=name))
+        epochs = range(1, len(fitted.history) + 1)
+        training.append(
+            pd.DataFrame({"generator": name, "epoch": epochs, "accuracy": fitted.history})
+        )
+        derived += [{"generator": name, "round": k + 1, **vars(c)} for k, c in enumerate(counts)]
+    return {
+        "outcomes": pd.concat(outcomes, ignore_index=True),
+        "training": pd.concat(training, ignore_index=True),
+        "augmentation": pd.DataFrame(derived, columns=list(AUGMENTATION_COLUMNS)),
+    }
+
+
+AUGMENTATION_COLUMNS = (
+    "generator",
+    "round",
+    "candidates",
+    "test_units_met",
+    "leaked",
+    "derived",
+)
+
+
+def _distinct(units: LabelledUnits) -> LabelledUnits:
+    """Each state of a group once: a repeated one would stand in both parts of the split."""
+    groups = np.eye(len(units.instance.access), dtype=bool)[units.group]
+    return units.take(first_occurrences(np.concatenate([units.features, groups], axis=1)))
+
+
+def _augmented(kind: str, train: LabelledUnits, test: LabelledUnits, settings, streams: Streams):
+    """Training units with derived ones, and the counts of each round; `none` leaves them alone."""
+    if kind == "none":
+        return train, ()
+    options = settings["augmentation"]
+    return augment(
+        train, test, per_unit=options["per_unit"],
+        balanced_frequency=options["balanced_frequency"],
+        rare_frequency=options["rare_frequency"] if kind == "ag2" else None,
+        leaky=options["leaky"], rng=streams.generator("augment", kind),
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+# Recourse: units with their cheapest actions and certificates, generators and what they are worth.
+
+from frugal.data.recourse_study import load_recourse_study
+
+try:
+    RECOURSE = load_recourse_study(config, Path(workflow.basedir))
+except FrugalError as error:
+    sys.exit(f"Frugal cannot start: {error}")
+
+RECOURSE_FIGURES = [
+    "recourse_sizes",
+    "recourse_accuracy",
+    "recourse_confidence",
+    "recourse_mistakes",
+    "recourse_repair",
+]
+
+
+wildcard_constraints:
+    variant=r"[A-Za-z0-9_.-]+",
+    subset=r"[A-Za-z0-9_.-]+",
+    seed=r"[0-9]+",
+
+
+rule fetch_recourse_file:
+    output:
+        **audited(file="results/raw_recourse/dataset={dataset}/{file}"),
+    log:
+        "logs/fetch_recourse_file/dataset={dataset}/{file}.log",
+    retries: 2
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(lambda w: RECOURSE.fetch_settings(w.dataset, w.file)),
+        source=source_digest("fetch_file"),
+    shell:
+        run_stage("fetch_file")
+
+
+rule label_units:
+    input:
+        unpack(lambda w: RECOURSE.label_inputs(w.dataset, w.variant)),
+    output:
+        **audited(
+            labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",
+            instance="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/instance.safetensors",
+            names="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/names.json",
+        ),
+    log:
+        "logs/label_units/dataset={dataset}/variant={variant}/seed={seed}.log",
+    benchmark:
+        "benchmarks/label_units/dataset={dataset}/variant={variant}/seed={seed}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(
+            lambda w: RECOURSE.label_settings(w.dataset, w.variant)
+        ),
+        source=source_digest("label_units"),
+    shell:
+        run_stage("label_units")
+
+
+rule answer_units:
+    input:
+        labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",
+        instance="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/instance.safetensors",
+    output:
+        **audited(
+            outcomes="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/outcomes.parquet",
+            training="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/training.parquet",
+            augmentation="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/augmentation.parquet",
+        ),
+    log:
+        "logs/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.log",
+    benchmark:
+        "benchmarks/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(
+            lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset)
+        ),
+        source=source_digest("answer_units"),
+    shell:
+        run_stage("answer_units")
+
+
+rule summarise_recourse:
+    input:
+        outcomes=RECOURSE.outcome_files("outcomes.parquet"),
+        labels=RECOURSE.label_files("labels.parquet"),
+    output:
+        **audited(
+            summary="results/summary/recourse.parquet",
+            groups="results/summary/recourse_groups.parquet",
+            confidence="results/summary/recourse_confidence.parquet",
+            frequencies="results/summary/recourse_frequencies.parquet",
+            sizes="results/summary/recourse_sizes.parquet",
+        ),
+    log:
+        "logs/summarise_recourse.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(
+            {key: config["recourse"][key] for key in ("bins", "frequency_edges")}
+        ),
+        source=source_digest("summarise_recourse"),
+    shell:
+        run_stage("summarise_recourse")
+
+
+rule check_recourse:
+    input:
+        summary="results/summary/recourse.parquet",
+        outcomes=RECOURSE.outcome_files("outcomes.parquet"),
+        labels=RECOURSE.label_files("labels.parquet"),
+    output:
+        **audited(checks="results/checks/recourse.json"),
+    log:
+        "logs/check_recourse.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments({"rows": RECOURSE.wanted_rows()}),
+        source=source_digest("check_recourse"),
+    shell:
+        run_stage("check_recourse")
+
+
+rule draw_recourse_figures:
+    input:
+        summary="results/summary/recourse.parquet",
+        sizes="results/summary/recourse_sizes.parquet",
+        confidence="results/summary/recourse_confidence.parquet",
+        frequencies="results/summary/recourse_frequencies.parquet",
+        outcomes=RECOURSE.outcome_files("outcomes.parquet"),
+    output:
+        **figure_outputs(
+            RECOURSE_FIGURES,
+            "results/figures/study=recourse",
+            "recourse: cheapest actions, proven and learnt",
+            dataset=config["recourse"]["figures"]["dataset"],
+        ),
+    log:
+        "logs/draw_recourse_figures.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        arguments=stage_arguments(config["recourse"]["figures"]),
+        source=source_digest("draw_recourse_figures"),
+    shell:
+        run_stage("draw_recourse_figures")
+
+
+rule recourse:
+    input:
+        "results/summary/recourse.parquet",
+        "results/checks/recourse.json",
+        expand("results/figures/study=recourse/{name}.png", name=RECOURSE_FIGURES),
+    localrule: True
