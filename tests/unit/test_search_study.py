@@ -1,0 +1,125 @@
+"""Descriptions and the treatment block of a config are checked before any job."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.schema_check import check_against_schema, read_yaml
+from frugal.data.search_description import load_search_description, locate_search_file
+from frugal.data.search_study import load_search_study
+
+ROOT = Path(__file__).parents[2]
+DATASETS = sorted((ROOT / "config/datasets/treatment").glob("*.yaml"))
+DEFAULT = read_yaml(ROOT / "config.yaml")
+
+
+def _description(tmp_path, **changes):
+    content = read_yaml(ROOT / "config/datasets/treatment/ecoli_ast.yaml") | changes
+    path = tmp_path / "d.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=[p.stem for p in DATASETS])
+def test_shipped_descriptions_hold(path):
+    described = load_search_description(path)
+    assert described.name == path.stem
+    assert described.simulated == (path.stem == "synthetic_search")
+    assert len(described.actions) >= 5
+    if not described.simulated and described.name != "mimic3_demo":
+        assert "simulated" in described.note or described.name == "mimic3"
+
+
+def test_an_option_of_another_reader_is_refused(tmp_path):
+    path = _description(tmp_path, options={"breakpoints": "x"})
+    with pytest.raises(ConfigError, match="option 'breakpoints' does not apply"):
+        load_search_description(path)
+
+
+def test_a_missing_option_is_named(tmp_path):
+    path = _description(tmp_path, reader="kpneumoniae_mic")
+    with pytest.raises(ConfigError, match="option 'breakpoints' is missing"):
+        load_search_description(path)
+
+
+def test_a_misspelt_key_is_guessed(tmp_path):
+    path = _description(tmp_path, redaer="ecoli_ast")
+    with pytest.raises(ConfigError, match="did you mean 'reader'"):
+        load_search_description(path)
+
+
+def test_a_file_that_is_nowhere_is_told_with_its_address(tmp_path):
+    described = load_search_description(_description(tmp_path))
+    (file,) = described.files
+    with pytest.raises(DataError, match=r"obtain it from https://doi\.org"):
+        locate_search_file(described, file, data_mirror=tmp_path)
+    (tmp_path / "ecoli_ast").mkdir()
+    (tmp_path / file.name).write_text("x")
+    assert locate_search_file(described, file, data_mirror=None) == tmp_path / file.name
+
+
+def test_only_what_is_published_as_a_file_is_downloaded():
+    described = load_search_description(ROOT / "config/datasets/treatment/mimic3_demo.yaml")
+    assert all(locate_search_file(described, f, data_mirror=None) is None for f in described.files)
+
+
+def _loaded(config):
+    check_against_schema(config, read_yaml(ROOT / "workflow/schemas/config.schema.yaml"), where="c")
+    return load_search_study(config, ROOT)
+
+
+def test_the_default_draws_its_units():
+    study = _loaded(DEFAULT)
+    assert study.scenarios(simulated=False) == []
+    assert study.scenarios(simulated=True) == ["synthetic"]
+    assert set(study.compare_inputs("synthetic")) == {"description"}
+
+
+def test_the_study_at_paper_size_is_valid():
+    paper = read_yaml(ROOT / "config/paper_treatment.yaml")
+    config = copy.deepcopy(DEFAULT)
+    config["datasets"] |= paper["datasets"]
+    config["treatment"]["scenarios"] |= paper["treatment"]["scenarios"]
+    study = _loaded(config)
+    assert len(study.scenarios(simulated=False)) == 4
+    assert set(study.compare_inputs("ecoli_ast")) == {"units", "catalogue", "searches"}
+    fetched = study.raw_inputs("mimic3_demo")["raw_0"]
+    assert fetched.startswith("results/raw_searches/dataset=mimic3_demo/MICROBIOLOGYEVENTS")
+    settings = study.fetch_settings("mimic3_demo", Path(fetched).name)
+    assert settings["url"].endswith("MICROBIOLOGYEVENTS.csv")  # published plain: the last digest
+    assert settings["sha256"].startswith("8cf3d20d")
+    with pytest.raises(ConfigError, match="no file 'x' to download"):
+        study.fetch_settings("mimic3_demo", "x")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda s: s["synthetic"].update(dataset="synthetic_serch"), "did you mean 'synthetic_sea"),
+        (lambda s: s["synthetic"]["grids"].pop("sizes"), "a world needs 'sizes' and 'sweep'"),
+        (lambda s: s["synthetic"]["grids"]["sweep"].update(n_train=None), "a world needs a list"),
+        (lambda s: s["synthetic"]["grids"]["sweep"].update(planers=[]), "did you mean 'planners'"),
+        (
+            lambda s: s["synthetic"]["grids"]["sweep"].update(bounds=["uper"]),
+            "did you mean 'upper'",
+        ),
+    ],
+)
+def test_a_wrong_block_is_refused_in_a_sentence(change, sentence):
+    config = copy.deepcopy(DEFAULT)
+    change(config["treatment"]["scenarios"])
+    with pytest.raises(ConfigError, match=sentence):
+        _loaded(config)
+
+
+def test_a_table_has_no_true_model(tmp_path):
+    config = copy.deepcopy(DEFAULT)
+    config["datasets"]["own"] = str(_description(tmp_path))
+    entry = copy.deepcopy(config["treatment"]["scenarios"]["synthetic"]) | {"dataset": "own"}
+    entry["grids"].pop("sizes")
+    entry["grids"]["sweep"]["n_train"] = None
+    config["treatment"]["scenarios"]["own"] = entry
+    with pytest.raises(ConfigError, match="names the true model"):
+        _loaded(config)

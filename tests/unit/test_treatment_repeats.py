@@ -1,0 +1,125 @@
+"""What is kept of every policy agrees with the comparison itself, and means follow from counts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from frugal.contracts import Streams
+from frugal.contracts.errors import ConfigError
+from frugal.contracts.search import TrialRecords
+from frugal.evaluation.treatment_repeats import (
+    SearchRepeat,
+    search_repeat,
+    table_repeats,
+    world_repeat,
+)
+from frugal.evaluation.treatment_searches import SearchOptions
+from frugal.evaluation.treatment_worlds import WorldOptions, compare_in_worlds
+from frugal.models.outcome_forest import ForestOptions
+
+OPTIONS = SearchOptions(
+    planners=("cdp", "cg", "ndp", "doctor"),
+    outcome_models=("smoothed", "forest", "true"),
+    bounds=("upper", "exact"),
+    deltas=(0.0, 0.4),
+    trial_prices=(0.35,),
+    price_offset=1e-4,
+    epsilon=0.0,
+    alpha=1.0,
+    stop_rule="<=",
+    ties="improving",
+    smoothing="release",
+    pseudo_count=0.0,
+    forest=ForestOptions("onehot", 5, None, 1),
+    outcome_value=np.arange(3.0),
+    memory_gib=1.0,
+)
+WORLD = WorldOptions("release", 3, 3, 1, 2, 1.0, 0.1, 0.9, True)
+STREAMS = Streams(3, "test", {})
+
+
+def _repeat(seed: int) -> SearchRepeat:
+    return world_repeat(
+        STREAMS,
+        seed,
+        world_options=WORLD,
+        options=OPTIONS,
+        n_train=120,
+        n_test=150,
+        with_true_model=True,
+    )
+
+
+def test_rows_are_those_of_the_comparison_in_worlds():
+    """Two ways to the same numbers: `compare_in_worlds`, and one repeat after the other."""
+    rows = compare_in_worlds(
+        STREAMS,
+        world_options=WORLD,
+        options=OPTIONS,
+        n_train=(30, 120),
+        n_test=150,
+        realisations=(0, 1),
+    )
+    scores = [
+        search_repeat(STREAMS, _repeat(seed), n_train=n, options=OPTIONS).scores
+        for seed in (0, 1)
+        for n in (30, 120)
+    ]
+    for name in ("efficacy", "mean_trials", "worst_case", "mean_outcome", "threshold"):
+        np.testing.assert_array_equal(
+            np.concatenate([s[name].to_numpy() for s in scores]), rows[name], err_msg=name
+        )
+
+
+def test_means_follow_from_counted_units():
+    made = search_repeat(STREAMS, _repeat(0), n_train=120, options=OPTIONS)
+    keys = ["planner", "outcome_model", "bound", "threshold"]
+    assert len(made.scores) == 3 * (2 * 2 * 2 + 1) + 1
+    for _, rows in made.trials.groupby(keys, dropna=False):
+        assert rows["units"].sum() == 150
+        assert not rows.duplicated(["trials", "best", "near_optimal"]).any()
+    counted = (
+        made.trials.assign(
+            total=made.trials["trials"] * made.trials["units"],
+            hits=made.trials["near_optimal"] * made.trials["units"],
+        )
+        .groupby(keys, dropna=False, sort=False)[["total", "hits"]]
+        .sum()
+        / 150
+    )
+    scores = made.scores.set_index(keys)
+    np.testing.assert_allclose(counted["total"], scores["mean_trials"], rtol=1e-13)
+    np.testing.assert_allclose(counted["hits"], scores["efficacy"], rtol=1e-13)
+
+
+def test_best_outcomes_never_fall_and_end_at_what_was_found():
+    made = search_repeat(STREAMS, _repeat(1), n_train=120, options=OPTIONS)
+    keys = ["planner", "outcome_model", "bound", "threshold"]
+    by_policy = made.best_after.groupby(keys, dropna=False, sort=False)
+    for _, rows in by_policy:
+        assert rows["trials"].tolist() == [1, 2, 3]
+        assert (np.diff(rows["outcome"]) >= 0).all()
+    last = by_policy["outcome"].last()
+    np.testing.assert_allclose(last, made.scores["mean_outcome"], rtol=1e-13)
+
+
+def test_a_table_learns_from_training_units_and_is_judged_by_the_others():
+    rng = np.random.default_rng(0)
+    outcome = rng.integers(3, size=(40, 3))
+    context = np.zeros(40, dtype=np.int64)
+    action = np.full((40, 3), -1)
+    action[:, 0] = rng.integers(3, size=40)
+    seen = np.full((40, 3), -1)
+    seen[:, 0] = outcome[np.arange(40), action[:, 0]]
+    records = TrialRecords(context, action, seen, 1, 3, 3)
+    is_test = rng.random(40) < 0.4
+    (repeat,) = table_repeats(context, outcome, np.zeros((1, 0)), [(7, is_test, records)])
+    assert (repeat.records.action == action[~is_test]).all()
+    assert (repeat.outcome == outcome[is_test]).all()
+    options = replace(OPTIONS, outcome_models=("smoothed",))
+    made = search_repeat(STREAMS, repeat, n_train=int((~is_test).sum()), options=options)
+    first = made.best_after[made.best_after["planner"] == "observed"]
+    assert first["outcome"].tolist() == [pytest.approx(seen[is_test, 0].mean())]
+    assert set(made.scores["seed"]) == {7}
+    with pytest.raises(ConfigError, match=r"allowed are 1 …"):
+        search_repeat(STREAMS, repeat, n_train=41, options=options)

@@ -1,0 +1,207 @@
+"""The stages of the treatment study, from raw tests to figures, in memory and twice alike."""
+
+import copy
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from frugal.artifacts.columns import describe_columns
+from frugal.contracts import DataError, Streams
+from frugal.data.schema_check import read_yaml
+from frugal.data.search_study import load_search_study
+from frugal.stages.check_treatment import check_treatment
+from frugal.stages.compare_planners import compare_planners
+from frugal.stages.draw_table_figures import draw_table_figures
+from frugal.stages.draw_world_figures import draw_world_figures
+from frugal.stages.prepare_searches import prepare_searches
+from frugal.stages.summarise_treatment import summarise_treatment
+from frugal.stages.time_planners import time_planners
+from matplotlib.figure import Figure
+
+from tests.unit.search_files import AMR_DRUGS, amr_file
+
+ROOT = Path(__file__).parents[2]
+SWEEP = {
+    "n_train": None,
+    "planners": ["cdp", "cg", "ndp", "doctor"],
+    "outcome_models": ["smoothed"],
+    "bounds": ["upper"],
+    "deltas": [0.0, 0.4],
+    "trial_prices": [0.35, 0.6],
+}
+
+
+def silent(items, **_):
+    return items
+
+
+def _config(folder):
+    raw = amr_file(folder, 150, 3)
+    table = {
+        "name": "own",
+        "title": "Own table",
+        "note": "Drawn for a test.",
+        "reader": "amr_isolates",
+        "files": [
+            {"name": raw.name, "url": "https://example.org", "sha256": [], "downloadable": False}
+        ],
+        "actions": AMR_DRUGS,
+        "results": ["R", "I", "S"],
+        "options": {"organisms": {"E. coli": "B_ESCHR_COLI"}, "factors": ["gender"]},
+    }
+    (folder / "own.yaml").write_text(yaml.safe_dump(table))
+    world = read_yaml(ROOT / "config/datasets/treatment/synthetic_search.yaml")
+    world["actions"] = {"A1": "1", "A2": "2", "A3": "3"}
+    world["options"]["test_units"] = 60
+    (folder / "world.yaml").write_text(yaml.safe_dump(world))
+    config = copy.deepcopy(read_yaml(ROOT / "config.yaml"))
+    config["datasets"] = {"own": str(folder / "own.yaml"), "world": str(folder / "world.yaml")}
+    block = config["treatment"]
+    block["forest"]["trees"] = 3
+    sizes = SWEEP | {"n_train": [20, 60], "planners": ["cdp", "ndp"], "deltas": [0.4]}
+    sizes |= {"trial_prices": [0.35]}
+    drawn = SWEEP | {"n_train": [60], "bounds": ["upper", "lower", "exact"]}
+    drawn |= {"outcome_models": ["smoothed", "true"]}
+    block["scenarios"] = {
+        "own": {"dataset": "own", "seeds": 2, "redraw_world": False, "grids": {"sweep": SWEEP}},
+        "world": {
+            "dataset": "world", "seeds": 2, "redraw_world": True,
+            "grids": {"sizes": sizes, "sweep": drawn},
+        },
+    }  # fmt: skip
+    return config
+
+
+def _run(folder):
+    """Every stage by hand, as the rules would call them."""
+    study = load_search_study(_config(folder), ROOT)
+    made: dict[str, dict] = {}
+    for name in ("own", "world"):
+        common = {"streams": Streams(1, "test", {"dataset": name}), "progress": silent}
+        inputs = {"description": folder / f"{name}.yaml"}
+        if name == "own":
+            inputs = made["prepared"] = prepare_searches(
+                **inputs,
+                raw_0=folder / "isolates.csv",
+                settings=study.prepare_settings(name),
+                **common,
+            )
+        settings = study.compare_settings(name)
+        made[name] = compare_planners(**inputs, settings=settings, **common)
+        made[name] |= time_planners(**inputs, settings=settings, **common)
+
+    def stacked(output):
+        return pd.concat([made[n][output].assign(dataset=n) for n in ("own", "world")])
+
+    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": silent}
+    made["summary"] = summarise_treatment(
+        scores=stacked("scores"),
+        best_after=stacked("best_after"),
+        timings=stacked("timings"),
+        **nothing,
+    )
+    made["trials"] = {"trials": stacked("trials")}
+    return study, made
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return _run(tmp_path_factory.mktemp("run"))
+
+
+def test_the_summary_has_the_columns_of_the_contract(run):
+    summary = run[1]["summary"]["summary"]
+    contract = ["dataset", "n_train", "planner", "outcome_model", "bound", "threshold", "seed"]
+    assert list(summary)[:10] == [*contract, "efficacy", "mean_trials", "cpu_s"]
+    assert not summary.duplicated(contract).any()
+    assert (summary["cpu_s"] >= 0).all()
+
+
+def test_every_column_is_described(run):
+    for stage in ("prepared", "own", "world", "summary", "trials"):
+        for payload in run[1][stage].values():
+            if isinstance(payload, pd.DataFrame):
+                describe_columns(payload, {})
+
+
+def test_a_second_run_gives_the_same_tables(run, tmp_path_factory):
+    again = _run(tmp_path_factory.mktemp("again"))[1]
+    for name in ("scores", "trials", "best_after", "policies"):
+        for dataset in ("own", "world"):
+            pd.testing.assert_frame_equal(run[1][dataset][name], again[dataset][name])
+    pd.testing.assert_frame_equal(run[1]["prepared"]["searches"], again["prepared"]["searches"])
+
+
+def _check(run, summary):
+    return check_treatment(
+        summary=summary,
+        trials=run[1]["trials"]["trials"],
+        settings=run[0].check_settings(),
+        streams=Streams(1, "test", {}),
+        progress=silent,
+    )
+
+
+def test_the_check_passes_and_finds_what_is_wrong(run):
+    summary = run[1]["summary"]["summary"]
+    assert _check(run, summary)["checks"]["rows"] == len(summary)
+    with pytest.raises(DataError, match="policies of own per seed"):
+        _check(run, summary.drop(index=0))
+    with pytest.raises(DataError, match="efficacy follows from the counted units"):
+        _check(run, summary.assign(efficacy=summary["efficacy"] * 0.999))
+    with pytest.raises(DataError, match="a search has a trial"):
+        _check(run, summary.assign(mean_trials=0.5))
+    with pytest.raises(DataError, match=r"seeds \[0\] of own"):
+        _check(run, summary[summary["seed"] == 0])
+
+
+def test_splits_never_divide_a_patient(run):
+    prepared = run[1]["prepared"]
+    searches = prepared["searches"].merge(prepared["units"][["row_id", "patient"]], on="row_id")
+    for _, rows in searches.groupby("seed"):
+        assert (rows.groupby("patient")["part"].nunique() == 1).all()
+    assert prepared["catalogue"]["report"]["prescriptions"] == "simulated"
+
+
+def test_opened_policies_are_decision_trees(run):
+    policies = run[1]["world"]["policies"]
+    one = policies[(policies["planner"] == "cdp") & (policies["threshold"] == 0.4)]
+    one = one[(one["grid"] == "sweep") & (one["bound"] == "upper")]
+    one = one[one["outcome_model"] == "true"]
+    for _, tree in one.groupby("context"):
+        assert (tree["history"] == "").sum() == 1
+        going = tree[tree["next"] != "stop"]
+        assert len(tree) == 1 + 2 * len(going)  # two outcomes short of the best follow each trial
+        stops = tree[(tree["next"] == "stop") & (tree["trials"] < 3)]
+        assert (stops["stop_statistic"] <= 0.4 + 1e-12).all()
+
+
+def test_figures_are_drawn_with_their_tables(run):
+    study, made = run
+    summary = made["summary"]
+    world = draw_world_figures(
+        means=summary["means"],
+        policies=made["world"]["policies"],
+        settings=study.figure_settings("world"),
+        streams=Streams(1, "test", {"dataset": "world"}),
+        progress=silent,
+    )
+    table = draw_table_figures(
+        means=summary["means"],
+        curves=summary["curves"],
+        policies=made["own"]["policies"],
+        units=made["prepared"]["units"],
+        catalogue=made["prepared"]["catalogue"],
+        settings=study.figure_settings("own"),
+        streams=Streams(1, "test", {"dataset": "own"}),
+        progress=silent,
+    )
+    assert len(world) == 6 * 3
+    assert len(table) == 5 * 3
+    for name, payload in (world | table).items():
+        if name.endswith("_table"):
+            describe_columns(payload, {})
+        else:
+            assert isinstance(payload, Figure)
+    assert set(table["search_curves_table"]["series"]) == {"cdp", "cg", "ndp", "doctor", "observed"}
