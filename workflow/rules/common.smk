@@ -29,7 +29,6 @@ def shell_prefix():
 
 
 shell.prefix(shell_prefix())
-stage_command = "python -m frugal {rule} {params.arguments} 2> {log}"
 
 
 wildcard_constraints:
@@ -73,6 +72,25 @@ def stage_arguments(settings=None):
     return arguments
 
 
+def stage_params(stage, settings=None):
+    """The parameters of a step: its command line, what decides it, and the digest of its sources.
+
+    Snakemake compares only parameters that follow from wildcards alone. `arguments` also names
+    inputs and outputs, so seed and settings stand in a parameter of their own as well: a changed one
+    runs the step again.
+    """
+
+    def settled(wildcards):
+        chosen = settings(wildcards) if callable(settings) else settings
+        return json.dumps([config["seed"], chosen])
+
+    return {
+        "arguments": stage_arguments(settings),
+        "settled": settled,
+        "source": source_digest(stage),
+    }
+
+
 def figure_outputs(names, folder, category, **labels):
     """PNG (in the report), PDF and table of each figure, with sidecars."""
     outputs = {}
@@ -102,6 +120,13 @@ def reported_files(wildcards):
     ]
 
 
+def config_word(key, value):
+    """`key=value` as `--config` reads it back; its values are numbers, True, False, or YAML."""
+    if value is None:
+        return f"{key}="
+    return f"{key}={value if isinstance(value, bool) else json.dumps(value)}"
+
+
 def report_arguments(wildcards):
     """Words that make a second Snakemake read the same workflow and config in this folder."""
     words = [
@@ -114,5 +139,5 @@ def report_arguments(wildcards):
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
     if overrides := workflow.config_settings.config:
-        words += ["--config", *(f"{k}={json.dumps(v)}" for k, v in overrides.items())]
+        words += ["--config", *(config_word(k, v) for k, v in overrides.items())]
     return shlex.join([*words, "--", *reported_studies()])

@@ -10,8 +10,7 @@ rule fetch_file:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: STUDY.fetch_settings(w.dataset, w.file)),
-        source=source_digest("fetch_file"),
+        **stage_params("fetch_file", lambda w: STUDY.fetch_settings(w.dataset, w.file)),
     shell:
         run_stage("fetch_file")
 
@@ -31,7 +30,6 @@ rule prepare_data:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(),
-        source=source_digest("prepare_data"),
+        **stage_params("prepare_data"),
     shell:
         run_stage("prepare_data")

@@ -27,8 +27,7 @@ rule estimate_costs:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(config["afape"]["evaluation"]),
-        source=source_digest("estimate_costs"),
+        **stage_params("estimate_costs", config["afape"]["evaluation"]),
     shell:
         run_stage("estimate_costs")
 
@@ -43,8 +42,7 @@ rule summarise_afape:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(),
-        source=source_digest("summarise_afape"),
+        **stage_params("summarise_afape"),
     shell:
         run_stage("summarise_afape")
 
@@ -59,13 +57,13 @@ rule check_afape:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
+        **stage_params(
+            "check_afape",
             {
                 "seeds": config["afape"]["seeds"],
                 "agents": list(STUDY.agents),
                 "scenarios": STUDY.scenario_names(),
-            }
+            },
         ),
-        source=source_digest("check_afape"),
     shell:
         run_stage("check_afape")

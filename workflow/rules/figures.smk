@@ -30,8 +30,7 @@ rule draw_scenario_figures:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(config["afape"]["figures"]),
-        source=source_digest("draw_scenario_figures"),
+        **stage_params("draw_scenario_figures", config["afape"]["figures"]),
     shell:
         run_stage("draw_scenario_figures")
 
@@ -56,10 +55,10 @@ rule draw_study_figures:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            config["afape"]["figures"] | {"cost_unit": STUDY.cost_unit()}
+        **stage_params(
+            "draw_study_figures",
+            config["afape"]["figures"] | {"cost_unit": STUDY.cost_unit()},
         ),
-        source=source_digest("draw_study_figures"),
     shell:
         run_stage("draw_study_figures")
 

@@ -18,10 +18,10 @@ rule draw_missingness:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            lambda w: STUDY.missingness_settings(w.dataset, w.mechanism)
+        **stage_params(
+            "draw_missingness",
+            lambda w: STUDY.missingness_settings(w.dataset, w.mechanism),
         ),
-        source=source_digest("draw_missingness"),
     shell:
         run_stage("draw_missingness")
 
@@ -43,7 +43,6 @@ rule impute_features:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(config["afape"]["imputation"]),
-        source=source_digest("impute_features"),
+        **stage_params("impute_features", config["afape"]["imputation"]),
     shell:
         run_stage("impute_features")

@@ -16,7 +16,6 @@ rule fit_classifier:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(config["afape"]["classifier"]),
-        source=source_digest("fit_classifier"),
+        **stage_params("fit_classifier", config["afape"]["classifier"]),
     shell:
         run_stage("fit_classifier")

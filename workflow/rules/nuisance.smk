@@ -26,9 +26,8 @@ rule fit_nuisances:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)
+        **stage_params(
+            "fit_nuisances", lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)
         ),
-        source=source_digest("fit_nuisances"),
     shell:
         run_stage("fit_nuisances")

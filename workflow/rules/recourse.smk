@@ -31,8 +31,9 @@ rule fetch_recourse_file:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: RECOURSE.fetch_settings(w.dataset, w.file)),
-        source=source_digest("fetch_file"),
+        **stage_params(
+            "fetch_file", lambda w: RECOURSE.fetch_settings(w.dataset, w.file)
+        ),
     shell:
         run_stage("fetch_file")
 
@@ -53,10 +54,9 @@ rule label_units:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            lambda w: RECOURSE.label_settings(w.dataset, w.variant)
+        **stage_params(
+            "label_units", lambda w: RECOURSE.label_settings(w.dataset, w.variant)
         ),
-        source=source_digest("label_units"),
     shell:
         run_stage("label_units")
 
@@ -78,10 +78,10 @@ rule answer_units:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset)
+        **stage_params(
+            "answer_units",
+            lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset),
         ),
-        source=source_digest("answer_units"),
     shell:
         run_stage("answer_units")
 
@@ -103,10 +103,10 @@ rule summarise_recourse:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(
-            {key: config["recourse"][key] for key in ("bins", "frequency_edges")}
+        **stage_params(
+            "summarise_recourse",
+            {key: config["recourse"][key] for key in ("bins", "frequency_edges")},
         ),
-        source=source_digest("summarise_recourse"),
     shell:
         run_stage("summarise_recourse")
 
@@ -123,8 +123,7 @@ rule check_recourse:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments({"rows": RECOURSE.wanted_rows()}),
-        source=source_digest("check_recourse"),
+        **stage_params("check_recourse", {"rows": RECOURSE.wanted_rows()}),
     shell:
         run_stage("check_recourse")
 
@@ -148,8 +147,7 @@ rule draw_recourse_figures:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(config["recourse"]["figures"]),
-        source=source_digest("draw_recourse_figures"),
+        **stage_params("draw_recourse_figures", config["recourse"]["figures"]),
     shell:
         run_stage("draw_recourse_figures")
 

@@ -24,7 +24,6 @@ rule roll_out:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: STUDY.agents[w.agent]),
-        source=source_digest("roll_out"),
+        **stage_params("roll_out", lambda w: STUDY.agents[w.agent]),
     shell:
         run_stage("roll_out")

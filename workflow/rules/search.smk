@@ -13,9 +13,9 @@ rule fetch_search_file:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: SEARCHES.fetch_settings(w.dataset, w.file)),
-        settings=settled(lambda w: SEARCHES.fetch_settings(w.dataset, w.file)),
-        source=source_digest("fetch_file"),
+        **stage_params(
+            "fetch_file", lambda w: SEARCHES.fetch_settings(w.dataset, w.file)
+        ),
     shell:
         run_stage("fetch_file")
 
@@ -36,9 +36,9 @@ rule prepare_searches:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: SEARCHES.prepare_settings(w.dataset)),
-        settings=settled(lambda w: SEARCHES.prepare_settings(w.dataset)),
-        source=source_digest("prepare_searches"),
+        **stage_params(
+            "prepare_searches", lambda w: SEARCHES.prepare_settings(w.dataset)
+        ),
     shell:
         run_stage("prepare_searches")
 
@@ -60,9 +60,9 @@ rule compare_planners:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: SEARCHES.compare_settings(w.dataset)),
-        settings=settled(lambda w: SEARCHES.compare_settings(w.dataset)),
-        source=source_digest("compare_planners"),
+        **stage_params(
+            "compare_planners", lambda w: SEARCHES.compare_settings(w.dataset)
+        ),
     shell:
         run_stage("compare_planners")
 
@@ -78,9 +78,7 @@ rule time_planners:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: SEARCHES.compare_settings(w.dataset)),
-        settings=settled(lambda w: SEARCHES.compare_settings(w.dataset)),
-        source=source_digest("time_planners"),
+        **stage_params("time_planners", lambda w: SEARCHES.compare_settings(w.dataset)),
     shell:
         run_stage("time_planners")
 
@@ -105,9 +103,7 @@ rule summarise_treatment:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(),
-        settings=settled(),
-        source=source_digest("summarise_treatment"),
+        **stage_params("summarise_treatment"),
     shell:
         run_stage("summarise_treatment")
 
@@ -123,9 +119,7 @@ rule check_treatment:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(SEARCHES.check_settings()),
-        settings=settled(SEARCHES.check_settings()),
-        source=source_digest("check_treatment"),
+        **stage_params("check_treatment", SEARCHES.check_settings()),
     shell:
         run_stage("check_treatment")
 
@@ -141,9 +135,9 @@ rule draw_world_figures:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: SEARCHES.figure_settings(w.dataset)),
-        settings=settled(lambda w: SEARCHES.figure_settings(w.dataset)),
-        source=source_digest("draw_world_figures"),
+        **stage_params(
+            "draw_world_figures", lambda w: SEARCHES.figure_settings(w.dataset)
+        ),
     shell:
         run_stage("draw_world_figures")
 
@@ -162,9 +156,9 @@ rule draw_table_figures:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=stage_arguments(lambda w: SEARCHES.figure_settings(w.dataset)),
-        settings=settled(lambda w: SEARCHES.figure_settings(w.dataset)),
-        source=source_digest("draw_table_figures"),
+        **stage_params(
+            "draw_table_figures", lambda w: SEARCHES.figure_settings(w.dataset)
+        ),
     shell:
         run_stage("draw_table_figures")
 

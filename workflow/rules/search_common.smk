@@ -8,17 +8,6 @@ except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 
 
-def settled(settings=None):
-    """What decides a job besides its files: seed and settings, as a parameter that is compared.
-
-    Snakemake compares only parameters that follow from wildcards alone; `arguments` also names
-    inputs and outputs, so a changed setting in it would not run a step again.
-    """
-    return lambda wildcards: json.dumps(
-        [config["seed"], settings(wildcards) if callable(settings) else settings]
-    )
-
-
 WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
 TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
 
