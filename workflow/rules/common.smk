@@ -42,6 +42,14 @@ def run_stage(stage):
     return f"python -m frugal {stage} {{params.arguments}} 2> {{log}}"
 
 
+def raw_inputs(wildcards):
+    """The raw files of a data set, or the end of the run with the sentence that says what lacks."""
+    try:
+        return STUDY.raw_inputs(wildcards.dataset)
+    except FrugalError as error:
+        sys.exit(f"Frugal cannot start: {error}")
+
+
 def audited(**outputs):
     """The named payloads and, as declared outputs too, the sidecar of each."""
     sidecars = {f"{k}_sidecar": str(sidecar_path(Path(v))) for k, v in outputs.items()}

@@ -17,7 +17,7 @@ rule fetch_file:
 
 rule prepare_data:
     input:
-        unpack(lambda w: STUDY.raw_inputs(w.dataset)),
+        unpack(raw_inputs),
     output:
         **audited(
             table="results/data/dataset={dataset}/table.parquet",

@@ -13,6 +13,7 @@ from frugal.data.bundled import load_bundled
 from frugal.data.description import Description
 from frugal.data.encoding import encode
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame
+from frugal.data.raw import verify_sha256
 from frugal.data.simulators import two_class_clusters
 from frugal.data.splits import PART_NAMES, split_rows
 
@@ -80,7 +81,11 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
 
 
 def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTable:
-    """Raw records of a data set, from its files, its library or its simulator."""
+    """Raw records of a data set, from its files, its library or its simulator.
+
+    Raises:
+        DataError: a file is not the one that the description means (by its SHA-256).
+    """
     source = description.source
     if source.generator is not None:
         rows = int(sum(description.split.parts.values()))
@@ -94,5 +99,8 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
     if source.loader is not None:
         return raw_from_frame(load_bundled(source.loader), source=source.loader)
     if source.files:
+        for file in source.files:
+            if file.name in raw_files:
+                verify_sha256(raw_files[file.name], file.sha256)
         return parse_files(description, raw_files)
     raise ConfigError(f"data set {description.name!r} has no source")

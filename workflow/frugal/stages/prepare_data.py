@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from frugal.contracts import Streams
+from frugal.contracts import DataError, Streams
 from frugal.data.description import load_description
 from frugal.data.prepare import prepare
 from frugal.data.tables import table_to_frames
@@ -18,10 +18,16 @@ def prepare_data(
     progress: Callable[..., Any],
     **raw: Path,
 ) -> dict[str, Any]:
-    """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML."""
+    """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
+
+    Raises:
+        DataError, ConfigError: the files are not those that the YAML describes.
+    """
     del settings, progress
     described = load_description(description)
     names = [file.name for file in described.source.files]
+    if len(raw) != len(names):
+        raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
     files = dict(zip(names, raw.values(), strict=True))
     prepared = prepare(described, files, streams.root)
     table, catalogue = table_to_frames(

@@ -1,0 +1,75 @@
+"""Runs of the real `snakemake` and `python -m frugal`, as a user starts them, nothing activated."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+Finished = subprocess.CompletedProcess[str]
+TINY = ROOT / "tests" / "workflow" / "tiny.yaml"
+TEN_LINES = ROOT / "docs" / "examples" / "ten_lines_config.yaml"
+
+
+def plain_environment() -> dict[str, str]:
+    """A shell in which nothing was activated, so that `python` is not the project's."""
+    kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG"}}
+    return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def run(words: Sequence[str], folder: Path) -> Finished:
+    """Run a command in a folder; stdout and stderr together, as a terminal shows them."""
+    return subprocess.run(
+        words,
+        cwd=folder,
+        env=plain_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def snakemake(folder: Path, *words: str, configs: Sequence[Path] = (TINY,)) -> Finished:
+    """`snakemake` from the project's folder, working in another."""
+    command = [str(BIN / "snakemake"), *words]
+    if not {"--cores", "-n"} & {*words}:
+        command += ["--cores", "1"]
+    files = [str(path) for path in configs]
+    return run([*command, "--directory", str(folder), "--configfile", *files], ROOT)
+
+
+def frugal(folder: Path, *words: str) -> Finished:
+    """`python -m frugal` in a folder with results."""
+    return run([str(BIN / "python"), "-m", "frugal", *words], folder)
+
+
+def jobs(said: str) -> dict[str, int]:
+    """Rule → number of jobs, from the table that a (dry) run prints first."""
+    table = re.search(r"^job +count\n[- ]+\n(.*?)^total", said, flags=re.DOTALL | re.MULTILINE)
+    rows = table[1].split("\n") if table else []
+    return {name: int(count) for name, count in (row.split() for row in rows if row)}
+
+
+def printed_command(said: str, start: str, *parts: str) -> str:
+    """The one printed shell command with that start; several are told apart by words in them."""
+    (found,) = [
+        line.removeprefix("Shell command: ")
+        for line in said.splitlines()
+        if line.startswith(f"Shell command: {start} ")
+        and all(part in shlex.split(line) for part in parts)
+    ]
+    return found
+
+
+def payloads(folder: Path) -> dict[str, bytes]:
+    """Every file under results/ with its bytes; not the report, which shows when it was made."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted((folder / "results").rglob("*"))
+        if path.is_file() and path.name != "report.html"
+    }
