@@ -1,0 +1,156 @@
+"""The afape stages called one after another on a small table in memory, without files or engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from frugal.contracts import Streams, Table
+from frugal.data.tables import table_to_frames
+from frugal.stages.draw_missingness import draw_missingness
+from frugal.stages.estimate_costs import estimate_costs
+from frugal.stages.fit_classifier import fit_classifier
+from frugal.stages.fit_nuisances import fit_nuisances
+from frugal.stages.impute_features import impute_features
+from frugal.stages.roll_out import roll_out
+
+from tests.unit.missingness_tables import three_panels
+
+AGENTS = {
+    "half": {"kind": "random", "probability": 0.5},
+    "always": {"kind": "fixed", "panels": "all"},
+}
+CLASSIFIER = {"kind": "forest", "trees": 5, "min_leaf": 2, "subsample_probability": 0.5}
+NUISANCE = {
+    "method": "logistic",
+    "outcome_method": "boosting",
+    "folds": 2,
+    "logistic": {"C": 1.0},
+    "boosting": {"trees": 5, "leaves": 4, "learning_rate": 0.1, "min_leaf": 5},
+    "bins": 4,
+    "agents": AGENTS,
+}
+EVALUATION = {
+    "resamples": 20,
+    "resample_share": 0.7,
+    "positivity_threshold": 0.01,
+    "convergence_sizes": [50],
+}
+NO_IMPUTATION = {"missforest": None, "multiple": None}
+
+
+def no_bar(rows, **_):
+    return rows
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What all stages made of one scenario."""
+
+    drawn: Mapping[str, Any]
+    blocked: pd.DataFrame
+    worlds: pd.DataFrame
+    nuisances: Mapping[str, pd.DataFrame]
+    estimates: Mapping[str, pd.DataFrame]
+
+    def status(self, agent: str) -> dict[str, str]:
+        """Estimator → status."""
+        rows = self.estimates["estimates"]
+        rows = rows[rows["agent"] == agent]
+        return dict(zip(rows["estimator"], rows["status"], strict=True))
+
+    def rows(self, estimator: str) -> pd.DataFrame:
+        """The estimates of one estimator."""
+        frame = self.estimates["estimates"]
+        return frame[frame["estimator"] == estimator]
+
+
+def small_table(n: int = 240, *, seed: int = 0, gaps: Mapping[str, float] | None = None) -> Table:
+    """X1 free, P2 = {X2}, P3 = {X3, X4}; `gaps`: share of rows that lack a panel."""
+    table = three_panels(n, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    for panel, share in (gaps or {}).items():
+        columns = {"P2": [1], "P3": [2, 3]}[panel]
+        rows = np.flatnonzero(rng.random(n) < share)
+        table.values[rows[:, None], columns] = np.nan
+    return table
+
+
+def frames(table: Table, *, train: int = 80) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table as stored: the first rows train the classifier, the others are the test."""
+    split = np.where(np.arange(len(table)) < train, "train", "test")
+    return table_to_frames(table, split)
+
+
+def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=(0,)):
+    """`draw_missingness` with the given law."""
+    law: dict[str, Any] = {"source": source, "panels": panels}
+    if source == "induced":
+        law |= {"standardise": False, "complete_share": None}
+    frame, catalogue = frames(table)
+    return draw_missingness(
+        table=frame,
+        catalogue=catalogue,
+        settings={"name": "m", "seeds": list(seeds), "missingness": law, "s": s},
+        streams=Streams(1, "draw_missingness", {}),
+        progress=no_bar,
+    )
+
+
+def run_chain(table: Table, panels: Mapping[str, Any], *, source: str, s=None) -> Chain:
+    """All stages from masks to estimates, with every agent."""
+    frame, catalogue = frames(table)
+    stored = {"table": frame, "catalogue": catalogue}
+    drawn = draw(table, panels, source=source, s=s)
+    own = {"dataset": "d", "mechanism": "m"}
+
+    def common(stage, settings, **more):
+        return {
+            "settings": settings,
+            "streams": Streams(1, stage, own | more),
+            "progress": no_bar,
+        }
+
+    classifier = fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))["classifier"]
+    imputed = impute_features(
+        **stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION)
+    )
+    played = {
+        agent: roll_out(
+            **stored,
+            classifier=classifier,
+            **drawn,
+            **imputed,
+            **common("roll_out", settings, agent=agent),
+        )
+        for agent, settings in AGENTS.items()
+    }
+    blocked = pd.concat(
+        [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
+    )
+    nuisances = fit_nuisances(
+        **stored, **drawn, blocked=blocked, **common("fit_nuisances", NUISANCE)
+    )
+    judged = {
+        agent: estimate_costs(
+            **stored,
+            **drawn,
+            blocked=made["blocked"],
+            worlds=made["worlds"],
+            propensities=nuisances["propensities"],
+            agents=nuisances["agents"],
+            **common("estimate_costs", EVALUATION, agent=agent),
+        )
+        for agent, made in played.items()
+    }
+    estimates = {
+        name: pd.concat(
+            [made[name].assign(agent=agent) for agent, made in judged.items()], ignore_index=True
+        )
+        for name in ("estimates", "resamples", "convergence", "frequencies", "efficiency")
+    }
+    worlds = pd.concat(
+        [made["worlds"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
+    )
+    return Chain(drawn, blocked, worlds, nuisances, estimates)
