@@ -46,7 +46,7 @@ def test_each_answer_is_judged_and_repaired():
 def test_summary_by_number_of_actions():
     rows = accuracy_rows(OUTCOMES.frame()).set_index("actions")
     assert list(rows.index) == ["all", "1", "2"]
-    whole = rows.loc["all"]
+    whole = rows.loc["all"].to_dict()
     assert (whole["n"], whole["mistakes"], whole["unseen"]) == (4, 3, 1)
     assert whole["accuracy"] == 0.25
     assert whole["accuracy_se"] == pytest.approx(np.sqrt(0.25 * 0.75 / 4))

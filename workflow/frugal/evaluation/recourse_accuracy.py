@@ -66,7 +66,7 @@ def judge_answers(
 ) -> Outcomes:
     """Compare answers with labels, try them, and repair those that do not work.
 
-        L_eval(I, Î) = 0 if I = Î, else 1                               [recourse, 4.4]
+        L_eval(I, Î) = 0 if I = Î, else 1                               [recourse, eq. 7]
 
     Args:
         test: units with their proven cheapest sets. (n)
@@ -160,7 +160,7 @@ def confidence_rows(outcomes: pd.DataFrame, *, bins: int) -> pd.DataFrame:
 
 
 def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.DataFrame:
-    """Accuracy by how often the unit's cheapest set occurs in training.  [recourse, 5.2]
+    """Accuracy by how often the unit's cheapest set occurs in training.  [recourse, sec. 5.2]
 
     Args:
         outcomes: see `Outcomes.frame`.

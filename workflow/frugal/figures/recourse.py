@@ -79,7 +79,7 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
                                              if c in summary])  # fmt: skip
     names = generator_order(summary["generator"])
     kinds = ["all", *sorted(set(summary["actions"]) - {"all"}, key=int)]
-    figure = style.new_figure(height_in=0.75 + 0.24 * len(names))
+    figure = style.new_figure(height_in=1.05 + 0.24 * len(names))
     panels = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
     for axes, kind in zip(panels, kinds, strict=True):
         rows = summary[summary["actions"] == kind].set_index("generator")
@@ -148,13 +148,15 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     axes.set_ylabel("answers that do not work (%)")
     axes.set_ylim(bottom=0)
     axes.axhline(0, color=style.BLACK, linewidth=0.7)
-    style.add_legend(figure, [_repair_handle(name, rows.loc[name]) for name in names])
+    style.add_legend(
+        figure, [_repair_handle(name, rows["repair_cost_gap"].loc[name]) for name in names]
+    )
     return figure
 
 
-def _repair_handle(name: str, row: pd.Series) -> Line2D:
+def _repair_handle(name: str, gap: float) -> Line2D:
     """Name of a generator and what its repaired answers cost more than the cheapest."""
-    look, gap = generator_style(name), row["repair_cost_gap"]
+    look = generator_style(name)
     price = "nothing to repair" if pd.isna(gap) else f"repaired: +{100 * gap:.0f} %"
     return Line2D(
         [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5.5,

@@ -57,7 +57,7 @@ def generator_kind(name: str) -> str:
 
 
 def generator_style(name: str) -> GeneratorStyle:
-    """Look of a generator; trained on augmented units (`_ag1`, `_ag2`), it has a cross of its own."""
+    """Look of a generator; one trained on augmented units (`_ag1`, `_ag2`) has a cross."""
     kind = generator_kind(name)
     augmented = name[len(kind) :].startswith("_ag")
     return replace(GENERATORS[kind], marker="P") if augmented else GENERATORS[kind]

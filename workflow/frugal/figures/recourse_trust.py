@@ -25,8 +25,8 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     """How sure generators are against how right they are, and accuracy by frequency.
 
     Left: share of right answers in bins of confidence that hold ten units or more; the diagonal is
-    honesty, and the area of a mark grows with the units in its bin. Right: accuracy by how many training units have the
-    unit's explanation.                                                  [recourse, fig. 7]
+    honesty, and the area of a mark grows with the units in its bin. Right: accuracy by how many
+    training units have the unit's explanation.                          [recourse, fig. 7]
 
     Args:
         confidence: rows of one scenario (see `confidence_rows`).

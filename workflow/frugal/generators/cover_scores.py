@@ -134,7 +134,7 @@ def fit_cover_generator(
     settings: TrainingSettings,
     rng: np.random.Generator,
 ) -> CoverGenerator:
-    """Fit a scorer by cross-entropy over the explanations.               [recourse, 3.3]
+    """Fit a scorer by cross-entropy over the explanations.              [recourse, eq. 6]
 
         L = −(1/n) Σᵢ log p(Eᵢ | xᵢ)
 

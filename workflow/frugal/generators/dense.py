@@ -1,7 +1,7 @@
 """The paper's dense networks: named (MC), named-action (NA) and padded full-action (FA) generators.
 
-Hidden layers with ReLU, batch normalisation and dropout [recourse, 4.3]; the paper's own size is a
-matter of settings. They know states and, of each training unit, what their kind of information
+Hidden layers with ReLU, batch normalisation and dropout [recourse, sec. 4.3]; the paper's own size
+is a matter of settings. They know states and, of each training unit, what their kind of information
 gives; no costs, no classifier.
 """
 
@@ -77,7 +77,7 @@ def fit_named(
 ) -> DenseGenerator:
     """The multi-class generator MC: the likeliest of the named explanations.
 
-    L = −(1/m) Σᵢ Σₖ I_i⁽ᵏ⁾ log Î_i⁽ᵏ⁾                              [recourse, eq. 5]
+    L = −(1/m) Σᵢ Σₖ I_i⁽ᵏ⁾ log Î_i⁽ᵏ⁾                              [recourse, eq. 6]
     """
 
     def read(scores: Tensor) -> Answers:
@@ -97,7 +97,7 @@ def weighted_sparse_loss(
 ) -> Tensor:
     """Cross-entropy of each action, weighted, and the absolute error of its probability.
 
-        L = p_w · L_NA + α (1/m) Σᵢ |Îᵢ − Iᵢ|₁                          [recourse, eq. 3]
+        L = p_w · L_NA + α (1/m) Σᵢ |Îᵢ − Iᵢ|₁                          [recourse, eq. 4]
 
     Both parts are sums over actions and means over units.
     """
@@ -139,7 +139,7 @@ def fit_padded_full_action(
 
     The target of a unit is the m·d bits of its actions' effects, in a fixed order of actions, all
     zero where it needs fewer. Each block of d bits is read as the action seen in training (or none)
-    that is likeliest under them.                                       [recourse, 3.2]
+    that is likeliest under them.                                       [recourse, sec. 3.2]
 
     Args:
         inputs: of the training units. (n, i)
@@ -229,7 +229,7 @@ class SeededDropout(nn.Module):
 def dense_network(
     inputs: int, outputs: int, *, settings: DenseSettings, generator: torch.Generator
 ) -> nn.Sequential:
-    """Linear layers with batch normalisation, ReLU and dropout between them.   [recourse, 4.3]"""
+    """Linear layers with batch normalisation, ReLU and dropout between.   [recourse, sec. 4.3]"""
     widths = [inputs, *[settings.hidden] * settings.layers]
     parts: list[nn.Module] = []
     for before, after in pairwise(widths):

@@ -32,7 +32,7 @@ def commonest_of_nearest(
     *,
     neighbours: int,
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """The commonest explanation among the nearest, and its share of their votes.  [recourse, 3.3]
+    """The commonest explanation among the nearest, and its share of votes.  [recourse, sec. 3.3]
 
     Of equally common ones, that of the nearest unit wins.
 

@@ -94,7 +94,7 @@ def fit_sequence(
     settings: TrainingSettings,
     rng: np.random.Generator,
 ) -> SequenceGenerator:
-    """Fit by cross-entropy of each next action, the true ones before it given.  [recourse, 3.2]
+    """Fit by cross-entropy of each next action, the true ones before given.  [recourse, sec. 3.2]
 
     Args:
         inputs: of the training units. (n, i)

@@ -1,0 +1,90 @@
+"""The figures of the recourse study show the tables' numbers, in fixed looks, the same twice."""
+
+import io
+
+import numpy as np
+import pytest
+import recourse_frames as frames
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.figures.recourse import accuracy_figure, repair_figure, sizes_figure
+from frugal.figures.recourse_style import (
+    GENERATORS,
+    generator_label,
+    generator_order,
+    generator_style,
+)
+from frugal.figures.recourse_trust import confidence_figure, mistake_figure
+from matplotlib.figure import Figure
+
+DRAWN = {
+    "sizes": lambda: sizes_figure(frames.sizes_frame()),
+    "accuracy": lambda: accuracy_figure(frames.summary_frame()),
+    "confidence": lambda: confidence_figure(frames.confidence_frame(), frames.frequency_frame()),
+    "mistakes": lambda: mistake_figure(frames.mistake_frame()),
+    "repair": lambda: repair_figure(frames.summary_frame()),
+}
+
+
+def _texts(figure: Figure) -> list[str]:
+    return [t.get_text() for axes in figure.axes for t in axes.texts]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_same_bytes_twice(name):
+    found = []
+    for _ in range(2):
+        sink = io.BytesIO()
+        DRAWN[name]().savefig(sink, format="png", dpi=60, metadata={"Software": None})
+        found.append(sink.getvalue())
+    assert found[0] == found[1]
+
+
+def test_every_accuracy_is_written_and_drawn():
+    table = frames.summary_frame()
+    figure = accuracy_figure(table)
+    assert sorted(_texts(figure)) == sorted(f"{v:.3f}" for v in table["accuracy"])
+    marks = [float(np.asarray(c[0].get_xdata())[0]) for c in figure.axes[0].containers]  # pyright: ignore
+    whole = table[table["actions"] == "all"].set_index("generator")["accuracy"]
+    assert marks == [pytest.approx(whole[name]) for name in generator_order(whole.index)]
+
+
+def test_bars_bear_their_counts():
+    table = frames.sizes_frame()
+    assert sorted(_texts(sizes_figure(table))) == sorted(f"{n:,}" for n in table["n"])
+
+
+def test_bins_of_few_units_are_left_out():
+    figure = confidence_figure(frames.confidence_frame(), frames.frequency_frame())
+    lines = [line for line in figure.axes[0].lines if np.size(line.get_xdata()) > 2]
+    assert len(lines) == len(frames.ACCURACY)
+    assert all(np.size(line.get_xdata()) == 9 for line in lines)
+    labels = [t.get_text() for t in figure.axes[1].get_xticklabels()]
+    assert labels == ["none", "1", "2–5", "6–20", "≥ 21"]
+
+
+def test_mistakes_are_counted_in_titles():
+    titles = [axes.get_title(loc="left") for axes in mistake_figure(frames.mistake_frame()).axes]
+    assert titles == ["Hamming: 100 do not work", "Hamming: 100 work, but are dearer"]
+
+
+def test_repair_says_what_it_costs():
+    legend = repair_figure(frames.summary_frame()).legends[0]
+    words = [t.get_text() for t in legend.get_texts()]
+    assert "Hamming (repaired: +10 %)" in words
+    assert "named, scores, AG2 (nothing to repair)" in words
+
+
+def test_looks_follow_the_kind_and_names_keep_what_they_add():
+    assert generator_style("hamming_5") is GENERATORS["hamming"]
+    assert generator_style("named_action") is GENERATORS["named_action"]
+    assert generator_style("named_ag1").marker != GENERATORS["named"].marker
+    assert generator_label("hamming_15") == "Hamming, 15"
+    looks = {(g.colour, g.marker, g.hollow) for g in GENERATORS.values()}
+    assert len(looks) == len(GENERATORS)
+    with pytest.raises(ConfigError, match="'oracle' has no colour"):
+        generator_style("oracle")
+
+
+def test_tables_without_rows_are_refused():
+    with pytest.raises(DataError, match="no rows"):
+        accuracy_figure(frames.summary_frame().iloc[:0])

@@ -1,0 +1,125 @@
+"""The recourse block is checked before any job; its stages go from units to checked tables."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.contracts import Streams
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.recourse_study import load_recourse_study
+from frugal.data.schema_check import read_yaml
+from frugal.stages.answer_units import answer_units
+from frugal.stages.check_recourse import check_recourse
+from frugal.stages.label_units import label_units
+from frugal.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
+
+ROOT = Path(__file__).parents[2]
+CONFIG = read_yaml(ROOT / "config.yaml")
+STEPS = {"augmentation": "none", "epochs": 3, "batch": 64, "learning_rate": 0.1}
+STEPS |= {"weight_decay": 0.0, "held_out_share": 0.1, "patience": 3}
+SOURCE = {"kind": "simulated", "world": "dim_20", "draws": 1500, "feature_probability": 0.7}
+SOURCE |= {"actions": 30, "action_probability": 0.5}
+AUGMENTATION = {"per_unit": 3, "balanced_frequency": 9, "rare_frequency": 5, "leaky": False}
+KEYS = {"dataset": "simulated", "variant": "tiny", "seed": "0", "subset": "all"}
+
+
+def _quiet(rows, **_):
+    return rows
+
+
+def _run(stage, settings, **inputs):
+    streams = Streams(1, stage.__name__, {"seed": "0"})
+    return stage(settings=settings, streams=streams, progress=_quiet, **inputs)
+
+
+@pytest.fixture(scope="module")
+def results():
+    labels = _run(label_units, {"source": SOURCE, "most_actions": 3, "max_nodes": 10**6})
+    settings = {
+        "train_share": 0.8, "max_nodes": 10**6, "more_than": 0,
+        "augmentation": AUGMENTATION,
+        "generators": {"hamming_3": {"kind": "hamming", "augmentation": "none", "neighbours": 3},
+                       "seen_cover_ag2": {"kind": "seen_cover", "augmentation": "ag2"},
+                       "named_action": STEPS | {"kind": "named_action"}},
+    }  # fmt: skip
+    given = {"labels": labels["labels"], "instance": labels["instance"]}
+    return labels, _run(answer_units, settings, **given)
+
+
+def test_labels_have_certificates_and_every_unit_a_status(results):
+    labels = results[0]["labels"]
+    assert sum(results[0]["names"]["status"].values()) == len(labels)
+    assert set(labels["label_status"]) <= {"labelled", "tied", "positive", "too_many_actions"}
+    np.testing.assert_array_equal(labels["cheapest_cost"], labels["lower_bound"])
+
+
+def test_tables_pass_their_checks_and_have_the_contracts_columns(results):
+    labels, answered = results
+    outcomes = answered["outcomes"].assign(**KEYS)
+    keyed = labels["labels"].assign(**{k: KEYS[k] for k in ("dataset", "variant", "seed")})
+    settings = {"bins": 5, "frequency_edges": [0, 1, 6]}
+    tables = _run(summarise_recourse, settings, outcomes=outcomes, labels=keyed)
+    assert list(tables["summary"].columns)[:10] == FRONT + NUMBERS
+    rows = [[*KEYS.values(), name] for name in outcomes["generator"].unique()]
+    given = {"summary": tables["summary"], "outcomes": outcomes, "labels": keyed}
+    checks = _run(check_recourse, {"rows": rows}, **given)["checks"]
+    assert checks["rows"] == len(tables["summary"])
+    with pytest.raises(DataError, match="lacks or adds 1 results"):
+        _run(check_recourse, {"rows": [*rows, [*KEYS.values(), "other"]]}, **given)
+    spoiled = outcomes.assign(repaired_cost=0.0)
+    with pytest.raises(DataError, match="no repaired answer is cheaper"):
+        _run(check_recourse, {"rows": rows}, **(given | {"outcomes": spoiled}))
+
+
+def test_augmented_generator_learns_from_more_and_leaks_nothing(results):
+    counts = results[1]["augmentation"]
+    assert list(counts["generator"].unique()) == ["seen_cover_ag2"]
+    assert (counts["leaked"] == 0).all()
+    assert counts["derived"].sum() > 0
+    whole = results[1]["outcomes"].groupby("generator")["correct"].mean()
+    assert whole["seen_cover_ag2"] > whole["hamming_3"]
+
+
+def test_a_stage_gives_the_same_twice(results):
+    again = _run(label_units, {"source": SOURCE, "most_actions": 3, "max_nodes": 10**6})
+    pd.testing.assert_frame_equal(again["labels"], results[0]["labels"])
+
+
+def test_own_catalogue_is_solved_and_refused_in_a_sentence():
+    folder = ROOT / "docs/examples"
+    settings = {"source": {"kind": "own"}, "most_actions": 3, "max_nodes": 10**6}
+    found = _run(
+        label_units, settings, catalogue=folder / "recourse_actions.csv",
+        units=folder / "recourse_units.csv",
+    )["labels"].set_index("row_id")  # fmt: skip
+    assert found.loc["ann", "cheapest_cost"] == 11
+    assert found.loc["bob", "label_status"] == "uncoverable"
+    assert "cannot be covered" in found.loc["bob", "refusal"]
+
+
+def _changed(**block):
+    config = copy.deepcopy(CONFIG)
+    config["recourse"] |= block
+    return config
+
+
+def test_the_default_names_every_file():
+    study = load_recourse_study(CONFIG, ROOT)
+    assert len(study.outcome_files("outcomes.parquet")) == 4
+    assert study.label_inputs("simulated", "dim_20") == {}
+    assert set(study.label_inputs("example", "own")) == {"catalogue", "units"}
+    wanted = study.wanted_rows()
+    assert ["simulated", "dim_20", "0", "all", "hamming"] in wanted
+
+
+def test_wrong_names_are_refused_in_one_sentence():
+    scenario = copy.deepcopy(CONFIG["recourse"]["scenarios"][0])
+    with pytest.raises(ConfigError, match=r"scenarios\[0\]\.generators names 'namd'"):
+        load_recourse_study(_changed(scenarios=[scenario | {"generators": ["namd"]}]), ROOT)
+    with pytest.raises(ConfigError, match="stands there twice"):
+        load_recourse_study(_changed(scenarios=[scenario, scenario]), ROOT)
+    own = {"kind": "own", "catalogue": "nowhere.csv", "units": "nowhere.csv"}
+    with pytest.raises(ConfigError, match=r"'nowhere\.csv', and there is no such file"):
+        load_recourse_study(_changed(scenarios=[scenario | {"source": own}]), ROOT)
