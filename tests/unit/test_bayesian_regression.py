@@ -107,3 +107,13 @@ def test_a_warm_start_changes_the_time_only():
     _, modes = draw_classes(x, target, x[:5], rng=rng, start=None)
     _, again = draw_classes(x, target, x[:5], rng=rng, start=modes)
     np.testing.assert_allclose(again, modes, atol=1e-3)
+
+
+def test_an_exact_function_of_collinear_indicators_is_drawn_without_breaking_down():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 16, 16_000)
+    onehot = np.eye(16)[level]  # the intercept is their sum, as in a full one-hot code
+    predictors = np.column_stack([np.ones(len(level)), onehot])
+    target = level.astype(np.float64)
+    drawn = draw_linear(predictors, target, predictors[:500], rng=rng)
+    assert np.abs(drawn - target[:500]).max() < 0.05
