@@ -18,7 +18,7 @@ _LOGISTIC = 2.5**-2
 _INTERCEPT = 1e-6
 
 _NOISE_STEPS = 5  # coefficients and noise are nearly independent a posteriori: few steps mix
-_LEAST_NOISE = 1e-6  # variance, in units of the target's: an exact fit of collinear columns stays solvable
+_LEAST_NOISE = 1e-8  # variance, target's variance = 1; keeps exact, collinear fits solvable
 _NEWTON_STEPS = 50
 _NEWTON_DONE = 1e-6  # squared decrement: the mode is then within 0.001 posterior deviations
 
