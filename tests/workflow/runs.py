@@ -16,9 +16,12 @@ TEN_LINES = ROOT / "docs" / "examples" / "ten_lines_config.yaml"
 
 
 def plain_environment() -> dict[str, str]:
-    """A shell in which nothing was activated, so that `python` is not the project's."""
+    """A shell in which nothing was activated, so that `python` is not the project's.
+
+    The package is the one of this checkout, wherever the environment's own was installed from.
+    """
     kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG"}}
-    return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "workflow")}
 
 
 def run(words: Sequence[str], folder: Path) -> Finished:
