@@ -20,6 +20,7 @@ SHOWN = [
     "stabilised_afais_s_true",
     "stabilised_ipw",
     "stabilised_afais_s",
+    "stabilised_afais_s_policy",
     "doubly_robust",
     "doubly_robust_afais",
 ]
@@ -39,19 +40,29 @@ def main() -> None:
             ["estimator", "agent"], sort=False
         )["error"]
         mean, spread = error.mean().unstack(), error.std(ddof=1).unstack()
+        shown = [name for name in SHOWN if name in mean.index]
         scores = mean / (spread / np.sqrt(one["seed"].nunique()))
-        print("\nmean error\n", mean.loc[SHOWN].round(4).to_string())
-        print("\nstandard deviation of one draw\n", spread.loc[SHOWN].round(4).to_string())
-        print("\nmean error in standard errors of the mean\n", scores.loc[SHOWN].round(1).to_string())
+        print("\nmean error\n", mean.loc[shown].round(4).to_string())
+        print("\nstandard deviation of one draw\n", spread.loc[shown].round(4).to_string())
+        print(
+            "\nmean error in standard errors of the mean\n", scores.loc[shown].round(1).to_string()
+        )
         print("\n|mean error| / standard deviation of one draw\n",
-              (mean.abs() / spread).loc[SHOWN].round(2).to_string())  # fmt: skip
+              (mean.abs() / spread).loc[shown].round(2).to_string())  # fmt: skip
         for kind in ("", "_true"):
-            ratio = (spread.loc[f"stabilised_ipw{kind}"] / spread.loc[f"stabilised_afais_s{kind}"]) ** 2
-            print(f"\nvariance of IPW{kind} / variance of AFAIS(s){kind}\n", ratio.round(2).to_string())
+            ratio = (
+                spread.loc[f"stabilised_ipw{kind}"] / spread.loc[f"stabilised_afais_s{kind}"]
+            ) ** 2
+            print(
+                f"\nvariance of IPW{kind} / variance of AFAIS(s){kind}\n",
+                ratio.round(2).to_string(),
+            )
         truth = one.pivot_table(index="seed", columns="agent", values="truth").idxmin(axis=1)
         print("\nshare of seeds in which the estimator picks the truly cheapest policy")
         for name, group in one.groupby("estimator", sort=False):
-            picks = group.pivot_table(index="seed", columns="agent", values="estimate").idxmin(axis=1)
+            picks = group.pivot_table(index="seed", columns="agent", values="estimate").idxmin(
+                axis=1
+            )
             print(f"  {name:28s} {(picks == truth).mean():.2f}")
 
 
