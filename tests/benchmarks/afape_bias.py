@@ -1,9 +1,9 @@
-"""Bias and variance of the estimators over the draws of a finished afape study, from its own tables.
+"""Bias and variance of the estimators over the draws of a finished afape study, from its tables.
 
-Usage: python tests/benchmarks/afape_bias.py [estimates.parquet]   (default: results/summary/afape.parquet)
+Usage: python tests/benchmarks/afape_bias.py [PATH]   (default: results/summary/afape.parquet)
 
-For every scenario: the mean error over seeds in standard errors of that mean, the variance of IPW over
-that of AFAIS(s), and how often each estimator picks the policy that is truly cheapest.
+For every scenario: the mean error over seeds in standard errors of that mean, the variance of IPW
+over that of AFAIS(s), and how often each estimator picks the policy that is truly cheapest.
 """
 
 import sys

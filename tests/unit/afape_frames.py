@@ -144,7 +144,11 @@ def frequency_frame() -> pd.DataFrame:
     panels += ["sex", "capital", "hours", "native_country"]
     truth = np.array([1.0, 0.12, 0.55, 0.48, 0.86, 0.03, 0.07, 0.38, 0.21, 0.05])
     rows = []
-    for estimator, share in (("ground_truth", 1.0), ("blocking", 0.55), ("stabilised_afais_s", 1.02)):
+    for estimator, share in (
+        ("ground_truth", 1.0),
+        ("blocking", 0.55),
+        ("stabilised_afais_s", 1.02),
+    ):
         for panel, frequency in zip(panels, truth, strict=True):
             value = frequency if panel == "age" else min(frequency * share, 1.0)
             error = 0.03 if estimator == "stabilised_afais_s" else 0.005

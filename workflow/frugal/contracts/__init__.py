@@ -1,4 +1,4 @@
-"""Frozen types that every layer shares; they hold arrays and check them, and compute nothing else."""
+"""Frozen types that every layer shares; they hold and check arrays, and compute nothing else."""
 
 from frugal.contracts.cover import CoverInstance, Covers, LabelledUnits
 from frugal.contracts.errors import (

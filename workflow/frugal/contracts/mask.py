@@ -24,4 +24,4 @@ class Mask:
     @property
     def complete(self) -> Bool[np.ndarray, " n"]:
         """True where every panel is observed: R = 1. (n,)"""
-        return self.observed.all(axis=1)
+        return np.asarray(self.observed.all(axis=1))

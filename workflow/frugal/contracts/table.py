@@ -1,4 +1,4 @@
-"""A table of units: encoded feature values, labels, and the panels in which features are acquired."""
+"""A table of units: encoded features, labels, and the panels in which features are acquired."""
 
 from dataclasses import dataclass
 from functools import cached_property
