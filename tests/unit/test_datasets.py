@@ -37,7 +37,7 @@ FACTS = {
     # rows, encoded columns, class counts, panels, costly panels, rows of train/agent/nuisance/test
     "synthetic_mnar": (60_000, 4, [30_000, 30_000], 3, 2, [5_000, 5_000, 40_000, 10_000]),
     "synthetic_mnar_large": (150_000, 4, [75_000, 75_000], 3, 2, [5_000, 5_000, 40_000, 100_000]),
-    "breast_cancer": (569, 30, [357, 212], 10, 9, [171, 171, 0, 227]),
+    "breast_cancer": (569, 30, [357, 212], 10, 9, [171, 57, 0, 341]),
     # 6 numeric less fnlwgt; levels 9 + 16 + 7 + 15 + 6 + 5 + 2 + 42 with "?" as a level
     "income": (48_842, 107, [37_155, 11_687], 10, 9, [16_281, 16_280, 0, 16_281]),
     # 23 numeric, 12 codes
