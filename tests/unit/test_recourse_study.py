@@ -110,6 +110,7 @@ def test_the_default_names_every_file():
     assert len(study.outcome_files("outcomes.parquet")) == 4
     assert study.label_inputs("simulated", "dim_20") == {}
     assert set(study.label_inputs("example", "own")) == {"catalogue", "units"}
+    assert study.outside_folders().endswith("docs/examples")
     wanted = study.wanted_rows()
     assert ["simulated", "dim_20", "0", "all", "hamming"] in wanted
 

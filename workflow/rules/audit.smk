@@ -8,7 +8,7 @@ rule audit:
     conda:
         "../../envs/core.yaml"
     params:
-        folders=STUDY.outside_folders(),
+        folders=f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
         "python -m frugal audit results {params.folders} 2> {log}"
 

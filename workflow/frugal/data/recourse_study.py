@@ -3,6 +3,7 @@
 Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step works.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,14 @@ class RecourseStudy:
             fetched = f"results/raw_recourse/dataset={dataset}/{Path(file.name).name}"
             inputs[f"raw_{k}"] = fetched if found is None else str(found)
         return inputs
+
+    def outside_folders(self) -> str:
+        """Words for `audit`: the folders in which files from outside are looked for."""
+        given = {str(path.parent) for path, _ in self.descriptions.values()}
+        for entry in self.block["scenarios"]:
+            keys = [key for key in ("rules", "catalogue", "units") if key in entry["source"]]
+            given |= {str(self.find(entry["source"][key]).parent) for key in keys}
+        return shlex.join([word for folder in sorted(given) for word in ("--look-in", folder)])
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
         """Where a raw file is published, and its SHA-256."""
