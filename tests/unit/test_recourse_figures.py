@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 import recourse_frames as frames
 from frugal.contracts.errors import ConfigError, DataError
@@ -51,6 +52,13 @@ def test_every_accuracy_is_written_and_drawn():
 def test_bars_bear_their_counts():
     table = frames.sizes_frame()
     assert sorted(_texts(sizes_figure(table))) == sorted(f"{n:,}" for n in table["n"])
+
+
+def test_panels_of_other_magnitude_share_their_axis():
+    table = frames.sizes_frame()
+    small = table[table["variant"] == "manual_groups"].assign(dataset="own", variant="few", n=1)
+    figure = sizes_figure(pd.concat([table, small]))
+    assert {axes.get_ylim()[1] for axes in figure.axes[:3]} == {1.33 * table["n"].max()}
 
 
 def test_bins_of_few_units_are_left_out():

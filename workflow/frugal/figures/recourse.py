@@ -34,12 +34,15 @@ def sizes_figure(sizes: pd.DataFrame) -> Figure:
     lines = -(-len(scenarios) // columns)
     figure = style.new_figure(height_in=0.3 + 1.9 * lines)
     panels = figure.subplots(lines, columns, squeeze=False, sharey=True).ravel()
+    several = sizes["dataset"].nunique() > 1
+    highest = float(sizes.groupby(["dataset", "variant", "group", "size"])["n"].sum().max())
     numbers = sorted(int(s) for s in sizes["size"].unique())
     for axes, (dataset, variant) in zip(panels, scenarios, strict=False):
         rows = style.select(sizes, dataset=dataset, variant=variant)
         table = rows.pivot_table(index="group", columns="size", values="n", aggfunc="sum")
-        _draw_sizes(axes, table.reindex(columns=numbers).fillna(0))
-        axes.set_title(f"{style.words(str(variant))}", loc="left")
+        _draw_sizes(axes, table.reindex(columns=numbers).fillna(0), highest)
+        title = f"{dataset}: {variant}" if several else str(variant)
+        axes.set_title(style.words(title), loc="left")
         axes.set_xlabel("group")
     for axes in panels[len(scenarios) :]:
         axes.set_axis_off()
@@ -53,10 +56,9 @@ def sizes_figure(sizes: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_sizes(axes: Axes, table: pd.DataFrame) -> None:
+def _draw_sizes(axes: Axes, table: pd.DataFrame, highest: float) -> None:
     """Bars side by side for each group, with their counts above."""
     width = 0.8 / len(table.columns)
-    highest = float(table.to_numpy().max())
     for k, size in enumerate(table.columns):
         at = [g + (k - (len(table.columns) - 1) / 2) * width for g in range(len(table))]
         axes.bar(at, table[size], width=0.92 * width, color=_SIZE_COLOURS[k % 4])

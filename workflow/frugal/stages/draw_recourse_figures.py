@@ -26,12 +26,11 @@ def draw_recourse_figures(
     """Draw the scenario that the config names; Figure 4 shows every scenario with groups."""
     del streams, progress
     shown = {key: str(settings[key]) for key in SCENARIO}
-    grouped = sizes[sizes["label_status"] == "labelled"]
-    several = grouped.groupby(["dataset", "variant"])["group"].transform("nunique") > 1
-    grouped = grouped[several] if several.any() else grouped
-    grouped = grouped[grouped["seed"].astype(str) == shown["seed"]]
-    if grouped.empty:
-        grouped = sizes[sizes["label_status"] == "labelled"]
+    labelled = sizes[sizes["label_status"] == "labelled"]
+    several = labelled.groupby(["dataset", "variant"])["group"].transform("nunique") > 1
+    chosen = {key: shown[key] for key in SCENARIO[:3]}
+    grouped = labelled[several & (labelled["seed"].astype(str) == shown["seed"])]
+    grouped = _rows(labelled, chosen) if grouped.empty else grouped
     bars = _rows(summary, shown)
     binned = _rows(confidence, shown)
     classes = _rows(frequencies, shown)
