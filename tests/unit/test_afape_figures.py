@@ -219,7 +219,7 @@ def test_frequency_bars_and_true_ticks():
     figure = frequency_figure(table)
     assert [a.get_title(loc="left") for a in figure.axes] == [
         "blocking",
-        "stabilised AFAIS",
+        "stabilised AFAIS(s)",
         "ground truth",
     ]
     for axes, name in zip(
@@ -270,7 +270,7 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
     assert sum(line.get_gid() == "beyond" for line in left.lines) == 1
     colours = {t.get_text(): t.get_color() for t in figure.axes[0].get_yticklabels()}
     assert colours["AFAIS"] == style.GREY
-    assert colours["stabilised AFAIS"] == style.BLACK
+    assert colours["stabilised AFAIS(s)"] == style.BLACK
     blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
     assert _legend(blind)[0] == "estimate, 95 % interval"
     assert not {"truth", "warning in the table"} & set(_legend(blind))
