@@ -40,5 +40,5 @@ def trials_of(prescriptions: list[dict[str, str]], admission: str, words: list[s
             continue
         for index, word in enumerate(words):
             if word in row["drug"].lower():
-                first[index] = min(first.get(index, "9"), row["startdate"])
+                first[index] = min(first.get(index, "9"), row["startdate"] or "9")
     return sorted(first, key=lambda index: (first[index], index))

@@ -31,7 +31,8 @@ def test_first_choice_has_the_stated_odds():
         results=("R", "I", "S"),
         report={},
     )
-    records = simulate_prescriptions(table, **RULE, rng=np.random.default_rng(7))
+    nobody = np.zeros(n, dtype=bool)
+    records = simulate_prescriptions(table, is_test=nobody, **RULE, rng=np.random.default_rng(7))
     for cell, log_odds in zip(range(4), (0.0, 1.5, -1.5, 0.0), strict=True):
         rows = slice(20_000 * cell, 20_000 * (cell + 1))
         chance = 1 / (1 + np.exp(-log_odds))  # shares of susceptible units are equal here

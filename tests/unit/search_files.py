@@ -81,15 +81,17 @@ def mimic_folder(folder: Path, seed: int, *, units: int = 40, other_share: float
             for drug in rng.choice(given, size=rng.integers(0, 4)):
                 route = "NEB" if rng.random() < 0.1 else "IV"
                 day = f"{year}-03-0{rng.integers(1, 6)} 00:00:00"
-                prescriptions.append([admission, day, drug, route])
+                undated = "" if rng.random() < 0.2 else day
+                prescriptions.append([str(person), admission, undated, drug, route])
+            given_on = [str(person), admission, f"{year}-03-01 00:00:00"]
             if rng.random() < other_share:
-                prescriptions.append([admission, f"{year}-03-01 00:00:00", "Vancomycin", "IV"])
-            prescriptions.append([admission, f"{year}-03-01 00:00:00", "Aspirin", "PO"])
-            prescriptions.append([admission, f"{year}-03-01 00:00:00", "Vancomycin Enema", "PR"])
+                prescriptions.append([*given_on, "Vancomycin", "IV"])
+            prescriptions.append([*given_on, "Aspirin", "PO"])
+            prescriptions.append([*given_on, "Vancomycin Enema", "PR"])
     event = ["ROW_ID", "SUBJECT_ID", "HADM_ID", "CHARTDATE", "CHARTTIME", "ORG_NAME"]
     event += ["AB_NAME", "INTERPRETATION"]
     write_rows(folder / "MICROBIOLOGYEVENTS.csv.gz", event, events)
-    drugs = ["HADM_ID", "STARTDATE", "DRUG", "ROUTE"]
+    drugs = ["SUBJECT_ID", "HADM_ID", "STARTDATE", "DRUG", "ROUTE"]
     write_rows(folder / "PRESCRIPTIONS.csv", drugs, prescriptions)
     write_rows(folder / "DIAGNOSES_ICD.csv", ["HADM_ID", "ICD9_CODE"], diagnoses)
     write_rows(folder / "PATIENTS.csv", ["SUBJECT_ID", "DOB"], patients)

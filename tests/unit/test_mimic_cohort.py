@@ -24,12 +24,12 @@ def _expected(folder, *, exclude):
     """(patient, organism) → results and trials, by the slow way."""
     files = mimic_files(folder)
     prescriptions = _rows(files["PRESCRIPTIONS"])
-    with_other = {r["hadm_id"] for r in prescriptions if r["drug"] == "Vancomycin"}
+    with_other = {r["subject_id"] for r in prescriptions if r["drug"] == "Vancomycin"}
     units = complete_units(_rows(files["MICROBIOLOGYEVENTS"]), set(ORGANISMS.values()))
     result = {}
     for key, (admission, tests) in units.items():
         trials = trials_of(prescriptions, admission, WORDS)
-        if trials and not (exclude and admission in with_other):
+        if trials and not (exclude and key[0] in with_other):
             result[key] = (tests, trials)
     return result
 
@@ -73,10 +73,40 @@ def test_contexts_have_twelve_indicators_of_four_covariates(tmp_path):
 
 def test_nobody_qualifies_is_said_with_the_numbers(tmp_path):
     folder = mimic_folder(tmp_path, 0, other_share=1.0)
-    with pytest.raises(EmptyCohortError, match=r"^0 patients qualify.*other antibiotic: 0\."):
+    with pytest.raises(EmptyCohortError, match=r"^0 patients qualify.*another antibiotic: 0\."):
         mimic_cohort(mimic_files(folder), exclude_other_antibiotics=True)
     relaxed = mimic_cohort(mimic_files(folder), exclude_other_antibiotics=False)
     assert len(relaxed.table) > 5
+
+
+def test_another_antibiotic_in_another_admission_excludes_the_patient(tmp_path):
+    folder = mimic_folder(tmp_path, 1, other_share=0.0)
+    before = mimic_cohort(mimic_files(folder), exclude_other_antibiotics=True)
+    path = folder / "PRESCRIPTIONS.csv"
+    header, *rows = path.read_text().splitlines()
+    person = min(patient for patient, _ in _expected(folder, exclude=True))
+    elsewhere = f"{person},999999,2001-01-01 00:00:00,Vancomycin,IV"
+    path.write_text("\n".join([header, *rows, elsewhere]) + "\n")
+    after = mimic_cohort(mimic_files(folder), exclude_other_antibiotics=True)
+    assert after.table.report["patients"] == before.table.report["patients"] - 1
+    steps = after.table.report["cohort"]
+    assert steps["treated with one of the six"]["patients"] == before.table.report["patients"]
+    assert steps["and never given another antibiotic"] == {
+        "patients": after.table.report["patients"], "units": len(after.table)
+    }  # fmt: skip
+
+
+def test_a_drug_without_a_day_comes_last(tmp_path):
+    folder = mimic_folder(tmp_path, 2, other_share=0.0)
+    path = folder / "PRESCRIPTIONS.csv"
+    header = path.read_text().splitlines()[0]
+    stays = sorted({r["hadm_id"] for r in _rows(path)})
+    person = {r["hadm_id"]: r["subject_id"] for r in _rows(path)}
+    own = [f"{person[s]},{s},,CefTAZidime,IV" for s in stays]
+    own += [f"{person[s]},{s},2199-01-01 00:00:00,Meropenem,IV" for s in stays]
+    path.write_text("\n".join([header, *own]) + "\n")
+    cohort = mimic_cohort(mimic_files(folder), exclude_other_antibiotics=True)
+    assert (cohort.records.action[:, :3] == [5, 0, -1]).all()
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -100,6 +130,16 @@ def test_a_missing_column_is_named(tmp_path):
         ("Piperacillin-Tazobactam Na", "IV", "piperacillin_tazobactam"),
         ("Piperacillin Sodium", "IV", "other"),
         ("Vancomycin HCl", "IV", "other"),
+        ("Vancomycin HCl", "PO", ""),
+        ("Vancomycin Oral Liquid", "PO/NG", ""),
+        ("Rifaximin", "PO", ""),
+        ("Neomycin Sulfate", "PO", ""),
+        ("Cefoperazone", "IV", "other"),
+        ("Ceftizoxime", "IV", "other"),
+        ("Sulfisoxazole", "PO", "other"),
+        ("Keflex", "PO", "other"),
+        ("Cipro", "PO", "other"),
+        ("Cyproheptadine", "PO", ""),
         ("Sulfameth/Trimethoprim DS", "PO", "other"),
         ("Ciprofloxacin IV", "IV", "other"),
         ("Vancomycin Enema", "PR", ""),

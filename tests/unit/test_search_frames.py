@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 from frugal.contracts.errors import DataError
+from frugal.data.antibiotic_names import TESTED
 from frugal.data.isolate_tables import amr_table
 from frugal.data.prescribing import simulate_prescriptions
 from frugal.data.search_description import SearchDescription, SearchFile
@@ -48,7 +49,9 @@ def test_units_can_be_read_back(tmp_path):
 
 def test_trials_can_be_read_back(tmp_path):
     table = _table(tmp_path)
-    records = simulate_prescriptions(table, **RULE, rng=np.random.default_rng(0))
+    records = simulate_prescriptions(
+        table, is_test=np.zeros(len(table), dtype=bool), **RULE, rng=np.random.default_rng(0)
+    )
     trials = trials_frame(records, table.row_id)
     back = records_from_trials(trials.sample(frac=1, random_state=0), table)
     assert (back.action == records.action).all()
@@ -93,7 +96,7 @@ def test_recorded_trials_come_with_the_cohort(tmp_path):
         note="n",
         reader="mimic3",
         files=tuple(SearchFile(n, "https://example.org", (), False) for n in names),
-        actions={},
+        actions=TESTED,
         results=("R", "I", "S"),
         options={"exclude_other_antibiotics": True},
     )

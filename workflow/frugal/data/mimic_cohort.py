@@ -8,7 +8,8 @@ what is learned from the cohort.
 ASSUME: what the paper leaves open is decided so. A unit is a patient with an organism in the first
 admission in which all six tests were made; of repeated tests the first counts, of tests at one
 time the worst. Trials are the prescriptions of that admission by their first day, each drug once;
-drugs of one day follow the order of the list of actions.
+drugs of one day follow the order of the list of actions, and a drug without a day
+comes last. "Who took another antibiotic" means: in any of the patient's admissions.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ import pandas as pd
 
 from frugal.contracts.errors import DataError
 from frugal.contracts.search import TrialRecords
-from frugal.data.antibiotic_names import ORGANISMS, OTHER, TESTED, antibiotic_of
+from frugal.data.antibiotic_names import ORGANISMS, OTHER, RESULTS, TESTED, antibiotic_of
 from frugal.data.susceptibility import (
     AGE_GROUPS,
     Contexts,
@@ -32,12 +33,11 @@ from frugal.data.susceptibility import (
     cross_contexts,
 )
 
-RESULTS = ("R", "I", "S")
 _COLUMNS = {
     "MICROBIOLOGYEVENTS": (
         "row_id subject_id hadm_id chartdate charttime org_name ab_name interpretation"
     ),
-    "PRESCRIPTIONS": "hadm_id startdate drug route",
+    "PRESCRIPTIONS": "subject_id hadm_id startdate drug route",
     "DIAGNOSES_ICD": "hadm_id icd9_code",
     "PATIENTS": "subject_id dob",
     "ADMISSIONS": "hadm_id admittime",
@@ -92,8 +92,9 @@ def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) 
     Args:
         files: name of each published table → its CSV.
         exclude_other_antibiotics: True is the paper's rule: who took any antibiotic other than the
-            six is left out. False passes over the other drugs, as if they had not been given; such
-            trials do not tell what a drug did, so this cohort is for trying out the code.
+            six, in any admission, is left out. False passes over the other drugs, as if they had
+            not been given; such trials do not tell what a drug did, so this cohort is for trying
+            out the code.
 
     Raises:
         EmptyCohortError: nobody is left; the sentence says after which step.
@@ -101,13 +102,13 @@ def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) 
     """
     tests, steps = _complete_tests(_read(files["MICROBIOLOGYEVENTS"], "MICROBIOLOGYEVENTS"))
     given = _prescribed(_read(files["PRESCRIPTIONS"], "PRESCRIPTIONS"))
-    given = given[given["hadm_id"].isin(tests["hadm_id"])]
-    others = tests["hadm_id"].isin(given.loc[given["drug"] == OTHER, "hadm_id"])
-    treated = tests["hadm_id"].isin(given.loc[given["drug"] != OTHER, "hadm_id"])
+    others = tests["subject_id"].isin(given.loc[given["drug"] == OTHER, "subject_id"])
+    given = given[(given["drug"] != OTHER) & given["hadm_id"].isin(tests["hadm_id"])]
+    treated = tests["hadm_id"].isin(given["hadm_id"])
     steps["treated with one of the six"] = _size(tests[treated])
     kept = tests[treated & ~others] if exclude_other_antibiotics else tests[treated]
     if exclude_other_antibiotics:
-        steps["and with no other antibiotic"] = _size(kept)
+        steps["and never given another antibiotic"] = _size(kept)
     if kept.empty:
         told = "; ".join(f"{step}: {size['patients']}" for step, size in steps.items())
         raise EmptyCohortError(
@@ -124,7 +125,7 @@ def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) 
         results=RESULTS,
         report={"cohort": steps, "other_antibiotics_excluded": exclude_other_antibiotics},
     )
-    return MimicCohort(table, _trials(table, kept, given[given["drug"] != OTHER]))
+    return MimicCohort(table, _trials(table, kept, given))
 
 
 def _read(path: Path, name: str) -> pd.DataFrame:
@@ -180,14 +181,14 @@ def _complete_tests(events: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]
 
 
 def _prescribed(prescriptions: pd.DataFrame) -> pd.DataFrame:
-    """Antibiotics by admission: `hadm_id`, `startdate`, `drug` (one of the six, or other)."""
+    """Antibiotics: `subject_id`, `hadm_id`, `startdate`, `drug` (one of the six, or other)."""
     pairs = prescriptions[["drug", "route"]].drop_duplicates()
     named = pairs.assign(
         antibiotic=[antibiotic_of(d, r) for d, r in pairs.itertuples(index=False, name=None)]
     )
     joined = prescriptions.merge(named, on=["drug", "route"])
-    joined = joined.assign(drug=joined["antibiotic"])[["hadm_id", "startdate", "drug"]]
-    return joined[(joined["drug"] != "") & (joined["hadm_id"] != "")]
+    joined = joined[joined["antibiotic"] != ""].assign(drug=joined["antibiotic"])
+    return joined[["subject_id", "hadm_id", "startdate", "drug"]]
 
 
 def _contexts(units: pd.DataFrame, files: Mapping[str, Path]) -> tuple[np.ndarray, Contexts]:
@@ -223,7 +224,9 @@ def _whole_years(birth: np.ndarray, day: np.ndarray) -> np.ndarray:
 def _trials(table: SusceptibilityTable, units: pd.DataFrame, given: pd.DataFrame) -> TrialRecords:
     """The drugs of each unit's admission by first day, with the tests' results as outcomes."""
     order = {name: index for index, name in enumerate(TESTED)}
-    trials = given.assign(action=given["drug"].map(order)).sort_values(["startdate", "action"])
+    trials = given.assign(
+        action=given["drug"].map(order), undated=given["startdate"] == ""
+    ).sort_values(["undated", "startdate", "action"])
     trials = trials.drop_duplicates(["hadm_id", "action"])
     trials = trials.assign(step=trials.groupby("hadm_id").cumcount())
     rows = units.reset_index()[["index", "hadm_id"]].merge(trials, on="hadm_id")

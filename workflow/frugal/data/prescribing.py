@@ -18,6 +18,7 @@ from frugal.data.susceptibility import SusceptibilityTable
 def simulate_prescriptions(
     table: SusceptibilityTable,
     *,
+    is_test: Bool[np.ndarray, " n"],
     susceptible_share_weight: float,
     hidden_weight: float,
     stop_after_best: float,
@@ -29,13 +30,16 @@ def simulate_prescriptions(
         p(A_t = a | h) ∝ exp(w s_a(x) + c (Y(a) − E[Y(a) | x]) / max Y)   for untried a
         stop with probability p_best once the best outcome is known, else p_other; never at once
 
-    s_a(x) is the share of the context's units that are susceptible to a, as an antibiogram says it.
+    s_a(x) is the share of the context's training units that are susceptible to a, as an antibiogram
+    says it: no test unit adds to what was known when anybody was treated. In a context without
+    training units it is the share of all training units; so is the mean E[Y(a) | x].
     The second term uses the unit's own result, which no record holds before the trial: with c = 0
     there is no unmeasured confounding, with c > 0 a drug that would work is up to eᶜ times as
     likely to be chosen as one that would not, all else equal.
 
     Args:
         table: results of all tests.
+        is_test: True for the units that will judge the policies. (n,)
         susceptible_share_weight: w.
         hidden_weight: c ≥ 0.
         stop_after_best: p_best, in [0, 1].
@@ -43,14 +47,16 @@ def simulate_prescriptions(
         rng: draws choices and stops.
 
     Raises:
-        ConfigError: c is negative, or a probability is outside [0, 1].
+        ConfigError: c is negative, a probability is outside [0, 1], or every unit is a test unit.
     """
     _check(hidden_weight, {"stop_after_best": stop_after_best, "stop_otherwise": stop_otherwise})
+    if is_test.all():
+        raise ConfigError("every unit is a test unit; the rule needs what was known of others")
     n, k = table.outcome.shape
     best = len(table.results) - 1
-    susceptible = _context_mean(table, (table.outcome == best).astype(np.float64))
+    susceptible = _context_mean(table, (table.outcome == best).astype(np.float64), ~is_test)
     worth = table.worth[table.outcome]
-    surprise = (worth - _context_mean(table, worth)) / table.worth[-1]
+    surprise = (worth - _context_mean(table, worth, ~is_test)) / table.worth[-1]
     score = susceptible_share_weight * susceptible + hidden_weight * surprise
     action, outcome = np.full((2, n, k), -1, dtype=np.int64)
     searching, tried = np.ones(n, dtype=bool), np.zeros((n, k), dtype=bool)
@@ -75,12 +81,16 @@ def _check(hidden_weight: float, probabilities: dict[str, float]) -> None:
 
 
 def _context_mean(
-    table: SusceptibilityTable, values: Float[np.ndarray, "n a"]
+    table: SusceptibilityTable, values: Float[np.ndarray, "n a"], known: Bool[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n a"]:
-    """Mean of each column over the units of a unit's own context. (n, a)"""
+    """Mean of each column over the known units of a unit's own context, or over all. (n, a)"""
     context, index = np.unique(table.context, return_inverse=True)
-    member = np.eye(len(context))[index]
-    return (member.T @ values / member.sum(axis=0)[:, None])[index]
+    member = np.eye(len(context))[index][known]
+    count = member.sum(axis=0)[:, None]
+    mean = np.where(
+        count > 0, member.T @ values[known] / np.maximum(count, 1), values[known].mean(axis=0)
+    )
+    return mean[index]
 
 
 def _choose(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.antibiotic_names import RESULTS, TESTED
 from frugal.data.schema_check import check_against_schema, listed, load_schema, read_yaml
 
 SCHEMA_PATH = Path(__file__).parents[2] / "schemas" / "search_dataset.schema.json"
@@ -24,6 +25,7 @@ _OPTIONS = {
     "amr_isolates": {"organisms", "factors"},
     "mimic3": {"exclude_other_antibiotics"},
 }  # fmt: skip
+_FILES = {WORLD: 0, "mimic3": 5}  # files that a reader takes; of the others one
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ class SearchDescription:
         actions: name of each action → its name in the files.
         results: letter of each outcome, from the worst to the best.
         options: of the reader.
+
+    Raises:
+        ConfigError: the reader takes another number of files, or knows other actions or results.
     """
 
     path: Path
@@ -68,6 +73,25 @@ class SearchDescription:
     actions: Mapping[str, str]
     results: tuple[str, ...]
     options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        wanted = _FILES.get(self.reader, 1)
+        if len(self.files) != wanted:
+            raise ConfigError(
+                f"{self.path} names {len(self.files)} files; reader {self.reader!r} takes {wanted}"
+            )
+        if self.reader != "mimic3":
+            return
+        for key, found, known in (
+            ("actions", list(self.actions.items()), list(TESTED.items())),
+            ("results", list(self.results), list(RESULTS)),
+        ):
+            if found != known:
+                told = [": ".join(v) if isinstance(v, tuple) else v for v in known]
+                raise ConfigError(
+                    f"{self.path}: reader 'mimic3' knows one list of {key} only, in this order: "
+                    f"{', '.join(told)}"
+                )
 
     @property
     def simulated(self) -> bool:
@@ -91,8 +115,6 @@ def load_search_description(path: Path) -> SearchDescription:
             f"{path}: option {key!r} {told}; reader {reader!r} takes "
             f"{listed(sorted(_OPTIONS[reader])) or 'none'}"
         )
-    if (reader == WORLD) == bool(document["files"]):
-        raise ConfigError(f"{path}: a world has no files, and every other reader has some")
     return SearchDescription(
         path=path,
         name=document["name"],

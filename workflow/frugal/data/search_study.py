@@ -4,6 +4,7 @@ Read by the Snakefile, so it imports nothing heavy. Knows which files the first 
 settings each step gets; knows nothing of how a step works.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,11 @@ def load_search_study(config: Mapping[str, Any], base: Path) -> SearchStudy:
         if found is None:
             raise ConfigError(f"config: datasets.{wanted} is {str(given)!r}; there is no such file")
         descriptions[name] = load_search_description(found)
-        _check_grids(at, entry["grids"], simulated=descriptions[name].simulated)
+        simulated = descriptions[name].simulated
+        if entry["redraw_world"] and not simulated:
+            raise ConfigError(f"{at}.redraw_world is true; a table has no world, so write false")
+        _check_grids(at, entry["grids"], simulated=simulated)
+        _check_figures(at, entry["grids"]["sweep"], block["figures"], simulated=simulated)
     mirror = config["data_mirror"]
     return SearchStudy(block, None if mirror is None else Path(mirror), descriptions)
 
@@ -145,3 +150,29 @@ def _check_grids(at: str, grids: Mapping[str, Any], *, simulated: bool) -> None:
             )
         if "true" in entry["outcome_models"] and not simulated:
             raise ConfigError(f"{at}.grids.{grid} names the true model, which no table knows")
+
+
+def _check_figures(
+    at: str, sweep: Mapping[str, Any], figures: Mapping[str, Any], *, simulated: bool
+) -> None:
+    """The policies that stand for their kind in the figures must be in every sweep."""
+    tree = figures["tree"]
+    wanted = [(f"tree.{key}", tree[key], f"{key}s") for key in ("planner", "outcome_model")]
+    wanted += [("tree.bound", tree["bound"], "bounds"), ("tree.delta", tree["delta"], "deltas")]
+    if not simulated:  # Fig. 3a
+        wanted.append(("delta", figures["delta"], "deltas"))
+        if "ndp" in sweep["planners"]:
+            wanted.append(("trial_price", figures["trial_price"], "trial_prices"))
+    for key, value, grid in wanted:
+        if not any(_equal(value, found) for found in sweep[grid]):
+            raise ConfigError(
+                f"config: treatment.figures.{key} is {value!r}, but {at}.grids.sweep.{grid} has "
+                f"{', '.join(map(str, sweep[grid]))}"
+            )
+
+
+def _equal(wanted: Any, found: Any) -> bool:
+    """Equal texts, or numbers that agree up to the last digits of their decimal form."""
+    if isinstance(wanted, str):
+        return wanted == found
+    return math.isclose(wanted, found, rel_tol=1e-5, abs_tol=1e-8)

@@ -34,7 +34,10 @@ def prepare_searches(
         records = recorded
         if records is None:
             records = simulate_prescriptions(
-                table, **settings["prescribing"], rng=streams.generator("prescriptions", seed)
+                table,
+                is_test=is_test,
+                **settings["prescribing"],
+                rng=streams.generator("prescriptions", seed),
             )
         trials = trials_frame(records, table.row_id)
         part = pd.Series(np.where(is_test, "test", "train"), index=table.row_id)
