@@ -1,5 +1,6 @@
 """The comparison of planners: its rows, its repeats, and its standard errors."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +8,9 @@ import pandas as pd
 import pytest
 from frugal.contracts import Streams
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.search import SearchSizeError
+from frugal.contracts.search import SearchSizeError, search_bytes
 from frugal.environments.treatment_search import SearchOutcome
+from frugal.evaluation.treatment_repeats import search_repeat, world_repeat
 from frugal.evaluation.treatment_searches import (
     SearchOptions,
     compare_planners,
@@ -18,7 +20,7 @@ from frugal.evaluation.treatment_searches import (
 )
 from frugal.evaluation.treatment_summary import MEASURES, best_so_far, summarise_searches
 from frugal.evaluation.treatment_worlds import WorldOptions, compare_in_worlds, realise_world
-from frugal.models.outcome_forest import ForestOptions
+from frugal.models.outcome_forest import BLOCK_CELLS, ForestOptions
 
 from tests.unit.search_cases import THREE, mixture, searches
 
@@ -40,6 +42,9 @@ OPTIONS = SearchOptions(
     memory_gib=1.0,
 )
 WORLD = WorldOptions("release", 4, 3, 1, 2, 1.0, 0.1, 0.9, True)
+SHARP = replace(  # δ = 0 with raw frequencies: many statistics are exactly 0
+    OPTIONS, planners=("cdp", "cg"), outcome_models=("uninformed",), deltas=(0.0,)
+)
 SMALL = replace(OPTIONS, outcome_models=("smoothed", "forest"), bounds=("upper",))
 
 
@@ -65,7 +70,7 @@ def test_every_combination_is_one_row():
             np.arange(2.0)[:, None],
             rng,
             options=OPTIONS,
-            true_model=mixture(0, k=4),
+            true_model=lambda: mixture(0, k=4),
         )
     )
     assert len(rows) == 4 * (3 * 2 * 2 + 3) + 1
@@ -88,11 +93,30 @@ def test_a_realisation_does_not_depend_on_which_others_are_run():
     assert set(both.n_train) == {40, 160}
 
 
+def test_a_row_depends_neither_on_larger_training_sets_nor_on_the_number_of_test_units():
+    small, both = (pd.DataFrame(_compare([0], n_train=n)) for n in ((1000,), (1000, 5000)))
+    alone = both[both.n_train == 1000].reset_index(drop=True).drop(columns="cpu_s")
+    pd.testing.assert_frame_equal(alone, small.drop(columns="cpu_s"))
+    streams = Streams(1, "test", {})
+    repeats = [
+        world_repeat(streams, 0, world_options=WORLD, options=SMALL, n_train=n, n_test=m)
+        for n, m in ((1000, 150), (1000, 700), (5000, 150))
+    ]
+    first = repeats[0]
+    for other in repeats[1:]:
+        records, context, outcome = other.records, other.context, other.outcome
+        assert (records.context[:1000] == first.records.context).all()
+        assert (records.action[:1000] == first.records.action).all()
+        assert (records.outcome[:1000] == first.records.outcome).all()
+        assert (context[:150] == first.context).all()
+        assert (outcome[:150] == first.outcome).all()
+
+
 def test_worlds_are_redrawn_or_shared():
     streams = Streams(1, "test", {})
     for redraw in (True, False):
         options = replace(WORLD, redraw_parameters=redraw)
-        first, second = (realise_world(streams, r, options) for r in (0, 1))
+        first, second = (realise_world(streams, r, options, memory_gib=1.0) for r in (0, 1))
         assert (first.p_outcome == second.p_outcome).all() == (not redraw)
 
 
@@ -117,6 +141,46 @@ def test_what_cannot_be_compared_is_refused():
         _compare([])
     with pytest.raises(SearchSizeError, match="18 actions"):
         _compare([0], world=replace(WORLD, n_actions=18))
+    with pytest.raises(SearchSizeError, match=r"2\^29 combinations, .* at most 2\d bits"):
+        _compare([0], world=replace(WORLD, n_covariates=1, n_moderators=28))
+    with pytest.raises(ConfigError, match="stop rule is 'strict'; allowed are <=, < and release"):
+        _compare([0], options=replace(SMALL, stop_rule="strict"))
+
+
+def test_the_limit_on_memory_holds_for_a_whole_grid_of_policies():
+    """Traced allocations of 4 models and 181 policies stay within the tables of one."""
+    world = replace(WORLD, n_actions=9)
+    options = replace(OPTIONS, deltas=(0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8))
+    repeat = world_repeat(
+        Streams(1, "test", {}), 0, world_options=world, options=options, n_train=300, n_test=100
+    )
+
+    tracemalloc.start()
+    made = search_repeat(
+        Streams(1, "test", {}),
+        repeat,
+        n_train=300,
+        options=options,
+        keep_policies=False,
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    allowed = search_bytes(n_contexts=2, n_actions=9, n_outcomes=3)
+    block = 8 * BLOCK_CELLS * (2 * 9 + 1 + 9 + 3 + 3)  # of the forest: rows, digits, answers
+    assert peak < allowed + block + 2e6  # records, and rows of the tables
+    assert len(made.scores) == 4 * (3 * 2 * 7 + 3) + 1
+
+
+def test_the_release_compares_bounds_and_the_exact_statistic_differently():
+    """A statistic equal to δ tells the rules apart."""
+    release, strict, lax = (
+        pd.DataFrame(_compare([0], options=replace(SHARP, stop_rule=rule)))
+        for rule in ("release", "<", "<=")
+    )
+    exact = release.bound == "exact"
+    pd.testing.assert_series_equal(release.mean_trials[exact], lax.mean_trials[exact])
+    pd.testing.assert_series_equal(release.mean_trials[~exact], strict.mean_trials[~exact])
+    assert (strict.mean_trials > lax.mean_trials).any()
 
 
 def test_scores_are_means_with_standard_errors_over_units():

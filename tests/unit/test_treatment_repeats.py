@@ -46,7 +46,6 @@ def _repeat(seed: int) -> SearchRepeat:
         options=OPTIONS,
         n_train=120,
         n_test=150,
-        with_true_model=True,
     )
 
 
@@ -61,7 +60,9 @@ def test_rows_are_those_of_the_comparison_in_worlds():
         realisations=(0, 1),
     )
     scores = [
-        search_repeat(STREAMS, _repeat(seed), n_train=n, options=OPTIONS).scores
+        search_repeat(
+            STREAMS, _repeat(seed), n_train=n, options=OPTIONS, keep_policies=False
+        ).scores
         for seed in (0, 1)
         for n in (30, 120)
     ]
@@ -72,7 +73,7 @@ def test_rows_are_those_of_the_comparison_in_worlds():
 
 
 def test_means_follow_from_counted_units():
-    made = search_repeat(STREAMS, _repeat(0), n_train=120, options=OPTIONS)
+    made = search_repeat(STREAMS, _repeat(0), n_train=120, options=OPTIONS, keep_policies=False)
     keys = ["planner", "outcome_model", "bound", "threshold"]
     assert len(made.scores) == 3 * (2 * 2 * 2 + 1) + 1
     for _, rows in made.trials.groupby(keys, dropna=False):
@@ -93,7 +94,7 @@ def test_means_follow_from_counted_units():
 
 
 def test_best_outcomes_never_fall_and_end_at_what_was_found():
-    made = search_repeat(STREAMS, _repeat(1), n_train=120, options=OPTIONS)
+    made = search_repeat(STREAMS, _repeat(1), n_train=120, options=OPTIONS, keep_policies=False)
     keys = ["planner", "outcome_model", "bound", "threshold"]
     by_policy = made.best_after.groupby(keys, dropna=False, sort=False)
     for _, rows in by_policy:
@@ -117,9 +118,11 @@ def test_a_table_learns_from_training_units_and_is_judged_by_the_others():
     assert (repeat.records.action == action[~is_test]).all()
     assert (repeat.outcome == outcome[is_test]).all()
     options = replace(OPTIONS, outcome_models=("smoothed",))
-    made = search_repeat(STREAMS, repeat, n_train=int((~is_test).sum()), options=options)
+    made = search_repeat(
+        STREAMS, repeat, n_train=int((~is_test).sum()), options=options, keep_policies=False
+    )
     first = made.best_after[made.best_after["planner"] == "observed"]
     assert first["outcome"].tolist() == [pytest.approx(seen[is_test, 0].mean())]
     assert set(made.scores["seed"]) == {7}
     with pytest.raises(ConfigError, match=r"allowed are 1 …"):
-        search_repeat(STREAMS, repeat, n_train=41, options=options)
+        search_repeat(STREAMS, repeat, n_train=41, options=options, keep_policies=False)

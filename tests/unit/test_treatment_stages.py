@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 import yaml
 from frugal.artifacts.columns import describe_columns
-from frugal.contracts import DataError, Streams
+from frugal.contracts import ConfigError, DataError, Streams
+from frugal.contracts.search import SearchSizeError
 from frugal.data.schema_check import read_yaml
 from frugal.data.search_study import load_search_study
 from frugal.stages.check_treatment import check_treatment
 from frugal.stages.compare_planners import compare_planners
+from frugal.stages.draw_policy import draw_policy
 from frugal.stages.draw_table_figures import draw_table_figures
 from frugal.stages.draw_world_figures import draw_world_figures
 from frugal.stages.prepare_searches import prepare_searches
@@ -22,13 +24,13 @@ from matplotlib.figure import Figure
 from tests.unit.search_files import AMR_DRUGS, amr_file
 
 ROOT = Path(__file__).parents[2]
-SWEEP = {
+SWEEP = {  # at a price of 9 ndp tries nothing
     "n_train": None,
     "planners": ["cdp", "cg", "ndp", "doctor"],
     "outcome_models": ["smoothed"],
     "bounds": ["upper"],
     "deltas": [0.0, 0.4],
-    "trial_prices": [0.35, 0.6],
+    "trial_prices": [0.35, 0.6, 9.0],
 }
 
 
@@ -150,7 +152,10 @@ def test_the_check_passes_and_finds_what_is_wrong(run):
         _check(run, summary.drop(index=0))
     with pytest.raises(DataError, match="efficacy follows from the counted units"):
         _check(run, summary.assign(efficacy=summary["efficacy"] * 0.999))
-    with pytest.raises(DataError, match="a search has a trial"):
+    idle = summary["threshold"] == 9.0
+    assert (summary.loc[idle, ["mean_trials", "worst_case", "efficacy"]] == 0).all().all()
+    assert summary.loc[idle, "mean_outcome"].isna().all()
+    with pytest.raises(DataError, match=r"a search has a trial, at dataset own, n_train \d+, plan"):
         _check(run, summary.assign(mean_trials=0.5))
     with pytest.raises(DataError, match=r"seeds \[0\] of own"):
         _check(run, summary[summary["seed"] == 0])
@@ -166,6 +171,10 @@ def test_splits_never_divide_a_patient(run):
 
 def test_opened_policies_are_decision_trees(run):
     policies = run[1]["world"]["policies"]
+    assert set(policies["seed"]) == {0, 1}
+    counts = policies[policies["history"] == ""].groupby(["grid", "n_train", "seed"]).size()
+    assert (counts.unstack("seed").nunique(axis=1) == 1).all()  # every repeat, every policy
+    policies = policies[policies["seed"] == 1]
     one = policies[(policies["planner"] == "cdp") & (policies["threshold"] == 0.4)]
     one = one[(one["grid"] == "sweep") & (one["bound"] == "upper")]
     one = one[one["outcome_model"] == "true"]
@@ -175,6 +184,47 @@ def test_opened_policies_are_decision_trees(run):
         assert len(tree) == 1 + 2 * len(going)  # two outcomes short of the best follow each trial
         stops = tree[(tree["next"] == "stop") & (tree["trials"] < 3)]
         assert (stops["stop_statistic"] <= 0.4 + 1e-12).all()
+
+
+def _drawn(run, **settings):
+    return draw_policy(
+        policies=run[1]["world"]["policies"],
+        settings=settings,
+        streams=Streams(0, "draw_policy", {}),
+        progress=silent,
+    )["tree"]
+
+
+def test_any_policy_can_be_drawn_by_its_columns(run):
+    named = {"grid": "sweep", "planner": "cg", "outcome_model": "true", "bound": "exact"}
+    named |= {"threshold": 0.4, "seed": 1}
+    figure = _drawn(run, policy=named, best="2", title="Greedy", contexts=["X = 1"])
+    assert len(figure.axes) == 1
+    assert figure.get_suptitle().startswith("Greedy; after outcome 2")
+    told = _drawn(run, policy=named, best="2").get_suptitle()
+    assert told.startswith("seed 1, n_train 60, planner cg, outcome_model true, bound exact")
+    with pytest.raises(ConfigError, match="several policies are left: seed is 0, 1; name one"):
+        _drawn(run, policy={k: v for k, v in named.items() if k != "seed"}, best="2")
+    with pytest.raises(ConfigError, match=r"no such policy has threshold 0.5; there are 0.0, 0.4"):
+        _drawn(run, policy=named | {"threshold": 0.5}, best="2")
+    with pytest.raises(ConfigError, match="a policy has no column 'delta'"):
+        _drawn(run, policy={"delta": 0.4}, best="2")
+    with pytest.raises(ConfigError, match="takes the settings policy and best"):
+        _drawn(run, policy=named)
+
+
+def test_too_many_covariates_are_refused_before_contexts_are_named(tmp_path):
+    study = load_search_study(_config(tmp_path), ROOT)
+    world = read_yaml(tmp_path / "world.yaml")
+    world["options"]["covariates"] = 30
+    (tmp_path / "world.yaml").write_text(yaml.safe_dump(world))
+    with pytest.raises(SearchSizeError, match=r"at most \d+ contexts fit with 3 actions"):
+        compare_planners(
+            description=tmp_path / "world.yaml",
+            settings=study.compare_settings("world"),
+            streams=Streams(1, "test", {"dataset": "world"}),
+            progress=silent,
+        )
 
 
 def test_figures_are_drawn_with_their_tables(run):

@@ -63,10 +63,14 @@ def require_search_memory(
     fits = n_actions
     while fits and search_bytes(n_actions=fits, **size) > memory_gib * GIB:
         fits -= 1
+    told = f"at most {fits} actions fit"
+    if not fits:
+        one = search_bytes(n_contexts=1, n_actions=n_actions, n_outcomes=n_outcomes)
+        contexts = int(n_contexts * memory_gib / needed) if one <= memory_gib * GIB else 0
+        told = f"at most {contexts} contexts fit with {n_actions} actions"
     raise SearchSizeError(
         f"{n_actions} actions with {n_outcomes} outcomes and {n_contexts} contexts need "
-        f"{needed:.2g} GiB of tables, but the limit is {memory_gib:g} GiB; "
-        f"at most {fits} actions fit"
+        f"{needed:.2g} GiB of tables, but the limit is {memory_gib:g} GiB; {told}"
     )
 
 
@@ -211,7 +215,14 @@ class SearchPolicy:
 
 def history_outcomes(n_actions: int, n_outcomes: int) -> Int8[np.ndarray, "h a"]:
     """Outcome index of each action in each history, −1 where untried. (|Y|^k, k)"""
-    index = np.arange(history_count(n_actions, n_outcomes), dtype=np.int64)
+    return outcomes_of(np.arange(history_count(n_actions, n_outcomes)), n_actions, n_outcomes)
+
+
+def outcomes_of(
+    index: Int[np.ndarray, " m"], n_actions: int, n_outcomes: int
+) -> Int8[np.ndarray, "m a"]:
+    """Outcome index of each action in the histories of these indices, −1 where untried. (m, k)"""
+    index = index.astype(np.int64)
     result = np.empty((len(index), n_actions), dtype=np.int8)
     for a in range(n_actions):
         result[:, a] = index // n_outcomes**a % n_outcomes - 1

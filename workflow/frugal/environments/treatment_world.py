@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int
 
 from frugal.contracts.errors import ConfigError
-from frugal.contracts.search import TrialRecords
+from frugal.contracts.search import GIB, SearchSizeError, TrialRecords
 
 COVARIATE_RANGE = (0.02, 0.98)  # of p(X = 1 | z)
 
@@ -74,6 +74,34 @@ class TreatmentWorld:
         """Law of the moderator in each context. (x, z)"""
         joint = self.p_z[:, None] * self.p_x_given_z
         return (joint / joint.sum(axis=0)).T
+
+
+def require_world_memory(
+    *, n_covariates: int, n_moderators: int, n_actions: int, n_outcomes: int, memory_gib: float
+) -> None:
+    """Refuses, before anything is allocated, a world with too many combinations of bits.
+
+    Args:
+        n_covariates: v, bits of X.
+        n_moderators: d, bits of Z.
+        n_actions: k.
+        n_outcomes: |Y|.
+        memory_gib: what the world's tables may take, in GiB.
+
+    Raises:
+        SearchSizeError: names what was asked, the limit, and what would fit.
+    """
+    bits = n_covariates + n_moderators
+    cell = 8 * ((1 + bits) + 3 * n_actions + 4 * n_actions * n_outcomes)  # of `build_world`
+    if 2**bits * cell <= memory_gib * GIB:
+        return
+    fits = bits
+    while fits and 2**fits * cell > memory_gib * GIB:
+        fits -= 1
+    raise SearchSizeError(
+        f"{n_covariates} covariates and {n_moderators} moderators make 2^{bits} combinations, "
+        f"too many for tables of {memory_gib:g} GiB; at most {fits} bits in all fit"
+    )
 
 
 def draw_parameters(
@@ -229,7 +257,8 @@ def sample_searches(
         world: laws of the choices.
         context: of each unit. (n,)
         outcome: every potential outcome, shown only when tried. (n, a)
-        rng: source of the draws.
+        rng: source of the draws; 2k uniforms a unit, so that the first units are the same ones
+            whatever their number.
         p_stop: chance of stopping after a trial.
         p_stop_best: the same once the best outcome was reached.
 
@@ -247,15 +276,16 @@ def sample_searches(
     with np.errstate(divide="ignore"):
         log_factor = np.log(world.dissimilarity)  # −∞ on the diagonal: nothing is tried twice
     action, seen = np.full((n, k), -1), np.full((n, k), -1)
+    uniforms = rng.random((n, 2 * k))
     running, best = np.arange(n), np.zeros(n, dtype=bool)
     for t in range(k):
         weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
-        tried = _draw(weight.cumsum(axis=1), rng.random(len(running)))
+        tried = _draw(weight.cumsum(axis=1), uniforms[running, 2 * t])
         found = outcome[running, tried]
         action[running, t], seen[running, t] = tried, found
         best |= found == n_outcomes - 1
         known = found if world.form == "release" else np.ones_like(found)
-        on = rng.random(len(running)) >= np.where(best, p_stop_best, p_stop)
+        on = uniforms[running, 2 * t + 1] >= np.where(best, p_stop_best, p_stop)
         if t == k - 1 or not on.any():
             break
         log_weight = log_weight[on] + log_factor[tried[on]]

@@ -5,7 +5,7 @@ A repeat is a realisation of the synthetic world, or a split of a table by patie
 by trials and best outcome, the mean best outcome by trials. It must not know files or figures.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -13,21 +13,27 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from frugal.contracts.errors import ConfigError
-from frugal.contracts.search import OutcomeTable, TrialRecords
+from frugal.contracts.search import TrialRecords
 from frugal.contracts.streams import Streams
 from frugal.environments.treatment_search import SearchOutcome, found_near_optimal, play_policy
-from frugal.environments.treatment_world import sample_searches, sample_units
 from frugal.evaluation.treatment_searches import (
     PlannedSearch,
     SearchOptions,
     SearchScore,
+    TrueModel,
     outcome_by_trials,
     plan_searches,
     score_search,
 )
-from frugal.evaluation.treatment_worlds import WorldOptions, realise_world
-from frugal.models.outcome_tables import true_table
+from frugal.evaluation.treatment_worlds import (
+    WorldOptions,
+    realise_world,
+    sample_test_units,
+    sample_training,
+    true_model_of,
+)
 from frugal.planners.observed import first_step_outcome
+from frugal.planners.policy_frames import policy_cells
 
 Identity = dict[str, str | int | float]  # what tells a policy from all others
 
@@ -42,7 +48,7 @@ class SearchRepeat:
         context: of each test unit. (n,)
         outcome: every potential outcome of each test unit. (n, a)
         features: covariates of each context. (x, f)
-        true_model: the world's own table; None where the world is not known.
+        true_model: makes the world's own table; None where the world is not known.
         observed: what was done with the test units before; None where nothing is known of it.
     """
 
@@ -51,7 +57,7 @@ class SearchRepeat:
     context: Int[np.ndarray, " n"]
     outcome: Int[np.ndarray, "n a"]
     features: Float[np.ndarray, "x f"]
-    true_model: OutcomeTable | None
+    true_model: TrueModel | None
     observed: TrialRecords | None
 
 
@@ -64,13 +70,13 @@ class SearchTables:
         trials: one row per number of trials, best outcome and near-optimality: number of `units`.
         best_after: one row per number of trials: mean best outcome then, or at termination; and
             one row of planner `observed`, the first trial that the test units had.
-        plans: the policies themselves.
+        policies: cells of each policy, see `policy_cells`; None if they were not to be kept.
     """
 
     scores: pd.DataFrame
     trials: pd.DataFrame
     best_after: pd.DataFrame
-    plans: tuple[PlannedSearch, ...]
+    policies: pd.DataFrame | None
 
 
 def world_repeat(
@@ -81,7 +87,6 @@ def world_repeat(
     options: SearchOptions,
     n_train: int,
     n_test: int,
-    with_true_model: bool,
 ) -> SearchRepeat:
     """A realisation of the synthetic world, as `compare_in_worlds` draws it.  [treatment, alg. 1]
 
@@ -91,43 +96,43 @@ def world_repeat(
         world_options: which world.
         options: of the comparison; they say what outcomes are worth and what tables may take.
         n_train: size of the largest training set; smaller ones are its first units.
-        n_test: number of test units.
-        with_true_model: tabulate p(Y(a) | x, h) of the world itself.
+        n_test: number of test units; it changes nothing about the training units.
+
+    Raises:
+        SearchSizeError: the world's tables would take more than the options allow.
     """
-    world = realise_world(streams, seed, world_options)
-    units = streams.generator("units", seed)
-    test_context, test_outcome = sample_units(world, n_test, units)
-    context, outcome = sample_units(world, n_train, units)
-    chances = {"p_stop": world_options.p_stop, "p_stop_best": world_options.p_stop_best}
-    true_model = None
-    if with_true_model:
-        true_model = true_table(
-            world.p_z_given_x,
-            world.p_outcome,
-            outcome_value=options.outcome_value,
-            memory_gib=options.memory_gib,
-        )
+    world = realise_world(streams, seed, world_options, memory_gib=options.memory_gib)
+    context, outcome = sample_test_units(streams, seed, world, n_test)
     return SearchRepeat(
         seed=seed,
-        records=sample_searches(world, context, outcome, units, **chances),
-        context=test_context,
-        outcome=test_outcome,
+        records=sample_training(streams, seed, world, world_options, n_train),
+        context=context,
+        outcome=outcome,
         features=world.covariates,
-        true_model=true_model,
+        true_model=true_model_of(world, options),
         observed=None,
     )
 
 
 def search_repeat(
-    streams: Streams, repeat: SearchRepeat, *, n_train: int, options: SearchOptions
+    streams: Streams,
+    repeat: SearchRepeat,
+    *,
+    n_train: int,
+    options: SearchOptions,
+    keep_policies: bool,
 ) -> SearchTables:
     """Every policy of the options, learned from the first training units, played and scored.
+
+    One policy after the other: each is played and scored before the next one is planned,
+    so that `memory_gib` bounds what is held.
 
     Args:
         streams: of the stage; a forest's draws depend on seed and size alone.
         repeat: who is learned from and who is searched.
         n_train: number of training units.
         options: of the comparison.
+        keep_policies: keep the cells of every policy that it can come to.
 
     Raises:
         ConfigError: more training units than the repeat has, or an option is not allowed.
@@ -137,33 +142,30 @@ def search_repeat(
         raise ConfigError(
             f"{n_train} training units are asked for, allowed are 1 … {len(repeat.records)}"
         )
-    plans = tuple(
-        plan_searches(
-            repeat.records.take(slice(0, n_train)),
-            repeat.features,
-            streams.generator("model", repeat.seed, n_train),
-            options=options,
-            true_model=repeat.true_model,
-        )
-    )
-    keys = [{"seed": repeat.seed, "n_train": n_train, **plan_identity(plan)} for plan in plans]
-    played = [
-        play_policy(plan.policy, context=repeat.context, outcome=repeat.outcome) for plan in plans
-    ]
-    value = options.outcome_value
-    observed, first = _first_trial(repeat, n_train, value)
+    keys: list[Identity] = []
+    scores, trials, best_after, cells = [], [], [], []
+    for plan in plan_searches(
+        repeat.records.take(slice(0, n_train)),
+        repeat.features,
+        streams.generator("model", repeat.seed, n_train),
+        options=options,
+        true_model=repeat.true_model,
+    ):
+        key: Identity = {"seed": repeat.seed, "n_train": n_train, **plan_identity(plan)}
+        keys.append(key)
+        played = play_policy(plan.policy, context=repeat.context, outcome=repeat.outcome)
+        scores.append(key | _score(played, repeat, options) | {"cpu_s": plan.cpu_s})
+        trials.append(_count_units(played, repeat, options))
+        best_after.append(_best_after(played, options.outcome_value))
+        if keep_policies:
+            cells.append(policy_cells(plan.policy, reachable_only=True))
+        del plan, played
+    observed, first = _first_trial(repeat, n_train, options.outcome_value)
     return SearchTables(
-        scores=pd.DataFrame(
-            [
-                key | _score(one, repeat, options) | {"cpu_s": plan.cpu_s}
-                for key, one, plan in zip(keys, played, plans, strict=True)
-            ]
-        ),
-        trials=_under_keys(keys, [_count_units(one, repeat, options) for one in played]),
-        best_after=_under_keys(
-            [*keys, *observed], [*(_best_after(one, value) for one in played), *first]
-        ),
-        plans=plans,
+        scores=pd.DataFrame(scores),
+        trials=_under_keys(keys, trials),
+        best_after=_under_keys([*keys, *observed], [*best_after, *first]),
+        policies=_under_keys(keys, cells) if keep_policies else None,
     )
 
 
@@ -223,9 +225,11 @@ def _best_after(played: SearchOutcome, outcome_value: np.ndarray) -> dict[str, n
     return {"trials": np.arange(1, len(mean) + 1), "outcome": mean}
 
 
-def _under_keys(keys: Sequence[Identity], parts: Sequence[dict[str, np.ndarray]]) -> pd.DataFrame:
+def _under_keys(
+    keys: Sequence[Identity], parts: Sequence[Mapping[str, np.ndarray]]
+) -> pd.DataFrame:
     """Several tables under each other, each with its own keys as leading columns."""
-    lengths = [len(part["trials"]) for part in parts]
+    lengths = [len(next(iter(part.values()))) for part in parts]
     leading = pd.DataFrame(keys).loc[np.repeat(np.arange(len(keys)), lengths)]
     values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return leading.reset_index(drop=True).assign(**values)

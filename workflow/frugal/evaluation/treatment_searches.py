@@ -6,7 +6,7 @@ simulated or are isolates with laboratory tests.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -21,9 +21,10 @@ from frugal.models.outcome_tables import smoothed_table, uninformed_table
 from frugal.planners.constrained import plan_constrained, plan_greedy
 from frugal.planners.naive import plan_naive
 from frugal.planners.observed import plan_emulated
-from frugal.planners.stopping import stopping_statistic
+from frugal.planners.stopping import rule_for, stopping_statistic
 
 PLANNERS = ("cdp", "cg", "ndp", "doctor")
+TrueModel = Callable[[], OutcomeTable]  # tabulates it anew: no two models are held at once
 OUTCOME_MODELS = ("smoothed", "uninformed", "forest", "true")
 
 
@@ -40,7 +41,7 @@ class SearchOptions:
         price_offset: added to every λ; 1e-4 in the release's sweeps.
         epsilon: slack ε in stopping and in efficacy, unit of the outcome.
         alpha: sensitivity parameter α ≥ 1.
-        stop_rule: `<=` or `<`.
+        stop_rule: `<=`, `<`, or `release`: `<` for the two bounds, `<=` for the exact statistic.
         ties: `improving` or `lowest`, see `plan_constrained`.
         smoothing: `release` or `paper`.
         pseudo_count: of the uninformed table; 0 for the release.
@@ -132,7 +133,7 @@ def fit_outcome_model(
     rng: np.random.Generator,
     *,
     options: SearchOptions,
-    true_model: OutcomeTable | None,
+    true_model: TrueModel | None,
 ) -> OutcomeTable:
     """The outcome model of that name.                            [treatment, secs. B.1, B.2]
 
@@ -143,7 +144,7 @@ def fit_outcome_model(
         context_features: covariates of each context, for the forest. (x, f)
         rng: source of the forest's draws.
         options: of the comparison.
-        true_model: handed in where the world is known.
+        true_model: makes the true table, where the world is known.
 
     Returns:
         A table for every context, action and history.
@@ -159,7 +160,7 @@ def fit_outcome_model(
     if name == "forest":
         return forest_table(records, context_features, rng, options=options.forest, **common)
     if name == "true" and true_model is not None:
-        return true_model
+        return true_model()
     raise ConfigError(
         f"the outcome model is {name!r}; allowed are {', '.join(OUTCOME_MODELS)}, "
         "the last only where the world is simulated"
@@ -172,7 +173,7 @@ def plan_searches(
     rng: np.random.Generator,
     *,
     options: SearchOptions,
-    true_model: OutcomeTable | None,
+    true_model: TrueModel | None,
 ) -> Iterator[PlannedSearch]:
     """Every policy that the options name, learned from the same records.   [treatment, sec. 6]
 
@@ -181,7 +182,7 @@ def plan_searches(
         context_features: covariates of each context. (x, f)
         rng: source of the forest's draws.
         options: of the comparison.
-        true_model: the world's own table, or None.
+        true_model: makes the world's own table; None where the world is not known.
 
     Yields:
         Policies by model, then bound, then threshold; the doctor last.
@@ -206,6 +207,7 @@ def plan_searches(
         )
         fitted_s = counting_s + time.process_time() - start
         yield from _plans_of_model(name, table, fitted_s, options)
+        del table  # before the next model is made
     if "doctor" in options.planners:
         start = time.process_time()
         policy = plan_emulated(
@@ -219,11 +221,12 @@ def _plans_of_model(
     name: str, table: OutcomeTable, fitted_s: float, options: SearchOptions
 ) -> Iterator[PlannedSearch]:
     """Policies of cdp, cg and ndp with one outcome model."""
-    common = {"alpha": options.alpha, "stop_rule": options.stop_rule}
     for bound in options.bounds if {"cdp", "cg"} & set(options.planners) else ():
         start = time.process_time()
         statistic = stopping_statistic(table, bound=bound, epsilon=options.epsilon)
         base_s = fitted_s + time.process_time() - start
+        rule = rule_for(bound, stop_rule=options.stop_rule)
+        common = {"alpha": options.alpha, "stop_rule": rule}
         for delta in options.deltas:
             for planner in (p for p in options.planners if p in ("cdp", "cg")):
                 start = time.process_time()
@@ -235,6 +238,8 @@ def _plans_of_model(
                     policy = plan_greedy(table, statistic, delta=delta, **common)
                 spent_s = base_s + time.process_time() - start
                 yield PlannedSearch(planner, name, bound, delta, policy, spent_s)
+                del policy  # the tables of one policy at a time
+        del statistic
     for price in options.trial_prices if "ndp" in options.planners else ():
         start = time.process_time()
         policy = plan_naive(
@@ -242,6 +247,7 @@ def _plans_of_model(
         )
         spent_s = fitted_s + time.process_time() - start
         yield PlannedSearch("ndp", name, "none", price, policy, spent_s)
+        del policy
 
 
 def score_search(
@@ -303,7 +309,7 @@ def compare_planners(
     rng: np.random.Generator,
     *,
     options: SearchOptions,
-    true_model: OutcomeTable | None,
+    true_model: TrueModel | None,
 ) -> dict[str, np.ndarray]:
     """Learns from records, plays against test units, one row per policy.   [treatment, sec. 6]
 
@@ -314,7 +320,7 @@ def compare_planners(
         context_features: covariates of each context. (x, f)
         rng: source of the forest's draws.
         options: of the comparison.
-        true_model: the world's own table, or None.
+        true_model: makes the world's own table; None where the world is not known.
 
     Returns:
         Columns planner, outcome_model, bound, threshold, those of `SearchScore`, cpu_s.
@@ -333,6 +339,7 @@ def compare_planners(
         )
         identity = (plan.planner, plan.outcome_model, plan.bound, plan.threshold)
         rows.append((*identity, *(getattr(score, f.name) for f in fields(SearchScore)), plan.cpu_s))
+        del plan
     names = ["planner", "outcome_model", "bound", "threshold"]
     names += [f.name for f in fields(SearchScore)] + ["cpu_s"]
     return {

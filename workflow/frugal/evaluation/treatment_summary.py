@@ -27,7 +27,8 @@ def summarise_searches(rows: pd.DataFrame, *, repeat: str, by: Sequence[str]) ->
     Returns:
         One row per policy: the columns of `by`, planner, outcome_model, bound, threshold, repeats;
         for each of `MEASURES` its mean, `…_se` and `…_variance` (NaN for a single repeat);
-        `worst_case`, the most trials in any repeat, and mean `cpu_s`.
+        `worst_case`, the most trials in any repeat, and mean `cpu_s`. Nothing is left out of a
+        mean: it is NaN where a repeat is, as `mean_outcome` of ndp where a trial costs too much.
 
     Raises:
         DataError: a policy occurs twice in one repeat.
@@ -43,9 +44,9 @@ def summarise_searches(rows: pd.DataFrame, *, repeat: str, by: Sequence[str]) ->
         repeats=(repeat, "nunique"), worst_case=("worst_case", "max"), cpu_s=("cpu_s", "mean")
     )
     for measure in MEASURES:
-        result[measure] = grouped[measure].mean()
-        result[f"{measure}_se"] = grouped[measure].sem()
-        result[f"{measure}_variance"] = grouped[measure].var()
+        result[measure] = grouped[measure].mean(skipna=False)
+        result[f"{measure}_se"] = grouped[measure].sem(skipna=False)
+        result[f"{measure}_variance"] = grouped[measure].var(skipna=False)
     return result.reset_index()
 
 
@@ -59,9 +60,10 @@ def best_so_far(best_after: pd.DataFrame, *, repeat: str, by: Sequence[str]) -> 
         by: columns that tell policies apart.
 
     Returns:
-        One row per policy and number of trials: mean, `outcome_se`, repeats.
+        One row per policy and number of trials: mean, `outcome_se`, repeats; NaN where a repeat is.
     """
     grouped = best_after.groupby([*by, "trials"], dropna=False, sort=True)
-    result = grouped.agg(repeats=(repeat, "nunique"), outcome=("outcome", "mean"))
-    result["outcome_se"] = grouped["outcome"].sem()
+    result = grouped.agg(repeats=(repeat, "nunique"))
+    result["outcome"] = grouped["outcome"].mean(skipna=False)
+    result["outcome_se"] = grouped["outcome"].sem(skipna=False)
     return result.reset_index()

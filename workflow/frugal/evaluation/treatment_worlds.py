@@ -5,20 +5,28 @@ Fig. 2b and S1–S4 of `treatment` (Håkansson et al. 2020). It must not know fi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError
-from frugal.contracts.search import OutcomeTable
+from frugal.contracts.search import TrialRecords
 from frugal.contracts.streams import Streams
 from frugal.environments.treatment_world import (
     TreatmentWorld,
     build_world,
     draw_parameters,
+    require_world_memory,
     sample_searches,
     sample_units,
 )
-from frugal.evaluation.treatment_searches import SearchOptions, compare_planners, stack_rows
+from frugal.evaluation.treatment_searches import (
+    SearchOptions,
+    TrueModel,
+    compare_planners,
+    stack_rows,
+)
 from frugal.models.outcome_tables import true_table
 
 
@@ -49,8 +57,21 @@ class WorldOptions:
     redraw_parameters: bool
 
 
-def realise_world(streams: Streams, realisation: int, options: WorldOptions) -> TreatmentWorld:
-    """The world of one realisation.                                      [treatment, alg. 1]"""
+def realise_world(
+    streams: Streams, realisation: int, options: WorldOptions, *, memory_gib: float
+) -> TreatmentWorld:
+    """The world of one realisation.                                      [treatment, alg. 1]
+
+    Raises:
+        SearchSizeError: the world's tables would take more than `memory_gib`.
+    """
+    require_world_memory(
+        n_covariates=options.n_covariates,
+        n_moderators=options.n_moderators,
+        n_actions=options.n_actions,
+        n_outcomes=options.n_outcomes,
+        memory_gib=memory_gib,
+    )
     stream = realisation if options.redraw_parameters else "shared"
     parameters = draw_parameters(
         streams.generator("world", stream),
@@ -61,6 +82,32 @@ def realise_world(streams: Streams, realisation: int, options: WorldOptions) -> 
         form=options.form,
     )
     return build_world(parameters, n_outcomes=options.n_outcomes, form=options.form)
+
+
+def sample_test_units(
+    streams: Streams, realisation: int, world: TreatmentWorld, n_test: int
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n a"]]:
+    """Contexts and potential outcomes of the units that judge a realisation. (n,), (n, a)"""
+    return sample_units(world, n_test, streams.generator("test_units", realisation))
+
+
+def sample_training(
+    streams: Streams, realisation: int, world: TreatmentWorld, options: WorldOptions, n_train: int
+) -> TrialRecords:
+    """Records of n_train training units; the first of them are the same whatever n_train is.
+
+    Units and their searches have a stream each, so that neither depends on how many of the other,
+    nor on how many test units, are drawn.
+    """
+    context, outcome = sample_units(world, n_train, streams.generator("units", realisation))
+    return sample_searches(
+        world,
+        context,
+        outcome,
+        streams.generator("searches", realisation),
+        p_stop=options.p_stop,
+        p_stop_best=options.p_stop_best,
+    )
 
 
 def compare_in_worlds(
@@ -75,7 +122,8 @@ def compare_in_worlds(
     """n_train × realisation × planner × model × bound × threshold.   [treatment, fig. 2b, S1–S4]
 
     The training sets of a realisation are nested: the first 50 units of 75,000 are the 50. All are
-    judged on the same test units. A realisation's numbers do not depend on which others are run.
+    judged on the same test units. A row depends neither on which other realisations or sizes are
+    run, nor on the number of test units.
 
     Args:
         streams: of the stage.
@@ -99,19 +147,9 @@ def compare_in_worlds(
         )
     parts, keys = [], []
     for realisation in realisations:
-        world = realise_world(streams, realisation, world_options)
-        units = streams.generator("units", realisation)
-        test_context, test_outcome = sample_units(world, n_test, units)
-        context, outcome = sample_units(world, max(n_train), units)
-        records = sample_searches(
-            world,
-            context,
-            outcome,
-            units,
-            p_stop=world_options.p_stop,
-            p_stop_best=world_options.p_stop_best,
-        )
-        true_model = _true_model(world, options)
+        world = realise_world(streams, realisation, world_options, memory_gib=options.memory_gib)
+        test_context, test_outcome = sample_test_units(streams, realisation, world, n_test)
+        records = sample_training(streams, realisation, world, world_options, max(n_train))
         for size in n_train:
             part = compare_planners(
                 records.take(slice(0, size)),
@@ -120,18 +158,17 @@ def compare_in_worlds(
                 world.covariates,
                 streams.generator("model", realisation, size),
                 options=options,
-                true_model=true_model,
+                true_model=true_model_of(world, options),
             )
             parts.append(part)
             keys.append({"realisation": realisation, "n_train": size})
     return stack_rows(parts, keys)
 
 
-def _true_model(world: TreatmentWorld, options: SearchOptions) -> OutcomeTable | None:
-    """The world's own outcome table, if the options ask for it."""
-    if "true" not in options.outcome_models:
-        return None
-    return true_table(
+def true_model_of(world: TreatmentWorld, options: SearchOptions) -> TrueModel:
+    """What tabulates the world's own outcome model when it is its turn."""
+    return partial(
+        true_table,
         world.p_z_given_x,
         world.p_outcome,
         outcome_value=options.outcome_value,

@@ -16,10 +16,13 @@ from frugal.contracts.search import (
     OutcomeTable,
     TrialRecords,
     history_count,
-    history_outcomes,
+    insert_untried,
+    outcomes_of,
     require_search_memory,
 )
 from frugal.models.outcome_counts import trial_events
+
+BLOCK_CELLS = 2**15  # cells that are encoded and answered at a time: a few MB, whatever the table
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,28 @@ def forest_table(
         raise DataError(
             f"{len(context_features)} contexts have features, the records {records.n_contexts}"
         )
-    rows, outcome, count = _weighted_trials(records, context_features, options.action_code)
-    asked = _all_cells(records, context_features, options.action_code)
+    trees = _grown(records, context_features, rng, options)
+    answer = np.zeros((records.n_contexts * k * history_count(k - 1, base), base))
+    for start in range(0, len(answer), BLOCK_CELLS):
+        block = answer[start : start + BLOCK_CELLS]
+        asked = _cells(records, context_features, options.action_code, start, len(block))
+        for tree in trees:
+            block[:, tree.classes_] += np.asarray(tree.predict_proba(asked, check_input=False))
+        block /= block.sum(axis=1, keepdims=True)
+    shape = (records.n_contexts, k, history_count(k - 1, base), base)
+    return OutcomeTable(answer.reshape(shape), outcome_value)
+
+
+def _grown(
+    records: TrialRecords,
+    features: Float[np.ndarray, "x f"],
+    rng: np.random.Generator,
+    options: ForestOptions,
+) -> list[DecisionTreeClassifier]:
+    """One tree for each bootstrap of the trials."""
+    rows, outcome, count = _weighted_trials(records, features, options.action_code)
     total = int(count.sum())
-    answer = np.zeros((len(asked), base))
+    trees = []
     for seed in rng.integers(2**31, size=options.trees):
         drawn = rng.multinomial(total, count / total)
         used = drawn > 0
@@ -100,11 +121,9 @@ def forest_table(
             max_features="sqrt",
             min_weight_fraction_leaf=min(0.5, options.min_leaf_trials / total),
             random_state=int(seed),
-        ).fit(rows[used], outcome[used], sample_weight=drawn[used].astype(np.float64))
-        answer[:, tree.classes_] += np.asarray(tree.predict_proba(asked, check_input=False))
-    answer /= answer.sum(axis=1, keepdims=True)
-    shape = (records.n_contexts, k, history_count(k - 1, base), base)
-    return OutcomeTable(answer.reshape(shape), outcome_value)
+        )
+        trees.append(tree.fit(rows[used], outcome[used], sample_weight=drawn[used].astype(float)))
+    return trees
 
 
 def _encoded(
@@ -138,12 +157,16 @@ def _weighted_trials(
     return rows, events.outcome[first], count
 
 
-def _all_cells(
-    records: TrialRecords, features: Float[np.ndarray, "x f"], action_code: str
+def _cells(
+    records: TrialRecords,
+    features: Float[np.ndarray, "x f"],
+    action_code: str,
+    start: int,
+    count: int,
 ) -> Float32[np.ndarray, "m c"]:
-    """Encoded rows of every (context, action, history without it), in the table's order."""
+    """Encoded rows of some (context, action, history without it), in the table's order."""
     k, base = records.n_actions, records.n_outcomes
-    others = history_outcomes(k - 1, base)
-    known = np.stack([np.insert(others, a, -1, axis=1) for a in range(k)])  # (a, r, a)
-    x, a, r = (i.ravel() for i in np.indices((records.n_contexts, k, len(others))))
-    return _encoded(features[x], known[a, r], a, action_code)
+    shape = (records.n_contexts, k, history_count(k - 1, base))
+    x, action, reduced = np.unravel_index(np.arange(start, start + count), shape)
+    known = outcomes_of(insert_untried(reduced, action, base), k, base)
+    return _encoded(features[x], known, action, action_code)

@@ -4,14 +4,14 @@ Every learned policy of `treatment` can be opened as such a table. It must not k
 was planned or how it fares.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
 from frugal.contracts.errors import ConfigError
-from frugal.contracts.search import SearchPolicy
+from frugal.contracts.search import SearchPolicy, history_count, outcomes_of
 
 COLUMNS = {
     "context": "covariates x of the unit",
@@ -56,40 +56,65 @@ def policy_frame(
         raise ConfigError(
             f"there are names for {found} contexts, actions and outcomes; the policy has {wanted}"
         )
+    cells = policy_cells(policy, reachable_only=reachable_only)
+    return name_cells(cells, contexts=contexts, actions=actions, outcomes=outcomes)
+
+
+def policy_cells(policy: SearchPolicy, *, reachable_only: bool) -> dict[str, np.ndarray]:
+    """What `policy_frame` names, as numbers: one entry per context and history, sorted.
+
+    Args:
+        policy: to be kept.
+        reachable_only: leave out histories that the policy itself never comes to.
+
+    Returns:
+        context, history_index, action (k for "stop"), value, stop_statistic.
+    """
     shown = reachable(policy) if reachable_only else np.ones(policy.action.shape, dtype=bool)
     x, h = np.nonzero(shown)
-    tried = policy.outcomes_tried[h]
+    return {
+        "context": x,
+        "history_index": h,
+        "action": policy.action[x, h],
+        "value": policy.value[x, h],
+        "stop_statistic": policy.statistic[x, h],
+    }
+
+
+def name_cells(
+    cells: Mapping[str, np.ndarray],
+    *,
+    contexts: Sequence[str],
+    actions: Sequence[str],
+    outcomes: Sequence[str],
+) -> pd.DataFrame:
+    """Cells of any number of policies with names for their numbers, in the same order."""
+    distinct, inverse = np.unique(cells["history_index"], return_inverse=True)
+    tried = outcomes_of(distinct, len(actions), len(outcomes))
+    history = [
+        ", ".join(f"{actions[a]}: {outcomes[y]}" for a, y in enumerate(row) if y >= 0)
+        for row in tried.tolist()
+    ]
     best = np.append(np.asarray(outcomes, dtype=object), "")[tried.max(axis=1)]
     return pd.DataFrame(
         {
-            "context": np.asarray(contexts, dtype=object)[x],
-            "history_index": h,
-            "history": _history_names(policy, h, actions, outcomes),
-            "trials": (tried >= 0).sum(axis=1),
-            "best": best,
-            "action": np.append(np.asarray(actions, dtype=object), "stop")[policy.action[x, h]],
-            "value": policy.value[x, h],
-            "stop_statistic": policy.statistic[x, h],
+            "context": np.asarray(contexts, dtype=object)[cells["context"]],
+            "history_index": cells["history_index"],
+            "history": np.asarray(history, dtype=object)[inverse],
+            "trials": (tried >= 0).sum(axis=1)[inverse],
+            "best": best[inverse],
+            "action": np.append(np.asarray(actions, dtype=object), "stop")[cells["action"]],
+            "value": cells["value"],
+            "stop_statistic": cells["stop_statistic"],
         },
         columns=list(COLUMNS),
     )
 
 
-def _history_names(
-    policy: SearchPolicy, index: np.ndarray, actions: Sequence[str], outcomes: Sequence[str]
-) -> np.ndarray:
-    """`gentamicin: R, cefepime: I` for each history; empty for the empty one."""
-    distinct, inverse = np.unique(index, return_inverse=True)
-    names = [
-        ", ".join(f"{actions[a]}: {outcomes[y]}" for a, y in enumerate(row) if y >= 0)
-        for row in policy.outcomes_tried[distinct].tolist()
-    ]
-    return np.asarray(names, dtype=object)[inverse]
-
-
 def reachable(policy: SearchPolicy) -> Bool[np.ndarray, "x h"]:
     """True for histories that a search under the policy can come to, in each context. (x, h)"""
     k, base = policy.n_actions, policy.n_outcomes
+    histories = history_count(k, base)
     result = np.zeros(policy.action.shape, dtype=bool)
     x, h = np.arange(len(result)), np.zeros(len(result), dtype=np.int64)
     while len(x):
@@ -98,6 +123,6 @@ def reachable(policy: SearchPolicy) -> Bool[np.ndarray, "x h"]:
         going = action < k
         x, h, place = x[going], h[going], base ** action[going]
         h = (h[:, None] + place[:, None] * np.arange(1, base)).ravel()
-        x = np.repeat(x, base - 1)
-        x, h = np.unique(np.stack([x, h]), axis=1)  # two outcomes may lead to one history only once
+        cell = np.unique(np.repeat(x, base - 1) * histories + h)  # two ways to one history
+        x, h = np.divmod(cell, histories)
     return result

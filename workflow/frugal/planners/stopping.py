@@ -23,6 +23,10 @@ def stopping_statistic(
         upper   Σₐ p(Y(a) > μ(h) + ε | h)                            [treatment, eqs. 10, S2]
         lower   maxₐ p(Y(a) > μ(h) + ε | h)                          [treatment, eq. S2]
 
+    Where the model is coherent, the conditional law of one joint law of all outcomes, lower ≤ exact
+    ≤ upper. A table estimated cell by cell is not: there the names say how the numbers are made,
+    and neither bounds anything.
+
     a runs over untried actions, μ(h) is the best outcome so far, μ(∅) = −∞. The upper bound is not
     cut off at 1. The exact statistic is the mean of eq. 4 over all orders of the remaining actions:
     under a true model all orders agree, under an estimated one they do not.
@@ -59,6 +63,24 @@ def stopping_statistic(
 def _levels(outcome_value: Float64[np.ndarray, " y"], epsilon: float) -> Int64[np.ndarray, " y"]:
     """Index of the largest outcome that is not better than each outcome by more than ε. (y,)"""
     return np.searchsorted(outcome_value, outcome_value + epsilon + SLACK, side="right") - 1
+
+
+def rule_for(bound: str, *, stop_rule: str) -> str:
+    """The comparison that a setting means for one of the statistics.    [treatment, sec. 5.1]
+
+    Args:
+        bound: `upper`, `lower` or `exact`.
+        stop_rule: `<=` or `<` for all of them; `release`: what the authors' program compares with,
+            `<` for the two bounds and `<=` for the exact statistic.
+
+    Raises:
+        ConfigError: the setting is none of the three.
+    """
+    if stop_rule not in ("<=", "<", "release"):
+        raise ConfigError(f"the stop rule is {stop_rule!r}; allowed are <=, < and release")
+    if stop_rule != "release":
+        return stop_rule
+    return "<=" if bound == "exact" else "<"
 
 
 def may_stop(

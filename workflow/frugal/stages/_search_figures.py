@@ -54,7 +54,7 @@ def search_curves(curves: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataF
 
 
 def tree_policy(policies: pd.DataFrame, settings: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
-    """The policy to be drawn as a tree, learned from the largest training set; and its name.
+    """The first repeat's policy to be drawn as a tree, of the largest training set; and its name.
 
     Raises:
         ConfigError: the sweep has no such policy.
@@ -72,6 +72,7 @@ def tree_policy(policies: pd.DataFrame, settings: Mapping[str, Any]) -> tuple[pd
             f"the sweep has no policy {tree['planner']}, {tree['outcome_model']}, "
             f"{tree['bound']}, delta {tree['delta']}, as treatment.figures.tree asks"
         )
+    rows = rows[rows["seed"] == rows["seed"].min()]
     rows = rows[rows["n_train"] == rows["n_train"].max()]
     name = f"{tree['planner'].upper()}, {tree['outcome_model']}, δ = {tree['delta']:g}"
     return rows.reset_index(drop=True), f"{settings['title']}, {name}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import Streams
-from frugal.contracts.search import TrialRecords
+from frugal.contracts.search import TrialRecords, require_search_memory
 from frugal.data.search_description import SearchDescription, load_search_description
 from frugal.data.search_tables import records_from_trials, table_from_units
 from frugal.data.susceptibility import SusceptibilityTable
@@ -48,6 +48,12 @@ class Searches:
         if description is not None:
             world = self._world = load_search_description(description)
             bits = world.options["covariates"]
+            require_search_memory(  # before 2^bits contexts are named
+                n_contexts=2**bits,
+                n_actions=len(world.actions),
+                n_outcomes=len(world.results),
+                memory_gib=settings["memory_gib"],
+            )
             self.actions, self.results = tuple(world.actions), world.results
             self.contexts = tuple(f"X = {x:0{bits}b}" for x in range(2**bits))
             self._worth = np.arange(len(self.results), dtype=np.float64)
@@ -102,7 +108,6 @@ class Searches:
                 options=self.options(next(iter(grids))),
                 n_train=max(max(grid["n_train"]) for grid in grids),
                 n_test=self._world.options["test_units"],
-                with_true_model=any("true" in grid["outcome_models"] for grid in grids),
             )
 
     def _split(self, table: SusceptibilityTable, seed: int) -> tuple[int, np.ndarray, TrialRecords]:

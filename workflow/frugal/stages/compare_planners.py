@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from frugal.contracts import Streams
-from frugal.evaluation.treatment_repeats import SearchTables, plan_identity, search_repeat
-from frugal.planners.policy_frames import policy_frame
-from frugal.stages._searches import Searches
+from frugal.evaluation.treatment_repeats import search_repeat
+from frugal.planners.policy_frames import name_cells
+from frugal.stages._searches import IDENTITY, Searches
 
 
 def compare_planners(
@@ -22,7 +22,7 @@ def compare_planners(
     catalogue: Mapping[str, Any] | None = None,
     searches: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Scores, units by trials, best outcomes by trials; the first repeat's policies, opened."""
+    """Scores, units by trials, best outcomes by trials; every policy of every repeat, opened."""
     study = Searches(
         settings,
         streams,
@@ -39,12 +39,16 @@ def compare_planners(
         for grid, entry in settings["grids"].items():
             for n_train in study.sizes(entry, repeat):
                 made = search_repeat(
-                    study.streams, repeat, n_train=n_train, options=study.options(entry)
+                    study.streams,
+                    repeat,
+                    n_train=n_train,
+                    options=study.options(entry),
+                    keep_policies=True,
                 )
                 for name in ("scores", "trials", "best_after"):
                     kept[name].append(_labelled(getattr(made, name), grid))
-                if repeat.seed == 0:
-                    kept["policies"].append(_labelled(_opened(made, study, n_train), grid))
+                assert made.policies is not None
+                kept["policies"].append(_labelled(_opened(made.policies, study), grid))
     tables = {name: pd.concat(frames, ignore_index=True) for name, frames in kept.items()}
     return tables | {"scores": tables["scores"].drop(columns="cpu_s")}  # a clock is no result
 
@@ -54,17 +58,11 @@ def _labelled(frame: pd.DataFrame, grid: str) -> pd.DataFrame:
     return pd.concat([pd.Series(grid, index=frame.index, name="grid"), frame], axis=1)
 
 
-def _opened(made: SearchTables, study: Searches, n_train: int) -> pd.DataFrame:
-    """Every policy as a table of the histories that it can come to."""
-    frames = []
-    for plan in made.plans:
-        frame = policy_frame(
-            plan.policy,
-            contexts=study.contexts,
-            actions=study.actions,
-            outcomes=study.results,
-            reachable_only=True,
-        )
-        frames.append(pd.DataFrame({"n_train": n_train} | plan_identity(plan), index=frame.index))
-        frames[-1] = pd.concat([frames[-1], frame.rename(columns={"action": "next"})], axis=1)
-    return pd.concat(frames, ignore_index=True)
+def _opened(cells: pd.DataFrame, study: Searches) -> pd.DataFrame:
+    """Policies as tables of the histories that each can come to."""
+    keys = cells[["seed", "n_train", *IDENTITY]]
+    numbers = {name: cells[name].to_numpy() for name in cells.columns.difference(keys.columns)}
+    named = name_cells(
+        numbers, contexts=study.contexts, actions=study.actions, outcomes=study.results
+    )
+    return pd.concat([keys, named.rename(columns={"action": "next"})], axis=1)

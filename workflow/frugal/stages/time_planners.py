@@ -5,6 +5,7 @@ results/, and only the summary's column `cpu_s` comes from it.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,10 @@ def time_planners(
     repeat = next(study.repeats(1))
     for entry in settings["grids"].values():
         options = study.options(entry)
-        search_repeat(study.streams, repeat, n_train=_WARM_UP_UNITS, options=options)
+        learn = partial(search_repeat, study.streams, repeat, options=options, keep_policies=False)
+        learn(n_train=_WARM_UP_UNITS)
         for n_train in study.sizes(entry, repeat):
-            made = search_repeat(study.streams, repeat, n_train=n_train, options=options)
+            made = learn(n_train=n_train)
             frames.append(made.scores[["n_train", *IDENTITY, "cpu_s"]])
     timings = pd.concat(frames, ignore_index=True)
     return {"timings": timings.drop_duplicates(["n_train", *IDENTITY], ignore_index=True)}
