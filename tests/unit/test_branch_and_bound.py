@@ -116,6 +116,31 @@ def test_a_stopped_search_says_so_and_its_bound_holds(amounts):
     assert (stopped.cost[stopped.proven] == exact.cost[stopped.proven]).all()
 
 
+@pytest.mark.parametrize("amounts", [False, True])
+def test_a_stopped_search_never_calls_a_tie_unique(amounts):
+    rng = np.random.default_rng(2)
+    a, d, n = 14, 5, 60
+    instance = CoverInstance(
+        cost=rng.integers(2, 5, a).astype(float),  # few costs: most units have ties
+        provides=rng.integers(0, 3, (a, d)) if amounts else rng.random((a, d)) < 0.4,
+        thresholds=np.full(d, 2 if amounts else 1),
+        access=np.ones((1, a), dtype=bool),
+    )
+    features, group = (rng.random((n, d)) < 0.4).astype(np.int64), np.zeros(n, dtype=np.int64)
+    exact = cheapest_covers(features, group, instance, max_nodes=PLENTY)
+    assert exact.finished.all()
+    doubtful = 0
+    for most in range(1, 60, 2):
+        stopped = cheapest_covers(features, group, instance, max_nodes=most)
+        assert (stopped.unique <= exact.unique).all()
+        assert (stopped.optima[stopped.finished] == exact.optima[stopped.finished]).all()
+        assert (stopped.finished <= stopped.proven).all()
+        settled = stopped.settled
+        assert (stopped.unique[settled] == exact.unique[settled]).all()
+        doubtful += (stopped.proven & ~settled & ~exact.unique & exact.coverable).sum()
+    assert doubtful > 0  # the case is met: the cost is proven, a tie was not looked at
+
+
 def test_rows_and_columns_may_be_reordered():
     features, instance, cost, optima = next(reference_cases())
     rng = np.random.default_rng(1)

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts import Streams
+from frugal.contracts import CoverInstance, Streams
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.recourse_study import load_recourse_study
 from frugal.data.schema_check import read_yaml
+from frugal.stages._recourse_frames import labelled_of
 from frugal.stages.answer_units import answer_units
 from frugal.stages.check_recourse import check_recourse
 from frugal.stages.label_units import label_units
@@ -97,6 +98,26 @@ def test_own_catalogue_is_solved_and_refused_in_a_sentence():
     assert found.loc["ann", "cheapest_cost"] == 11
     assert found.loc["bob", "label_status"] == "uncoverable"
     assert "cannot be covered" in found.loc["bob", "refusal"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "threshold", "state", "sentence"),
+    [
+        (2, 1, 0, "an action adds 2, but generators learn yes/no features"),
+        (1, 3, 0, "a feature needs 3, but generators"),
+        (1, 1, 2, "a unit has 2, but generators"),
+    ],
+)
+def test_amounts_are_never_learnt_as_yes_and_no(amount, threshold, state, sentence):
+    instance = CoverInstance(
+        np.ones(1), np.array([[amount, 1]]), np.array([threshold, 1]), np.ones((1, 1), dtype=bool)
+    )
+    labels = pd.DataFrame(
+        {"label_status": ["labelled"], "feature:f": [0], "feature:g": [state], "chosen:0": [0],
+         "cheapest_cost": [1.0], "optima": [1], "group": [0]}
+    )  # fmt: skip
+    with pytest.raises(DataError, match=sentence):
+        labelled_of(labels, instance)
 
 
 def _changed(**block):

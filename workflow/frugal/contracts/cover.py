@@ -82,9 +82,11 @@ class Covers:
         action_set: indices of the chosen actions, ascending, padded with −1. (n, m)
         cost: of the set; ∞ where no set of actions the unit may take is enough. (n,)
         lower_bound: no set is cheaper than this; equal to `cost` where optimality is proven. (n,)
-        optima: number of irredundant sets of that cost; 0 if uncoverable. (n,)
+        optima: number of irredundant sets of that cost, of those seen where the search did not
+            finish; 0 if uncoverable. (n,)
         unique: True where no other set whatever has that cost: one irredundant optimum, and no
             action of cost zero that could be added to it. (n,)
+        finished: True where every set that could be as cheap was looked at. (n,)
         nodes: branches that the search opened; 0 where listing sets by cost was enough. (n,)
     """
 
@@ -93,6 +95,7 @@ class Covers:
     lower_bound: Float[np.ndarray, " n"]
     optima: Int[np.ndarray, " n"]
     unique: Bool[np.ndarray, " n"]
+    finished: Bool[np.ndarray, " n"]
     nodes: Int[np.ndarray, " n"]
 
     @property
@@ -104,6 +107,11 @@ class Covers:
     def proven(self) -> Bool[np.ndarray, " n"]:
         """True where the lower bound meets the cost, uncoverable units included. (n,)"""
         return self.lower_bound >= self.cost
+
+    @property
+    def settled(self) -> Bool[np.ndarray, " n"]:
+        """True where it is known whether the cheapest set is the only one. (n,)"""
+        return self.finished | (self.proven & (self.optima > 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,8 @@ from typing import no_type_check
 import numba
 import numpy as np
 
+from frugal.covers.bitsets import NOTHING_LEFT
+
 
 @numba.njit(cache=True)
 @no_type_check
@@ -64,12 +66,13 @@ def _is_irredundant(need, gain, chosen, count):
 def _search(need, cost, gain, work, best_set, max_nodes):
     """Cheapest set that meets `need`, which all actions together do. Actions ascend in cost.
 
-    Returns its cost, number of actions, number of irredundant optima, lower bound, and nodes.
+    Returns its cost, number of actions, number of irredundant optima, the least cost of what was
+    left unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
     lack, allowed, feature, place, spent, chosen = work
     best, best_size = cost.sum(), len(cost)
     best_set[: len(cost)] = np.arange(len(cost))
-    optima, nodes, open_bound, depth = 0, 1, best, 0
+    optima, nodes, open_bound, depth = 0, 1, NOTHING_LEFT, 0
     lack[0], allowed[0], spent[0], place[0] = need, True, 0, 0
     feature[0], _ = _prepare(lack[0], allowed[0], gain, cost, best)
     while depth >= 0:
@@ -99,7 +102,7 @@ def _search(need, cost, gain, work, best_set, max_nodes):
         if narrow >= 0 and total + bound <= best:
             depth, feature[below], place[below], spent[below] = below, narrow, 0, total
             allowed[below] = allowed[below - 1]
-    return best, best_size, optima, min(open_bound, best), nodes
+    return best, best_size, optima, open_bound, nodes
 
 
 @numba.njit(cache=True)
@@ -111,10 +114,11 @@ def solve_amounts(need, cost, gain, max_nodes):
         need: what each feature lacks, from 0. (n, d)
         cost: whole numbers, ascending. (a,)
         gain: what each action adds, from 0. (a, d)
-        max_nodes: branches at which the search of one unit stops with an unproven bound.
+        max_nodes: branches at which the search of one unit stops.
 
     Returns:
-        cost (−1 if uncoverable), actions (n, a) padded with −1, optima, lower bound and nodes.
+        cost (−1 if uncoverable), actions (n, a) padded with −1, optima, the least that a set not
+        looked at may cost (`NOTHING_LEFT` if there is none), and nodes.
     """
     n, d, a = len(need), need.shape[1], len(cost)
     work = (
@@ -126,16 +130,17 @@ def solve_amounts(need, cost, gain, max_nodes):
         np.zeros(a + 1, dtype=np.int64),
     )
     best_set = np.zeros(a + 1, dtype=np.int64)
-    found, bound = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    found = np.full(n, -1, dtype=np.int64)
+    unsearched = np.full(n, NOTHING_LEFT, dtype=np.int64)
     action_set = np.full((n, max(a, 1)), -1, dtype=np.int32)
     optima, nodes = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     reach = gain.sum(axis=0)
     for u in range(n):
         if (need[u] <= 0).all():
-            found[u], optima[u], bound[u] = 0, 1, 0
+            found[u], optima[u] = 0, 1
         elif (need[u] <= reach).all():
-            found[u], size, optima[u], bound[u], nodes[u] = _search(
+            found[u], size, optima[u], unsearched[u], nodes[u] = _search(
                 need[u], cost, gain, work, best_set, max_nodes
             )
             action_set[u, :size] = best_set[:size]
-    return found, action_set, optima, bound, nodes
+    return found, action_set, optima, unsearched, nodes

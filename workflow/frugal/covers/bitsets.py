@@ -11,6 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+NOTHING_LEFT = np.int64(np.iinfo(np.int64).max)  # cost of what a finished search did not look at
+
 _instruction: Any = intrinsic  # its stubs take the typing context for an argument of the caller
 
 

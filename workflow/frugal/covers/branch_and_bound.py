@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from frugal.contracts.cover import COST_DECIMALS, CoverInstance, Covers
 from frugal.contracts.errors import DataError
 from frugal.covers.amounts_tree import solve_amounts
-from frugal.covers.bitsets import pack_bits
+from frugal.covers.bitsets import NOTHING_LEFT, pack_bits
 from frugal.covers.cost_order import covers_by_feature, look_up, sets_in_cost_order
 from frugal.covers.search_tree import solve_batch
 
@@ -38,8 +38,8 @@ def cheapest_covers(
         features: the units' states x. (n, d)
         group: row of `instance.access` that holds for each unit. (n,)
         instance: actions, costs, thresholds, access.
-        max_nodes: branches after which the search of one unit stops; its lower bound then stays
-            below its cost, `proven` is False, and `optima` counts the sets seen. At least 1.
+        max_nodes: branches after which the search of one unit stops; `finished` is then
+            False if a set as cheap may be left, and `optima` counts the sets seen. At least 1.
 
     Returns:
         Sets with cost, lower bound, number of irredundant optima; cost ∞ where uncoverable.
@@ -51,20 +51,20 @@ def cheapest_covers(
     n = len(features)
     deficit = instance.deficit(features)
     found = np.full(n, -1, dtype=np.int64)
-    bound, nodes, optima = found.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    unsearched, nodes, optima = found.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
     sets = np.full((n, 1), -1, dtype=np.int64)
     for g in np.unique(group):
         for rows, single in _kinds_of_rows(deficit, np.flatnonzero(group == g), instance, g):
             for start in range(0, len(rows), _CHUNK_UNITS):
                 part = rows[start : start + _CHUNK_UNITS]
                 answer = _solve(deficit[part], instance, g, single=single, max_nodes=max_nodes)
-                found[part], some, optima[part], bound[part], nodes[part] = answer
+                found[part], some, optima[part], unsearched[part], nodes[part] = answer
                 if some.shape[1] > sets.shape[1]:
                     sets = np.pad(
                         sets, ((0, 0), (0, some.shape[1] - sets.shape[1])), constant_values=-1
                     )
                 sets[part, : some.shape[1]] = some
-    return _as_covers(found, sets, optima, bound, nodes, group, instance)
+    return _as_covers(found, sets, optima, unsearched, nodes, group, instance)
 
 
 def unreachable_features(
@@ -102,18 +102,18 @@ def _kinds_of_rows(
 def _solve(
     deficit: Int[np.ndarray, "n d"], instance: CoverInstance, group, *, single: bool, max_nodes: int
 ) -> tuple[np.ndarray, ...]:
-    """Costs, sets as in `Covers`, optima, bounds and nodes of units of one group."""
+    """Costs, sets as in `Covers`, optima, unsearched costs and nodes of units of one group."""
     usable = np.flatnonzero(instance.access[group])
     order = usable[np.argsort(instance.cost_units[usable], kind="stable")]
     cost, gain = instance.cost_units[order], np.ascontiguousarray(instance.gain[order])
     if not single:
-        found, sets, optima, bound, nodes = solve_amounts(deficit, cost, gain, max_nodes)
+        found, sets, optima, unsearched, nodes = solve_amounts(deficit, cost, gain, max_nodes)
     else:
-        found, sets, optima, bound, nodes = _solve_bits(deficit > 0, cost, gain > 0, max_nodes)
+        found, sets, optima, unsearched, nodes = _solve_bits(deficit > 0, cost, gain > 0, max_nodes)
     width = max(1, int((sets >= 0).any(axis=0).sum()))  # sets fill their first places
     named = np.append(order, len(instance.cost))[sets[:, :width]]  # −1 reads the end: sorts last
     named.sort(axis=1)
-    return found, np.where(named < len(instance.cost), named, -1), optima, bound, nodes
+    return found, np.where(named < len(instance.cost), named, -1), optima, unsearched, nodes
 
 
 def _solve_bits(
@@ -144,19 +144,19 @@ def _solve_bits(
         max_nodes,
     )
     found, optima, nodes = total[rank], ties, np.zeros(len(need), dtype=np.int64)
-    bound = found.copy()
+    unsearched = np.full(len(need), NOTHING_LEFT)
     sets = np.full((len(need), max(listed.shape[1], searched[1].shape[1])), -1, dtype=np.int64)
     sets[:, : listed.shape[1]] = listed[rank]
-    found[rest], optima[rest], bound[rest], nodes[rest] = searched[0], *searched[2:]
+    found[rest], optima[rest], unsearched[rest], nodes[rest] = searched[0], *searched[2:]
     sets[rest] = -1
     sets[rest[:, None], np.arange(searched[1].shape[1])] = searched[1]
-    return found, sets, optima, bound, nodes
+    return found, sets, optima, unsearched, nodes
 
 
-def _as_covers(found, sets, optima, bound, nodes, group, instance: CoverInstance) -> Covers:
+def _as_covers(found, sets, optima, unsearched, nodes, group, instance: CoverInstance) -> Covers:
     """The answer in the catalogue's unit of cost, and whether it is the only one."""
     coverable = found >= 0
-    proven = bound == found
+    finished = unsearched > found
     free = instance.access & (instance.cost_units == 0)
     taken = np.append(instance.cost_units == 0, False)[sets].sum(axis=1)  # −1 reads False
     addable = free.sum(axis=1)[group] > taken
@@ -164,8 +164,9 @@ def _as_covers(found, sets, optima, bound, nodes, group, instance: CoverInstance
     return Covers(
         action_set=sets,
         cost=np.where(coverable, found / scale, np.inf),
-        lower_bound=np.where(coverable, bound / scale, np.inf),
+        lower_bound=np.where(coverable, np.minimum(found, unsearched) / scale, np.inf),
         optima=np.where(coverable, np.maximum(optima, 1), 0),
-        unique=coverable & proven & (optima == 1) & ~addable,
+        unique=coverable & finished & (optima == 1) & ~addable,
+        finished=finished,
         nodes=nodes,
     )

@@ -10,7 +10,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from frugal.covers.bitsets import lowest_bit, popcount
+from frugal.covers.bitsets import NOTHING_LEFT, lowest_bit, popcount
 
 
 @numba.njit(cache=True)
@@ -178,12 +178,13 @@ def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
 
     Longer than a page because the depth-first walk is one loop over one state.
 
-    Returns its cost, number of actions, number of irredundant optima, lower bound, and nodes.
+    Returns its cost, number of actions, number of irredundant optima, the least cost of what was
+    left unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
     left, allowed, options, spent, chosen, top = work
     best_size = _greedy(cost, covers, need, best_set)
     best = cost[best_set[:best_size]].sum()
-    optima, nodes, open_bound, at = 0, 1, best, 0
+    optima, nodes, open_bound, at = 0, 1, NOTHING_LEFT, 0
     left[0], allowed[0], spent[0] = need, prefix[len(cost)], 0
     top[0] = len(cost)
     if not _open_node(left, allowed, options, 0, prefix, top[0], providers, cost, best):
@@ -216,7 +217,7 @@ def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
         ):
             spent[at + 1], top[at + 1] = total, top[at]
             at += 1
-    return best, best_size, optima, min(open_bound, best), nodes
+    return best, best_size, optima, open_bound, nodes
 
 
 @numba.njit(cache=True)
@@ -230,10 +231,11 @@ def solve_batch(need, cost, covers, providers, prefix, max_nodes):
         covers: features of each action. (a, v) words
         providers: actions of each feature. (d, w) words
         prefix: the k cheapest actions, in row k. (a + 1, w) words
-        max_nodes: branches at which the search of one unit stops with an unproven bound.
+        max_nodes: branches at which the search of one unit stops.
 
     Returns:
-        cost (−1 if uncoverable), actions (n, m) padded with −1, optima, lower bound and nodes.
+        cost (−1 if uncoverable), actions (n, m) padded with −1, optima, the least that a set not
+        looked at may cost (`NOTHING_LEFT` if there is none), and nodes.
     """
     n, d = len(need), len(providers)
     v, w = covers.shape[1], prefix.shape[1]
@@ -250,7 +252,7 @@ def solve_batch(need, cost, covers, providers, prefix, max_nodes):
     found = np.full(n, -1, dtype=np.int64)
     action_set = np.full((n, max(deepest, 1)), -1, dtype=np.int32)
     optima = np.zeros(n, dtype=np.int64)
-    bound = np.full(n, -1, dtype=np.int64)
+    unsearched = np.full(n, NOTHING_LEFT, dtype=np.int64)
     nodes = np.zeros(n, dtype=np.int64)
     reach = np.zeros(v, dtype=np.uint64)
     for i in range(len(cost)):
@@ -261,10 +263,10 @@ def solve_batch(need, cost, covers, providers, prefix, max_nodes):
             coverable = coverable and (need[u, k] & ~reach[k]) == 0
             empty = empty and need[u, k] == 0
         if empty:
-            found[u], optima[u], bound[u] = 0, 1, 0
+            found[u], optima[u] = 0, 1
         elif coverable:
-            found[u], size, optima[u], bound[u], nodes[u] = _search(
+            found[u], size, optima[u], unsearched[u], nodes[u] = _search(
                 need[u], cost, covers, providers, prefix, work, best_set, max_nodes
             )
             action_set[u, :size] = best_set[:size]
-    return found, action_set, optima, bound, nodes
+    return found, action_set, optima, unsearched, nodes

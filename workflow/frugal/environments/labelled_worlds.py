@@ -22,7 +22,7 @@ class LabelCounts:
         positive: need no action.
         uncoverable: no set of actions that they may take is enough.
         tied: more than one cheapest set.
-        unproven: the search stopped at `max_nodes`.
+        unproven: the search stopped at `max_nodes` before it was known that a set is the only one.
         by_size: units with a unique set of 1, 2, … actions, the largest kept size last.
         larger: units with a unique set of more actions than are kept.
         tied_by_size: the tied units by the number of actions of the set found, like `by_size`.
@@ -65,7 +65,7 @@ def unique_labels(
     positive = covers.coverable & (size == 0)
     labelled = covers.unique & (size > 0)
     kept = labelled & (size <= most_actions)
-    tied = covers.proven & covers.coverable & ~covers.unique & ~positive
+    tied = covers.settled & covers.coverable & ~covers.unique & ~positive
     width = int(size[kept].max(initial=1))
     units = LabelledUnits(
         features=world.features[kept],
@@ -80,7 +80,7 @@ def unique_labels(
         positive=int(positive.sum()),
         uncoverable=int((~covers.coverable).sum()),
         tied=int(tied.sum()),
-        unproven=int((~covers.proven).sum()),
+        unproven=int((~covers.settled).sum()),
         by_size=_counts_by_size(size[kept], most_actions),
         larger=int((labelled & ~kept).sum()),
         tied_by_size=_counts_by_size(size[tied], most_actions),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts.cover import CoverInstance, LabelledUnits
+from frugal.contracts.errors import DataError
 
 SCENARIO = ["dataset", "variant", "seed", "subset"]
 
@@ -38,9 +39,24 @@ def instance_of(arrays: Mapping[str, np.ndarray]) -> CoverInstance:
 
 
 def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
-    """The units that can be learnt from: those of label_status `labelled`."""
+    """The units that can be learnt from: those of label_status `labelled`.
+
+    Raises:
+        DataError: an amount, threshold or state is above 1, so that no yes/no state says it.
+    """
     kept = labels[labels["label_status"] == "labelled"]
     columns = [c for c in labels.columns if str(c).startswith("feature:")]
+    largest = {
+        "an action adds": instance.gain.max(initial=0),
+        "a feature needs": instance.thresholds.max(initial=0),
+        "a unit has": kept[columns].to_numpy(dtype=np.int64).max(initial=0),
+    }
+    for what, amount in largest.items():
+        if amount > 1:
+            raise DataError(
+                f"{what} {int(amount)}, but generators learn yes/no features of 0 or 1; leave "
+                "the scenario's subsets and generators empty, and it is solved only"
+            )
     slots = [c for c in labels.columns if str(c).startswith("chosen:")]
     return LabelledUnits(
         features=kept[columns].to_numpy(dtype=bool),

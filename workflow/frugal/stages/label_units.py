@@ -108,7 +108,7 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
     status = np.select(
         [
             ~covers.coverable,
-            ~covers.proven,
+            ~covers.settled,
             size == 0,
             ~covers.unique,
             size > most,
