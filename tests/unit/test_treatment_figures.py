@@ -44,6 +44,12 @@ DRAWN = {
         curve_frame([*PLANNERS, "doctor", "observed"], 6), title="Table", subtitle="forest"
     ),
     "tree": lambda: policy_tree_figure(TREE, contexts=["all"], title="T", best="S"),
+    "tree, long title": lambda: policy_tree_figure(
+        TREE,
+        contexts=["all"],
+        title="A title that is much longer than " + 2 * "one line, ",
+        best="S",
+    ),
 }
 
 
@@ -98,6 +104,14 @@ def test_a_band_is_one_standard_deviation():
     middle = rows.set_index("threshold")["efficacy"][0.0]
     assert at_zero.max() - middle == pytest.approx(0.05)  # the root of 0.0025
     assert middle - at_zero.min() == pytest.approx(0.05)
+
+
+def test_the_axis_of_a_share_ends_a_little_above_one():
+    wide = MEANS.assign(efficacy_variance=0.25)
+    top = profile_figure(wide, x="threshold", title="World").axes[0].get_ylim()[1]
+    assert 1 < top < 1.1
+    low = MEANS.assign(efficacy=0.5, efficacy_variance=0.0001)
+    assert profile_figure(low, x="threshold", title="World").axes[0].get_ylim()[1] < 0.6
 
 
 def test_each_facet_names_its_own_series_where_they_differ():

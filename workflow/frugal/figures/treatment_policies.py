@@ -17,6 +17,7 @@ from frugal.figures import style
 from frugal.figures.treatment_series import series_handles, series_order, series_style
 
 MOST_LEAVES = 16  # of a tree that a page can hold
+_TITLE_CHARACTERS = 92  # of a line as wide as the figure
 _BEND = 0.84  # where a branch turns, in steps
 _BOX = {"boxstyle": "round,pad=0.25", "linewidth": 0.8}
 _IDENTITY = ["planner", "outcome_model", "bound", "threshold"]
@@ -95,17 +96,16 @@ def policy_tree_figure(
     trees = [_tree(style.select(policies, context=name)) for name in contexts]
     leaves = [sum(node.ends for node in tree) for tree in trees]
     deepest = max(node.x for tree in trees for node in tree)
-    height = 0.7 + 0.24 * sum(leaves) + 0.35 * len(trees)
+    told = f"{title}; after outcome {best} every search ends; ρ: stopping statistic"
+    told = style.wrapped(told, characters=_TITLE_CHARACTERS)
+    height = 0.54 + 0.16 * len(told.splitlines()) + 0.24 * sum(leaves) + 0.35 * len(trees)
     figure = style.new_figure(height_in=height)
     grid = figure.subplots(len(trees), 1, squeeze=False, height_ratios=[n + 1 for n in leaves])
     for name, tree, axes in zip(contexts, trees, grid[:, 0], strict=True):
         _draw_tree(axes, tree, deepest)
         if len(contexts) > 1 or name != "all":
             axes.set_title(name.replace("_", " "), loc="left")
-    figure.suptitle(
-        f"{title}; after outcome {best} every search ends; ρ: stopping statistic",
-        x=0.01, ha="left",
-    )  # fmt: skip
+    figure.suptitle(told, x=0.01, ha="left")
     return figure
 
 

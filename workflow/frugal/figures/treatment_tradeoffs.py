@@ -155,6 +155,8 @@ def profile_figure(means: pd.DataFrame, *, x: str, title: str) -> Figure:
         column[0].set_title(facet_title(name), loc="left")
         column[1].set_xlabel(_x_label(part, x))
     grid[0, 0].set_ylabel("efficacy")
+    low, high = grid[0, 0].get_ylim()
+    grid[0, 0].set_ylim(low, min(high, 1 + 0.05 * (1 - low)))  # a share: bands end a little above 1
     grid[1, 0].set_ylabel(_TRIALS)
     figure.suptitle(
         f"{title}: mean and spread over {means['repeats'].iloc[0]} repeats", x=0.01, ha="left"
