@@ -52,7 +52,12 @@ def test_a_catalogue_without_groups_is_for_everyone():
         ("save,2.5,,1", "save,2.5,,-1", "line 5: column 'savings' holds '-1'"),
         ("save,2.5", "save,much", "line 5: the cost is 'much'; allowed is a number from 0"),
         ("save,2.5", "save,-2.5", "line 5: the cost is '-2.5'; allowed is a number from 0"),
-        ("save_more", "save", "own.csv has two rows for 'save'"),
+        ("save_more", "save", "own.csv has two rows for action 'save', lines 5 and 7"),
+        ("save_more", "", "own.csv, line 7: the action has no name"),
+        ("save_more", "save;more", "line 7: action 'save;more' has a ';'"),
+        ("save,2.5", "save,1_0", "^own.csv, line 5: the cost is '1_0'"),
+        ("save,2.5", "save,nan", "line 5: the cost is 'nan'"),
+        ("save,2.5", "save,1e15", "^own.csv: the costs sum to 1e"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_in_one_sentence(old, new, sentence):
@@ -70,9 +75,11 @@ def test_a_catalogue_with_nothing_in_it_is_refused():
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("permit", "permits", "units.csv has no column 'permit'.*did you mean 'permits'"),
+        ("permit", "permits", "units.csv has no column 'permit'.*if 'permits' is meant, rename"),
         ("bob,old", "bob,odd", "line 3: group 'odd' is not in the catalogue.*did you mean 'old'"),
         ("bob,old,0", "bob,old,yes", "line 3: column 'permit' holds 'yes'"),
+        ("bob,", "ann,", "units.csv has two rows for unit 'ann', lines 2 and 3"),
+        ("bob,", ",", "units.csv, line 3: the unit has no name"),
     ],
 )
 def test_wrong_units_are_refused_in_one_sentence(old, new, sentence):

@@ -1,11 +1,14 @@
 """The recourse block is checked before any job; its stages go from units to checked tables."""
 
 import copy
+import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.cli import run_command
 from frugal.contracts import CoverInstance, Streams
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.recourse_study import load_recourse_study
@@ -88,16 +91,26 @@ def test_a_stage_gives_the_same_twice(results):
     pd.testing.assert_frame_equal(again["labels"], results[0]["labels"])
 
 
-def test_own_catalogue_is_solved_and_refused_in_a_sentence():
-    folder = ROOT / "docs/examples"
-    settings = {"source": {"kind": "own"}, "most_actions": 3, "max_nodes": 10**6}
-    found = _run(
-        label_units, settings, catalogue=folder / "recourse_actions.csv",
-        units=folder / "recourse_units.csv",
-    )["labels"].set_index("row_id")  # fmt: skip
+def test_the_documented_command_solves_an_own_catalogue_and_says_refusals(
+    tmp_path, monkeypatch, capsys
+):
+    page = (ROOT / "docs/recourse.md").read_text("utf-8")
+    command = page.split("```sh\n")[1].split("```")[0]
+    words = shlex.split(command.replace("=mine/", f"={tmp_path}/"))
+    assert words[:3] == ["python", "-m", "frugal"]
+    monkeypatch.chdir(ROOT)
+    run_command(words[3:])
+    found = pd.read_parquet(tmp_path / "labels.parquet").set_index("row_id")
+    assert capsys.readouterr().err.splitlines() == [
+        "frugal label_units: unit 'bob' cannot be covered: no set of actions open to 'old' is "
+        "enough for 'permit' (needs 1, all its actions together reach 0)"
+    ]
+    groups = json.loads((tmp_path / "names.json").read_text("utf-8"))["units"]
+    assert groups == {"ann": "young", "bob": "old", "eve": "young"}
+    assert found.loc["ann", "actions_chosen"] == "save_more;course;apply"
     assert found.loc["ann", "cheapest_cost"] == 11
     assert found.loc["bob", "label_status"] == "uncoverable"
-    assert "cannot be covered" in found.loc["bob", "refusal"]
+    assert "cannot be covered" in str(found.loc["bob", "refusal"])
 
 
 @pytest.mark.parametrize(

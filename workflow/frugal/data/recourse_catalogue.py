@@ -4,7 +4,10 @@ Serves the recourse study. Parses text and says in one sentence what is wrong wi
 cannot be covered; knows no solver.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 import pandas as pd
@@ -18,6 +21,7 @@ from frugal.data.schema_check import did_you_mean, listed
 
 _CSV = Format("csv", (), ",", None, "#", True, "utf-8")
 _THRESHOLD_ROW = "threshold"
+_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 EVERYONE = "everyone"
 
 
@@ -55,9 +59,13 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
     if not features:
         raise DataError(f"{source} has no feature columns beside action, cost and groups")
     names = [str(v) for v in frame["action"]]
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"{source} has two rows for {name!r}; each action is written once")
+    _require_names(names, lines, "action", source)
+    for name, line in zip(names, lines, strict=True):
+        if ";" in name:
+            raise DataError(
+                f"{source}, line {line}: action {name!r} has a ';', which separates the actions of "
+                "an answer; use another character"
+            )
     if _THRESHOLD_ROW not in names:
         raise DataError(
             f"{source} has no row named 'threshold', which holds what each feature needs"
@@ -70,9 +78,10 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
     if not rows:
         raise DataError(f"{source} holds thresholds and no action")
     groups, access = _access(frame, rows)
+    cost = np.array([_cost(str(frame["cost"].iloc[i]), int(lines[i]), source) for i in rows])
     try:
         instance = CoverInstance(
-            cost=np.array([_cost(str(frame["cost"].iloc[i]), int(lines[i]), source) for i in rows]),
+            cost=cost,
             provides=numbers[rows],
             thresholds=numbers[at],
             access=access,
@@ -91,12 +100,15 @@ def parse_units(
         names, features as whole numbers in the catalogue's order (n, d), and groups (n,).
 
     Raises:
-        DataError: a column is missing, a group is unknown, or a cell is no whole number from 0.
+        DataError: a column is missing, a unit has no name or that of another, a group is unknown,
+            or a cell is no whole number from 0.
     """
     frame, lines = parse_text(text, _CSV, source=source)
     grouped = catalogue.groups != (EVERYONE,)
     for needed in ("unit", *catalogue.features, *(["group"] if grouped else [])):
         _require(frame, needed, source)
+    names = tuple(str(u) for u in frame["unit"])
+    _require_names(names, lines, "unit", source)
     features = _whole_numbers(frame, catalogue.features, lines, source)
     group = np.zeros(len(frame), dtype=np.int64)
     if grouped:
@@ -107,7 +119,7 @@ def parse_units(
                     f"{listed(catalogue.groups)}{did_you_mean(name, catalogue.groups)}"
                 )
             group[i] = catalogue.groups.index(name)
-    return tuple(str(u) for u in frame["unit"]), features, group
+    return names, features, group
 
 
 def refusal_sentences(
@@ -146,10 +158,23 @@ def refusal_sentences(
 def _require(frame: pd.DataFrame, name: str, source: str) -> None:
     if name not in frame.columns:
         known = [str(c) for c in frame.columns]
-        raise DataError(
-            f"{source} has no column {name!r}; its columns are "
-            f"{listed(known)}{did_you_mean(name, known)}"
-        )
+        close = get_close_matches(name, known, n=1, cutoff=0.6)
+        hint = f"; if {close[0]!r} is meant, rename it" if close else ""
+        raise DataError(f"{source} has no column {name!r}; its columns are {listed(known)}{hint}")
+
+
+def _require_names(names: Sequence[str], lines: np.ndarray, what: str, source: str) -> None:
+    """Every row has a name, and no two have the same."""
+    first: dict[str, int] = {}
+    for name, line in zip(names, lines, strict=True):
+        if not name.strip():
+            raise DataError(f"{source}, line {line}: the {what} has no name")
+        if name in first:
+            raise DataError(
+                f"{source} has two rows for {what} {name!r}, lines {first[name]} and {line}; each "
+                "is written once"
+            )
+        first[name] = int(line)
 
 
 def _whole_numbers(
@@ -170,10 +195,7 @@ def _whole_numbers(
 
 
 def _cost(cell: str, line: int, source: str) -> float:
-    try:
-        cost = float(cell)
-    except ValueError:
-        cost = -1.0
+    cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
     if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
         raise DataError(
             f"{source}, line {line}: the cost is {cell!r}; allowed is a number from 0 with at most "

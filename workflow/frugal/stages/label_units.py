@@ -4,6 +4,7 @@ One stage for simulated worlds, for a real table whose bins are capabilities, an
 catalogue of actions and units.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,10 @@ def label_units(
     units: Path | None = None,
     **raw: Path,
 ) -> dict[str, Any]:
-    """Read or draw units, solve each, and say of every unit what became of it."""
+    """Read or draw units, solve each, and say of every unit what became of it.
+
+    Units of one's own that cannot be covered are also named on stderr, a sentence each.
+    """
     del progress
     source = settings["source"]
     if source["kind"] == "simulated":
@@ -60,6 +64,9 @@ def label_units(
     labels = _label_frame(names, features, group, known, covers, settings["most_actions"])
     reasons = refusal_sentences(names, features.astype(np.int64), group, out_of_reach, known)
     labels["refusal"] = [reasons.get(name, "") for name in names]
+    if source["kind"] == "own":
+        for sentence in reasons.values():
+            print(f"frugal label_units: {sentence}", file=sys.stderr)
     counts = labels["label_status"].value_counts()
     return {
         "labels": labels,
@@ -69,8 +76,16 @@ def label_units(
             "features": list(known.features),
             "groups": list(known.groups),
             "status": {str(k): int(v) for k, v in counts.items()},
+            **_groups_of_own(source["kind"], names, group, known),
         },
     }
+
+
+def _groups_of_own(kind: str, names, group, known: Catalogue) -> dict[str, dict[str, str]]:
+    """Group of each unit by name, for a catalogue of one's own."""
+    if kind != "own":
+        return {}
+    return {"units": {name: known.groups[g] for name, g in zip(names, group, strict=True)}}
 
 
 def _simulated(source: Mapping[str, Any], streams: Streams) -> Units:
@@ -123,7 +138,8 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
         [
             pd.DataFrame(
                 {
-                    "row_id": names, "group": group, "label_status": status,
+                    "row_id": names, "group": group,
+                    "label_status": status,
                     "actions_chosen": words,
                     "cheapest_cost": covers.cost, "lower_bound": covers.lower_bound,
                     "optima": covers.optima, "size": size,
