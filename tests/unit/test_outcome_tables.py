@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.search import TrialRecords
+from frugal.models import outcome_forest
 from frugal.models.outcome_counts import count_outcomes, trial_events
 from frugal.models.outcome_forest import ForestOptions, forest_table
 from frugal.models.outcome_tables import smoothed_table, true_table, uninformed_table
@@ -203,6 +204,13 @@ def test_forest_is_blind_to_the_order_of_trials_and_repeats_with_its_seed():
     same = _forest(records, seed=9).probability == _forest(records, seed=9).probability
     assert same.all()
     assert (_forest(records, seed=9).probability != _forest(records, seed=10).probability).any()
+
+
+def test_forest_answers_alike_in_blocks_of_any_size(monkeypatch):
+    records = searches(4, n=200, k=3)
+    whole = _forest(records, seed=9).probability
+    monkeypatch.setattr(outcome_forest, "BLOCK_CELLS", 7)
+    assert (_forest(records, seed=9).probability == whole).all()
 
 
 def test_forest_refuses_what_it_cannot_use():
