@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from frugal.contracts.cover import CoverInstance, LabelledUnits
 from frugal.covers.branch_and_bound import cheapest_covers
 from frugal.data.augmentation import augment, derive_units, spare_features
 from frugal.data.recourse_worlds import explanation_index, train_rows, variant_design
@@ -73,6 +74,30 @@ def test_copies_are_new_states_within_their_quota_and_hide_the_test_units():
     assert leaks.leaked == len(set(states(leaky)) & set(states(test))) > 0
     assert leaks.test_units_met >= leaks.leaked
     assert index.max() + 1 == len(frequency)
+
+
+def test_the_same_state_in_another_group_is_another_unit():
+    """Two groups with the same actions: a copy is only a leak of the test unit of its own group."""
+    instance = CoverInstance(
+        np.ones(1), np.ones((1, 2), dtype=bool), np.ones(2, dtype=np.int64), np.ones((2, 1)) > 0
+    )
+
+    def units(features, group):
+        n = len(group)
+        return LabelledUnits(
+            np.array(features, dtype=bool), np.zeros((n, 1), dtype=np.int64), np.ones(n),
+            np.ones(n, dtype=np.int64), np.array(group), instance,
+        )  # fmt: skip
+
+    train = units([[1, 0], [1, 0]], [0, 1])  # copies: (0, 0) in either group
+    test = units([[0, 0]], [1])
+    options = {"per_unit": 40, "target_frequency": 100, "rng": np.random.default_rng(0)}
+    derived, counts = derive_units(train, test, **options, leaky=False)
+    assert (counts.candidates, counts.test_units_met, counts.leaked) == (2, 1, 0)
+    assert derived.features.tolist() == [[False, False]]
+    assert derived.group.tolist() == [0]
+    _, counts = derive_units(train, test, **options, leaky=True)
+    assert (counts.derived, counts.leaked) == (2, 1)
 
 
 def test_second_augmentation_lifts_rare_explanations_only():

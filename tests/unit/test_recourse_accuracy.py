@@ -13,6 +13,7 @@ from frugal.evaluation.recourse_accuracy import (
     judge_answers,
     mistake_rows,
     training_frequency,
+    unseen_explanations,
 )
 
 INSTANCE = CoverInstance(
@@ -88,6 +89,13 @@ def test_classes_of_frequency():
 def test_frequency_counts_equal_sets_of_other_width():
     found = training_frequency(np.array([[1], [2]]), np.array([[1, -1], [1, 2], [1, -1]]))
     np.testing.assert_array_equal(found, [2, 0])
+
+
+def test_unseen_explanations_are_counted_once():
+    tested = np.array([[1, 2], [1, 2], [0, -1], [3, -1], [2, -1]])
+    found = unseen_explanations(tested, np.array([[0], [2], [0]]))
+    expected = {"test_units": 5, "unseen_units": 3}
+    assert found == expected | {"test_explanations": 4, "unseen_explanations": 2}
 
 
 def test_outcomes_as_a_table_have_one_row_per_unit():

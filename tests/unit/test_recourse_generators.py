@@ -10,7 +10,7 @@ from frugal.contracts.errors import ConfigError
 from frugal.data.recourse_worlds import train_rows, variant_design
 from frugal.environments.labelled_worlds import labelled_world
 from frugal.generators.answers import as_action_sets, as_membership, sorted_sets, state_inputs
-from frugal.generators.cover_scores import cheapest_seen_cover, seen_cover
+from frugal.generators.cover_scores import cheapest_seen_cover, fit_cover_generator, seen_cover
 from frugal.generators.dense import slot_order, weighted_sparse_loss
 from frugal.generators.hamming import commonest_of_nearest, nearest_rows
 from frugal.generators.registry import KINDS, fit_generator
@@ -149,6 +149,29 @@ def test_scorers_carry_over_to_unseen_units(kind):
     test = units.take(~train)
     right = fitted.answer(test.features, test.group).action_set == test.action_set
     assert right.all(axis=1).mean() > 0.85
+
+
+def test_what_held_out_units_lack_does_not_choose_the_weights(monkeypatch):
+    """While `named` is trained, its coverage is that of the other rows; afterwards that of all."""
+    met = []
+
+    def watched(features, group, explanation, explanations, *, network, split, **given):
+        rows = split[0]
+        met.append((network, network.covered.numpy().copy(), explanation, len(explanations)))
+        expected = seen_cover(features[rows], explanation[rows], explanations=len(explanations))
+        np.testing.assert_array_equal(network.covered.numpy(), expected)
+        return fit_cover_generator(
+            features, group, explanation, explanations, network=network, split=split, **given
+        )
+
+    monkeypatch.setattr("frugal.generators.registry.fit_cover_generator", watched)
+    few, steps = SMALL.take(np.arange(200)), STEPS | {"held_out_share": 0.4, "epochs": 3}
+    fitted = fit_generator({"kind": "named"} | steps, few, rng=np.random.default_rng(4))
+    network, before, explanation, count = met[0]
+    whole = seen_cover(few.features, explanation, explanations=count)
+    np.testing.assert_array_equal(network.covered.numpy(), whole)
+    assert (before < whole).any()
+    assert max(fitted.history) < 1
 
 
 def test_no_explanation_of_another_group_is_offered():

@@ -149,6 +149,34 @@ def test_the_default_names_every_file():
     assert ["simulated", "dim_20", "0", "all", "hamming"] in wanted
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"dataset": "simulate"}, r"figures\.dataset names 'simulate'.*did you mean 'simulated'"),
+        ({"dataset": "example"}, r"figures\.dataset names 'example'; scenarios that learn are sim"),
+        ({"variant": "dim_2"}, r"figures\.variant names 'dim_2'.*did you mean 'dim_20'"),
+        ({"seed": 1}, r"figures\.seed names 1; the scenario's seeds are 0"),
+        (
+            {"subset": "more_than_40"},
+            r"figures\.subset names 'more_than_40'.* are all, more",
+        ),
+        ({"mistakes_of": ["dense"]}, r"figures\.mistakes_of names 'dense'; the scenario's gen"),
+    ],
+)
+def test_figures_of_what_is_not_learnt_are_refused(change, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        load_recourse_study(_changed(figures=CONFIG["recourse"]["figures"] | change), ROOT)
+
+
+def test_a_config_that_only_solves_is_refused_with_the_way_out():
+    scenarios = copy.deepcopy(CONFIG["recourse"]["scenarios"])
+    with pytest.raises(ConfigError, match=r"run the stage by hand, as docs/recourse\.md shows"):
+        load_recourse_study(_changed(scenarios=scenarios[-1:]), ROOT)
+    half = scenarios[0] | {"generators": []}
+    with pytest.raises(ConfigError, match=r"scenarios\[0\] has generators or subsets, but not"):
+        load_recourse_study(_changed(scenarios=[half]), ROOT)
+
+
 def test_wrong_names_are_refused_in_one_sentence():
     scenario = copy.deepcopy(CONFIG["recourse"]["scenarios"][0])
     with pytest.raises(ConfigError, match=r"scenarios\[0\]\.generators names 'namd'"):

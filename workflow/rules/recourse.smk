@@ -70,6 +70,7 @@ rule answer_units:
             outcomes="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/outcomes.parquet",
             training="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/training.parquet",
             augmentation="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/augmentation.parquet",
+            unseen="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/unseen.json",
         ),
     log:
         "logs/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.log",

@@ -19,8 +19,8 @@ class AugmentationCounts:
     """What an augmentation made.
 
     Attributes:
-        candidates: distinct worse-off states that are no training units.
-        test_units_met: test units whose very state is among the candidates.
+        candidates: distinct worse-off (state, group) pairs that are no training units.
+        test_units_met: test units whose very state and group are among the candidates.
         leaked: derived units that were handed out though they are test units; 0 unless `leaky`.
         derived: units handed out.
     """
@@ -84,7 +84,10 @@ def derive_units(
         rng.random((len(source), train.features.shape[1])) < 0.5
     )
     copies = train.features[source] & ~loses
-    state = _state_numbers(np.concatenate([train.features, test.features, copies]))
+    state = _state_numbers(
+        np.concatenate([train.features, test.features, copies]),
+        np.concatenate([train.group, test.group, train.group[source]]),
+    )
     of_train, of_test, of_copy = np.split(state, [len(train), len(train) + len(test)])
     order = rng.permutation(len(copies))
     _, first = np.unique(of_copy[order], return_index=True)
@@ -148,10 +151,13 @@ def _within_quota(
     return np.sort(order[place < np.maximum(target - frequency, 0)[explanation[order]]])
 
 
-def _state_numbers(features: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
-    """The same number for the same state. (n,)"""
-    packed = np.ascontiguousarray(np.packbits(features, axis=1))
-    as_one = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+def _state_numbers(
+    features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"]
+) -> Int[np.ndarray, " n"]:
+    """The same number for the same state of the same group. (n,)"""
+    of_group = np.ascontiguousarray(group[:, None].astype("<i8")).view(np.uint8)
+    packed = np.concatenate([np.packbits(features, axis=1), of_group], axis=1)
+    as_one = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
     return np.unique(as_one, return_inverse=True)[1].reshape(-1)
 
 

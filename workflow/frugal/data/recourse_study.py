@@ -4,7 +4,7 @@ Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step 
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,49 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
         if entry["source"]["kind"] == "table":
             path = study.find(entry["source"]["description"])
             descriptions[entry["dataset"]] = (path, load_description(path))
+        if bool(entry["generators"]) != bool(entry["subsets"]):
+            raise ConfigError(
+                f"{at} has generators or subsets, but not both; name both to learn, or leave both "
+                "empty to solve only"
+            )
         if entry["source"]["kind"] != "simulated":
             study.find(entry["source"].get("rules") or entry["source"]["catalogue"])
+    _check_figures(block)
     return RecourseStudy(block, study.mirror, base, descriptions)
+
+
+def _check_figures(block: Mapping[str, Any]) -> None:
+    """Something is learnt, and what the figures show is among it.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    learnt = [entry for entry in block["scenarios"] if entry["subsets"]]
+    if not learnt:
+        raise ConfigError(
+            "config: recourse.scenarios has none with subsets and generators, so that there is no "
+            "table to summarise; for labels only, keep a scenario that learns or run the stage by "
+            "hand, as docs/recourse.md shows under 'A catalogue of one's own'"
+        )
+    shown, at = block["figures"], "config: recourse.figures"
+    for k, key in enumerate(("dataset", "variant")):
+        names = {
+            e[key]: None for e in learnt if k == 0 or e["dataset"] == shown["dataset"]
+        }  # in the order of the config
+        _require_among(shown[key], names, f"{at}.{key}", "scenarios that learn")
+    entry = next(
+        e for e in learnt if (e["dataset"], e["variant"]) == (shown["dataset"], shown["variant"])
+    )
+    _require_among(shown["seed"], entry["seeds"], f"{at}.seed", "the scenario's seeds")
+    _require_among(shown["subset"], entry["subsets"], f"{at}.subset", "the scenario's subsets")
+    for name in shown["mistakes_of"]:
+        known = entry["generators"]
+        _require_among(name, known, f"{at}.mistakes_of", "the scenario's generators")
+
+
+def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
+    known = list(known)
+    if name not in known:
+        raise ConfigError(
+            f"{key} names {name!r}; {what} are {listed(known)}{did_you_mean(name, known)}"
+        )

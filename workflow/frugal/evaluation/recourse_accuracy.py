@@ -109,6 +109,19 @@ def training_frequency(
     return count[number[len(train_sets) :]]
 
 
+def unseen_explanations(
+    action_set: Int[np.ndarray, "n m"], train_sets: Int[np.ndarray, "t q"]
+) -> dict[str, int]:
+    """Test units, their distinct action sets, and how many of either no training unit has."""
+    unseen = training_frequency(action_set, train_sets) == 0
+    return {
+        "test_units": len(action_set),
+        "unseen_units": int(unseen.sum()),
+        "test_explanations": len(np.unique(action_set, axis=0)),
+        "unseen_explanations": len(np.unique(action_set[unseen], axis=0)),
+    }
+
+
 def accuracy_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
     """Accuracy with its binomial error, and the mistakes, for all units and by number of actions.
 

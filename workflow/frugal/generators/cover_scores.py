@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from frugal.generators.answers import Answers
 from frugal.generators.training import (
     TrainingSettings,
-    held_out_split,
     scored,
     torch_generator,
     train_network,
@@ -47,6 +46,10 @@ class NamedScores(nn.Module):
         self.uncovered = nn.Parameter(torch.full(covered.shape, 3.0))
         self.log_price = nn.Parameter(torch.tensor(1.0))
         self.log_sharpness = nn.Parameter(torch.tensor(FIRST_SHARPNESS))
+
+    def add_seen(self, covered: Bool[np.ndarray, "k d"]) -> None:
+        """Note what further units show to be covered."""
+        self.covered |= torch.from_numpy(covered)
 
     def forward(self, lacks: Tensor) -> Tensor:
         """Scores of all explanations. (n, k)"""
@@ -130,6 +133,7 @@ def fit_cover_generator(
     explanations: Int[np.ndarray, "k m"],
     *,
     network: nn.Module,
+    split: tuple[np.ndarray, np.ndarray],
     groups: int,
     settings: TrainingSettings,
     rng: np.random.Generator,
@@ -144,16 +148,18 @@ def fit_cover_generator(
         explanation: row of `explanations` that each unit has. (n,)
         explanations: distinct action sets of the training units. (k, m)
         network: `NamedScores` or `ActionScores`, not yet trained.
+        split: rows to train on, and rows that choose the weights (see `held_out_split`); what a
+            network is given beforehand must come from the first alone.
         groups: number of groups.
         settings: steps and stopping.
-        rng: held-out rows and order of rows.
+        rng: order of rows.
     """
     torch.set_num_threads(1)
     open_to = np.zeros((groups, len(explanations)), dtype=bool)
     open_to[group, explanation] = True
     allowed, inputs = torch.from_numpy(open_to), _inputs(features, group)
     target = torch.from_numpy(explanation)
-    rows, held_out = held_out_split(len(features), share=settings.held_out_share, rng=rng)
+    rows, held_out = split
     judged = (inputs[0][held_out], inputs[1][held_out])
 
     def batch_loss(chosen: Tensor) -> Tensor:

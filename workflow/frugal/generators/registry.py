@@ -30,7 +30,7 @@ from frugal.generators.dense import (
 )
 from frugal.generators.hamming import commonest_of_nearest
 from frugal.generators.sequence import fit_sequence
-from frugal.generators.training import TrainingSettings
+from frugal.generators.training import TrainingSettings, held_out_split
 
 AnswerUnits = Callable[[np.ndarray, np.ndarray], Answers]
 
@@ -118,10 +118,14 @@ def _seen_cover(settings, units: LabelledUnits, rng) -> Fitted:
 
 def _cover(settings, units: LabelledUnits, rng: np.random.Generator, information: str) -> Fitted:
     index, explanations, cost = _named(units)
-    d = units.features.shape[1]
+    d, training = units.features.shape[1], _training(settings)
+    split = held_out_split(len(units), share=training.held_out_share, rng=rng)
+
+    def seen_in(rows: np.ndarray) -> np.ndarray:
+        return seen_cover(units.features[rows], index[rows], explanations=len(explanations))
+
     if information == "named":
-        covered = seen_cover(units.features, index, explanations=len(explanations))
-        network = NamedScores(covered, cost)
+        network = NamedScores(seen_in(split[0]), cost)
     else:
         effects = units.instance.gain > 0
         network = ActionScores(
@@ -129,9 +133,11 @@ def _cover(settings, units: LabelledUnits, rng: np.random.Generator, information
             effects=effects if information == "full_action" else None,
         )  # fmt: skip
     fitted = fit_cover_generator(
-        units.features, units.group, index, explanations, network=network,
-        groups=len(units.instance.access), settings=_training(settings), rng=rng,
+        units.features, units.group, index, explanations, network=network, split=split,
+        groups=len(units.instance.access), settings=training, rng=rng,
     )  # fmt: skip
+    if isinstance(network, NamedScores):
+        network.add_seen(seen_in(split[1]))  # weights are chosen: held-out units now only inform
     return Fitted(fitted.answer, fitted.history)
 
 

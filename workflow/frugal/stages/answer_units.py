@@ -13,7 +13,7 @@ from frugal.contracts import Streams
 from frugal.contracts.cover import LabelledUnits
 from frugal.data.augmentation import augment
 from frugal.data.recourse_worlds import first_occurrences, frequent_explanations, train_rows
-from frugal.evaluation.recourse_accuracy import judge_answers
+from frugal.evaluation.recourse_accuracy import judge_answers, unseen_explanations
 from frugal.generators.registry import fit_generator
 from frugal.stages._recourse_frames import instance_of, labelled_of
 
@@ -27,7 +27,7 @@ def answer_units(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-) -> dict[str, pd.DataFrame]:
+) -> dict[str, Any]:
     """Split the labelled states, augment where asked, fit, answer, judge and repair."""
     units = _distinct(labelled_of(labels, instance_of(instance)))
     units = units.take(frequent_explanations(units.action_set, more_than=settings["more_than"]))
@@ -36,6 +36,7 @@ def answer_units(
     )
     train, test = units.take(in_train), units.take(~in_train)
     outcomes, training, derived = [], [], []
+    unseen = unseen_explanations(test.action_set, train.action_set)
     for name in progress(list(settings["generators"]), desc="generators"):
         chosen = settings["generators"][name]
         more, counts = _augmented(chosen["augmentation"], train, test, settings, streams)
@@ -55,6 +56,7 @@ def answer_units(
         "outcomes": pd.concat(outcomes, ignore_index=True),
         "training": pd.concat(training, ignore_index=True),
         "augmentation": pd.DataFrame(derived, columns=list(AUGMENTATION_COLUMNS)),
+        "unseen": unseen,
     }
 
 
