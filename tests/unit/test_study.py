@@ -164,3 +164,24 @@ def test_costs_of_one_unit_are_named_by_it(config):
     units = {d.cost_unit for d in study.descriptions.values()}
     expected = units.pop() if len(units) == 1 else "unit of each data set"
     assert study.cost_unit() == expected
+
+
+def test_a_law_without_its_source_is_told_so_and_not_of_schemas(config):
+    del config["afape"]["scenarios"][0]["missingness"]["source"]
+    assert refusal(config).endswith(
+        "key 'source' is missing under 'afape.scenarios[0].missingness'"
+    )
+
+
+def test_an_unknown_kind_of_agent_is_told_the_kinds_there_are(config):
+    config["afape"]["agents"]["mine"] = {"kind": "randm", "probability": 0.2}
+    text = refusal(config)
+    assert "'afape.agents.mine.kind' is 'randm'" in text
+    assert "did you mean 'random'?" in text
+
+
+def test_a_wrong_key_inside_a_kind_is_judged_by_that_kind(config):
+    config["afape"]["agents"]["mine"] = {"kind": "random", "probabilty": 0.2}
+    text = refusal(config)
+    assert "unknown key 'probabilty'" in text
+    assert "did you mean 'probability'?" in text

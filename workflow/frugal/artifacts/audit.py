@@ -26,6 +26,7 @@ FETCHED = "fetch_file"  # never run again: its digest is declared, and it would 
 
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
+OUTSIDE = (Path("config"), Path("docs/examples"))  # where the descriptions of data sets lie
 
 
 class AuditError(FrugalError):
@@ -197,6 +198,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
         AuditError: names every file that does not agree, one a line.
     """
     parsed = _parser().parse_args(words)
+    os.environ["TQDM_DISABLE"] = "1"  # progress of steps that run again says nothing here
     target = Path(os.path.relpath(parsed.path))
     if target.parts[:1] != ("results",):
         raise AuditError(
@@ -221,7 +223,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=int, default=3, help="steps to run again (default 3)")
     parser.add_argument("--pick", type=int, default=0, help="which sample (a seed; default 0)")
     parser.add_argument(
-        "--look-in", type=Path, action="append", default=[], help="folder with files from outside"
+        "--look-in",
+        type=Path,
+        action="append",
+        default=[path for path in OUTSIDE if path.is_dir()],
+        help="folder with files from outside (always: config, docs/examples of this folder)",
     )
     return parser
 

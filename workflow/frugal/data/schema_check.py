@@ -119,8 +119,31 @@ def _key(error: ValidationError) -> str:
 
 
 def _sentence(error: ValidationError) -> str:
+    if error.validator in ("oneOf", "anyOf") and error.context:
+        return _sentence_of_branches(error)
     found, rule, schema = error.instance, error.validator_value, error.schema
     return _rule_sentence(str(error.validator), _key(error), found, rule, schema, error.message)
+
+
+def _sentence_of_branches(error: ValidationError) -> str:
+    """What is wrong with the branch that was meant: the one whose kind fits, else the nearest."""
+    branches: dict[Any, list[ValidationError]] = {}
+    for one in error.context or ():
+        branches.setdefault(one.schema_path[0], []).append(one)
+    fitting = [es for es in branches.values() if not any(_is_other_type(e) for e in es)]
+    fitting = fitting or list(branches.values())
+    kinds = [e for es in fitting for e in es if e.validator == "const"]
+    if len({e.schema_path[0] for e in kinds}) == len(fitting):
+        allowed = [e.validator_value for e in kinds]
+        hint = did_you_mean(kinds[0].instance, allowed)
+        return f"{_key(kinds[0])!r} is {kinds[0].instance!r}; allowed are {listed(allowed)}{hint}"
+    meant = min(fitting, key=lambda es: (any(e.validator == "const" for e in es), len(es)))
+    return _sentence(next((e for e in meant if e.validator == "additionalProperties"), meant[0]))
+
+
+def _is_other_type(error: ValidationError) -> bool:
+    """The branch is for another type altogether: a mapping was meant, and it allows null, say."""
+    return error.validator == "type" and not error.path
 
 
 def _rule_sentence(

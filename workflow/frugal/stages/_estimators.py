@@ -163,7 +163,7 @@ def obstacle(name: str, case: Case) -> tuple[str, str] | None:
         )
     if name in _BY_POLICY and np.isnan(case.fitted["afa_propensity_policy"]).all():
         return "not_available", (
-            "Missingness indicators cause each other, so that the fitted factors give no law of "
+            "One missingness indicator causes another, so that the fitted factors give no law of "
             "patterns from which the policy's AFA propensity follows."
         )
     unknown_s = np.isnan(case.fitted["s_propensity"][case.s_observed]).any()
@@ -188,7 +188,7 @@ def _off_policy_obstacle(case: Case, probability: str) -> tuple[str, str] | None
     pattern = case.fitted["pattern_propensity"]
     if np.isnan(pattern).all():
         return "not_identified", (
-            "Missingness indicators cause each other, so p(R=r|X_adj) is no product of the factors."
+            "One missingness indicator causes another, so p(R=r|X_adj) is no product of factors."
         )
     lost = (case.fitted[probability] > 0) & np.isnan(pattern)
     if lost.any():
