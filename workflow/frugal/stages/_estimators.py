@@ -188,7 +188,8 @@ def _off_policy_obstacle(case: Case, probability: str) -> tuple[str, str] | None
     pattern = case.fitted["pattern_propensity"]
     if np.isnan(pattern).all():
         return "not_identified", (
-            "One missingness indicator causes another, so p(R=r|X_adj) is no product of factors."
+            "One missingness indicator causes another, so that p(R=r|X_adj) is no product of the "
+            "factors."
         )
     lost = (case.fitted[probability] > 0) & np.isnan(pattern)
     if lost.any():
