@@ -254,7 +254,10 @@ click==8.5.1 \
 cloudpickle==3.1.2 \
     --hash=sha256:7fda9eb655c9c230dab534f1983763de5835249750e85fbcef43aaa30a9a2414 \
     --hash=sha256:9acb47f6afd73f60dc1df93bb801b472f05ff42fa6c84167d25cb206be1fbf4a
-    # via joblib
+    # via
+    #   gymnasium
+    #   joblib
+    #   stable-baselines3
 conda-inject==1.3.2 \
     --hash=sha256:0b8cde8c47998c118d8ff285a04977a3abcf734caf579c520fca469df1cd0aac \
     --hash=sha256:6e641b408980c2814e3e527008c30749117909a21ff47392f07ef807da93a564
@@ -360,10 +363,35 @@ dpath==2.2.0 \
     # via
     #   snakemake
     #   yte
+duckdb==2.0.0 \
+    --hash=sha256:09de511ef0dc76a5213e8d3d87a8b89bb4d3e8a6fe73a9f60dc001269946b44f \
+    --hash=sha256:46c7a299ff5f45be9068cfc0ceecb3fd574af9535de8cb6908ae8b52d2846cbd \
+    --hash=sha256:5a3601121c7cc50d0b70412995634682fafcb58a0156d5d663dfd0b3bbe30a33 \
+    --hash=sha256:61a244faae9fd787e30f4c76888769ec49e79736c434f698e8178a00af8348f0 \
+    --hash=sha256:62bea9a1786be98d2906197c67a4089cc8b34d66d19e87e5543d8201e81323ad \
+    --hash=sha256:9bcc9921be0e1b2404b96a7fb447a8b80fe2f3a919cdc976ca6c39951cc8f2f5 \
+    --hash=sha256:a387d4907b535a4bd82ba8aede6809d0bf023dfbb21362832f3c9848aea7743c \
+    --hash=sha256:a3b38d8cdbef10007c64b65efc4087f799c4dc606785aa5f2a425ed13658ca01 \
+    --hash=sha256:ab51ec57d329d6f3df37c0287b55d71c3fc07bb54b61d1afed09104f953b1431 \
+    --hash=sha256:b5d758b53751c930e09d371230241005ea5203c8edc65a1e1fafca83fcc906ef \
+    --hash=sha256:bcdf10dfbc2c1a6bdc5b2a94bba5b15481e552c5745c2af1994617b0eb6bc750 \
+    --hash=sha256:c5e6708efaa8647e0914a16f1914354419e529a1925929950e7d610418e45873 \
+    --hash=sha256:cb1cc30318397c3bcffa6b683196293698052588de3c1ba1e144ba0c72560ce9 \
+    --hash=sha256:e38daf0acbad9de7ce892d402b68409519291ee16af3c2cba85ace3b085c7eaa \
+    --hash=sha256:f61c96547ed432f54dae42a717fd88563eda55cb47549715fac9f61f770c205a
+    # via frugal (pyproject.toml)
 execnet==2.1.2 \
     --hash=sha256:63d83bfdd9a23e35b9c6a3261412324f964c2ec8dcd8d3c6916ee9373e0befcd \
     --hash=sha256:67fba928dd5a544b783f6056f449e5e3931a5c378b128bc18501f7ea79e296ec
     # via pytest-xdist
+fairlearn==0.15.0 \
+    --hash=sha256:4f4656c25af384fc3369db719231680c4e83beb2e6e075e5dc3c2b27d06455c9 \
+    --hash=sha256:dfdfbddc3b86d2a8e4e04e282bb29d7603f28559a28abeca97847bf5e0f79f80
+    # via frugal (pyproject.toml)
+farama-notifications==0.0.6 \
+    --hash=sha256:b19acac4bb41d76e59e03394b5dd165f4761c86fa327f56307a35cbee3b60158 \
+    --hash=sha256:f84839188efa1ce5bb361c2a84881b2dc2c0d0d7fb661ff00421820170930935
+    # via gymnasium
 fastjsonschema==2.22.3 \
     --hash=sha256:8330c91b027dcf941efcb7b1f0998515ff95d177ea15bbabdfe8671965620901 \
     --hash=sha256:f670b443830b75aca3f00b75949efa20f4b2a80302ec7a21505c28dd54cffd43
@@ -629,6 +657,12 @@ grimp==3.19 \
     --hash=sha256:f9cf1994b7ceb117da8856de40c31766dbfc68d30a417af790a0b384032892af \
     --hash=sha256:fd6462bed09381d31d002397af6a5b12db244561aa1e27996d5fcd8c3eff1df2
     # via import-linter
+gymnasium==1.4.0 \
+    --hash=sha256:1cb947c59e7c72d8eabb2c2274c00cd20948e69f8452a9ef4092223be24fdf0e \
+    --hash=sha256:9754f630a32abfdbb76386abe1bc1e706c982db2d62dfa119c9952eb2de7697d
+    # via
+    #   frugal (pyproject.toml)
+    #   stable-baselines3
 humanfriendly==10.0 \
     --hash=sha256:1697e1a8a8f550fd43c2865cd84542fc175a61dcb779b6fee18cf6b6ccba1477 \
     --hash=sha256:6b0b831ce8f15f7300721aa49829fc4e83921a9a301cc7f606be6686a2288ddc
@@ -1235,6 +1269,7 @@ narwhals==2.28.0 \
     --hash=sha256:1f69d6385ec30e2fa6e1fdeb37c562ecabd0f713f6f3e3b58a668c5c9df9567f \
     --hash=sha256:2d9860c80d6610820826e94c6e42ce4b1d92d89cdd479586e652a8d211dab345
     # via
+    #   fairlearn
     #   lightgbm
     #   scikit-learn
 nbformat==5.11.1 \
@@ -1363,6 +1398,8 @@ numpy==2.4.6 \
     # via
     #   frugal (pyproject.toml)
     #   contourpy
+    #   fairlearn
+    #   gymnasium
     #   lightgbm
     #   matplotlib
     #   numba
@@ -1371,6 +1408,9 @@ numpy==2.4.6 \
     #   scikit-learn
     #   scipy
     #   seaborn
+    #   snakemake-executor-plugin-slurm
+    #   stable-baselines3
+    #   xgboost-cpu
 packaging==25.0 \
     --hash=sha256:29572ef2b1f17581046b3a2227d5c611fb25ec70ca1ba8554b24b0e69331a484 \
     --hash=sha256:d443872c98d677bf60f6a1f2f8c1cb748e8fe762d2bf9d3148b5599295b0fc4f
@@ -1442,7 +1482,9 @@ pandas==3.1.1 \
     --hash=sha256:fdd87cf4d59a3c45f17af6ec965d0bd10b9f15e1b5082d2da11a577439551bcd
     # via
     #   frugal (pyproject.toml)
+    #   fairlearn
     #   seaborn
+    #   snakemake-executor-plugin-slurm
 pandas-stubs==3.1.0.261029 \
     --hash=sha256:70f631f2d0781c4500b1cd5f84cab7d7279a3d114674d69655536a4a99a3a67f \
     --hash=sha256:dcfb5b14d399beae72cce558db6d2a0d89c10301275557f1c00d5393e9cb190e
@@ -1934,6 +1976,7 @@ pyyaml==6.0.3 \
     #   conda-inject
     #   pre-commit
     #   snakemake
+    #   snakemake-executor-plugin-slurm
     #   yte
 referencing==0.37.0 \
     --hash=sha256:381329a9f99628c9069361716891d34ad94af76e461dcb0335825aecc7692231 \
@@ -2121,6 +2164,10 @@ safetensors==0.8.0 \
     --hash=sha256:fcdd41ec4628fee5799f807c73c353629130fbd942aa23d83c623dd6c9d52d78 \
     --hash=sha256:fd6f3f93c9a0a7cc2788ee63fb763353d4bd2e89b0751bc78fcf7dda00bea774
     # via frugal (pyproject.toml)
+sb3-contrib==2.9.2 \
+    --hash=sha256:1f9306c3ff9e1a72f9ef958987559d41b8c80d375e38865de7685852b6c5af3d \
+    --hash=sha256:20b514afc04de447e284e9e2dec9d368cf6828ecf67f4060262aeba0818a3c3a
+    # via frugal (pyproject.toml)
 scikit-learn==1.9.1 \
     --hash=sha256:09f4d73049cd63575157f6b1060e06a8c83a4bd3488dbfaeedf35ccba7aad712 \
     --hash=sha256:0c0f8b5d09b44101cea2767f300680bada1ea27f976fe4b48b83950a4f55a49a \
@@ -2165,7 +2212,9 @@ scikit-learn==1.9.1 \
     --hash=sha256:e4c20a6c017d820faa7ac8c783e3d0c6a9a2e297bf9f55332ca17cdf7fd4d04d \
     --hash=sha256:e5d7b18a5b9dca241a74695f3275fa4c895a9dadc72b3d8df5fa9d1083c9b83e \
     --hash=sha256:ffbcbbbb44202fbe9bc64bced25a145759adb9ef010b3d37a8064958ac13df2a
-    # via frugal (pyproject.toml)
+    # via
+    #   frugal (pyproject.toml)
+    #   fairlearn
 scipy==1.17.1 \
     --hash=sha256:010f4333c96c9bb1a4516269e33cb5917b08ef2166d5556ca2fd9f082a9e6ea0 \
     --hash=sha256:02ae3b274fde71c5e92ac4d54bc06c42d80e399fec704383dcd99b301df37458 \
@@ -2230,8 +2279,10 @@ scipy==1.17.1 \
     --hash=sha256:fcb310ddb270a06114bb64bbe53c94926b943f5b7f0842194d585c65eb4edd76
     # via
     #   frugal (pyproject.toml)
+    #   fairlearn
     #   lightgbm
     #   scikit-learn
+    #   xgboost-cpu
 seaborn==0.13.2 \
     --hash=sha256:636f8336facf092165e27924f223d3c62ca560b1f2bb5dff7ab7fad265361987 \
     --hash=sha256:93e60a40988f4d65e9f4885df477e2fdaff6b73a9ded434c1ab356dd57eefff7
@@ -2264,11 +2315,21 @@ snakemake==9.27.1 \
     --hash=sha256:cb8b9045c68d2d561520a92d78c8acb0e7383cd7958adde1efb68d97a0601a92 \
     --hash=sha256:f772714bb4133f836f0b5c3124ed70ef954c223aa034d6fcaf0282a4bbb98a5e
     # via frugal (pyproject.toml)
+snakemake-executor-plugin-slurm==2.8.0 \
+    --hash=sha256:97d931284b1452b6a7afd2f1b6d2002c278ce7a5e8f6a982dc77688817d30399 \
+    --hash=sha256:9b7fdb89261cee00a499d592f408d985ff64ae89916ece768d0506eb848ab58c
+    # via frugal (pyproject.toml)
+snakemake-executor-plugin-slurm-jobstep==0.6.1 \
+    --hash=sha256:0ed2feaa88d1d64f35dc66b4990f131d3f151733edece90d5e952dec0e8f7feb \
+    --hash=sha256:120e122ee1317257bd9608a2a458527ad9fe4520aa1a86109e9ce2ac322321ef
+    # via snakemake-executor-plugin-slurm
 snakemake-interface-common==1.23.0 \
     --hash=sha256:43bb10102d07149f27787dfc65a7342b86ff772973e7f9ca4940c89cb412a11e \
     --hash=sha256:6ed14531a461417659364a0dd0acc51b786af4e26fc15cc5e00ff3d9fcaffacc
     # via
     #   snakemake
+    #   snakemake-executor-plugin-slurm
+    #   snakemake-executor-plugin-slurm-jobstep
     #   snakemake-interface-executor-plugins
     #   snakemake-interface-logger-plugins
     #   snakemake-interface-report-plugins
@@ -2277,7 +2338,10 @@ snakemake-interface-common==1.23.0 \
 snakemake-interface-executor-plugins==9.4.0 \
     --hash=sha256:9d4138897beacbaadaedad94b63f948eaeb604b7fc78f9cf65ac57f090f2c066 \
     --hash=sha256:d335c093185897e4e3654a39bab3a6f1c57dc1a54f998c92bd2d88640ab4a05e
-    # via snakemake
+    # via
+    #   snakemake
+    #   snakemake-executor-plugin-slurm
+    #   snakemake-executor-plugin-slurm-jobstep
 snakemake-interface-logger-plugins==2.1.0 \
     --hash=sha256:601e3e0770dd1b460c1dcb7bd33f4fc2eb8af5016634b80d985cb993f674ef46 \
     --hash=sha256:c89a00d2a398490cecd91b6dc6db8049cba93712d82e1d8f3000f3040bf3791c
@@ -2362,6 +2426,12 @@ sqlmodel==0.0.37 \
     --hash=sha256:2137a4045ef3fd66a917a7717ada959a1ceb3630d95e1f6aaab39dd2c0aef278 \
     --hash=sha256:d2c19327175794faf50b1ee31cc966764f55b1dedefc046450bc5741a3d68352
     # via snakemake
+stable-baselines3==2.9.2 \
+    --hash=sha256:0b7db1789bea31d43b3e9be4f88abf639549b587f2bf2a2461ee9d3d77c68e96 \
+    --hash=sha256:8af267e9513343f481b3f0680b7740ad79a746873db24f18a9fb2edcbd9a2df7
+    # via
+    #   frugal (pyproject.toml)
+    #   sb3-contrib
 sympy==1.14.0 \
     --hash=sha256:d3d3fe8df1e5a0b42f0e7bdf50541697dbe7d23746e894990c030e2b05e72517 \
     --hash=sha256:e091cc3e99d2141a0ba2847328f5479b05d94a6635cb96148ccb3f34671bd8f5
@@ -2385,11 +2455,14 @@ throttler==1.2.3 \
     --hash=sha256:d2f5b0b499d62f1fc984dcac8043450b606549b0097753a9c8a707f7427c27e1
     # via
     #   snakemake
+    #   snakemake-executor-plugin-slurm
     #   snakemake-interface-executor-plugins
     #   snakemake-interface-storage-plugins
 torch==2.13.0+cpu \
     --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
-    # via frugal (pyproject.toml)
+    # via
+    #   frugal (pyproject.toml)
+    #   stable-baselines3
 tqdm==4.70.1 \
     --hash=sha256:c293e525e6fef9c20e8728fd4612df02a0aa31bb5fe91ecd93e123b1b7bffa73 \
     --hash=sha256:cefd0eca11b2a37a3aee776544d4f4ae913f02688135b5556b8788dfa474afc4
@@ -2416,6 +2489,7 @@ typing-extensions==4.16.0 \
     --hash=sha256:481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8 \
     --hash=sha256:dc983d19a509c94dba722ee6abd33940f7c05a89e243c47e907eb4db6f1a43e5
     # via
+    #   gymnasium
     #   pydantic
     #   pydantic-core
     #   pyright
@@ -2549,6 +2623,13 @@ wrapt==2.5.2 \
     #   smart-open
     #   snakemake
     #   snakemake-interface-storage-plugins
+xgboost-cpu==3.2.0 \
+    --hash=sha256:27f1b1642815c23ee73065d5702ad24c1c1649d63e4e2f498dc7e6a961012281 \
+    --hash=sha256:78fc90c09d7a1a1603ebb3a1c341689096797160c35a996d6a096b03e20caab4 \
+    --hash=sha256:896b9e2bc52ec0921edf92ddd1cebedf47032e94992b7aca0293524d380ce6e9 \
+    --hash=sha256:9c10b1653e1a689bf4094a328144cf3633c9be0e5217a76fbdc2fde6abcb2950 \
+    --hash=sha256:bfe72e42f73d2c6870a1a8b75324d56ae86ddad9abd4dccefeb36f2c3196dd48
+    # via frugal (pyproject.toml)
 yte==1.9.4 \
     --hash=sha256:5dac63303d3e6bc2ebadc36ece3c3fb09343772fe6e25e9356d9baf8f9dfaf6d \
     --hash=sha256:86a47e6d722cec9419a7ac88be57d0d6c4ce28f02860393b71a66f2c674069f6
