@@ -1,5 +1,6 @@
 """Frozen types that every layer shares; they hold and check arrays, and compute nothing else."""
 
+from frugal.contracts.acquisition import AcquisitionTask, StateEncoder
 from frugal.contracts.cover import CoverInstance, Covers, LabelledUnits
 from frugal.contracts.errors import (
     ConfigError,
@@ -17,6 +18,7 @@ from frugal.contracts.terms import Terms
 
 __all__ = [
     "DECISION_COLUMNS",
+    "AcquisitionTask",
     "ConfigError",
     "CoverInstance",
     "Covers",
@@ -31,6 +33,7 @@ __all__ = [
     "NoSupportError",
     "Panel",
     "Policy",
+    "StateEncoder",
     "Streams",
     "Table",
     "Terms",
