@@ -16,6 +16,7 @@ from frugal.data.raw import locate_file
 from frugal.data.schema_check import check_against_schema, did_you_mean, listed, read_yaml
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
+TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +99,9 @@ class Study:
         raise ConfigError(f"{self.paths[dataset]} declares no file {file!r}")
 
     def cost_unit(self) -> str:
-        """The unit that all used data sets share, or a phrase where they differ."""
-        units = {d.cost_unit for d in self.descriptions.values()}
+        """The unit that all data sets of `afape` share, or a phrase where they differ."""
+        used = {entry["dataset"] for entry in self.config["afape"]["scenarios"]}
+        units = {self.descriptions[name].cost_unit for name in used}
         return units.pop() if len(units) == 1 else "unit of each data set"
 
     def outside_folders(self) -> str:
@@ -133,23 +135,36 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         ConfigError: one sentence with the key, what was found and what is allowed.
     """
     check_against_schema(_plain(config), read_yaml(SCHEMA), where="config")
-    scenarios = config["afape"]["scenarios"]
     seen: set[tuple[str, str]] = set()
-    for k, entry in enumerate(scenarios):
-        name, pair = entry["dataset"], (entry["dataset"], entry["mechanism"])
-        if name not in config["datasets"]:
-            raise ConfigError(
-                f"config: afape.scenarios[{k}] names data set {name!r}; under 'datasets' there are "
-                f"{listed(config['datasets'])}{did_you_mean(name, config['datasets'])}"
-            )
+    for entry in config["afape"]["scenarios"]:
+        pair = (entry["dataset"], entry["mechanism"])
         if pair in seen:
-            raise ConfigError(f"config: afape.scenarios has {name} with {pair[1]} twice")
+            raise ConfigError(f"config: afape.scenarios has {pair[0]} with {pair[1]} twice")
         seen.add(pair)
-    used = list(dict.fromkeys(entry["dataset"] for entry in scenarios))
+    used = _used_datasets(config)
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
     study = Study(config, paths, {name: load_description(path) for name, path in paths.items()})
     _require_drawn_agents(study)
     return study
+
+
+def _used_datasets(config: Mapping[str, Any]) -> list[str]:
+    """The data sets that scenarios of any study on tables name, each once, in order.
+
+    Raises:
+        ConfigError: one of them does not stand under `datasets`.
+    """
+    known, used = config["datasets"], {}
+    for block in ("afape", *(study for study in TABLE_STUDIES if study in config)):
+        for k, entry in enumerate(config[block].get("scenarios", ())):
+            name = entry["dataset"]
+            if name not in known:
+                raise ConfigError(
+                    f"config: {block}.scenarios[{k}] names data set {name!r}; under 'datasets' "
+                    f"there are {listed(known)}{did_you_mean(name, known)}"
+                )
+            used[name] = None
+    return list(used)
 
 
 def _require_drawn_agents(study: Study) -> None:
