@@ -1,0 +1,42 @@
+"""The small world of the oracle as a decision process of the package, and a rule to walk in it."""
+
+import numpy as np
+
+from frugal.contracts import AcquisitionTask
+from frugal.environments.diagnosis_rollouts import Outcomes
+from frugal.environments.encoders import ValuesEncoder
+from frugal.environments.rewards import Reward
+from tests.oracles import acquisition_values as oracle
+
+PAIRS = ((1.0, -0.02), (3.0, -0.05), (5.0, -0.1))  # (λ, ρ): acquiring some of the panels is best
+
+
+def small_problem() -> tuple[AcquisitionTask, ValuesEncoder]:
+    """Every panel available, two diagnoses."""
+    values, label = oracle.small_world()
+    columns = np.arange(oracle.COLUMNS)
+    provides = np.array([np.isin(columns, shown) for shown in oracle.PANEL_COLUMNS])
+    task = AcquisitionTask(
+        np.ones((len(label), len(provides)), dtype=bool),
+        label,
+        np.array(oracle.PANEL_COST),
+        classes=2,
+        terminals=2,
+    )
+    return task, ValuesEncoder(values, provides, columns == 0)
+
+
+def mean_rewards(outcomes: Outcomes, task: AcquisitionTask, reward: Reward) -> np.ndarray:
+    """Mean sum of rewards of each learner over all units, from the decision log. (K,)"""
+    learners, n = outcomes.terminal.shape
+    total = -reward.cost_weight[outcomes.learner] * outcomes.cost
+    ends = np.flatnonzero(outcomes.action >= task.panels)
+    who, unit = outcomes.learner[ends], outcomes.row[ends]
+    total[ends] = reward.end(
+        who,
+        unit,
+        task.label[unit],
+        outcomes.acquired[who, unit],
+        outcomes.action[ends] - task.panels,
+    )
+    return np.bincount(outcomes.learner, weights=total, minlength=learners) / n
