@@ -1,0 +1,166 @@
+"""How accurate and how fair predictions are: AUC, gaps between groups, their intervals, a front.
+
+Serves `dadi`. All gaps follow from one table of counts n[b, y, ŷ] (sensitive group, label,
+decision). Must not know who made the predictions, nor which features they saw.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.stats import rankdata
+from scipy.stats import t as student
+
+from frugal.contracts.errors import DataError
+from frugal.evaluation.intervals import normal_interval
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A number with a two-sided interval, in the number's own unit; NaN where it is not defined."""
+
+    value: float
+    low: float
+    high: float
+
+
+def contingency(
+    label: Int[np.ndarray, " n"], sensitive: Int[np.ndarray, " n"], decision: Bool[np.ndarray, " n"]
+) -> Int[np.ndarray, "2 2 2"]:
+    """Number of rows with each sensitive group b, label y and decision ŷ, as counts[b, y, ŷ].
+
+    Raises:
+        DataError: a label or a group is neither 0 nor 1.
+    """
+    for name, values in (("label", label), ("sensitive attribute", sensitive)):
+        if not np.isin(values, (0, 1)).all():
+            raise DataError(
+                f"the {name} holds {np.unique(values)[:5].tolist()}; gaps between groups need "
+                "two values, 0 and 1"
+            )
+    cell = 4 * sensitive + 2 * label + decision
+    return np.bincount(cell, minlength=8).reshape(2, 2, 2)
+
+
+def parity_difference(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
+    """P(ŷ = 1 | b = 0) − P(ŷ = 1 | b = 1); NaN where a group has no row."""
+    by_decision = counts.sum(axis=-2)
+    return _signed_gap(by_decision)
+
+
+def demographic_disparity(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
+    """Gap between the shares of positive decisions; NaN where a group has no row.
+
+    |P(ŷ = 1 | b = 0) − P(ŷ = 1 | b = 1)|                                    [dadi, sec. 4]
+    """
+    return np.asarray(np.abs(parity_difference(counts)))
+
+
+def equal_opportunity_gap(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
+    """|P(ŷ = 1 | y = 1, b = 0) − P(ŷ = 1 | y = 1, b = 1)|; NaN without positive rows."""
+    return np.asarray(np.abs(_signed_gap(counts[..., 1, :])))
+
+
+def equalised_odds_gap(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
+    """The larger of the gaps in P(ŷ = 1 | y, b) over y = 0 and y = 1; NaN if one is not defined."""
+    gaps = [np.abs(_signed_gap(counts[..., label, :])) for label in (0, 1)]
+    return np.asarray(np.maximum(*gaps))
+
+
+def _signed_gap(counts: Int[np.ndarray, "*b 2 2"]) -> Float[np.ndarray, "*b"]:
+    """Share of decisions 1 in group 0, less that in group 1, from counts[b, ŷ]."""
+    rows = counts.sum(axis=-1)
+    share = np.divide(
+        counts[..., 1], rows, out=np.full(rows.shape, np.nan), where=rows > 0, dtype=np.float64
+    )
+    return np.asarray(share[..., 0] - share[..., 1])
+
+
+def bootstrap_disparity(
+    counts: Int[np.ndarray, "2 2 2"], *, resamples: int, level: float, rng: np.random.Generator
+) -> Estimated:
+    """Demographic disparity with a percentile interval over resamples of the rows.
+
+    Drawing rows with replacement is drawing the eight counts from a multinomial law, so no row is
+    touched. The interval is that of the *signed* difference, folded at zero: of an absolute value
+    alone, no resample is below zero, and a fair decision would never be covered.
+
+    Args:
+        counts: of one set of decisions. (2, 2, 2)
+        resamples: number of draws.
+        level: of the interval, for example 0.95.
+        rng: draws the resamples.
+    """
+    value = float(demographic_disparity(counts))
+    if np.isnan(value):
+        return Estimated(value, np.nan, np.nan)
+    total = int(counts.sum())
+    drawn = rng.multinomial(total, counts.ravel() / total, size=resamples).reshape(-1, 2, 2, 2)
+    signed = parity_difference(drawn)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = (float(q) for q in np.nanquantile(signed, tails))
+    farthest = max(abs(low), abs(high))
+    nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+    return Estimated(value, nearest, farthest)
+
+
+def auc_interval(
+    outcome: Int[np.ndarray, " n"], score: Float[np.ndarray, " n"], *, level: float
+) -> Estimated:
+    """Area under the receiver operating characteristic curve, with DeLong's interval.
+
+    The probability that a random row with outcome 1 scores above one with outcome 0, ties counting
+    one half [dadi, sec. 4]; the variance is that of its two placement averages. NaN if one outcome
+    is absent.
+
+    Args:
+        outcome: 0 or 1. (n,)
+        score: higher speaks for 1. (n,)
+        level: of the interval, for example 0.95.
+    """
+    positive = outcome == 1
+    m, n = int(positive.sum()), int((~positive).sum())
+    if not m or not n:
+        return Estimated(np.nan, np.nan, np.nan)
+    rank = rankdata(score)
+    above = (rank[positive] - rankdata(score[positive])) / n  # share of negatives below each
+    below = 1 - (rank[~positive] - rankdata(score[~positive])) / m
+    area = float(above.mean())
+    variance = sum(float(x.var(ddof=1)) / len(x) for x in (above, below) if len(x) > 1)
+    low, high = normal_interval(np.array([area]), np.array([np.sqrt(variance)]), level=level)
+    return Estimated(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
+
+
+def fold_interval(values: Float[np.ndarray, " k"], *, level: float) -> Estimated:
+    """Mean over folds with Student's interval; the ends are NaN for a single fold.
+
+    Folds share training rows, so that their spread is a little too small: the interval is that of
+    the paper's figures, not a test.
+    """
+    k = len(values)
+    mean = float(values.mean())
+    if k < 2:
+        return Estimated(mean, np.nan, np.nan)
+    half = float(student.ppf((1 + level) / 2, k - 1)) * float(values.std(ddof=1)) / np.sqrt(k)
+    return Estimated(mean, mean - half, mean + half)
+
+
+def pareto_front(
+    auc: Float[np.ndarray, " n"], disparity: Float[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """True where no other point has at least the AUC and at most the disparity, one of them better.
+
+    The trade-off of the paper's Figure 2 [dadi, fig. 2]; equal points are on the front together, a
+    point with NaN never is.
+    """
+    as_good = (auc[None] >= auc[:, None]) & (disparity[None] <= disparity[:, None])
+    better = (auc[None] > auc[:, None]) | (disparity[None] < disparity[:, None])
+    return ~(as_good & better).any(axis=1) & np.isfinite(auc) & np.isfinite(disparity)
+
+
+def least_disparity(
+    auc: Float[np.ndarray, " n"], disparity: Float[np.ndarray, " n"], *, least_auc: float
+) -> float:
+    """Lowest disparity among the points with at least this AUC; NaN if none has it."""
+    enough = auc >= least_auc
+    return float(disparity[enough].min()) if enough.any() else float("nan")
