@@ -1,0 +1,53 @@
+"""Folds cover each row once as test, with the paper's shares; scaling by training rows alone."""
+
+import numpy as np
+import pytest
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.folds import fold_parts, row_sample, standardised
+
+
+def parts(fold, n=6000, folds=6):
+    return fold_parts(
+        n, folds=folds, fold=fold, validation_share=2 / 15, rng=np.random.default_rng(7)
+    )
+
+
+def test_each_row_is_a_test_row_once():
+    tested = np.stack([parts(fold) == "test" for fold in range(6)])
+    assert (tested.sum(axis=0) == 1).all()
+
+
+def test_shares_are_the_papers():
+    part = parts(2)
+    shares = {name: float((part == name).mean()) for name in ("train", "validation", "test")}
+    assert shares == pytest.approx({"train": 0.7, "validation": 2 / 15, "test": 1 / 6}, abs=2e-4)
+
+
+def test_folds_that_are_not_there_are_refused():
+    with pytest.raises(ConfigError, match="numbered from 0"):
+        parts(6)
+    with pytest.raises(DataError, match="cannot be cut"):
+        parts(0, n=3)
+    with pytest.raises(ConfigError, match="no training row"):
+        fold_parts(10, folds=2, fold=0, validation_share=0.5, rng=np.random.default_rng(0))
+
+
+def test_a_sample_has_distinct_rows_in_order():
+    rows = row_sample(50, rows=20, rng=np.random.default_rng(0))
+    assert len(set(rows)) == 20
+    assert (np.diff(rows) > 0).all()
+    assert np.array_equal(row_sample(5, rows=None, rng=np.random.default_rng(0)), np.arange(5))
+
+
+def test_scaling_reads_training_rows_only_and_leaves_indicators():
+    rng = np.random.default_rng(1)
+    values = np.column_stack([rng.normal(3, 2, 100), rng.integers(0, 2, 100), np.ones(100)])
+    train = np.arange(100) < 60
+    scaled = standardised(values, onehot=((1,),), train=train)
+    assert scaled[train, 0].mean() == pytest.approx(0, abs=1e-12)
+    assert scaled[train, 0].std() == pytest.approx(1)
+    assert np.array_equal(scaled[:, 1], values[:, 1])
+    assert (scaled[:, 2] == 0).all()
+    moved = values.copy()
+    moved[~train, 0] += 1000
+    assert np.array_equal(standardised(moved, onehot=((1,),), train=train)[train], scaled[train])
