@@ -28,7 +28,7 @@ def test_folds_that_are_not_there_are_refused():
         parts(6)
     with pytest.raises(DataError, match="cannot be cut"):
         parts(0, n=3)
-    with pytest.raises(ConfigError, match="no training row"):
+    with pytest.raises(ConfigError, match="no row to train"):
         fold_parts(10, folds=2, fold=0, validation_share=0.5, rng=np.random.default_rng(0))
 
 

@@ -1,5 +1,7 @@
 """The synthetic loans: laws of the features, and the label's logistic law."""
 
+import itertools
+
 import numpy as np
 import pytest
 from frugal.data.loans import loan_applications
@@ -40,7 +42,7 @@ def test_the_label_follows_its_logistic_law():
     chance = 1 / (1 + np.exp(-(features @ beta) / 10))
     repaid = LOANS["repaid"].to_numpy() == "1"
     cut = np.quantile(chance, np.linspace(0, 1, 6))
-    for low, high in zip(cut[:-1], cut[1:], strict=True):
+    for low, high in itertools.pairwise(cut):
         here = (chance >= low) & (chance <= high)
         tolerance = 4.5 * 0.5 / np.sqrt(here.sum())
         assert repaid[here].mean() == pytest.approx(chance[here].mean(), abs=tolerance)

@@ -37,7 +37,8 @@ def fold_parts(
     held = round(validation_share * n)
     if held >= len(rest):
         raise ConfigError(
-            f"a validation share of {validation_share:g} beside {folds} folds leaves no training row"
+            f"a validation share of {validation_share:g} beside {folds} folds leaves no row to "
+            "train on"
         )
     parts = np.full(n, "train", dtype="<U10")
     parts[group == fold] = "test"
