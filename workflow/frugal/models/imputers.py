@@ -1,0 +1,209 @@
+"""Imputers with one interface: mean, MICE, MissForest and EMFlow, fitted once and then applied.
+
+The encoders of [diagnosis, sec. 5.2]: what is known of a unit goes in with NaN where it is not, and
+a completed row comes out. EMFlow is the paper's; the others stand beside it in Table 8
+[diagnosis, table 8]. Must not know labels, costs, policies or files.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.models.missforest import impute_missforest
+
+KINDS = ("mean", "mice", "missforest", "emflow")
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Mean and standard deviation of each column over its known training values.
+
+    Attributes:
+        centre: means. (d,)
+        scale: standard deviations; 1 where a column never varies. (d,)
+    """
+
+    centre: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+
+    def standardise(self, values: Float[np.ndarray, "*m d"]) -> Float[np.ndarray, "*m d"]:
+        """Values in standard deviations from the mean; NaN stays. (…, d)"""
+        return (values - self.centre) / self.scale
+
+    def restore(self, standardised: Float[np.ndarray, "*m d"]) -> Float[np.ndarray, "*m d"]:
+        """The inverse of `standardise`. (…, d)"""
+        return standardised * self.scale + self.centre
+
+
+def fit_scaling(values: Float[np.ndarray, "n d"]) -> Scaling:
+    """Scaling by the known values of each column.
+
+    Raises:
+        DataError: a column has no known value, or a value is infinite.
+    """
+    if np.isinf(values).any():
+        raise DataError("a value is infinite; values are finite, or NaN where missing")
+    known = ~np.isnan(values)
+    if not known.any(axis=0).all():
+        column = int(np.flatnonzero(~known.any(axis=0))[0])
+        raise DataError(f"column {column} has no known value; imputation needs at least one")
+    centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    varies = scale > 1e-12 * (1 + np.abs(centre))
+    return Scaling(centre, np.where(varies, scale, 1.0))
+
+
+class Imputer(Protocol):
+    """Completes rows; fitted, without state, and the same rows always get the same values."""
+
+    @property
+    def scaling(self) -> Scaling:
+        """Of the training rows: the scale in which networks should read completed rows."""
+        ...
+
+    def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """Rows with NaN filled in; known entries stay bit for bit. Units of the table. (m, d)"""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MeanImputer:
+    """Training means in place of what is missing.
+
+    Attributes:
+        scaling: whose `centre` are the means.
+    """
+
+    scaling: Scaling
+
+    def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """See `Imputer`."""
+        return np.where(np.isnan(values), self.scaling.centre, values)
+
+
+@dataclass(frozen=True, eq=False)
+class MiceImputer:
+    """Chained Bayesian ridge regressions (scikit-learn's IterativeImputer), conditional means.
+
+    Attributes:
+        scaling: of the training rows; the chain runs on standardised columns.
+        chain: the fitted IterativeImputer.
+    """
+
+    scaling: Scaling
+    chain: Any
+
+    def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """See `Imputer`."""
+        filled = self.scaling.restore(self.chain.transform(self.scaling.standardise(values)))
+        return np.where(np.isnan(values), filled, values)
+
+
+@dataclass(frozen=True, eq=False)
+class MissForestImputer:
+    """MissForest, which keeps no model: its forests grow anew on training and asked rows together.
+
+    So a row's completion depends a little on the rows that are asked with it, and no state can be
+    completed in passing: an imputer for tables, not an encoder for policies.
+
+    Attributes:
+        scaling: of the training rows.
+        train: training rows, standardised but for one-hot columns. (n, d)
+        onehot: groups of columns, each the one-hot code of one categorical variable.
+        settings: of `impute_missforest`.
+        seed: of its generator, so that the same rows always get the same values.
+    """
+
+    scaling: Scaling
+    train: Float[np.ndarray, "n d"]
+    onehot: tuple[tuple[int, ...], ...]
+    settings: Mapping[str, Any]
+    seed: int
+
+    def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """See `Imputer`."""
+        table = np.concatenate([self.train, _keep_codes(values, self.scaling, self.onehot)])
+        result = impute_missforest(
+            table, onehot=self.onehot, rng=np.random.default_rng(self.seed), **self.settings
+        )
+        filled = result.values[len(self.train) :]
+        restored = np.where(_coded(self.onehot, values.shape[1]), filled,
+                            self.scaling.restore(filled))  # fmt: skip
+        return np.where(np.isnan(values), restored, values)
+
+
+def fit_imputer(
+    kind: str,
+    train: Float[np.ndarray, "n d"],
+    *,
+    onehot: tuple[tuple[int, ...], ...],
+    validation: Float[np.ndarray, "v d"] | None,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> Imputer:
+    """An imputer fitted to rows whose known values are all shown; NaN only where they have none.
+
+    Args:
+        kind: one of `KINDS`.
+        train: training rows in the units of the table. (n, d)
+        onehot: groups of columns, each the one-hot code of one categorical variable; MissForest
+            alone reads them, the others take every column for a number.
+        validation: rows on which EMFlow picks its best epoch; None takes the last. The others do
+            not read it. (v, d)
+        settings: mean: none. mice: `rounds`. missforest: those of `impute_missforest`. emflow:
+            those of `fit_emflow`.
+        rng: of all draws.
+
+    Raises:
+        ConfigError: an unknown kind, or a setting that it lacks or does not have.
+        DataError: a column without a known value, or an infinite value.
+    """
+    if kind not in KINDS:
+        raise ConfigError(f"there is no imputer {kind!r}; allowed are {', '.join(KINDS)}")
+    scaling = fit_scaling(train)
+    if kind == "mean":
+        return MeanImputer(scaling)
+    if kind == "mice":
+        return _fit_mice(train, scaling, rng=rng, **settings)
+    if kind == "missforest":
+        coded = _keep_codes(train, scaling, onehot)
+        return MissForestImputer(scaling, coded, onehot, dict(settings), int(rng.integers(2**31)))
+    from frugal.models.emflow import fit_emflow  # torch is slow to import, and only needed here
+
+    return fit_emflow(train, validation=validation, panels=None, rng=rng, **settings)
+
+
+def _fit_mice(
+    train: np.ndarray, scaling: Scaling, *, rounds: int, rng: np.random.Generator
+) -> MiceImputer:
+    """The chain runs all its rounds (tolerance 0): complete training rows would end it after one."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (opens the next line)
+    from sklearn.impute import IterativeImputer
+    from sklearn.linear_model import BayesianRidge
+
+    if rounds < 1:
+        raise ConfigError(f"MICE got {rounds} rounds; at least 1 is needed")
+    chain = IterativeImputer(
+        BayesianRidge(), max_iter=rounds, tol=0.0, random_state=int(rng.integers(2**31))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it was asked not to stop early
+        chain.fit(scaling.standardise(train))
+    return MiceImputer(scaling, chain)
+
+
+def _coded(onehot: tuple[tuple[int, ...], ...], width: int) -> Bool[np.ndarray, " d"]:
+    """True for columns of one-hot groups."""
+    return np.isin(np.arange(width), [c for group in onehot for c in group])
+
+
+def _keep_codes(
+    values: np.ndarray, scaling: Scaling, onehot: tuple[tuple[int, ...], ...]
+) -> np.ndarray:
+    """Standardised columns, but one-hot codes as they are."""
+    return np.where(_coded(onehot, values.shape[1]), values, scaling.standardise(values))
