@@ -1,11 +1,11 @@
 """The small world of the oracle as a decision process of the package, and a rule to walk in it."""
 
 import numpy as np
-
 from frugal.contracts import AcquisitionTask
 from frugal.environments.diagnosis_rollouts import Outcomes
 from frugal.environments.encoders import ValuesEncoder
 from frugal.environments.rewards import Reward
+
 from tests.oracles import acquisition_values as oracle
 
 PAIRS = ((1.0, -0.02), (3.0, -0.05), (5.0, -0.1))  # (λ, ρ): acquiring some of the panels is best

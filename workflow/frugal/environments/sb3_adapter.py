@@ -1,0 +1,100 @@
+"""The batched decision process as a vectorised environment of stable-baselines3.
+
+For the reference trainers. Action masks are asked for by `env_method("action_masks")`, or stand at
+the end of the observation for trainers whose memory keeps observations only (DQN). The only module
+of this layer that knows stable-baselines3.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Float32
+from stable_baselines3.common.vec_env import VecEnv
+
+from frugal.environments.acquisition import BatchedAcquisition
+
+
+class AcquisitionVecEnv(VecEnv):
+    """E episodes of one learner; an episode that ends goes on with a new unit.
+
+    An action that the mask excludes is a mistake of the trainer and fails an assertion.
+    """
+
+    def __init__(self, environment: BatchedAcquisition, *, mask_in_observation: bool) -> None:
+        """Wrap an environment of K = 1.
+
+        Args:
+            environment: the batched process.
+            mask_in_observation: True appends the action mask, as 0 and 1, to the observation.
+        """
+        learners, episodes, width = environment.observation.shape
+        assert learners == 1, "bug: stable-baselines3 trains one learner at a time"
+        actions = environment.task.actions
+        width += actions * mask_in_observation
+        self._environment, self._append = environment, mask_in_observation
+        self._no_infos: list[dict[str, Any]] = [{} for _ in range(episodes)]
+        super().__init__(
+            episodes,
+            spaces.Box(-np.inf, np.inf, (width,), np.float32),
+            spaces.Discrete(actions),
+        )
+
+    def reset(self) -> Float32[np.ndarray, "E w"]:
+        """Current observations: the process restarts by itself and is never at an end."""
+        self._seen = self._observe()
+        return self._seen
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> Any:
+        """Observations, rewards, ends and infos of one step of all episodes."""
+        last = self._seen
+        reward, done = self._environment.step(self._actions[None])
+        self._seen = self._observe()
+        infos = self._no_infos
+        if done.any():
+            infos = list(infos)
+            for i in np.flatnonzero(done[0]):
+                infos[i] = {"terminal_observation": last[i], "TimeLimit.truncated": False}
+        return self._seen, reward[0], done[0], infos
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute of the whole batch, once for each episode asked for."""
+        return [getattr(self, attr_name, None)] * len(self._chosen(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Episodes share their attributes, so that none can be set for one of them."""
+        raise AttributeError(f"{attr_name!r} cannot be set on a batched environment")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Answers `action_masks`, the one method that trainers ask for."""
+        if method_name != "action_masks":
+            raise AttributeError(f"a batched environment has no method {method_name!r}")
+        mask = self._environment.action_mask[0]
+        return [mask[i] for i in self._chosen(indices)]
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Never."""
+        return [False] * len(self._chosen(indices))
+
+    def has_attr(self, attr_name: str) -> bool:
+        """True for `action_masks`: the trainer then asks for masks."""
+        return attr_name == "action_masks" or hasattr(self, attr_name)
+
+    def _chosen(self, indices: int | Sequence[int] | None) -> Sequence[int]:
+        return list(self._get_indices(indices))
+
+    def _observe(self) -> Float32[np.ndarray, "E w"]:
+        seen = self._environment.observation[0]
+        if not self._append:
+            return seen
+        return np.hstack([seen, self._environment.action_mask[0].astype(np.float32)])
