@@ -7,7 +7,7 @@ A state is (unit, set of acquired panels). A set is also written as a code, Î£â±
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -72,6 +72,7 @@ class AcquisitionTask:
         )
 
 
+@runtime_checkable
 class StateEncoder(Protocol):
     """Turns states into what a policy network reads; one call for all states of a step."""
 

@@ -7,7 +7,7 @@ Discounts are the trainers' matter; these rewards are meant for discount 1.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -20,6 +20,7 @@ PENALTIES = (*range(1, 11), *range(20, 101, 10))  # W, in the unit of the panels
 Loss = Callable[[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]], Float[np.ndarray, " m"]]
 
 
+@runtime_checkable
 class Reward(Protocol):
     """What K learners get: −cost_weight·c for a panel, and an amount for the end."""
 
