@@ -1,0 +1,233 @@
+"""The `diagnosis` study that a config describes: fronts, groups of reward pairs, files of steps.
+
+Read by the Snakefile, so it imports nothing heavy. Knows which policies are trained together and
+which files a step reads; knows nothing of how a policy is trained.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frugal.contracts.errors import ConfigError
+from frugal.data.description import Description
+from frugal.data.schema_check import did_you_mean, listed
+
+PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
+BASELINES = "baselines"  # family of classifiers on fixed sets of panels
+SELECTION = "selection"  # family of the other ways to choose panels
+BAYES = "bayes"  # family of the exact rules of a simulator
+F1 = "f1"  # the score that the other ways to choose panels are tuned for
+
+
+@dataclass(frozen=True, eq=False)
+class DiagnosisStudy:
+    """A validated diagnosis block.
+
+    Attributes:
+        block: of the config.
+        descriptions: data set → description.
+    """
+
+    block: Mapping[str, Any]
+    descriptions: Mapping[str, Description]
+
+    def scenario(self, dataset: str) -> Mapping[str, Any]:
+        """Settings of one data set."""
+        for entry in self.block["scenarios"]:
+            if entry["dataset"] == dataset:
+                return entry
+        raise ConfigError(f"diagnosis.scenarios has no {dataset}")
+
+    def pairs(self) -> list[tuple[float, float]]:
+        """(ratio, penalty) of every policy of a front, the ratio outermost; index = pair."""
+        grid = self.block["pairs"]
+        return [(r, w) for r in grid["ratios"] for w in grid["penalties"]]
+
+    def groups(self) -> list[list[int]]:
+        """Pairs that are trained in lock-step: group g holds g, g + groups, g + 2·groups, …
+
+        So every group has rewards of all sizes, and groups differ by one policy at most.
+        """
+        count = len(self.pairs())
+        groups = -(-count // self.block["pairs"]["group_size"])
+        return [list(range(g, count, groups)) for g in range(groups)]
+
+    def encoder_of(self, dataset: str) -> str:
+        """Path of the encoder that a data set's policies read through."""
+        name = self.scenario(dataset)["encoder"]
+        return f"results/encoders/dataset={dataset}/encoder={name}/encoder.safetensors"
+
+    def table_inputs(self, dataset: str) -> dict[str, str]:
+        """The table and catalogue of a data set."""
+        folder = f"results/data/dataset={dataset}"
+        return {"table": f"{folder}/table.parquet", "catalogue": f"{folder}/catalogue.json"}
+
+    def encoded_inputs(self, dataset: str) -> dict[str, str]:
+        """Table, catalogue and encoder of a data set."""
+        return self.table_inputs(dataset) | {"encoder": self.encoder_of(dataset)}
+
+    def front_inputs(self, dataset: str, family: str, criterion: str, seed: str) -> dict[str, str]:
+        """Inputs of `roll_out_front`: table, encoder and the policies of every group."""
+        groups = {
+            f"policies_{g}": f"{front_folder(dataset, family, criterion, seed)}/group={g}"
+            "/policies.safetensors"
+            for g in range(len(self.groups()))
+        }
+        return self.encoded_inputs(dataset) | groups
+
+    def curve_files(self) -> list[str]:
+        """Training curves of every group of every front."""
+        return [
+            f"{front_folder(*front)}/group={g}/curves.parquet"
+            for front in self.fronts()
+            for g in range(len(self.groups()))
+        ]
+
+    def training_settings(self, family: str, criterion: str, group: int) -> dict[str, Any]:
+        """Settings of `train_front`: pairs of the group, how it is trained, what stops it."""
+        pairs, indices = self.pairs(), self.groups()[group]
+        return {
+            "pairs": [[k, *pairs[k]] for k in indices],
+            "method": dict(self.block["methods"][family]),
+            "criterion": criterion,
+            "training": dict(self.block["training"]),
+            "memory_gib": self.block["memory_gib"],
+        }
+
+    def selection_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `train_selection`: the other ways of choosing panels, by name."""
+        names = self.scenario(dataset)["selection"]
+        return {
+            "selection": {name: dict(self.block["selection"][name]) for name in names},
+            "training": dict(self.block["training"]),
+            "memory_gib": self.block["memory_gib"],
+        }
+
+    def baseline_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
+        """Settings of `train_baselines`: classifiers by name, and the panels each is given."""
+        entry = self.scenario(dataset)
+        return {
+            "criterion": criterion,
+            "baselines": {name: dict(self.block["baselines"][name]) for name in entry["baselines"]},
+            "fixed_panels": entry["fixed_panels"],
+        }
+
+    def fronts(self) -> list[tuple[str, str, str, str]]:
+        """(dataset, family, criterion, seed) of every front of learned policies."""
+        return [
+            (entry["dataset"], family, criterion, str(seed))
+            for entry in self.block["scenarios"]
+            for family in entry["methods"]
+            for criterion in entry["criteria"]
+            for seed in entry["seeds"]
+        ]
+
+    def runs(self) -> list[tuple[str, str, str, str]]:
+        """(dataset, family, criterion, seed) of everything that diagnoses units."""
+        others = []
+        for entry in self.block["scenarios"]:
+            name, seeds = entry["dataset"], [str(seed) for seed in entry["seeds"]]
+            if entry["baselines"]:
+                others += [(name, BASELINES, c, s) for c in entry["criteria"] for s in seeds]
+            if entry["selection"]:
+                others += [(name, SELECTION, F1, s) for s in seeds]
+            if self.has_bayes_rule(name):
+                others += [(name, BAYES, c, seeds[0]) for c in entry["criteria"]]
+        return self.fronts() + others
+
+    def run_files(self, name: str) -> list[str]:
+        """One path per run."""
+        return [f"{run_folder(*run)}/{name}" for run in self.runs()]
+
+    def front_files(self, name: str) -> list[str]:
+        """One path per front."""
+        return [f"{run_folder(*front)}/{name}" for front in self.fronts()]
+
+    def has_bayes_rule(self, dataset: str) -> bool:
+        """True for a simulator whose posterior is known exactly."""
+        generator = self.descriptions[dataset].source.generator
+        return generator is not None and generator.name == "clinical_simulator"
+
+    def described(self) -> dict[str, Description]:
+        """The descriptions of the study's data sets."""
+        return {e["dataset"]: self.descriptions[e["dataset"]] for e in self.block["scenarios"]}
+
+
+def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
+    """Folder of what was trained for one front."""
+    return f"results/fronts/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+
+
+def run_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
+    """Folder of what one run diagnosed."""
+    return f"results/diagnoses/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+
+
+def load_diagnosis_study(
+    config: Mapping[str, Any], descriptions: Mapping[str, Description]
+) -> DiagnosisStudy:
+    """Check the diagnosis block beyond its schema.
+
+    Args:
+        config: as Snakemake merged it, checked against its schema.
+        descriptions: of every data set that the config uses.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block = config["diagnosis"]
+    study = DiagnosisStudy(block, descriptions)
+    seen = set()
+    for k, entry in enumerate(block["scenarios"]):
+        at, name = f"config: diagnosis.scenarios[{k}]", entry["dataset"]
+        if name in seen:
+            raise ConfigError(f"{at}: {name} stands there twice")
+        seen.add(name)
+        _require_among(entry["encoder"], block["encoders"], f"{at}.encoder", "encoders")
+        for key in ("methods", "selection", "baselines"):
+            for chosen in entry[key]:
+                _require_among(chosen, block[key], f"{at}.{key}", f"those under diagnosis.{key}")
+        _check_description(descriptions[name], at)
+        panels = [panel.name for panel in descriptions[name].panels if not panel.free]
+        for panel in entry["fixed_panels"]:
+            _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
+    _check_shown(study)
+    return study
+
+
+def _check_description(described: Description, at: str) -> None:
+    """The data set has the five parts of the study and two classes."""
+    given = set(described.split.parts)
+    for fractions in described.split.groups.values():
+        given |= set(fractions)
+    if lacking := [part for part in PARTS if part not in given]:
+        raise ConfigError(
+            f"{at}: {described.path} has no part {lacking[0]!r} under 'split'; diagnosis needs "
+            f"{listed(PARTS)}"
+        )
+    if len(described.label.classes) != 2:
+        raise ConfigError(
+            f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
+            "diagnosis needs two, of which the second is the positive one"
+        )
+
+
+def _check_shown(study: DiagnosisStudy) -> None:
+    """What is drawn and chosen is among what is trained."""
+    for block in ("figures", "choose"):
+        shown, at = study.block[block], f"config: diagnosis.{block}"
+        names = [entry["dataset"] for entry in study.block["scenarios"]]
+        _require_among(shown["dataset"], names, f"{at}.dataset", "the scenarios' data sets")
+        entry = study.scenario(shown["dataset"])
+        _require_among(shown["method"], entry["methods"], f"{at}.method", "the scenario's methods")
+        _require_among(
+            shown["criterion"], entry["criteria"], f"{at}.criterion", "the scenario's criteria"
+        )
+        _require_among(shown["seed"], entry["seeds"], f"{at}.seed", "the scenario's seeds")
+
+
+def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
+    known = list(known)
+    if name not in known:
+        hint = did_you_mean(str(name), [str(other) for other in known])
+        raise ConfigError(f"{key} names {name!r}; {what} are {listed(known)}{hint}")
