@@ -1,4 +1,4 @@
-"""`python -m frugal`: one stage, or the audit; a refusal is one sentence and a non-zero exit.
+"""`python -m frugal`: one stage, or a command on results; a refusal is a sentence, exit status 2.
 
 Apart from `frugal.cli`, so that an edit of the audit does not make every result out of date.
 """
@@ -10,18 +10,33 @@ from frugal.contracts.errors import FrugalError
 
 
 def main(words: list[str]) -> int:
-    """Entry of the command line; returns the exit status: 0 done, 2 refused."""
+    """Entry of the command line; returns the exit status: 0 done, 1 differs, 2 refused."""
     limit_threads()
     try:
-        if words[:1] == ["audit"]:
-            from frugal.artifacts.audit import audit_command
-
-            return audit_command(words[1:], run_job)
-        run_command(words)
+        return _run(words)
     except FrugalError as error:
-        print(f"frugal {words[0]}: {error}", file=sys.stderr)
-        return 2
+        return _refuse(words, str(error))
+    except OSError as error:  # a full disk, a folder that cannot be written to
+        place = f"{error.filename}: " if error.filename else ""
+        return _refuse(words, f"{place}{error.strerror or error}")
+
+
+def _run(words: list[str]) -> int:
+    if words[:1] == ["audit"]:
+        from frugal.artifacts.audit import audit_command
+
+        return audit_command(words[1:], run_job)
+    if words[:1] == ["diff"]:
+        from frugal.artifacts.comparison import diff_command
+
+        return diff_command(words[1:])
+    run_command(words)
     return 0
+
+
+def _refuse(words: list[str], sentence: str) -> int:
+    print(f"frugal {words[0]}: {sentence}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":
