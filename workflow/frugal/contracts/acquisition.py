@@ -76,7 +76,10 @@ class AcquisitionTask:
 class StateEncoder(Protocol):
     """Turns states into what a policy network reads; one call for all states of a step."""
 
-    width: int
+    @property
+    def width(self) -> int:
+        """Entries of an observation, w."""
+        ...
 
     def encode(
         self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]

@@ -19,8 +19,9 @@ from frugal.environments.rewards import Reward
 class AcquisitionEnv(gymnasium.Env):
     """One episode: a random unit, panels at a price, and a terminal action.
 
-    A trainer should heed `action_masks`. An action that the mask excludes changes nothing, costs
-    its panel's price, and truncates the episode (`info["masked"]` is then True).
+    A trainer should heed `action_masks`. An action that the mask excludes changes nothing and costs
+    its panel's price (`info["masked"]` is then True); with such actions an episode can outlast its
+    a + 1 steps, and is truncated there.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own attribute)
@@ -38,6 +39,7 @@ class AcquisitionEnv(gymnasium.Env):
         self.task = task
         self._encoder, self._reward, self._start = encoder, reward, start
         self._learner = np.array([learner])
+        self._steps = 0
         self._row = np.zeros(1, dtype=np.int64)
         self._acquired = np.zeros((1, task.panels), dtype=bool)
         self.observation_space = spaces.Box(-np.inf, np.inf, (encoder.width,), np.float32)
@@ -54,7 +56,7 @@ class AcquisitionEnv(gymnasium.Env):
         """A new unit at its start."""
         super().reset(seed=seed)
         self._row[0] = self.np_random.integers(len(self.task))
-        self._acquired[:] = False
+        self._acquired[:], self._steps = False, 0
         if self._start == "random":
             known = self.np_random.random(self.task.panels) < 0.5
             self._acquired[0] = known & self.task.available[self._row[0]]
@@ -65,11 +67,13 @@ class AcquisitionEnv(gymnasium.Env):
     ) -> tuple[Float32[np.ndarray, " w"], float, bool, bool, dict[str, Any]]:
         """Acquire a panel or end the episode."""
         chosen = int(action)
-        masked = not self.action_masks()[chosen]
+        self._steps += 1
+        masked = not bool(self.action_masks()[chosen])
         if chosen < self.task.panels:
             price = self._reward.cost_weight[self._learner[0]] * self.task.action_cost[chosen]
             self._acquired[0, chosen] |= not masked
-            return self._observe(), -float(price), False, masked, {"masked": masked}
+            late = self._steps > self.task.panels
+            return self._observe(), -float(price), False, late, {"masked": masked}
         end = self._reward.end(
             self._learner,
             self._row,
