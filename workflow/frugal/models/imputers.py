@@ -13,48 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.errors import ConfigError
+from frugal.models.column_scaling import Scaling, fit_scaling
 from frugal.models.missforest import impute_missforest
 
 KINDS = ("mean", "mice", "missforest", "emflow")
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Mean and standard deviation of each column over its known training values.
-
-    Attributes:
-        centre: means. (d,)
-        scale: standard deviations; 1 where a column never varies. (d,)
-    """
-
-    centre: Float[np.ndarray, " d"]
-    scale: Float[np.ndarray, " d"]
-
-    def standardise(self, values: Float[np.ndarray, "*m d"]) -> Float[np.ndarray, "*m d"]:
-        """Values in standard deviations from the mean; NaN stays. (…, d)"""
-        return (values - self.centre) / self.scale
-
-    def restore(self, standardised: Float[np.ndarray, "*m d"]) -> Float[np.ndarray, "*m d"]:
-        """The inverse of `standardise`. (…, d)"""
-        return standardised * self.scale + self.centre
-
-
-def fit_scaling(values: Float[np.ndarray, "n d"]) -> Scaling:
-    """Scaling by the known values of each column.
-
-    Raises:
-        DataError: a column has no known value, or a value is infinite.
-    """
-    if np.isinf(values).any():
-        raise DataError("a value is infinite; values are finite, or NaN where missing")
-    known = ~np.isnan(values)
-    if not known.any(axis=0).all():
-        column = int(np.flatnonzero(~known.any(axis=0))[0])
-        raise DataError(f"column {column} has no known value; imputation needs at least one")
-    centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    varies = scale > 1e-12 * (1 + np.abs(centre))
-    return Scaling(centre, np.where(varies, scale, 1.0))
 
 
 class Imputer(Protocol):
@@ -180,7 +143,7 @@ def fit_imputer(
 def _fit_mice(
     train: np.ndarray, scaling: Scaling, *, rounds: int, rng: np.random.Generator
 ) -> MiceImputer:
-    """The chain runs all its rounds (tolerance 0): complete training rows would end it after one."""
+    """All rounds are run (tolerance 0): complete training rows would end them after the first."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (opens the next line)
     from sklearn.impute import IterativeImputer
