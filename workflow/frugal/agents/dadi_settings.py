@@ -1,0 +1,105 @@
+"""Settings of a DADI agent: sizes, schedule, and what it is rewarded for.
+
+Holds names and ranges only; it must not know data, networks or files.
+"""
+
+from dataclasses import dataclass, fields
+
+from frugal.contracts.errors import ConfigError
+
+OBJECTIVES = ("demographic_parity", "equal_opportunity", "equalised_odds")
+REWARDS = ("difference", "terminal")
+_MAY_BE_ZERO = ("pretraining_iterations", "iterations", "exploration_iterations", "cost_weight")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DadiSettings:
+    """How a DADI agent is built and trained  [dadi, app. C].
+
+    Attributes:
+        memory_width: units in each of the two hidden layers of the memory network.
+        encoding_width: width of a memory vector, and units of the LSTM.
+        processing_steps: how often the memory is read.
+        head_width: units in each of the two hidden layers of classifier, adversary and policy.
+        pretraining_iterations: steps of classifier and adversary before the policy learns.
+        iterations: joint steps; each is `window` decisions of `agents` agents.
+        agents: units acquired for at the same time, and the batch of pretraining; even.
+        window: n of the n-step returns.
+        learning_rate: of Adam.
+        target_every: iterations between two copies of the target network.
+        exploration_start: probability of a random decision at first.
+        exploration_end: the same from `exploration_iterations` on.
+        exploration_iterations: over which it falls in a straight line.
+        objective: which gap the adversary stands for.
+        reward: "difference" of the combined loss after each decision, or "terminal" only.
+        group_normalised: whether each sensitive group weighs the same in the losses.
+        cost_weight: reward lost per unit of acquisition cost, in nats per unit of cost.
+        evaluate_every: iterations between two evaluations on validation units.
+        evaluated_rows: validation units of an evaluation, at most.
+        checkpoint_every: iterations between two checkpoints.
+        compiled: whether the encoder runs through torch.compile; results differ in rounding.
+    """
+
+    memory_width: int
+    encoding_width: int
+    processing_steps: int
+    head_width: int
+    pretraining_iterations: int
+    iterations: int
+    agents: int
+    window: int
+    learning_rate: float
+    target_every: int
+    exploration_start: float
+    exploration_end: float
+    exploration_iterations: int
+    objective: str
+    reward: str
+    group_normalised: bool
+    cost_weight: float
+    evaluate_every: int
+    evaluated_rows: int
+    checkpoint_every: int
+    compiled: bool
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("objective", OBJECTIVES), ("reward", REWARDS)):
+            if getattr(self, name) not in allowed:
+                raise ConfigError(
+                    f"{name} of a DADI agent is {getattr(self, name)!r}; allowed are "
+                    f"{', '.join(allowed)}"
+                )
+        for field in fields(self):
+            value, lowest = getattr(self, field.name), 0 if field.name in _MAY_BE_ZERO else 1
+            if field.type is int and (not isinstance(value, int) or value < lowest):
+                raise ConfigError(
+                    f"{field.name} of a DADI agent is {value!r}; it is a whole number from {lowest}"
+                )
+        for name in ("exploration_start", "exploration_end"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(
+                    f"{name} of a DADI agent is {getattr(self, name)}; a probability lies between "
+                    "0 and 1"
+                )
+        if not self.learning_rate > 0 or not self.cost_weight >= 0:
+            raise ConfigError(
+                f"a DADI agent has learning_rate {self.learning_rate} and cost_weight "
+                f"{self.cost_weight}; the first is above 0, the second not below"
+            )
+        if self.agents % 2:
+            raise ConfigError(
+                f"a DADI agent trains {self.agents} agents at a time; the number must be even, "
+                "since half of a pretraining batch holds full sets"
+            )
+
+    @property
+    def adversary_reads_label(self) -> bool:
+        """Whether the adversary is told the label."""
+        return self.objective == "equalised_odds"
+
+    def exploration(self, iteration: int) -> float:
+        """ε: probability of a random decision in an iteration, from 0."""
+        if iteration >= self.exploration_iterations:
+            return self.exploration_end
+        done = iteration / self.exploration_iterations
+        return self.exploration_start + done * (self.exploration_end - self.exploration_start)
