@@ -43,7 +43,8 @@ class ActorCritic:
     """
 
     def __init__(self, arrays: Mapping[str, Tensor], activation: Activation) -> None:
-        self.count, self.activation = len(arrays["policy.weight"]), activation
+        self.count = len(arrays["policy.weight"])
+        self.activation: Activation = activation
         self.parameters = FlatParameters(arrays)
 
     @classmethod

@@ -7,6 +7,7 @@ are for: no policies, no rewards, no data.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ def hidden_layers(
     sizes = [width, *hidden]
     weights = [
         orthogonal_weights(networks, fan_in, fan_out, gain=math.sqrt(2), rng=rng)
-        for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True)
+        for fan_in, fan_out in pairwise(sizes)
     ]
     return weights, [torch.zeros(networks, 1, size) for size in hidden]
 

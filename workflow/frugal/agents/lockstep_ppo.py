@@ -268,10 +268,10 @@ class PpoTrainer:
     def _clip(self, gradient: Mapping[str, Tensor]) -> None:
         """Write the gradient, each learner's scaled to at most the longest length allowed."""
         k = self.learners.count
-        square = sum(
-            torch.linalg.vector_norm(part.reshape(-1, k, part[0].numel()), dim=2).square().sum(0)
-            for part in gradient.values()
-        )
+        square = torch.zeros(k)
+        for part in gradient.values():
+            length = torch.linalg.vector_norm(part.reshape(-1, k, part[0].numel()), dim=2)
+            square += length.square().sum(dim=0)
         scale = (self.settings.max_gradient_norm / (square.sqrt() + CLIP_EPSILON)).clamp(max=1.0)
         for name, part in gradient.items():
             along = scale.repeat(len(part) // k).view(-1, *[1] * (part.dim() - 1))

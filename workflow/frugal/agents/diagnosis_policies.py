@@ -1,0 +1,148 @@
+"""Trained diagnosis policies of K learners: belief about the classes, and the next action.
+
+What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays. It knows completed rows
+and panel bits; no labels, no rewards, no training.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int
+from torch import Tensor
+
+from frugal.agents.actor_critic import ActorCritic
+from frugal.agents.lockstep_classifier import Classifiers
+from frugal.contracts import StateEncoder
+
+CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
+
+
+@dataclass(frozen=True, eq=False)
+class ImputedStates:
+    """[completed row, panel bits]: what diagnosis policies observe of a state.
+
+    Attributes:
+        completed: the row as an imputer completes it from what the state shows, standardised.
+        panels: a.
+    """
+
+    completed: StateEncoder
+    panels: int
+
+    @property
+    def width(self) -> int:
+        """Entries of an observation, d + a."""
+        return self.completed.width + self.panels
+
+    def encode(
+        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Observations of m states. (m, d + a)"""
+        seen = self.completed.encode(row, acquired)
+        return np.concatenate([seen, acquired.astype(np.float32)], axis=1)
+
+
+def state_embedding(
+    observation: Float[Tensor, "K m w"],
+    classifiers: Classifiers,
+    *,
+    columns: int,
+    input_bound: float,
+) -> Float[Tensor, "K m v"]:
+    """What a panel selector reads, with the classifier as it is now.
+
+        s_emb = (Imp(x ⊙ M), f_φ(Imp(x ⊙ M)), M)                          [diagnosis, eq. 3]
+
+    Differs from the paper: M is given by the bits of the panels, not of each column.
+
+    Args:
+        observation: completed rows and panel bits. (K, m, d + a)
+        classifiers: of the K learners.
+        columns: of a completed row, d.
+        input_bound: completed values are clipped to ± this many standard deviations.
+
+    Returns:
+        Class probabilities, clipped completed rows, panel bits. (K, m, k + d + a)
+    """
+    row = observation[..., :columns].clamp(-input_bound, input_bound)
+    return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
+
+
+class DiagnosisPolicies:
+    """K policies over [completed row, panel bits]; deterministic functions of their weights.
+
+    Attributes:
+        learners: panel selectors and values.
+        classifiers: f_φ of each.
+        columns: of a completed row, d.
+        input_bound: in standard deviations.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, Float32[np.ndarray, "..."]], settings: Mapping[str, Any]
+    ) -> None:
+        """Rebuild policies.
+
+        Args:
+            weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
+            settings: the block that they were trained with.
+        """
+        own = {
+            k.removeprefix(CLASSIFIER): v for k, v in weights.items() if k.startswith(CLASSIFIER)
+        }
+        rest = {k: v for k, v in weights.items() if not k.startswith(CLASSIFIER)}
+        self.learners = ActorCritic.of(rest, settings["ppo"]["activation"])
+        self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
+        self.columns = own["0.weight"].shape[1]
+        self.input_bound = float(settings["input_bound"])
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return self.learners.count
+
+    def act(
+        self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
+    ) -> Float32[np.ndarray, "K m actions"]:
+        """Probability of each action; 0 where masked; for `roll_out_learners`. (K, m, actions)"""
+        torch.set_num_threads(1)
+        seen = self._embed(torch.from_numpy(observation))
+        return self.learners.probabilities(seen, torch.from_numpy(mask)).numpy()
+
+    def probabilities(
+        self,
+        imputed: Float32[np.ndarray, "*K m d"],
+        acquired: Bool[np.ndarray, "*K m a"],
+        available: Bool[np.ndarray, "*K m a"] | None = None,
+    ) -> Float32[np.ndarray, "K m actions"]:
+        """Action probabilities from completed rows and panels, for all K. (K, m, actions)
+
+        Args:
+            imputed: completed rows, standardised; the same for all learners if two-dimensional.
+            acquired: panels known.
+            available: panels that can be had; None: all.
+        """
+        rest = ~acquired if available is None else available & ~acquired
+        terminals = self.learners.parameters.views["policy.bias"].shape[2] - acquired.shape[-1]
+        mask = np.concatenate([rest, np.ones((*rest.shape[:-1], terminals), dtype=bool)], axis=-1)
+        seen = np.concatenate([imputed, acquired.astype(np.float32)], axis=-1)
+        shape = (self.count, *seen.shape[-2:-1])
+        return self.act(
+            np.ascontiguousarray(np.broadcast_to(seen, (*shape, seen.shape[-1]))),
+            np.ascontiguousarray(np.broadcast_to(mask, (*shape, mask.shape[-1]))),
+        )
+
+    def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:
+        """Class probabilities by each learner's classifier. (K, m, k)"""
+        torch.set_num_threads(1)
+        full = np.broadcast_to(imputed, (self.count, *imputed.shape[-2:]))
+        rows = torch.from_numpy(np.clip(full, -self.input_bound, self.input_bound))
+        return self.classifiers.probabilities(rows).numpy()
+
+    def _embed(self, observation: Tensor) -> Tensor:
+        return state_embedding(
+            observation, self.classifiers, columns=self.columns, input_bound=self.input_bound
+        )
