@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from frugal.artifacts.audit import AuditError, audit_command, chain_lines, payloads_under
+from frugal.artifacts.audit import audit_command, payloads_under
+from frugal.artifacts.chains import chain_lines
 from frugal.artifacts.files import json_bytes, payload_bytes, write_bytes
+from frugal.artifacts.sidecar_checks import AuditError
 from frugal.artifacts.sidecars import seal, sidecar_path
 
 from tests.unit.result_chains import (

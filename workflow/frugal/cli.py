@@ -47,9 +47,6 @@ def run_command(words: list[str]) -> None:
         SystemExit: the words do not form a command (by `argparse`, with the usage).
     """
     parsed = _parser().parse_args(words)
-    if parsed.stage not in stage_names():
-        known = ", ".join(["audit", *stage_names()])
-        raise ConfigError(f"there is no stage {parsed.stage!r}; there are {known}")
     from frugal.artifacts.sidecars import Job
 
     run_job(
@@ -68,8 +65,12 @@ def run_job(job: "Job") -> None:
     """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
 
     Raises:
-        FrugalError: an input is not what the stage needs; no output is written then.
+        FrugalError: there is no such stage, or an input is not what it needs; no output is
+            written then.
     """
+    if job.stage not in stage_names():
+        known = ", ".join(["audit", "diff", *stage_names()])
+        raise ConfigError(f"there is no stage {job.stage!r}; there are {known}")
     from tqdm import tqdm
 
     from frugal.artifacts.files import payload_bytes, read_partitions, read_payload

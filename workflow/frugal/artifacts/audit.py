@@ -11,45 +11,29 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from frugal.artifacts.chains import (
+    ALL_ROWS,
+    FETCHED,
+    chain,
+    chain_lines,
+    row_lines,
+    selected_rows,
+)
 from frugal.artifacts.files import file_digest
-from frugal.artifacts.sidecars import LOCK, Job, seal, shown_path, sidecar_path
+from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
+from frugal.artifacts.sidecars import LOCK, Job, shown_path
 from frugal.artifacts.sources import source_digest
-from frugal.contracts import FrugalError
 
 UNAUDITED = {"README.md", "report.html"}
-FETCHED = "fetch_file"  # never run again: its digest is declared, and it would need the network
-
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
-OUTSIDE = (Path("config"), Path("docs/examples"))  # where the descriptions of data sets lie
-
-
-class AuditError(FrugalError):
-    """A file is not what its sidecar says."""
-
-
-def load_sidecar(payload: Path) -> dict[str, Any]:
-    """The sidecar of a payload, its seal checked.
-
-    Raises:
-        AuditError: there is none, it is no JSON object, or it was edited.
-    """
-    path = sidecar_path(payload)
-    if not path.is_file():
-        raise AuditError(f"{payload}: has no sidecar {path.name}")
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        sealed = document["seal"]
-    except (ValueError, TypeError, KeyError):
-        raise AuditError(f"{path}: is not a sidecar that this project writes") from None
-    if seal(document) != sealed:
-        raise AuditError(f"{path}: was edited after it was written (its seal does not match)")
-    return document
+# Where descriptions of data sets lie, and timings, which are no results
+OUTSIDE = (Path("config"), Path("docs/examples"), Path("benchmarks"))
 
 
 def check_payload(
@@ -156,39 +140,10 @@ def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob)
     return True
 
 
-def chain(payload: Path) -> Iterator[tuple[int, Path, dict[str, Any], bool]]:
-    """The files behind a payload, itself first: distance, file, sidecar, and whether seen before.
-
-    Raises:
-        AuditError: a sidecar on the way is lacking or was edited.
-    """
-    seen: set[Path] = set()
-
-    def walk(path: Path, depth: int) -> Iterator[tuple[int, Path, dict[str, Any], bool]]:
-        document, again = load_sidecar(path), path in seen
-        seen.add(path)
-        yield depth, path, document, again
-        if not again:
-            for record in document["inputs"]:
-                if record["path"].startswith("results/"):
-                    yield from walk(Path(record["path"]), depth + 1)
-
-    return walk(payload, 0)
-
-
-def chain_lines(payload: Path) -> Iterator[str]:
-    """The chain from a file back to raw data, one line per file, indented by distance."""
-    for depth, path, document, again in chain(payload):
-        pad, note = "  " * depth, " (shown above)" if again else ""
-        yield f"{pad}{path}  sha256 {document['sha256'][:12]}  by {document['stage']}{note}"
-        if not again:
-            for record in document["inputs"]:
-                if not record["path"].startswith("results/"):
-                    yield f"{pad}  {record['path']}  sha256 {record['sha256'][:12]}  from outside"
-
-
 def audit_command(words: list[str], run_job: RunJob) -> int:
-    """`audit [PATH] [--sample N] [--pick K] [--look-in FOLDER]`: the whole folder, or one chain.
+    """`audit [PATH] [--row COLUMN=VALUE,…] [--sample N] [--pick K] [--look-in FOLDER]`.
+
+    Without a path the whole folder; with that of a file its chain, or that of some of its rows.
 
     Args:
         words: the command line after `audit`.
@@ -206,8 +161,10 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
             "run the audit in the folder that holds results/"
         )
     if target.is_file():
-        print("\n".join(chain_lines(target)))
-        payloads = sorted({path for _, path, _, _ in chain(target)})
+        _show_chain(target, parsed.row)
+        payloads = sorted({link.path for link in chain(target)})
+    elif parsed.row is not None:
+        raise AuditError(f"{parsed.path}: --row asks about a table; name its file")
     else:
         payloads = payloads_under(target) if target.is_dir() else []
     if not payloads:
@@ -217,9 +174,19 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     return 0
 
 
+def _show_chain(target: Path, words: str | None) -> None:
+    """Print what is behind a file, or behind some rows of it, which are shown first."""
+    rows = ALL_ROWS
+    if words is not None:
+        table, rows = selected_rows(target, words)
+        print("\n".join(row_lines(table, load_sidecar(target))))
+    print("\n".join(chain_lines(target, rows)))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m frugal audit", description=__doc__)
     parser.add_argument("path", type=Path, nargs="?", default=Path("results"))
+    parser.add_argument("--row", metavar="COLUMN=VALUE,…", help="only what is behind these rows")
     parser.add_argument("--sample", type=int, default=3, help="steps to run again (default 3)")
     parser.add_argument("--pick", type=int, default=0, help="which sample (a seed; default 0)")
     parser.add_argument(
@@ -227,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         action="append",
         default=[path for path in OUTSIDE if path.is_dir()],
-        help="folder with files from outside (always: config, docs/examples of this folder)",
+        help="folder with files from outside (always: config, docs/examples, benchmarks here)",
     )
     return parser
 
@@ -251,6 +218,7 @@ def _rerun_sample(
 ) -> tuple[int, int, int]:
     """Run some steps again; the number that gave the same bytes, could not run, and exist."""
     steps = {json.dumps(d["outputs"], sort_keys=True): d for d in documents}
+    # a file is not fetched again: its digest is declared, and the network may be away
     able = sorted(key for key, d in steps.items() if d["stage"] != FETCHED)
     chosen = random.Random(parsed.pick).sample(able, min(parsed.sample, len(able)))
     same = 0

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frugal.artifacts.audit import UNAUDITED, AuditError, load_sidecar
+from frugal.artifacts.audit import UNAUDITED
 from frugal.artifacts.files import file_digest
+from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
 from frugal.artifacts.sources import reached_modules
 from frugal.artifacts.table_changes import file_changes, leaf_changes, shown
 from frugal.contracts import DataError

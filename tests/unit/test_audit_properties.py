@@ -1,0 +1,196 @@
+"""Whatever is changed in random results, the audit names the file; a property over the changes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from frugal.artifacts.audit import audit_command
+from frugal.artifacts.files import json_bytes
+from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
+from frugal.artifacts.sidecars import seal, sidecar_path
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.random_chains import Chain, chains, payload, run_step, write_chain
+
+OPTIONS = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+CHAIN = Chain(reads=((), (0,), (0, 1)))
+
+
+def audit(*words):
+    return audit_command([*words, "--look-in", "outside"], run_step)
+
+
+def refusal(*words):
+    with pytest.raises(AuditError) as caught:
+        audit(*words)
+    return str(caught.value)
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    """Writes a chain in an empty folder, as often as wished."""
+
+    def write(chain):
+        monkeypatch.chdir(tmp_path)
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        write_chain(tmp_path / "run", chain, monkeypatch)
+        return sorted(
+            p for p in Path("results").rglob("*") if not p.name.startswith("_") and p.is_file()
+        )
+
+    return write
+
+
+@OPTIONS
+@given(chain=chains(), data=st.data())
+def test_a_flipped_bit_of_any_payload_is_named(fresh, chain, data):
+    path = data.draw(st.sampled_from(fresh(chain)))
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(content))
+    assert f"{path}: SHA-256 is" in refusal("--sample", "0")
+
+
+@OPTIONS
+@given(chain=chains(), data=st.data())
+def test_a_flipped_bit_of_any_sidecar_is_named(fresh, chain, data):
+    path = sidecar_path(data.draw(st.sampled_from(fresh(chain))))
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(content))
+    assert f"{path}: " in refusal("--sample", "0")
+
+
+@OPTIONS
+@given(chain=chains(), data=st.data(), with_sidecars=st.booleans())
+def test_two_swapped_files_are_named(fresh, chain, data, with_sidecars):
+    paths = [p for p in fresh(chain) if p.name == "table.parquet"]
+    one, other = data.draw(st.permutations(paths))[:2]
+    pairs = [(one, other)]
+    if with_sidecars:
+        pairs.append((sidecar_path(one), sidecar_path(other)))
+    for a, b in pairs:
+        content = a.read_bytes()
+        a.write_bytes(b.read_bytes())
+        b.write_bytes(content)
+    said = refusal("--sample", "0")
+    assert f"{one}: " in said
+    assert f"{other}: " in said
+
+
+@OPTIONS
+@given(chain=chains(), data=st.data(), cut=st.floats(0.0, 1.0, exclude_max=True))
+def test_a_truncated_file_is_named(fresh, chain, data, cut):
+    path = data.draw(st.sampled_from(fresh(chain)))
+    if data.draw(st.booleans()):
+        path = sidecar_path(path)
+    path.write_bytes(path.read_bytes()[: int(cut * path.stat().st_size)])
+    assert f"{path}: " in refusal("--sample", "0")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inputs": [{"name": "a", "path": "/etc/passwd", "sha256": "0" * 64}]},
+        {"inputs": [{"name": "a", "path": "../../x", "sha256": "0" * 64}]},
+        {"inputs": [{"name": "../a", "path": "x", "sha256": "0" * 64}]},
+        {"inputs": [{"name": "a", "path": "x", "sha256": "none"}]},
+        {"inputs": [{"path": "x"}]},
+        {"inputs": "none"},
+        {"inputs": None},
+        {"outputs": {"table": "results/../../../x"}},
+        {"outputs": {"table": "/tmp/x"}},
+        {"outputs": {"../../table": "results/x"}},
+        {"outputs": {}},
+        {"outputs": []},
+        {"output": "other"},
+        {"seed": "7"},
+        {"seed": True},
+        {"stage": None},
+        {"source": 1},
+        {"sha256": None},
+        {"wildcards": []},
+    ],
+    ids=str,
+)
+def test_a_forged_sidecar_with_a_fitting_seal_is_refused_before_it_is_followed(fresh, change):
+    fresh(CHAIN)
+    path = sidecar_path(payload(1))
+    document = json.loads(path.read_text()) | change
+    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    assert f"{path}: is not a sidecar that this project writes" in refusal()
+
+
+def test_a_sidecar_in_another_layout_was_edited(fresh):
+    fresh(CHAIN)
+    path = sidecar_path(payload(1))
+    path.write_text(path.read_text().replace("\n", "\n\n", 1))
+    with pytest.raises(AuditError, match="was edited after it was written"):
+        load_sidecar(payload(1))
+
+
+def test_a_stage_that_does_not_exist_cannot_be_run_from_a_sidecar(fresh, capsys):
+    """What a sidecar names is run only if it is a stage of this package."""
+    from frugal.__main__ import main
+
+    fresh(CHAIN)
+    for name in ("table.parquet", "about.json"):
+        path = sidecar_path(payload(1, name))
+        document = json.loads(path.read_text()) | {"stage": "../cli"}
+        path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    assert main(["audit", "--sample", "9", "--look-in", "outside"]) == 2
+    assert "there is no stage '../cli'" in capsys.readouterr().err
+
+
+def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):
+    fresh(CHAIN)
+    assert audit(str(payload(2)), "--row", "seed=1", "--sample", "0") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "seed = 1"
+    assert lines[1].startswith("estimate = ")
+    assert lines[1].endswith("cost unit of the data set")
+    assert any(f"{payload(0)}  sha256 " in line and "1 of 3 rows" in line for line in lines)
+    assert sum(line.strip().startswith("0.yaml  sha256 ") for line in lines) == 1
+
+
+def test_inputs_of_other_rows_are_left_out_of_the_chain(fresh, capsys):
+    from frugal.artifacts.chains import Rows, chain_lines
+
+    fresh(CHAIN)
+    lines = list(chain_lines(payload(2), Rows({"dataset": frozenset({"d1", "d2"})})))
+    assert not any(line.startswith(f"  {payload(0)}") for line in lines)
+    assert "  (1 more inputs hold other rows)" in lines
+    everything = list(chain_lines(payload(2), Rows({"dataset": frozenset({"elsewhere"})})))
+    assert any(line.startswith(f"  {payload(0)}") for line in everything), "never an empty chain"
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "sentence"),
+    [
+        (payload(2), "agent=never", "--row 'agent=never' is not COLUMN=VALUE; columns are seed,"),
+        (payload(2), "seed", "--row 'seed' is not COLUMN=VALUE"),
+        (payload(2), "seed=9", "no row has seed=9; seed is 0, 1, 2"),
+        (payload(2, "about.json"), "seed=1", "has no rows; --row asks about a table"),
+        ("results", "seed=1", "--row asks about a table; name its file"),
+    ],
+)
+def test_rows_that_are_not_there_are_refused(fresh, path, words, sentence):
+    fresh(CHAIN)
+    assert sentence in refusal(str(path), "--row", words)
+
+
+def test_the_publishers_address_of_a_fetched_file_ends_its_chain(fresh):
+    from frugal.artifacts.chains import chain_lines
+
+    fresh(CHAIN)
+    path = sidecar_path(payload(0))
+    settings_ = {"url": "https://example.org/a.csv", "sha256": "1" * 64}
+    document = json.loads(path.read_text())
+    document |= {"stage": "fetch_file", "settings": settings_, "inputs": []}
+    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    lines = list(chain_lines(payload(0)))
+    assert lines[1] == f"  https://example.org/a.csv  sha256 {'1' * 64}  as published"
