@@ -11,6 +11,7 @@ from typing import Any
 
 from frugal.contracts.errors import ConfigError
 from frugal.data.description_checks import check_meaning
+from frugal.data.groups import Classes, classes_from
 from frugal.data.schema_check import check_against_schema, load_schema, read_yaml
 
 SCHEMA_PATH = Path(__file__).parents[2] / "schemas" / "dataset.schema.json"
@@ -18,12 +19,24 @@ SCHEMA_PATH = Path(__file__).parents[2] / "schemas" / "dataset.schema.json"
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file of the source: its name in a data mirror, its address, digest and group."""
+    """One file of the source: its name in a data mirror, its address, digests and group."""
 
     name: str
     url: str | None
     sha256: str | None
+    content_sha256: str | None
     group: str | None
+
+
+@dataclass(frozen=True)
+class StaySummary:
+    """A column that summarises one measurement of a stay over hours [from_hour, to_hour)."""
+
+    name: str
+    measurement: str
+    statistic: str
+    from_hour: float
+    to_hour: float
 
 
 @dataclass(frozen=True)
@@ -37,28 +50,62 @@ class Format:
     comment: str | None
     strip: bool
     encoding: str
+    hours: float | None = None
+    summaries: tuple[StaySummary, ...] = ()
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Parameters of the simulator (see `simulators`)."""
+    """Parameters of the simulator (see `simulators`, `loans`); those that it lacks are None."""
 
     name: str
-    population: int
-    clusters_per_class: int
-    class_separation: float
+    population: int | None
+    clusters_per_class: int | None
+    class_separation: float | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class ClinicalGroup:
+    """Patients of one group: their share, and the share of ill ones among them."""
+
+    name: str
+    share: float
+    prevalence: float
+
+
+@dataclass(frozen=True)
+class ClinicalFeature:
+    """A feature of the clinical simulator: shift of its mean by group, and weights of factors."""
+
+    name: str
+    effect: tuple[float, ...]
+    loadings: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ClinicalGenerator:
+    """Parameters of the clinical simulator (see `clinical_simulator`)."""
+
+    name: str
+    groups: tuple[ClinicalGroup, ...]
+    features: tuple[ClinicalFeature, ...]
     seed: int
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows come from; only the fields of the kind are filled."""
+    """Where the rows come from; only the fields of the kind are filled.
+
+    With `join`, records of all files with one value of that column are one record.
+    """
 
     kind: str
-    generator: Generator | None
+    generator: Generator | ClinicalGenerator | None
     loader: str | None
     files: tuple[RawFile, ...]
     format: Format | None
+    join: str | None
 
 
 @dataclass(frozen=True)
@@ -72,6 +119,8 @@ class Column:
     levels: tuple[str, ...] | None
     missing_level: str | None
     special_values: tuple[tuple[float, str], ...]
+    recode: tuple[tuple[str, str], ...] = ()
+    valid: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,21 +144,49 @@ class CostDraw:
 
 
 @dataclass(frozen=True)
+class EventRule:
+    """Yes where an event came within the horizon, no where following reached it without one."""
+
+    event: str
+    time: str
+    horizon: float
+
+
+@dataclass(frozen=True)
+class RiseRule:
+    """Yes where the later value exceeds the earlier by a difference or by a ratio."""
+
+    before: str
+    after: str
+    difference: float
+    ratio: float
+
+
+LabelRule = EventRule | RiseRule
+
+
+@dataclass(frozen=True)
 class Label:
-    """Raw column of the label, names of the classes, and the raw values that mean each class."""
+    """Raw column of the label, names of the classes, and how a raw value means each.
+
+    With a rule, the column is what the rule makes of other raw columns: "1", "0", or nothing.
+    """
 
     column: str
     classes: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
+    meaning: Classes
+    rule: LabelRule | None
 
 
 @dataclass(frozen=True)
 class DropRule:
-    """Rows to leave out, and why."""
+    """Rows to leave out, and why; `column` is a raw one, for the rules `below` and `above`."""
 
     rule: str
     value: float | None
     reason: str
+    column: str | None
 
 
 @dataclass(frozen=True)
@@ -130,8 +207,10 @@ class Description:
         path: the YAML itself; relative paths inside it start in its folder.
         cost_unit: unit of all costs, for axes.
         misclassification_cost: row = true class, column = predicted class.
-        missing_values: `induced` (the table is complete) or `own` (its gaps are the missingness).
-        sensitive: column with a protected attribute, or None.
+        missing_values: `induced` (the table is complete), `own` (its gaps are the missingness, by
+            whole panels) or `partial` (a panel can be had where one of its columns is known).
+        sensitive: protected attribute by name alone, or None.
+        groups: of the protected attribute, where the YAML tells two of them apart, or None.
     """
 
     path: Path
@@ -145,6 +224,7 @@ class Description:
     cost_draw: CostDraw | None
     label: Label
     sensitive: str | None
+    groups: Classes | None
     misclassification_cost: tuple[tuple[float, ...], ...]
     drop_rows: tuple[DropRule, ...]
     missing_values: str
@@ -182,12 +262,18 @@ def _description(path: Path, document: Mapping[str, Any]) -> Description:
         if draw is None
         else CostDraw(draw["distribution"], float(draw["low"]), float(draw["high"]), draw["seed"]),
         label=_label(document["label"]),
-        sensitive=document["sensitive"],
+        sensitive=_sensitive_name(document["sensitive"]),
+        groups=_sensitive_groups(document["sensitive"]),
         misclassification_cost=tuple(
             tuple(float(c) for c in row) for row in document["misclassification_cost"]
         ),
         drop_rows=tuple(
-            DropRule(r["rule"], float(r["value"]) if "value" in r else None, r["reason"])
+            DropRule(
+                r["rule"],
+                float(r["value"]) if "value" in r else None,
+                r["reason"],
+                r.get("column"),
+            )
             for r in document["drop_rows"]
         ),
         missing_values=document["missing_values"],
@@ -199,22 +285,73 @@ def _source(source: Mapping[str, Any]) -> Source:
     generator, form = source.get("generator"), source.get("format")
     return Source(
         kind=source["kind"],
-        generator=None
-        if generator is None
-        else Generator(**generator | {"class_separation": float(generator["class_separation"])}),
+        generator=None if generator is None else _generator(generator),
         loader=source.get("loader"),
         files=tuple(
-            RawFile(f["name"], f.get("url"), f.get("sha256"), f.get("group"))
+            RawFile(
+                f["name"], f.get("url"), f.get("sha256"), f.get("content_sha256"), f.get("group")
+            )
             for f in source.get("files", ())
         ),
         format=None if form is None else _format(form),
+        join=source.get("join"),
     )
+
+
+def _generator(generator: Mapping[str, Any]) -> Generator | ClinicalGenerator:
+    if generator["name"] == "clinical_simulator":
+        return ClinicalGenerator(
+            name=generator["name"],
+            groups=tuple(
+                ClinicalGroup(g["name"], float(g["share"]), float(g["prevalence"]))
+                for g in generator["groups"]
+            ),
+            features=tuple(
+                ClinicalFeature(
+                    f["name"], tuple(map(float, f["effect"])), tuple(map(float, f["loadings"]))
+                )
+                for f in generator["features"]
+            ),
+            seed=generator["seed"],
+        )
+    separation = generator.get("class_separation")
+    return Generator(
+        name=generator["name"],
+        population=generator.get("population"),
+        clusters_per_class=generator.get("clusters_per_class"),
+        class_separation=None if separation is None else float(separation),
+        seed=generator["seed"],
+    )
+
+
+def _sensitive_name(sensitive: Any) -> str | None:
+    return sensitive["column"] if isinstance(sensitive, Mapping) else sensitive
+
+
+def _sensitive_groups(sensitive: Any) -> Classes | None:
+    return classes_from(sensitive, key="groups") if isinstance(sensitive, Mapping) else None
 
 
 def _format(form: Mapping[str, Any]) -> Format:
     missing = tuple(form["missing"])
     if form["kind"] == "arff":  # the format itself fixes these
         return Format("arff", missing, ",", None, "%", True, "utf-8")
+    if form["kind"] != "csv":
+        summaries = tuple(
+            StaySummary(
+                s["name"],
+                s["measurement"],
+                s["statistic"],
+                float(s["from_hour"]),
+                float(s["to_hour"]),
+            )
+            for s in form.get("summaries", ())
+        )
+        hours = form.get("hours")
+        return Format(
+            form["kind"], missing, ",", None, None, False, "utf-8",
+            None if hours is None else float(hours), summaries,
+        )  # fmt: skip
     header = form["header"]
     return Format(
         kind="csv",
@@ -239,6 +376,10 @@ def _column(column: Mapping[str, Any]) -> Column:
         special_values=tuple(
             (float(s["value"]), s["meaning"]) for s in column.get("special_values", ())
         ),
+        recode=tuple(column.get("recode", {}).items()),
+        valid=None
+        if "valid" not in column
+        else (float(column["valid"][0]), float(column["valid"][1])),
     )
 
 
@@ -252,8 +393,16 @@ def _label(label: Mapping[str, Any]) -> Label:
     return Label(
         column=label["column"],
         classes=tuple(c["name"] for c in label["classes"]),
-        values=tuple(tuple(str(v) for v in c["values"]) for c in label["classes"]),
+        values=tuple(tuple(str(v) for v in c.get("values", ())) for c in label["classes"]),
+        meaning=classes_from(label, key="classes"),
+        rule=None if "rule" not in label else _rule(label["rule"]),
     )
+
+
+def _rule(rule: Mapping[str, Any]) -> LabelRule:
+    if rule["kind"] == "event_within":
+        return EventRule(rule["event"], rule["time"], float(rule["horizon"]))
+    return RiseRule(rule["before"], rule["after"], float(rule["difference"]), float(rule["ratio"]))
 
 
 def _split(split: Mapping[str, Any]) -> SplitSpec:

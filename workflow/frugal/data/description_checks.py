@@ -6,19 +6,27 @@ Works on the plain mapping that the schema has accepted already; reads no file.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from frugal.contracts.errors import ConfigError
 from frugal.data.schema_check import did_you_mean, listed
 
-RESERVED_COLUMNS = ("row_id", "part", "label")
+RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive")
 _KEYS_OF_KIND = {
     "generator": {"generator"},
     "bundled": {"loader"},
     "download": {"files", "format"},
     "path": {"files", "format"},
 }
-_CSV_KEYS = ("separator", "header", "comment", "strip", "encoding")
+_FORMAT_KEYS = {
+    "csv": ("separator", "header", "comment", "strip", "encoding"),
+    "stays": ("hours", "summaries"),
+}
+_JOINED_FORMATS = ("csv", "xpt")
+_NUMERIC_KEYS = ("unit", "special_values", "valid")
+_CATEGORICAL_KEYS = ("levels", "missing_level", "recode")
+_RULE_COLUMNS = ("event", "time", "before", "after")
 
 
 def check_meaning(document: Mapping[str, Any]) -> None:
@@ -29,19 +37,30 @@ def check_meaning(document: Mapping[str, Any]) -> None:
     """
     _check_finite(document, "")
     _check_source(document["source"])
-    _check_columns(document["columns"], document["label"]["column"])
+    _check_columns(document["columns"], document["label"])
     _check_panels(document)
     _check_label(document)
     _check_split(document)
     names = [c["name"] for c in document["columns"]]
-    if document["sensitive"] is not None:
+    if isinstance(document["sensitive"], str):
         _known(document["sensitive"], names, "'sensitive'", "columns")
-    for i, rule in enumerate(document["drop_rows"]):
-        if (rule["rule"] == "all_features_equal") != ("value" in rule):
-            raise ConfigError(
-                f"'drop_rows[{i}]' has rule {rule['rule']!r}; 'value' belongs to rule "
-                "'all_features_equal', and only to it"
-            )
+    elif document["sensitive"] is not None:
+        _check_classes(document["sensitive"], "sensitive", "groups")
+    _check_drop_rows(document["drop_rows"])
+
+
+def _check_drop_rows(rules: list[Mapping[str, Any]]) -> None:
+    with_keys = {
+        "value": ("all_features_equal", "below", "above"),
+        "column": ("below", "above"),
+    }
+    for i, rule in enumerate(rules):
+        for key, owners in with_keys.items():
+            if (rule["rule"] in owners) != (key in rule):
+                raise ConfigError(
+                    f"'drop_rows[{i}]' has rule {rule['rule']!r}; {key!r} belongs to "
+                    f"{listed(owners)}, and only to such rules"
+                )
 
 
 def _check_finite(value: Any, at: str) -> None:
@@ -61,6 +80,8 @@ def _check_source(source: Mapping[str, Any]) -> None:
     wanted, given = _KEYS_OF_KIND[kind], set(source) - {"kind"}
     for key in sorted(wanted - given):
         raise ConfigError(f"'source.{key}' is missing; kind {kind!r} needs it")
+    if "files" in wanted:
+        wanted = wanted | {"join"}  # may be there
     for key in sorted(given - wanted):
         raise ConfigError(
             f"'source.{key}' does not go with kind {kind!r}; allowed are {listed(sorted(wanted))}"
@@ -68,18 +89,61 @@ def _check_source(source: Mapping[str, Any]) -> None:
     _unique((f["name"] for f in source.get("files", ())), "'source.files'", "file name")
     for i, file in enumerate(source.get("files", ())):
         at = f"'source.files[{i}]'"
-        if kind == "download" and ("url" not in file or file.get("sha256") is None):
-            raise ConfigError(f"{at} needs both 'url' and 'sha256' to be downloaded safely")
+        digests = [d for d in ("sha256", "content_sha256") if file.get(d) is not None]
+        if kind == "download" and ("url" not in file or not digests):
+            raise ConfigError(
+                f"{at} needs both 'url' and 'sha256' (or 'content_sha256') to be downloaded safely"
+            )
     if "format" in source:
         _check_format(source["format"])
+        form = source["format"]["kind"]
+        if "join" in source and form not in _JOINED_FORMATS:
+            raise ConfigError(
+                f"'source.join' does not go with format {form!r}; allowed are "
+                f"{listed(_JOINED_FORMATS)}"
+            )
+    if "generator" in source:
+        _check_generator(source["generator"])
+
+
+def _check_generator(generator: Mapping[str, Any]) -> None:
+    if generator["name"] != "clinical_simulator":
+        return
+    at, groups, features = "'source.generator", generator["groups"], generator["features"]
+    _unique((g["name"] for g in groups), f"{at}.groups'", "group name")
+    _unique((f["name"] for f in features), f"{at}.features'", "feature name")
+    total = sum(g["share"] for g in groups)
+    if abs(total - 1) > 1e-9:
+        raise ConfigError(f"{at}.groups' have shares that sum to {total:g}; they must sum to 1")
+    factors = len(features[0]["loadings"])
+    for i, feature in enumerate(features):
+        for key, size in (("effect", len(groups)), ("loadings", factors)):
+            if len(feature[key]) != size:
+                raise ConfigError(
+                    f"{at}.features[{i}].{key}' has {len(feature[key])} entries; {size} are needed"
+                )
+        if sum(w * w for w in feature["loadings"]) >= 1:
+            raise ConfigError(
+                f"{at}.features[{i}].loadings' have squares that sum to 1 or more; the rest, which "
+                "must be above zero, is noise of its own"
+            )
 
 
 def _check_format(form: Mapping[str, Any]) -> None:
-    for key in _CSV_KEYS:
-        if form["kind"] == "csv" and key not in form:
-            raise ConfigError(f"'source.format.{key}' is missing; kind 'csv' needs it")
-        if form["kind"] == "arff" and key in form:
-            raise ConfigError(f"'source.format.{key}' does not go with kind 'arff'")
+    kind = form["kind"]
+    for owner, keys in _FORMAT_KEYS.items():
+        for key in keys:
+            if kind == owner and key not in form:
+                raise ConfigError(f"'source.format.{key}' is missing; kind {kind!r} needs it")
+            if kind != owner and key in form:
+                raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
+    _unique((s["name"] for s in form.get("summaries", ())), "'source.format.summaries'", "name")
+    for i, summary in enumerate(form.get("summaries", ())):
+        if summary["from_hour"] >= summary["to_hour"]:
+            raise ConfigError(
+                f"'source.format.summaries[{i}]' goes from hour {summary['from_hour']} to "
+                f"{summary['to_hour']}; the first must be below the second"
+            )
     if form.get("header") is False:
         raise ConfigError(
             "'source.format.header' is false; allowed are true or the list of column names"
@@ -88,8 +152,10 @@ def _check_format(form: Mapping[str, Any]) -> None:
         _unique(form["header"], "'source.format.header'", "column name")
 
 
-def _check_columns(columns: list[Mapping[str, Any]], label: str) -> None:
+def _check_columns(columns: list[Mapping[str, Any]], label: Mapping[str, Any]) -> None:
     _unique((c["name"] for c in columns), "'columns'", "column name")
+    rule = label.get("rule", {})
+    telling = {label["column"], *(v for k, v in rule.items() if k in _RULE_COLUMNS)}
     for i, column in enumerate(columns):
         at = f"'columns[{i}]' ({column['name']!r})"
         if column["name"] in RESERVED_COLUMNS:
@@ -97,19 +163,29 @@ def _check_columns(columns: list[Mapping[str, Any]], label: str) -> None:
                 f"{at} has a reserved name; use 'from' for the raw name and another 'name' than "
                 f"{listed(RESERVED_COLUMNS)}"
             )
-        if column.get("from", column["name"]) == label:
+        if column.get("from", column["name"]) in telling:
             raise ConfigError(f"{at} is the label; a feature must not tell the answer")
-        numeric = column["type"] == "numeric"
-        if numeric and "unit" not in column:
-            raise ConfigError(f"{at} is numeric and lacks 'unit'; write \"1\" where it has none")
-        for key in ("levels", "missing_level") if numeric else ("unit", "special_values"):
-            if key in column:
-                raise ConfigError(f"{at} is {column['type']}; {key!r} does not apply to it")
-        _unique(column.get("levels", ()), f"'columns[{i}].levels'", "level")
-        _unique((s["value"] for s in column.get("special_values", ())), at, "special value")
-        level = column.get("missing_level")
-        if level is not None and "levels" in column:
-            _known(level, column["levels"], f"'columns[{i}].missing_level'", "levels")
+        _check_column(column, i, at)
+
+
+def _check_column(column: Mapping[str, Any], i: int, at: str) -> None:
+    numeric = column["type"] == "numeric"
+    if numeric and "unit" not in column:
+        raise ConfigError(f"{at} is numeric and lacks 'unit'; write \"1\" where it has none")
+    for key in _CATEGORICAL_KEYS if numeric else _NUMERIC_KEYS:
+        if key in column:
+            raise ConfigError(f"{at} is {column['type']}; {key!r} does not apply to it")
+    _unique(column.get("levels", ()), f"'columns[{i}].levels'", "level")
+    _unique((s["value"] for s in column.get("special_values", ())), at, "special value")
+    level = column.get("missing_level")
+    if level is not None and "levels" in column:
+        _known(level, column["levels"], f"'columns[{i}].missing_level'", "levels")
+    for level in column.get("recode", {}).values() if "levels" in column else ():
+        _known(level, column["levels"], f"'columns[{i}].recode'", "levels")
+    if "valid" in column and column["valid"][0] >= column["valid"][1]:
+        raise ConfigError(
+            f"'columns[{i}].valid' is {column['valid']}; the first must be below the second"
+        )
 
 
 def _check_panels(document: Mapping[str, Any]) -> None:
@@ -145,14 +221,55 @@ def _check_panels(document: Mapping[str, Any]) -> None:
 
 def _check_label(document: Mapping[str, Any]) -> None:
     classes = document["label"]["classes"]
-    _unique((c["name"] for c in classes), "'label.classes'", "class name")
-    _unique((str(v) for c in classes for v in c["values"]), "'label.classes'", "raw value")
+    _check_classes(document["label"], "label", "classes")
+    made = {str(v) for c in classes for v in c.get("values", ())}
+    if "rule" in document["label"] and made != {"0", "1"}:
+        raise ConfigError(
+            f"'label.classes' has values {listed(sorted(made)) or 'none'}; a label made by 'rule' "
+            "has 0 and 1"
+        )
     cost, k = document["misclassification_cost"], len(classes)
     if len(cost) != k or any(len(row) != k for row in cost):
         shape = f"{len(cost)} rows of {listed(sorted({len(r) for r in cost}))} entries"
         raise ConfigError(
             f"'misclassification_cost' has {shape}; {k} classes need {k} rows of {k} entries"
         )
+
+
+def _check_classes(entry: Mapping[str, Any], key: str, part: str) -> None:
+    """Classes are told apart either all by values or all by ranges that do not overlap."""
+    at, classes = f"'{key}.{part}'", entry[part]
+    _unique((c["name"] for c in classes), at, "class name")
+    _unique((str(v) for c in classes for v in c.get("values", ())), at, "raw value")
+    kinds = {frozenset(c) & {"values", "from", "below"} for c in classes}
+    if not (kinds == {frozenset({"values"})} or all(k and "values" not in k for k in kinds)):
+        raise ConfigError(
+            f"{at} must tell its entries apart either all by 'values' or all by 'from' and 'below'"
+        )
+    ends = [c.get(end) for c in classes for end in ("from", "below")]
+    if ("by" in entry) != any(isinstance(end, Mapping) for end in ends):
+        raise ConfigError(
+            f"'{key}.by' names the column whose texts choose among numbers; it goes with 'from' "
+            "and 'below' that list a number for each text, and only with them"
+        )
+    _check_ranges(classes, at)
+
+
+def _check_ranges(classes: Iterable[Mapping[str, Any]], at: str) -> None:
+    """No number means two classes."""
+    ends = [[c.get(end) for end in ("from", "below")] for c in classes if "values" not in c]
+    texts = {t for pair in ends for end in pair if isinstance(end, Mapping) for t in end} or {""}
+    for text in sorted(texts):
+        plain = [
+            [end.get(text) if isinstance(end, Mapping) else end for end in pair] for pair in ends
+        ]
+        ranges = sorted(
+            (-math.inf if low is None else low, math.inf if high is None else high)
+            for low, high in plain
+        )
+        for (_, high), (low, _) in pairwise(ranges):
+            if low < high:
+                raise ConfigError(f"{at} has ranges that overlap at {low:g}; each number means one")
 
 
 def _check_split(document: Mapping[str, Any]) -> None:
@@ -170,9 +287,11 @@ def _check_split(document: Mapping[str, Any]) -> None:
             f"'split.scheme' is {scheme!r}; a generator needs 'counts', which say how many rows"
         )
     used = [split["parts"]] if scheme != "given" else list(split["groups"].values())
-    for part in ("train", "test"):
-        if not any(parts.get(part, 0) > 0 for parts in used):
-            raise ConfigError(f"'split' gives no rows to part {part!r}; it needs some")
+    given = {part for parts in used for part, size in parts.items() if size > 0}
+    if "test" not in given:
+        raise ConfigError("'split' gives no rows to part 'test'; it needs some")
+    if not given & {"train", "encoder"}:
+        raise ConfigError("'split' gives no rows to part 'train', nor to 'encoder'; one needs some")
 
 
 def _check_groups(groups: Mapping[str, Any], source: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 Serves every study. Knows nothing of files, parts or missingness mechanisms.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,11 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.contracts.errors import DataError
 from frugal.contracts.table import Panel, Table
+from frugal.data.availability import absent_panels
 from frugal.data.description import Column, Description
-from frugal.data.parsing import RawTable, numeric_column, text_column
+from frugal.data.groups import Classes
+from frugal.data.labels import columns_of_rule, with_label
+from frugal.data.parsing import RawTable, numbers_of, numeric_column, text_column
 from frugal.data.schema_check import did_you_mean, listed
 
 
@@ -24,12 +28,14 @@ class Encoded:
         table: the n kept rows.
         kept: True for raw records that became rows. (records,)
         units: encoded column → unit.
+        sensitive: group of each row, 0 or 1; None where the description tells no groups apart. (n,)
         report: rows read, dropped and why, codes found, costs drawn, share per class, gaps.
     """
 
     table: Table
     kept: Bool[np.ndarray, " records"]
     units: dict[str, str]
+    sensitive: Int[np.ndarray, " n"] | None
     report: dict[str, Any]
 
 
@@ -56,17 +62,25 @@ def encode(raw: RawTable, description: Description) -> Encoded:
             label has one class, or a value is missing where none may be.
     """
     missing = description.source.format.missing if description.source.format else ()
+    raw = with_label(raw, description.label, missing)
     typed: dict[str, np.ndarray] = {}
+    impossible: dict[str, int] = {}
     for column in description.columns:
-        typed[column.name] = (
-            numeric_column(raw, column, missing)
-            if column.kind == "numeric"
-            else _with_missing_level(text_column(raw, column.raw_name, missing, "columns"), column)
-        )
-    label_text = text_column(raw, description.label.column, missing, "label.column")
-    kept, dropped = _rows_kept(typed, label_text, description)
+        if column.kind == "numeric":
+            typed[column.name], count = _possible(numeric_column(raw, column, missing), column)
+            impossible |= {column.name: count} if column.valid is not None else {}
+        else:
+            text = text_column(raw, column.raw_name, missing, "columns")
+            typed[column.name] = _levels_of(text, column)
+    answer = text_column(raw, description.label.column, missing, "label.column")
+    kept, dropped = _rows_kept(raw, typed, answer, description)
     rows = np.flatnonzero(kept)
-    label = _class_index(raw, rows, label_text, description)
+    label = class_index(raw, rows, description.label.meaning, missing, key="label.classes")
+    _require_two_classes(raw, label, description)
+    groups = description.groups
+    sensitive = (
+        None if groups is None else class_index(raw, rows, groups, missing, key="sensitive.groups")
+    )
     _check_gaps(raw, rows, typed, description)
     blocks = {
         c.name: _encode_column(raw, rows, typed[c.name][rows], c) for c in description.columns
@@ -75,6 +89,8 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     table = _table(rows, label, blocks, panels, description)
     units = {n: u for b in blocks.values() for n, u in zip(b.names, b.unit, strict=True)}
     used = {c.raw_name for c in description.columns} | {description.label.column}
+    used |= set(columns_of_rule(description.label.rule))
+    used |= {one for one in (groups and groups.column, description.label.meaning.by) if one}
     report: dict[str, Any] = {
         "rows_read": len(raw),
         "rows_dropped": dropped,
@@ -83,9 +99,19 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         "special_values": {name: b.codes for name, b in blocks.items() if b.codes},
         "costs_drawn": drawn,
         "class_share": _class_share(table),
+        "group_share": None
+        if groups is None or sensitive is None
+        else {name: float((sensitive == k).mean()) for k, name in enumerate(groups.names)},
         "panel_missing_share": _panel_missing_share(table),
     }
-    return Encoded(table, kept, units, report)
+    if impossible:
+        report["values_outside_valid"] = impossible
+    if description.missing_values == "partial":
+        absent = absent_panels(table).mean(axis=0)
+        report["panel_absent_share"] = {
+            p.name: float(share) for p, share in zip(table.actions, absent, strict=True)
+        }
+    return Encoded(table, kept, units, sensitive, report)
 
 
 def drawn_costs(description: Description) -> dict[str, float]:
@@ -102,10 +128,25 @@ def drawn_costs(description: Description) -> dict[str, float]:
     return {name: float(cost) for name, cost in zip(names, costs, strict=True)}
 
 
-def _with_missing_level(text: np.ndarray, column: Column) -> np.ndarray:
+def _levels_of(text: np.ndarray, column: Column) -> np.ndarray:
+    """Raw texts under the names of their levels, with the level that stands for missing. (n,)"""
+    recode = dict(column.recode)
+    text = np.array([recode.get(t, t) for t in text], dtype=object)
     if column.missing_level is not None:
         text[_absent(text)] = column.missing_level
     return text
+
+
+def _possible(
+    values: Float[np.ndarray, " n"], column: Column
+) -> tuple[Float[np.ndarray, " n"], int]:
+    """Values with NaN for those that cannot be, and how many these are; codes are left alone."""
+    if column.valid is None:
+        return values, 0
+    codes = [code for code, _ in column.special_values]
+    low, high = column.valid
+    wrong = ((values < low) | (values > high)) & ~np.isin(values, codes)
+    return np.where(wrong, np.nan, values), int(wrong.sum())
 
 
 def _absent(values: np.ndarray) -> Bool[np.ndarray, " n"]:
@@ -115,10 +156,11 @@ def _absent(values: np.ndarray) -> Bool[np.ndarray, " n"]:
 
 
 def _rows_kept(
-    typed: dict[str, np.ndarray], label_text: np.ndarray, description: Description
+    raw: RawTable, typed: dict[str, np.ndarray], answer: np.ndarray, description: Description
 ) -> tuple[Bool[np.ndarray, " n"], list[dict[str, Any]]]:
     """Which records survive the rules, and how many each rule dropped."""
-    kept = np.ones(len(label_text), dtype=bool)
+    kept = np.ones(len(answer), dtype=bool)
+    missing = description.source.format.missing if description.source.format else ()
     dropped: list[dict[str, Any]] = []
     for rule in description.drop_rows:
         match rule.rule:
@@ -127,8 +169,12 @@ def _rows_kept(
                 hit = np.logical_and.reduce(same)
             case "any_feature_missing":
                 hit = np.logical_or.reduce([_absent(values) for values in typed.values()])
+            case "below" | "above":
+                value = float(rule.value or 0.0)
+                numbers = numbers_of(raw, str(rule.column), missing, "drop_rows")
+                hit = ~(numbers >= value if rule.rule == "below" else numbers <= value)
             case _:
-                hit = _absent(label_text)
+                hit = _absent(answer)
         dropped.append({"rule": rule.rule, "reason": rule.reason, "rows": int((hit & kept).sum())})
         kept &= ~hit
     if not kept.any():
@@ -139,26 +185,44 @@ def _rows_kept(
     return kept, dropped
 
 
-def _class_index(
-    raw: RawTable, rows: np.ndarray, label_text: np.ndarray, description: Description
+def class_index(
+    raw: RawTable, rows: np.ndarray, rule: Classes, missing: Iterable[str], *, key: str
 ) -> Int[np.ndarray, " n"]:
-    meaning = {v: k for k, values in enumerate(description.label.values) for v in values}
-    index = np.array([meaning.get(text, -1) for text in label_text[rows]], dtype=np.int64)
+    """Class of each kept record, by the text or the number of its column. (n,)
+
+    Raises:
+        DataError: a record belongs to none; which, and what stands there.
+    """
+    missing = tuple(missing)
+    text = text_column(raw, rule.column, missing, key)[rows]
+    if not rule.bounds:
+        index = rule.index_of_text(text)
+    else:
+        column = Column(rule.column, rule.column, "numeric", "1", None, None, ())
+        by = None if rule.by is None else text_column(raw, rule.by, missing, key)[rows]
+        index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
     if (index < 0).any():
-        row = int(rows[np.argmax(index < 0)])
-        found = "no value" if label_text[row] is None else repr(label_text[row])
+        row = int(np.argmax(index < 0))
+        found = "no value" if text[row] is None else repr(text[row])
+        known = listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
         raise DataError(
-            f"{raw.place(row)}: label {description.label.column!r} holds {found}; "
-            f"'label.classes' knows {listed(meaning)}"
+            f"{raw.place(int(rows[row]))}: {key.split('.')[0]} {rule.column!r} holds {found}; "
+            f"{key!r} knows {known}"
+            + ("" if not rule.bounds else f" of {listed(rule.names)} that do not hold it")
         )
-    present = np.unique(index)
+    return index
+
+
+def _require_two_classes(
+    raw: RawTable, label: Int[np.ndarray, " n"], description: Description
+) -> None:
+    present = np.unique(label)
     if len(present) < 2:
         raise DataError(
             f"{raw.source[0]}: label {description.label.column!r} has one class only, "
-            f"{description.label.classes[present[0]]!r}, in {len(rows)} rows; "
+            f"{description.label.classes[present[0]]!r}, in {len(label)} rows; "
             "a classifier needs at least two"
         )
-    return index
 
 
 def _check_gaps(
@@ -176,10 +240,10 @@ def _check_gaps(
                 f"{place}, but 'missing_values' is induced, which needs a complete table; allowed "
                 "are 'missing_values: own', a 'missing_level', or drop rule any_feature_missing"
             )
-        if name in free:
+        if name in free and description.missing_values == "own":
             raise DataError(
                 f"{place}, but it is in a free panel, known for every unit; give the panel a cost, "
-                "or drop such rows"
+                "drop such rows, or set 'missing_values: partial'"
             )
 
 

@@ -1,7 +1,8 @@
 """Raw records as text, and as typed columns: CSV, ARFF, and files of the Adult kind.
 
 Every cell stays text until its column's type is known, so that an error names the line and what
-stands there. Knows no panel, no cost and no split.
+stands there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as frames of numbers.
+Knows no panel, no cost and no split.
 """
 
 import csv
@@ -18,7 +19,9 @@ from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.description import Column, Description, Format
+from frugal.data.packed import unpacked_bytes
 from frugal.data.schema_check import did_you_mean, listed
+from frugal.data.transport import read_transport
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+\S", re.IGNORECASE)
 
@@ -54,41 +57,94 @@ def raw_from_frame(frame: pd.DataFrame, *, source: str) -> RawTable:
 
 
 def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable:
-    """The records of all files of a data set, one file after the other.
+    """The records of all files of a data set, one file after the other, or joined by a key.
 
     Args:
         description: names the files, their order and their format.
         paths: file name in the description → where it lies.
 
     Raises:
-        DataError: a file is empty, has duplicate column names or records of unequal length, or
-            two files have different columns.
+        DataError: a file is empty, has duplicate column names or records of unequal length, two
+            files that are read one after the other have different columns, or a key is not unique.
         ConfigError: a path is missing, or the encoding is unknown.
     """
     form = description.source.format
     if form is None:
         raise ConfigError(f"data set {description.name!r} has no files to parse")
-    frames: list[pd.DataFrame] = []
-    names, lines, groups = [], [], []
+    parsed: list[RawTable] = []
     for file in description.source.files:
         if file.name not in paths:
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
-        frame, line = parse_text(_read_text(paths[file.name], form), form, source=file.name)
-        if frames and list(frame.columns) != list(frames[0].columns):
-            raise DataError(
-                f"{file.name} has columns {listed(frame.columns)}, but the first file has "
-                f"{listed(frames[0].columns)}"
+        frame, line = _read_file(paths[file.name], form, source=file.name)
+        parsed.append(
+            RawTable(
+                frame,
+                np.full(len(frame), file.name),
+                line,
+                np.full(len(frame), file.group or ""),
             )
-        frames.append(frame)
-        names.append(np.full(len(frame), file.name))
-        lines.append(line)
-        groups.append(np.full(len(frame), file.group or ""))
+        )
+    key = description.source.join
+    return one_after_the_other(parsed) if key is None else side_by_side(parsed, key)
+
+
+def one_after_the_other(tables: Sequence[RawTable]) -> RawTable:
+    """The records of several files of the same columns.
+
+    Raises:
+        DataError: two files have different columns.
+    """
+    first = tables[0]
+    for table in tables:
+        if list(table.frame.columns) != list(first.frame.columns):
+            raise DataError(
+                f"{table.source[0]} has columns {listed(table.frame.columns)}, but the first file "
+                f"has {listed(first.frame.columns)}"
+            )
     return RawTable(
-        pd.concat(frames, ignore_index=True),
-        np.concatenate(names),
-        np.concatenate(lines),
-        np.concatenate(groups),
+        pd.concat([t.frame for t in tables], ignore_index=True),
+        np.concatenate([t.source for t in tables]),
+        np.concatenate([t.line for t in tables]),
+        np.concatenate([t.group for t in tables]),
     )
+
+
+def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
+    """The records of the first table with the columns that the others have for the same key.
+
+    A record that another table lacks has no values there. Of a column that stands in two tables,
+    the first counts.
+
+    Raises:
+        DataError: a table lacks the key, has a record without one, or one twice.
+    """
+    frames = [_by_key(table, key) for table in tables]
+    joined = frames[0]
+    for frame in frames[1:]:
+        new = frame[[c for c in frame.columns if c not in joined.columns]]
+        joined = joined.join(new, how="left")
+    first = tables[0]
+    return RawTable(joined.reset_index(), first.source, first.line, first.group)
+
+
+def _by_key(table: RawTable, key: str) -> pd.DataFrame:
+    values = pd.Series(_cells(table, key, "source.join"))
+    for fault, rows in (("has no value", values.isna() | (values == "")),
+                        ("holds a value twice", values.duplicated())):  # fmt: skip
+        if rows.any():
+            row = int(np.argmax(rows))
+            raise DataError(
+                f"{table.place(row)}: column {key!r} {fault} ({values[row]}); records are joined "
+                "by it, so each needs one of its own"
+            )
+    return table.frame.set_index(key)
+
+
+def _read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    if form.kind == "xpt":
+        frame = read_transport(path, source=source)
+        return frame, np.arange(1, len(frame) + 1)
+    return parse_text(_read_text(path, form), form, source=source)
 
 
 def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -101,7 +157,7 @@ def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, n
     header = form.header
     if form.kind == "arff":
         header, lines = _arff_header(lines, source)
-    records = _records(lines, form)
+    records = _records(lines, form, source)
     if header is None:
         _, header = next(records, (0, None))
         if header is None:
@@ -133,17 +189,26 @@ def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.
     Raises:
         DataError: the column is not there, or a cell is no finite number (which, and where).
     """
-    cells = _cells(raw, column.raw_name, "columns")
+    return numbers_of(raw, column.raw_name, missing, "columns")
+
+
+def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
+    """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
+
+    Raises:
+        DataError: the column is not there, or a cell is no finite number (which, and where).
+    """
+    cells = _cells(raw, name, key)
     if np.issubdtype(cells.dtype, np.number):
         return cells.astype(np.float64)
-    absent = np.isin(cells, list(missing))
+    absent = np.isin(cells, list(missing)) | np.array([c is None for c in cells], dtype=bool)
     values = pd.to_numeric(pd.Series(np.where(absent, "nan", cells)), errors="coerce")
     values = values.to_numpy(dtype=np.float64, copy=True)
     wrong = ~absent & ~np.isfinite(values)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{raw.place(row)}: column {column.raw_name!r} holds {cells[row]!r}, which is not a "
+            f"{raw.place(row)}: column {name!r} holds {cells[row]!r}, which is not a "
             "number; if it means a missing value, add it to 'source.format.missing'"
         )
     return values
@@ -152,11 +217,18 @@ def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.
 def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
     """A raw column as text; None where it holds a text that stands for missing. (n,)
 
+    Numbers of a source that is no text become text without needless decimals: 2.0 is "2".
+
     Raises:
         DataError: the column is not there; `key` says which part of the description names it.
     """
     cells = _cells(raw, name, key)
-    text = np.array([str(c) for c in cells], dtype=object)
+    if np.issubdtype(cells.dtype, np.number):
+        kinds, index = np.unique(cells, return_inverse=True)  # NaN are one kind
+        names = [None if np.isnan(k) else f"{k:.15g}" for k in kinds]
+        text = np.array([*names, None], dtype=object)[index]
+    else:
+        text = np.array([None if c is None else str(c) for c in cells], dtype=object)
     text[np.isin(text, list(missing))] = None
     return text
 
@@ -174,18 +246,19 @@ def _cells(raw: RawTable, name: str, key: str) -> np.ndarray:
 def _read_text(path: Path, form: Format) -> str:
     encoding = "utf-8-sig" if form.encoding.lower() in ("utf-8", "utf8") else form.encoding
     try:
-        return path.read_text(encoding=encoding)
+        content = unpacked_bytes(path)
+        return io.TextIOWrapper(io.BytesIO(content), encoding=encoding).read()
     except LookupError:
         raise ConfigError(f"encoding {form.encoding!r} is unknown; try utf-8 or latin-1") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path} is not {form.encoding} text at byte {error.start}; see 'source.format'"
         ) from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _records(lines: Sequence[str], form: Format) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _records(
+    lines: Sequence[str], form: Format, source: str
+) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Line number and cells of each record; comments become blank lines, so that numbers hold."""
     comment = form.comment
     kept = ("\n" if comment and line.lstrip().startswith(comment) else line for line in lines)
@@ -193,11 +266,14 @@ def _records(lines: Sequence[str], form: Format) -> Iterator[tuple[int, tuple[st
     reader = csv.reader(
         kept, delimiter=form.separator, skipinitialspace=form.strip, quotechar=quote
     )
-    for cells in reader:
-        if form.strip:
-            cells = [c.strip() for c in cells]
-        if cells and cells != [""]:
-            yield reader.line_num, tuple(cells)
+    try:
+        for cells in reader:
+            if form.strip:
+                cells = [c.strip() for c in cells]
+            if cells and cells != [""]:
+                yield reader.line_num, tuple(cells)
+    except csv.Error as error:
+        raise DataError(f"{source}, line {reader.line_num} is no record: {error}") from None
 
 
 def _arff_header(lines: list[str], source: str) -> tuple[tuple[str, ...], list[str]]:

@@ -6,16 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import Table
 from frugal.data.bundled import load_bundled
-from frugal.data.description import Description
+from frugal.data.clinical_simulator import clinical_world, sample_patients
+from frugal.data.description import ClinicalGenerator, Description
 from frugal.data.encoding import encode
+from frugal.data.loans import loan_applications
+from frugal.data.mimic_diagnosis import mimic_diagnosis
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame
-from frugal.data.raw import verify_sha256
+from frugal.data.raw import verify_content, verify_sha256
 from frugal.data.simulators import two_class_clusters
 from frugal.data.splits import PART_NAMES, split_rows
+from frugal.data.stays import read_stays
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +29,18 @@ class Prepared:
 
     Attributes:
         table: all rows, in the order of the source.
-        split: part name of each row: `train`, `agent`, `nuisance` or `test`. (n,)
+        split: part name of each row, of those in `splits.PART_NAMES`. (n,)
         units: encoded column → unit.
+        sensitive: group of each row, 0 or 1, or None. (n,)
+        groups: names of the two groups; empty where there are none.
         report: what was read, dropped, drawn and split; holds plain JSON values only.
     """
 
     table: Table
     split: np.ndarray
     units: dict[str, str]
+    sensitive: np.ndarray | None
+    groups: tuple[str, ...]
     report: dict[str, Any]
 
 
@@ -77,7 +86,8 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
             if (split == part).any()
         },
     }
-    return Prepared(table, split, encoded.units, report)
+    groups = () if description.groups is None else description.groups.names
+    return Prepared(table, split, encoded.units, encoded.sensitive, groups, report)
 
 
 def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTable:
@@ -89,18 +99,37 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
     source = description.source
     if source.generator is not None:
         rows = int(sum(description.split.parts.values()))
-        frame = two_class_clusters(
-            source.generator,
-            rows=rows,
-            features=len(description.columns),
-            classes=len(description.label.classes),
-        )
-        return raw_from_frame(frame, source=source.generator.name)
+        return raw_from_frame(_simulated(description, rows), source=source.generator.name)
     if source.loader is not None:
         return raw_from_frame(load_bundled(source.loader), source=source.loader)
-    if source.files:
-        for file in source.files:
-            if file.name in raw_files:
-                verify_sha256(raw_files[file.name], file.sha256)
-        return parse_files(description, raw_files)
-    raise ConfigError(f"data set {description.name!r} has no source")
+    if source.format is None:
+        raise ConfigError(f"data set {description.name!r} has no source")
+    for file in source.files:
+        if file.name in raw_files:
+            verify_sha256(raw_files[file.name], file.sha256)
+            verify_content(raw_files[file.name], file.content_sha256)
+    match source.format.kind:
+        case "stays":
+            return read_stays(description, raw_files)
+        case "mimic_aki" | "mimic_sepsis":
+            cohort = mimic_diagnosis(raw_files, task=source.format.kind.removeprefix("mimic_"))
+            return raw_from_frame(cohort, source=source.files[0].name)
+        case _:
+            return parse_files(description, raw_files)
+
+
+def _simulated(description: Description, rows: int) -> pd.DataFrame:
+    """Rows of the simulator that the description names."""
+    generator = description.source.generator
+    if isinstance(generator, ClinicalGenerator):
+        rng = np.random.default_rng(generator.seed)
+        return sample_patients(clinical_world(generator), rows, rng=rng)
+    assert generator is not None  # the caller has looked
+    if generator.name == "loans":
+        return loan_applications(rows=rows, seed=generator.seed)
+    return two_class_clusters(
+        generator,
+        rows=rows,
+        features=len(description.columns),
+        classes=len(description.label.classes),
+    )

@@ -1,6 +1,6 @@
 """Raw files of a data set: where they lie, whether they are the right ones, and their download.
 
-Knows digests and addresses only; never looks inside a file and never parses one.
+Knows digests and addresses only; never parses a file.
 """
 
 import hashlib
@@ -12,8 +12,10 @@ from pathlib import Path
 
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.description import Description, RawFile
+from frugal.data.packed import content_sha256_of
 from frugal.data.schema_check import listed
 
+LARGEST_MEMBER_BYTES = 10_000_000  # of an archive; the largest stay of PhysioNet 2012 has 24 kB
 _CHUNK_BYTES = 1 << 20
 
 
@@ -87,10 +89,34 @@ def verify_sha256(path: Path, expected: str | None) -> str:
     return found
 
 
+def verify_content(path: Path, expected: str | None) -> str | None:
+    """The digest of what a packed file holds, which must be the one expected, whatever the packing.
+
+    None accepts any content, and then nothing is unpacked.
+
+    Raises:
+        DataError: it is another, or the file is damaged.
+    """
+    if expected is None:
+        return None
+    found = content_sha256_of(path, largest_bytes=LARGEST_MEMBER_BYTES)
+    if found != expected:
+        raise DataError(
+            f"the unpacked content of {path} has SHA-256 {found}, but {expected} is expected: it "
+            "is not the file that the data set describes"
+        )
+    return found
+
+
 def download_file(
-    url: str, destination: Path, *, expected_sha256: str, timeout_seconds: float
+    url: str,
+    destination: Path,
+    *,
+    expected_sha256: str | None,
+    timeout_seconds: float,
+    expected_content_sha256: str | None = None,
 ) -> Path:
-    """A file from its publisher, put in place only once its digest is right.
+    """A file from its publisher, put in place only once its digests are right.
 
     Raises:
         DataError: the publisher cannot be reached, or sends other bytes (an error page, say);
@@ -107,11 +133,12 @@ def download_file(
             while chunk := response.read(_CHUNK_BYTES):
                 stream.write(chunk)
         found = sha256_of(partial)
-        if found != expected_sha256:
+        if expected_sha256 is not None and found != expected_sha256:
             raise DataError(
                 f"{url} sent {partial.stat().st_size} bytes with SHA-256 {found}, but "
                 f"{expected_sha256} is expected; the file may have moved, or a page came instead"
             )
+        verify_content(partial, expected_content_sha256)
         partial.chmod(0o644)  # a temporary file is private; a data file is not
         partial.replace(destination)
     except (OSError, http.client.HTTPException) as error:

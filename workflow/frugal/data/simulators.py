@@ -33,24 +33,27 @@ def two_class_clusters(
     Raises:
         ConfigError: the population is too small, or the clusters have too few corners.
     """
+    population, clusters = generator.population, generator.clusters_per_class
+    assert population is not None, "bug: the schema lets make_classification lack no parameter"
+    assert clusters is not None
+    assert generator.class_separation is not None
     per_class = [len(range(k, rows, classes)) for k in range(classes)]
-    if rows > generator.population // classes * classes:
+    if rows > population // classes * classes:
         raise ConfigError(
-            f"'split.parts' asks for {rows} rows, but 'source.generator.population' is "
-            f"{generator.population}"
+            f"'split.parts' asks for {rows} rows, but 'source.generator.population' is {population}"
         )
-    if classes * generator.clusters_per_class > 2**features:
+    if classes * clusters > 2**features:
         raise ConfigError(
-            f"'source.generator.clusters_per_class' is {generator.clusters_per_class}; "
+            f"'source.generator.clusters_per_class' is {clusters}; "
             f"{classes} classes in {features} columns allow at most {2**features // classes}"
         )
     drawn = make_classification(
-        n_samples=generator.population // classes * classes,
+        n_samples=population // classes * classes,
         n_features=features,
         n_informative=features,
         n_redundant=0,
         n_classes=classes,
-        n_clusters_per_class=generator.clusters_per_class,
+        n_clusters_per_class=clusters,
         class_sep=generator.class_separation,
         flip_y=0.0,
         random_state=generator.seed,

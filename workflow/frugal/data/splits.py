@@ -11,7 +11,15 @@ from jaxtyping import Int
 from frugal.contracts.errors import DataError
 from frugal.data.description import SplitSpec
 
-PART_NAMES = ("train", "agent", "nuisance", "test")
+PART_NAMES = (
+    "train",
+    "encoder",
+    "encoder_validation",
+    "agent",
+    "validation",
+    "nuisance",
+    "test",
+)
 
 
 def part_sizes(n: int, fractions: Mapping[str, float]) -> dict[str, int]:
@@ -60,7 +68,7 @@ def assign_parts(
 def split_rows(
     label: Int[np.ndarray, " n"], group: np.ndarray, spec: SplitSpec, *, rng_seed: int
 ) -> np.ndarray:
-    """Part name (`train`, `agent`, `nuisance`, `test`) of each row. (n,)
+    """Part name (one of `PART_NAMES`) of each row. (n,)
 
     Args:
         label: class index. (n,)
@@ -69,9 +77,10 @@ def split_rows(
         rng_seed: seed of the run; drawn together with the data set's own.
 
     Raises:
-        DataError: counts do not sum to n, or `train` or `test` lacks a class.
+        DataError: counts do not sum to n, or a part that the study cannot do without
+            (`train` or `encoder`, `agent` of the latter, `test`) lacks a class.
     """
-    split = np.full(len(label), "", dtype="<U8")
+    split = np.full(len(label), "", dtype="<U18")
     if spec.scheme == "given":
         for i, (name, fractions) in enumerate(spec.groups.items()):
             rows = np.flatnonzero(group == name)
@@ -84,7 +93,8 @@ def split_rows(
             else {part: int(count) for part, count in spec.parts.items()}
         )
         split = assign_parts(label, sizes, np.random.default_rng([spec.seed, rng_seed]))
-    for part in ("train", "test"):
+    trained = ("encoder", "agent") if "encoder" in split else ("train",)
+    for part in (*trained, "test"):
         absent = np.setdiff1d(label, label[split == part])
         if len(absent):
             raise DataError(

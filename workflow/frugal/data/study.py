@@ -92,10 +92,14 @@ class Study:
         return inputs
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
-        """Where a raw file is published, and its SHA-256."""
+        """Where a raw file is published, and the SHA-256 of it or of what it holds."""
         for declared in self.descriptions[dataset].source.files:
             if Path(declared.name).name == file:
-                return {"url": declared.url, "sha256": declared.sha256}
+                return {
+                    "url": declared.url,
+                    "sha256": declared.sha256,
+                    "content_sha256": declared.content_sha256,
+                }
         raise ConfigError(f"{self.paths[dataset]} declares no file {file!r}")
 
     def cost_unit(self) -> str:

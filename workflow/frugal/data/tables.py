@@ -4,7 +4,7 @@ The frame holds what varies by row, the catalogue (plain JSON values) what is th
 Writes no file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ def table_to_frames(
     split: np.ndarray,
     *,
     units: Mapping[str, str] | None = None,
+    sensitive: np.ndarray | None = None,
+    groups: Sequence[str] = (),
     report: Mapping[str, Any] | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Rows and catalogue of a table.
@@ -29,15 +31,20 @@ def table_to_frames(
         table: n rows.
         split: part name of each row. (n,)
         units: encoded column → unit; None leaves units out of the catalogue.
+        sensitive: group of each row, 0 or 1; None where the data set tells no groups apart. (n,)
+        groups: names of the two groups.
         report: how the table came about, passed on into the catalogue.
 
     Returns:
-        A frame with `row_id`, `part`, `label` (class index) and the d encoded columns; and a
+        A frame with `row_id`, `part`, `label` (class index), where there are groups `sensitive`
+        (group index), and the d encoded columns; and a
         mapping with `columns`, `onehot`, `panels`, `classes`, `misclassification_cost`, `report`.
     """
     identity = pd.DataFrame(
         {"row_id": table.row_id, "part": split.astype(object), "label": table.label}
     )
+    if sensitive is not None:
+        identity["sensitive"] = sensitive
     values = pd.DataFrame(table.values, columns=list(table.columns))
     catalogue = {
         "columns": [{"name": c, "unit": (units or {}).get(c)} for c in table.columns],
@@ -47,6 +54,7 @@ def table_to_frames(
             for p in table.panels
         ],
         "classes": list(table.classes),
+        "groups": list(groups),
         "misclassification_cost": table.misclassification_cost.tolist(),
         "report": dict(report or {}),
     }
@@ -79,3 +87,19 @@ def table_from_frames(
         misclassification_cost=np.array(catalogue["misclassification_cost"], dtype=np.float64),
     )
     return table, frame["part"].to_numpy().astype(str)
+
+
+def sensitive_from_frames(
+    frame: pd.DataFrame, catalogue: Mapping[str, Any]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Group of each row, 0 or 1, and the names of the two groups.
+
+    Raises:
+        DataError: the data set's YAML tells no groups apart.
+    """
+    if "sensitive" not in frame.columns or len(catalogue["groups"]) != 2:
+        raise DataError(
+            f"data set {catalogue['report'].get('name', 'without a name')!r} has no groups of a "
+            "protected attribute; its YAML needs 'sensitive' with 'column' and two 'groups'"
+        )
+    return frame["sensitive"].to_numpy(dtype=np.int64), tuple(catalogue["groups"])

@@ -21,6 +21,7 @@ def fetch_file(
             settings["url"],
             Path(folder, "file"),
             expected_sha256=settings["sha256"],
+            expected_content_sha256=settings.get("content_sha256"),
             timeout_seconds=TIMEOUT_SECONDS,
         )
         return {"file": path.read_bytes()}

@@ -31,6 +31,11 @@ def prepare_data(
     files = dict(zip(names, raw.values(), strict=True))
     prepared = prepare(described, files, streams.root)
     table, catalogue = table_to_frames(
-        prepared.table, prepared.split, units=prepared.units, report=prepared.report
+        prepared.table,
+        prepared.split,
+        units=prepared.units,
+        sensitive=prepared.sensitive,
+        groups=prepared.groups,
+        report=prepared.report,
     )
     return {"table": table, "catalogue": catalogue}

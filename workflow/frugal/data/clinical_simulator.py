@@ -1,0 +1,228 @@
+"""A simulated clinic whose Bayes rule is known: posteriors, best F1 of any fixed set of features.
+
+A patient's group is known; features are Gaussian in each group and class, with one covariance for
+both classes, so that every posterior is a logistic function of a linear score, and the score is
+Gaussian again. Serves `diagnosis` (what the best rule would reach). Knows no panel's cost law, no
+policy and no split.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, ndtr
+
+from frugal.contracts.table import Table
+from frugal.data.description import ClinicalGenerator
+
+GROUP, LABEL = "group", "ill"  # raw columns beside the features
+_SCAN_POINTS = 2001  # of the threshold's logit, before refinement
+
+
+@dataclass(frozen=True, eq=False)
+class ClinicalWorld:
+    """Parameters of the clinic. Shapes: g groups, d features.
+
+    Attributes:
+        groups: names.
+        features: names.
+        share: share of each group among patients; sums to 1. (g,)
+        prevalence: share of ill patients in each group. (g,)
+        effect: shift of the means where a patient is ill. (g, d)
+        covariance: of the features within group and class; ones on the diagonal. (d, d)
+    """
+
+    groups: tuple[str, ...]
+    features: tuple[str, ...]
+    share: Float[np.ndarray, " g"]
+    prevalence: Float[np.ndarray, " g"]
+    effect: Float[np.ndarray, "g d"]
+    covariance: Float[np.ndarray, "d d"]
+
+
+@dataclass(frozen=True)
+class BayesRule:
+    """The rule with the highest F1 that sees one fixed set of features.
+
+    Attributes:
+        f1: its expected F1, 2 TP / (2 TP + FP + FN) of the population.
+        threshold: a patient is called ill where the posterior is above it.
+        sensitivity: share of ill patients who are called ill.
+        specificity: share of healthy patients who are called healthy.
+    """
+
+    f1: float
+    threshold: float
+    sensitivity: float
+    specificity: float
+
+
+@dataclass(frozen=True)
+class StaticRule:
+    """A fixed set of panels with its cost and the best rule that sees it."""
+
+    panels: tuple[str, ...]
+    cost: float
+    rule: BayesRule
+
+
+def clinical_world(generator: ClinicalGenerator) -> ClinicalWorld:
+    """The world of a description: covariance = loadings · loadingsᵀ + diagonal noise."""
+    loadings = np.array([f.loadings for f in generator.features], dtype=np.float64)
+    loadings = loadings.reshape(len(generator.features), -1)
+    covariance = loadings @ loadings.T
+    np.fill_diagonal(covariance, 1.0)
+    return ClinicalWorld(
+        groups=tuple(g.name for g in generator.groups),
+        features=tuple(f.name for f in generator.features),
+        share=np.array([g.share for g in generator.groups]),
+        prevalence=np.array([g.prevalence for g in generator.groups]),
+        effect=np.array([f.effect for f in generator.features], dtype=np.float64).T.copy(),
+        covariance=covariance,
+    )
+
+
+def sample_patients(world: ClinicalWorld, n: int, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Patients of the clinic: columns `group` and `ill` ("0", "1") as text, and the features.
+
+    g ~ share,   y | g ~ Bernoulli(prevalence_g),   x | g, y ~ N(y · effect_g, covariance)
+    """
+    group = rng.choice(len(world.groups), size=n, p=world.share)
+    ill = rng.random(n) < world.prevalence[group]
+    noise = rng.standard_normal((n, len(world.features)))
+    values = ill[:, None] * world.effect[group] + noise @ np.linalg.cholesky(world.covariance).T
+    frame = pd.DataFrame(values, columns=list(world.features))
+    frame.insert(0, GROUP, np.array(world.groups, dtype=object)[group])
+    frame[LABEL] = ill.astype(np.int64).astype(str)
+    return frame
+
+
+def posterior(
+    world: ClinicalWorld,
+    group: Int[np.ndarray, " n"],
+    values: Float[np.ndarray, "n d"],
+    observed: Bool[np.ndarray, "n d"],
+) -> Float[np.ndarray, " n"]:
+    """Exact probability that each patient is ill, given group and the features that are known.
+
+        logit P(y = 1 | g, x_S) = logit π_g + δᵀ Σ_S⁻¹ (x_S − δ/2),   δ = effect_g restricted to S
+
+    Args:
+        world: the clinic.
+        group: index into its groups. (n,)
+        values: features; those that are not observed are not read. (n, d)
+        observed: True where a feature is known. (n, d)
+    """
+    logit = np.log(world.prevalence / (1 - world.prevalence))[group]
+    patterns, index = np.unique(observed, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        rows = np.flatnonzero(index == k)
+        weight, offset = _score(world, pattern)
+        x = values[np.ix_(rows, np.flatnonzero(pattern))]
+        logit[rows] += (x * weight[group[rows]]).sum(axis=1) - offset[group[rows]]
+    return expit(logit)
+
+
+def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
+    """The best F1 of any rule that sees the group and one fixed set of features, exactly.
+
+    The best rule calls ill whoever's posterior is above a threshold. In group g the posterior's
+    logit is Gaussian with variance D_g = δᵀ Σ_S⁻¹ δ and mean logit π_g ± D_g / 2, so
+
+        TP(t) = Σ_g share_g π_g Φ((m_g + D_g/2 − t) / √D_g),   FP(t) likewise with −D_g/2,
+        F1 = max_t 2 TP / (P + TP + FP),   P = Σ_g share_g π_g.
+    """
+    weight, _ = _score(world, seen)
+    distance = (weight * world.effect[:, seen]).sum(axis=1)  # D_g
+    logit = np.log(world.prevalence / (1 - world.prevalence))
+
+    def rates(threshold: float) -> tuple[float, float]:
+        called = [_called_ill(logit + sign * distance / 2, distance, threshold) for sign in (1, -1)]
+        true_positive = (world.share * world.prevalence * called[0]).sum()
+        false_positive = (world.share * (1 - world.prevalence) * called[1]).sum()
+        return float(true_positive), float(false_positive)
+
+    positive = float(world.share @ world.prevalence)
+
+    def f1(threshold: float) -> float:
+        true_positive, false_positive = rates(threshold)
+        return 2 * true_positive / (positive + true_positive + false_positive)
+
+    reach = 6 * np.sqrt(distance) + distance / 2 + 1e-3
+    grid = np.linspace((logit - reach).min(), (logit + reach).max(), _SCAN_POINTS)
+    scanned = np.array([f1(t) for t in grid])
+    top = int(np.argmax(scanned))
+    around = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)])
+    found = minimize_scalar(lambda t: -f1(t), bounds=around, method="bounded")
+    threshold = float(found.x) if f1(float(found.x)) >= scanned[top] else float(grid[top])
+    true_positive, false_positive = rates(threshold)
+    return BayesRule(
+        f1=f1(threshold),
+        threshold=float(expit(threshold)),
+        sensitivity=true_positive / positive,
+        specificity=1 - false_positive / (1 - positive),
+    )
+
+
+def static_rules(world: ClinicalWorld, table: Table) -> tuple[StaticRule, ...]:
+    """The best rule for each fixed set of panels that a table of this clinic offers.
+
+    In the order of the sets' codes Σⱼ acquiredⱼ 2ʲ; free panels are always seen.
+    """
+    panels = table.actions
+    names = list(table.columns)
+    rules = []
+    for code in range(2 ** len(panels)):
+        chosen = np.array([[code >> j & 1 for j in range(len(panels))]], dtype=bool)
+        columns = table.columns_observed(chosen)[0]
+        seen = np.array([f in names and bool(columns[names.index(f)]) for f in world.features])
+        rules.append(
+            StaticRule(
+                panels=tuple(p.name for p, c in zip(panels, chosen[0], strict=True) if c),
+                cost=float(chosen[0] @ table.action_cost),
+                rule=best_f1(world, seen),
+            )
+        )
+    return tuple(rules)
+
+
+def best_static_rule(rules: tuple[StaticRule, ...], *, budget: float) -> StaticRule:
+    """The fixed set of panels with the highest F1 among those that a budget allows.
+
+    Of equals the cheapest, then the first.
+    """
+    within = [r for r in rules if r.cost <= budget]
+    return min(within, key=lambda r: (-r.rule.f1, r.cost))
+
+
+def patients_of(
+    world: ClinicalWorld, table: Table
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n d"]]:
+    """Group and features of a table's units, in the world's order. ((n,), (n, d))
+
+    The table holds the group as 0/1 columns `group=name` and the features under their names.
+    """
+    names = list(table.columns)
+    indicators = [table.values[:, names.index(f"{GROUP}={g}")] for g in world.groups]
+    group = np.argmax(np.column_stack(indicators), axis=1).astype(np.int64)
+    return group, table.values[:, [names.index(f) for f in world.features]]
+
+
+def _score(
+    world: ClinicalWorld, seen: Bool[np.ndarray, " d"]
+) -> tuple[Float[np.ndarray, "g s"], Float[np.ndarray, " g"]]:
+    """Weights Σ_S⁻¹ δ_g and offsets δᵀ Σ_S⁻¹ δ / 2 of the posterior's logit. ((g, s), (g,))"""
+    effect = world.effect[:, seen]
+    weight = np.linalg.solve(world.covariance[np.ix_(seen, seen)], effect.T).T
+    return weight, (weight * effect).sum(axis=1) / 2
+
+
+def _called_ill(
+    mean: Float[np.ndarray, " g"], variance: Float[np.ndarray, " g"], threshold: float
+) -> Float[np.ndarray, " g"]:
+    """Share of each group whose Gaussian logit is above a threshold; a step where it is fixed."""
+    spread = np.sqrt(variance)
+    step = (mean > threshold).astype(np.float64)
+    return np.where(spread > 0, ndtr((mean - threshold) / np.where(spread > 0, spread, 1)), step)

@@ -1,0 +1,266 @@
+"""Stays in intensive care, each a text file of timed measurements in an archive (PhysioNet 2012).
+
+One record per stay: the first value of each measurement in the hours that the description gives,
+its further summaries, and the columns of the tables of outcomes. Archives are read where they lie,
+nothing is extracted. Knows no panel, no label and no plausible range.
+"""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.description import Description, Format, StaySummary
+from frugal.data.packed import archive_members, unpacked_bytes
+from frugal.data.parsing import RawTable, parse_text, side_by_side
+from frugal.data.raw import LARGEST_MEMBER_BYTES
+
+ARCHIVES = (".tar.gz", ".tgz", ".tar")
+KEY = "RecordID"
+_HEADER = b"Time,Parameter,Value\n"
+_OUTCOMES = Format("csv", (), ",", None, None, True, "utf-8")
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Measurements of all stays in the order of the files. Shapes: n stays, m measurements.
+
+    Attributes:
+        stay: index of the stay. (m,)
+        parameter: index of what was measured; −1 where the file gives no name. (m,)
+        hour: hours after admission. (m,)
+        value: NaN where the text stands for missing. (m,)
+        parameters: names, sorted.
+        record_id: identity of each stay. (n,)
+    """
+
+    stay: Int[np.ndarray, " m"]
+    parameter: Int[np.ndarray, " m"]
+    hour: Float[np.ndarray, " m"]
+    value: Float[np.ndarray, " m"]
+    parameters: tuple[str, ...]
+    record_id: Int[np.ndarray, " n"]
+
+
+def read_stays(description: Description, paths: Mapping[str, Path]) -> RawTable:
+    """One record per stay of all archives, with the outcomes of the other files beside it.
+
+    Columns: `RecordID`; one per measurement, its first value within `format.hours`; the summaries;
+    the outcomes' columns as numbers. NaN where there is no value.
+
+    Args:
+        description: names the files; those that end like a tar archive hold stays.
+        paths: file name in the description → where it lies.
+
+    Raises:
+        DataError: a file is damaged or holds something else; the sentence names member and line.
+        ConfigError: a path is missing, or a summary names a measurement that no stay has.
+    """
+    form = description.source.format
+    if form is None or form.hours is None:
+        raise ConfigError(f"data set {description.name!r} has no 'source.format.hours'")
+    stays, outcomes = [], []
+    for file in description.source.files:
+        if file.name not in paths:
+            raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
+        if file.name.endswith(ARCHIVES):
+            measured = read_archive(paths[file.name], missing=form.missing, source=file.name)
+            frame = summarise(measured, hours=form.hours, summaries=form.summaries)
+            stays.append((file, frame))
+        else:
+            outcomes.append((file, _outcomes(paths[file.name], file.name)))
+    if not stays:
+        raise ConfigError(
+            f"data set {description.name!r} names no archive of stays; its name ends in "
+            f"{' or '.join(ARCHIVES)}"
+        )
+    table = _stacked([(f.name, f.group or "", frame) for f, frame in stays])
+    if not outcomes:
+        return table
+    beside = _stacked([(f.name, f.group or "", frame) for f, frame in outcomes])
+    return side_by_side([table, beside], KEY)
+
+
+def read_archive(path: Path, *, missing: tuple[str, ...], source: str) -> Measurements:
+    """All measurements of an archive of stays.
+
+    Args:
+        path: the archive.
+        missing: texts that stand for no value.
+        source: name of the archive, for error sentences.
+
+    Raises:
+        DataError: a member is no file of measurements, or has a line that is none.
+    """
+    names, texts = [], []
+    for name, content in archive_members(path, largest_bytes=LARGEST_MEMBER_BYTES):
+        if not name.endswith(".txt"):
+            continue
+        names.append(name)
+        texts.append(_checked(content.replace(b"\r\n", b"\n"), f"{source}, {name}"))
+    if not names:
+        raise DataError(f"{source} holds no file of measurements (*.txt)")
+    try:
+        lines = pd.read_csv(
+            io.BytesIO(b"".join(texts)), dtype=str, keep_default_na=False, header=None,
+            names=["time", "parameter", "value"], quoting=3, encoding="latin-1",
+        )  # fmt: skip
+    except (pd.errors.ParserError, ValueError) as error:
+        raise DataError(f"{source} is damaged: {error}") from None
+    is_header = lines["time"].to_numpy() == "Time"
+    stay = np.cumsum(is_header) - 1
+    if stay[-1] != len(names) - 1:
+        raise DataError(f"{source}: a member holds the line of column names twice")
+    body = _Lines(lines[~is_header], stay[~is_header], source, names)
+    return body.measurements(missing)
+
+
+def summarise(
+    measured: Measurements, *, hours: float, summaries: tuple[StaySummary, ...]
+) -> pd.DataFrame:
+    """One row per stay: first value of every measurement in some hours, and further summaries.
+
+    Raises:
+        ConfigError: a summary names a measurement that no stay has.
+    """
+    everything = [
+        StaySummary(p, p, "first", 0.0, hours) for p in measured.parameters if p != KEY
+    ] + list(summaries)
+    columns: dict[str, np.ndarray] = {KEY: measured.record_id}
+    for summary in everything:
+        if summary.measurement not in measured.parameters:
+            raise ConfigError(
+                f"'source.format.summaries' names measurement {summary.measurement!r}; the files "
+                f"have {', '.join(measured.parameters)}"
+            )
+        columns[summary.name] = _summary(measured, summary)
+    return pd.DataFrame(columns)
+
+
+def _summary(measured: Measurements, summary: StaySummary) -> Float[np.ndarray, " n"]:
+    chosen = np.flatnonzero(
+        (measured.parameter == measured.parameters.index(summary.measurement))
+        & (measured.hour >= summary.from_hour)
+        & (measured.hour < summary.to_hour)
+        & ~np.isnan(measured.value)
+    )
+    stay, value = measured.stay[chosen], measured.value[chosen]
+    result = np.full(len(measured.record_id), np.nan)
+    match summary.statistic:
+        case "lowest":
+            np.fmin.at(result, stay, value)
+        case "highest":
+            np.fmax.at(result, stay, value)
+        case _:  # earliest; at one time, the first in the file
+            order = np.lexsort((chosen, measured.hour[chosen], stay))
+            first = np.unique(stay[order], return_index=True)[1]
+            result[stay[order[first]]] = value[order[first]]
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The lines of all members of an archive below their headers. Shapes: m lines."""
+
+    frame: pd.DataFrame
+    stay: Int[np.ndarray, " m"]
+    source: str
+    names: list[str]
+
+    def measurements(self, missing: tuple[str, ...]) -> Measurements:
+        value_text = self.frame["value"].to_numpy(dtype=object)
+        absent = np.isin(value_text, list(missing))
+        numbers = pd.to_numeric(pd.Series(np.where(absent, "nan", value_text)), errors="coerce")
+        value = numbers.to_numpy(dtype=np.float64, copy=True)
+        self.refuse(~absent & ~np.isfinite(value), "value", "a number")
+        code, found = pd.factorize(self.frame["parameter"].to_numpy(dtype=object), sort=True)
+        names = [str(n) for n in found]
+        if names and names[0] == "":  # some lines of the published files name nothing
+            code, names = code - 1, names[1:]
+        hour = self._hours()
+        return Measurements(
+            self.stay, code.astype(np.int64), hour, value, tuple(names), self._identity(value)
+        )
+
+    def refuse(self, wrong: Bool[np.ndarray, " m"], column: str, expected: str) -> None:
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            line = k - int(np.searchsorted(self.stay, self.stay[k])) + 2  # 1 is the header
+            raise DataError(
+                f"{self.source}, {self.names[self.stay[k]]}, line {line}: {column} is "
+                f"{self.frame[column].iloc[k]!r}, which is not {expected}"
+            )
+
+    def _hours(self) -> Float[np.ndarray, " m"]:
+        code, found = pd.factorize(self.frame["time"].to_numpy(dtype=object))
+        parts = pd.Series([str(t) for t in found]).str.extract(r"^(\d{1,3}):([0-5]\d)$")
+        hours = parts[0].astype(float) + parts[1].astype(float) / 60
+        hour = hours.to_numpy(dtype=np.float64)[code]
+        self.refuse(np.isnan(hour), "time", "hours and minutes (HH:MM)")
+        return hour
+
+    def _identity(self, value: Float[np.ndarray, " m"]) -> Int[np.ndarray, " n"]:
+        """The record identity that each member states, which must be that of its name."""
+        stated = np.flatnonzero(self.frame["parameter"].to_numpy() == KEY)
+        record_id = np.full(len(self.names), -1, dtype=np.int64)
+        record_id[self.stay[stated]] = value[stated].astype(np.int64)
+        for name, found in zip(self.names, record_id.tolist(), strict=True):
+            if Path(name).stem != str(found):
+                said = "none" if found < 0 else str(found)
+                raise DataError(
+                    f"{self.source}, {name}: its {KEY} is {said}; that of its name is expected"
+                )
+        return record_id
+
+
+def _checked(content: bytes, place: str) -> bytes:
+    """A member with a final line end, if each of its lines has three cells."""
+    if not content.startswith(_HEADER):
+        raise DataError(
+            f"{place}: it begins with {content[:32]!r}; the line Time,Parameter,Value is expected"
+        )
+    if not content.endswith(b"\n"):
+        content += b"\n"
+    if content.count(b",") != 2 * content.count(b"\n") or b"\n\n" in content:
+        for k, line in enumerate(content.splitlines()):
+            if line.count(b",") != 2:
+                raise DataError(
+                    f"{place}, line {k + 1}: {line[:40]!r} has {line.count(b',') + 1} cells; "
+                    "three are expected (time, parameter, value)"
+                )
+    return content
+
+
+def _outcomes(path: Path, source: str) -> pd.DataFrame:
+    """A table of outcomes as numbers."""
+    try:
+        text = unpacked_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{source} is no text; a table of outcomes is expected") from None
+    frame, line = parse_text(text, _OUTCOMES, source=source)
+    numbers = frame.apply(pd.to_numeric, errors="coerce")
+    if KEY not in numbers.columns:
+        raise DataError(f"{source} has no column {KEY!r}; a table of outcomes is expected")
+    wrong = numbers.isna().to_numpy()
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise DataError(
+            f"{source}, line {line[row]}: column {frame.columns[column]!r} holds "
+            f"{frame.iat[row, column]!r}, which is not a number"
+        )
+    return numbers
+
+
+def _stacked(parts: list[tuple[str, str, pd.DataFrame]]) -> RawTable:
+    """Records of several files, one after the other; a column that one lacks is missing there."""
+    return RawTable(
+        pd.concat([frame for _, _, frame in parts], ignore_index=True),
+        np.concatenate([np.full(len(frame), name) for name, _, frame in parts]),
+        np.concatenate([np.arange(1, len(frame) + 1) for _, _, frame in parts]),
+        np.concatenate([np.full(len(frame), group) for _, group, frame in parts]),
+    )
