@@ -1,0 +1,117 @@
+"""Weighted logistic regressions by optimality conditions; panels where the answer is known."""
+
+import numpy as np
+import pytest
+from frugal.models.fair_reductions import reduced_probability
+from frugal.models.panel_selection import forward_panels, lasso_panels
+from frugal.models.weighted_logistic import (
+    equal_group_weights,
+    fit_logistic,
+    fit_sparse_logistic,
+    log_loss,
+)
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+N = 4000
+
+
+@pytest.fixture(scope="module")
+def world():
+    """x0, x1 fair and telling; x2 telling but group-dependent; x3 noise; three panels and noise."""
+    rng = np.random.default_rng(8)
+    group = rng.integers(0, 2, N)
+    x = rng.standard_normal((N, 4))
+    x[:, 2] += 2 * group - 1
+    label = (rng.random(N) < expit(1.2 * x[:, 0] - 0.8 * x[:, 1] + 0.7 * x[:, 2])).astype(np.int64)
+    return x, label, group, equal_group_weights(group)
+
+
+def test_groups_weigh_the_same():
+    weight = equal_group_weights(np.array([0, 0, 0, 1]))
+    assert weight.mean() == pytest.approx(1)
+    assert weight[3] == pytest.approx(weight[:3].sum())
+
+
+def test_newton_agrees_with_scikit_learn(world):
+    x, label, _, weight = world
+    ours = fit_logistic(x, label, weight, ridge=1e-3)
+    other = LogisticRegression(C=1 / (1e-3 * weight.sum()), tol=1e-10).fit(
+        x, label, sample_weight=weight
+    )
+    assert ours.slope == pytest.approx(other.coef_[0], abs=1e-5)
+    assert ours.intercept == pytest.approx(other.intercept_[0], abs=1e-5)
+
+
+def test_separable_classes_have_a_finite_fit():
+    x = np.array([[-1.0], [-2.0], [1.0], [2.0]])
+    fitted = fit_logistic(x, np.array([0, 0, 1, 1]), np.ones(4), ridge=1e-4)
+    assert np.isfinite(fitted.slope).all()
+    assert (fitted.probability(x) > 0.5).tolist() == [False, False, True, True]
+
+
+def test_sparse_fit_meets_the_conditions_of_its_optimum(world):
+    x, label, _, weight = world
+    l1 = np.array([0.03, 0.02, 0.05, 0.03])
+    fitted = fit_sparse_logistic(x, label, weight, l1=l1, steps=5000, start=None)
+    share = weight / weight.sum()
+    gap = share * (expit(fitted.log_odds(x)) - label)
+    slope = x.T @ gap
+    assert gap.sum() == pytest.approx(0, abs=1e-6)  # the intercept is free
+    kept = fitted.slope != 0
+    assert slope[kept] == pytest.approx(-l1[kept] * np.sign(fitted.slope[kept]), abs=1e-6)
+    assert (np.abs(slope[~kept]) <= l1[~kept] + 1e-9).all()
+    assert kept.tolist() == [True, True, True, False]
+
+
+def test_lasso_takes_telling_panels_and_the_parity_term_leaves_the_unfair_one(world):
+    x, label, group, weight = world
+    provides = np.eye(4, dtype=bool)
+    plain = lasso_panels(x, label, group, weight, provides, most=3, parity=0.0)
+    fair = lasso_panels(x, label, group, weight, provides, most=2, parity=20.0)
+    assert plain.tolist() == [True, True, True, False]
+    assert fair.tolist() == [True, True, False, False]
+
+
+def test_forward_selection_takes_or_leaves_the_unfair_panel_by_gamma(world):
+    x, label, group, weight = world
+    half = np.arange(N) < N // 2
+    train = (x[half], label[half], group[half])
+    held = (x[~half], label[~half], group[~half])
+    weights = (weight[half], weight[~half])
+
+    def chosen(gamma):
+        return forward_panels(
+            train, held, weights, np.eye(4, dtype=bool), most=3, gamma=gamma, ridge=1e-6
+        ).tolist()
+
+    assert chosen(1.0) == [True, True, True, False]
+    assert not chosen(0.5)[2]
+    assert chosen(0.5)[:2] == [True, True]
+
+
+def test_no_panel_is_added_that_does_not_help():
+    rng = np.random.default_rng(2)
+    x, label = rng.standard_normal((600, 2)), rng.integers(0, 2, 600)
+    group = rng.integers(0, 2, 600)
+    ones = np.ones(300)
+    found = forward_panels(
+        (x[:300], label[:300], group[:300]), (x[300:], label[300:], group[300:]), (ones, ones),
+        np.eye(2, dtype=bool), most=2, gamma=1.0, ridge=1e-6,
+    )  # fmt: skip
+    base = fit_logistic(x[:300, :0], label[:300], ones, ridge=1e-6)
+    fitted = fit_logistic(x[:300][:, found], label[:300], ones, ridge=1e-6)
+    after = log_loss(label[300:], fitted.log_odds(x[300:][:, found]), ones)
+    assert after <= log_loss(label[300:], base.log_odds(x[300:, :0]), ones)
+
+
+@pytest.mark.filterwarnings("ignore")  # fairlearn writes to Series as pandas 4 no longer allows
+def test_reductions_meet_their_bound(world):
+    x, label, group, _ = world
+    x, label, group = x[:2000], label[:2000], group[:2000]
+    free = LogisticRegression().fit(x, label).predict(x)
+    fair = reduced_probability(x, label, group, x, bound=0.02, rounds=10)
+    gap = abs(free[group == 1].mean() - free[group == 0].mean())
+    assert gap > 0.2
+    # the bound holds on average over the rounds; their tolerance is of the order 1/sqrt(n)
+    assert abs(fair[group == 1].mean() - fair[group == 0].mean()) < 0.02 + 2 / np.sqrt(2000)
