@@ -6,6 +6,7 @@ from frugal.contracts.errors import DataError
 from frugal.models.conditional_gaussian import (
     RIDGE,
     Gaussian,
+    conditional_gradients,
     conditional_means,
     conditional_moments,
 )
@@ -33,6 +34,20 @@ def test_means_and_spread_are_those_of_the_formula(d):
     np.testing.assert_allclose(filled, truth, atol=1e-9)
     np.testing.assert_allclose(spread, parts.mean(axis=0), atol=1e-9)
     np.testing.assert_array_equal(conditional_means(latent_seen, observed, gaussian), filled)
+
+
+def test_gradients_are_the_transpose_of_the_means():
+    """ẑ is affine in z, so that ⟨ẑ(z + h) − ẑ(z), g⟩ = ⟨h, gradient(g)⟩ exactly."""
+    rng = np.random.default_rng(3)
+    gaussian = random_gaussian(6, rng)
+    observed = rng.random((40, 6)) < 0.5
+    latent, step, gradient = rng.normal(size=(3, 40, 6))
+    pulled = conditional_gradients(gradient, observed, gaussian)
+    moved = conditional_means(latent + step, observed, gaussian) - conditional_means(
+        np.where(observed, latent, 0), observed, gaussian
+    )
+    np.testing.assert_allclose((moved * gradient).sum(1), (step * pulled).sum(1), atol=1e-9)
+    assert not pulled[~observed].any()
 
 
 def test_nothing_observed_gives_the_mean_and_all_observed_the_row():

@@ -75,6 +75,29 @@ def conditional_moments(
     return out, (spread + spread.T) / (2 * max(len(latent), 1))
 
 
+def conditional_gradients(
+    gradient: Float[np.ndarray, "m d"], observed: Bool[np.ndarray, "m d"], gaussian: Gaussian
+) -> Float64[np.ndarray, "m d"]:
+    """Derivative by z of what depends on `conditional_means`, from its derivative by ẑ.
+
+        ∂/∂zᵒ = ∂/∂ẑᵒ + (Σᵒᵒ + RIDGE·I)⁻¹ Σᵒᵐ ∂/∂ẑᵐ,   ∂/∂zᵐ = 0
+
+    Args:
+        gradient: by the completed coordinates. (m, d)
+        observed: True where a coordinate is known. (m, d)
+        gaussian: μ and Σ, taken as constants.
+
+    Returns:
+        Zero at unobserved coordinates. (m, d)
+
+    Raises:
+        DataError: see `conditional_means`.
+    """
+    out = np.zeros(gradient.shape)
+    _check(_pull_back(gradient, observed, gaussian.covariance, RIDGE, out))
+    return out
+
+
 def _check(factorised: bool) -> None:
     if not factorised:
         raise DataError(
@@ -186,4 +209,33 @@ def _fill_moments(latent, observed, mean, covariance, ridge, out, spread):
                 if e < b:
                     spread[index[e], index[b]] += left[b, e]
         _fill_row(latent[i], mean, covariance, factor, index, known, work, out[i])
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+@no_type_check
+def _pull_back(gradient, observed, covariance, ridge, out):
+    """Gradients of all rows by their observed coordinates; `out` holds zeros."""
+    m, d = gradient.shape
+    factor, work, index = np.empty((d, d)), np.empty(d), np.empty(d, np.int64)
+    known = 0
+    for i in range(m):
+        if i == 0 or (observed[i] != observed[i - 1]).any():
+            known = _factorise(observed[i], covariance, ridge, factor, index)
+            if known < 0:
+                return False
+        for a in range(known):
+            total = 0.0
+            for b in range(known, d):
+                total += covariance[index[a], index[b]] * gradient[i, index[b]]
+            for c in range(a):
+                total -= factor[a, c] * work[c]
+            work[a] = total / factor[a, a]
+        for a in range(known - 1, -1, -1):
+            total = work[a] / factor[a, a]
+            work[a] = total
+            for c in range(a):
+                work[c] -= factor[a, c] * total
+        for a in range(known):
+            out[i, index[a]] = gradient[i, index[a]] + work[a]
     return True

@@ -72,13 +72,15 @@ class AffineFlow(nn.Module):
             log_det = log_det - scale.sum(dim=1)
         return torch.cat(halves, dim=1), log_det
 
-    def forward(self, z: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
-        """Data x = f(z). (m, d)"""
+    def forward(self, z: Float[Tensor, "m d"]) -> tuple[Float[Tensor, "m d"], Float[Tensor, " m"]]:
+        """Data x = f(z) and log|det ∂x/∂z|. (m, d), (m,)"""
         halves = [z[:, : self.first], z[:, self.first :]]
+        log_det = z.new_zeros(len(z))
         for c in reversed(range(self.couplings)):
             scale, shift = self._network(c, halves[c % 2])
             halves[1 - c % 2] = halves[1 - c % 2] * torch.exp(scale) + shift
-        return torch.cat(halves, dim=1)
+            log_det = log_det + scale.sum(dim=1)
+        return torch.cat(halves, dim=1), log_det
 
     def _network(self, c: int, x: Tensor) -> tuple[Tensor, Tensor]:
         """Log-scale and shift of coupling c, given the half that it does not move."""
@@ -111,13 +113,22 @@ class AffineFlow(nn.Module):
         return flow.requires_grad_(False)
 
 
+def normal_log_density(
+    z: Float[Tensor, "m d"], mean: Float[Tensor, " d"], factor: Float[Tensor, "d d"]
+) -> Float[Tensor, " m"]:
+    """Density log N(z; μ, Σ) in nats; `factor` is the lower Cholesky factor of Σ. (m,)"""
+    white = torch.linalg.solve_triangular(factor, (z - mean).T, upper=False)
+    constant = factor.diagonal().log().sum() + 0.5 * len(mean) * np.log(2 * np.pi)
+    return -0.5 * white.square().sum(dim=0) - constant
+
+
 def log_density(
     flow: AffineFlow,
     x: Float[Tensor, "m d"],
     mean: Float[Tensor, " d"],
     factor: Float[Tensor, "d d"],
 ) -> Float[Tensor, " m"]:
-    """Log-likelihood of data under the flow with a normal base distribution.
+    """Log-likelihood of data under the flow with a normal base distribution, in nats. (m,)
 
         log p_X(x; θ, μ, Σ) = log N(f⁻¹(x); μ, Σ) + log|det ∂f⁻¹(x)/∂x|    [diagnosis, eq. 4]
 
@@ -126,11 +137,6 @@ def log_density(
         x: data. (m, d)
         mean: μ. (d,)
         factor: lower Cholesky factor of Σ. (d, d)
-
-    Returns:
-        Natural logarithms. (m,)
     """
     z, log_det = flow.inverse(x)
-    white = torch.linalg.solve_triangular(factor, (z - mean).T, upper=False)
-    constant = factor.diagonal().log().sum() + 0.5 * flow.d * np.log(2 * np.pi)
-    return log_det - 0.5 * white.square().sum(dim=0) - constant
+    return normal_log_density(z, mean, factor) + log_det

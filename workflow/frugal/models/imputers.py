@@ -135,7 +135,9 @@ def fit_imputer(
     if kind == "missforest":
         coded = _keep_codes(train, scaling, onehot)
         return MissForestImputer(scaling, coded, onehot, dict(settings), int(rng.integers(2**31)))
-    from frugal.models.emflow import fit_emflow  # torch is slow to import, and only needed here
+    from frugal.models.emflow_training import (
+        fit_emflow,
+    )  # torch is slow to import, and only needed here
 
     return fit_emflow(train, validation=validation, panels=None, rng=rng, **settings)
 
