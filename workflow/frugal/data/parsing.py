@@ -124,7 +124,7 @@ def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
         new = frame[[c for c in frame.columns if c not in joined.columns]]
         joined = joined.join(new, how="left")
     first = tables[0]
-    return RawTable(joined.reset_index(), first.source, first.line, first.group)
+    return RawTable(joined.copy().reset_index(), first.source, first.line, first.group)
 
 
 def _by_key(table: RawTable, key: str) -> pd.DataFrame:
@@ -165,6 +165,7 @@ def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, n
     twice = [name for name, times in Counter(header).items() if times > 1]
     if twice:
         raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
+    kept = _not_personal(header, form, source)
     rows, numbers = [], []
     for number, cells in records:
         if len(cells) != len(header):
@@ -172,15 +173,27 @@ def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, n
                 f"{source}, line {number} has {len(cells)} cells, but there are {len(header)} "
                 f"columns ({listed(header, at_most=6)})"
             )
-        rows.append(cells)
+        rows.append([cells[j] for j in kept])
         numbers.append(number)
     if not rows:
         raise DataError(f"{source} is empty: it holds no record below the column names")
     columns = zip(*rows, strict=True)
+    names = [header[j] for j in kept]
     frame = pd.DataFrame(
-        {n: pd.Series(c, dtype=object) for n, c in zip(header, columns, strict=True)}
+        {n: pd.Series(c, dtype=object) for n, c in zip(names, columns, strict=True)}
     )
     return frame, np.array(numbers, dtype=np.int64)
+
+
+def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]:
+    """Positions of the columns that are kept: all but those that name people."""
+    unknown = [name for name in form.personal if name not in header]
+    if unknown:
+        raise DataError(
+            f"{source} has no column {unknown[0]!r}, which 'source.format.personal' names; "
+            f"its columns are {listed(header, at_most=60)}{did_you_mean(unknown[0], header)}"
+        )
+    return [j for j, name in enumerate(header) if name not in form.personal]
 
 
 def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:
