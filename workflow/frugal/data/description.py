@@ -41,7 +41,10 @@ class StaySummary:
 
 @dataclass(frozen=True)
 class Format:
-    """How the files are written; `header` is None where the first record names the columns."""
+    """How the files are written; `header` is None where the first record names the columns.
+
+    `personal` are columns that name people: they are dropped as soon as a line is read.
+    """
 
     kind: str
     missing: tuple[str, ...]
@@ -52,6 +55,7 @@ class Format:
     encoding: str
     hours: float | None = None
     summaries: tuple[StaySummary, ...] = ()
+    personal: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -361,6 +365,7 @@ def _format(form: Mapping[str, Any]) -> Format:
         comment=form["comment"],
         strip=form["strip"],
         encoding=form["encoding"],
+        personal=tuple(form.get("personal", ())),
     )
 
 
