@@ -16,6 +16,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "row_id": ("", "identity of the unit in the raw data"),
     "part": ("", "part of the split: train, agent, nuisance or test"),
     "label": ("", "class index, in the order of the catalogue's classes"),
+    "sensitive": ("", "group of the protected attribute, 0 or 1, in the order of the catalogue"),
     "dataset": ("", "name of the data set"),
     "mechanism": ("", "name of the missingness mechanism"),
     "agent": ("", "name of the acquisition policy"),
