@@ -1,13 +1,10 @@
 """The set encoder of DADI's appendix B, for many encoders in lock-step.
 
-A memory network turns the token [value, one-hot position] of each member of a set into a vector; an
-LSTM without an input of its own then reads the memory by attention, a fixed number of times. The
-function is the paper's; its cost is not: the first layer of a token is a value times one row plus
-another row, tokens that all units share are computed once, and the gradient of the reading is
-written out, so that a rollout's forward passes serve the update as well.
+An LSTM without an input of its own reads the memory vectors of a set's members by attention, a fixed
+number of times. The gradient of the reading is written out, so that a rollout's forward passes
+serve the update as well. Must not know what is predicted from an encoding.
 
-Shapes: g encoders, n units, t sets per unit, z shared tokens, s slots, w hidden units, h width of a
-memory vector. Must not know what is predicted from an encoding.
+Shapes: g encoders, n units, t sets per unit, z shared tokens, s slots, h width of a memory vector.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,95 +12,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from frugal.models.lockstep import rectified_layers
+from frugal.models.token_memory import Memory
 
 OUTSIDE = 1e9  # subtracted from the attention of what is not in the set; exp(−1e9) is exactly 0
-
-
-def encoder_shapes(columns: int, hidden: int, width: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of one encoder's parameters [dadi, app. B]; the cell reads [query, reading]."""
-    return {
-        "value": (1, hidden),
-        "position": (columns, hidden),
-        "first_bias": (1, hidden),
-        "second": (hidden, hidden),
-        "second_bias": (1, hidden),
-        "third": (hidden, width),
-        "third_bias": (1, width),
-        "cell": (2 * width, 4 * width),
-        "cell_bias": (1, 4 * width),
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class UnitTokens:
-    """What the tokens of the n units at hand are made of, for each of k learners.
-
-    Attributes:
-        value: of the numeric columns. (k, n, c)
-        one: which binary column of a group is 1, as index into `binary`. (k, n, s − c)
-        binary: columns of zeros and ones. (z,)
-        numeric: the other columns. (c,)
-    """
-
-    value: Float[Tensor, "k n c"]
-    one: Int[Tensor, "k n b"]
-    binary: Int[Tensor, " z"]
-    numeric: Int[Tensor, " c"]
-
-
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """Memory vectors: one per shared token, one per unit and slot.
-
-    Attributes:
-        shared: of the tokens "binary column = 0". (g, z, h)
-        own: of each unit's own tokens. (g, n, s, h)
-    """
-
-    shared: Float[Tensor, "g z h"]
-    own: Float[Tensor, "g n s h"]
-
-    def detach(self) -> "Memory":
-        """The same vectors, cut off from the graph that made them."""
-        return Memory(self.shared.detach(), self.own.detach())
-
-
-def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Memory:
-    """Memory vectors mⱼ of tokens uⱼ = [xⱼ, I(j)]  [dadi, app. B].
-
-        first layer:  xⱼ · value + position[j] + bias
-
-    so that no one-hot vector is ever multiplied. Encoders 0 … k − 1, k … 2k − 1, … belong to
-    learners 0 … k − 1 each.
-
-    Args:
-        named: the encoders' parameters, encoders on the leading axis.
-        prefix: of their names.
-        units: tokens of the k learners' units; g is a multiple of k.
-
-    Returns:
-        Memory vectors of the g encoders, with their graph.
-    """
-    value, position = named[prefix + "value"], named[prefix + "position"]
-    g, _, w = value.shape
-    k, n, c = units.value.shape
-    z = len(units.binary)
-    bias = position + named[prefix + "first_bias"]
-    at_zero = bias[:, units.binary]
-    shared = torch.cat((at_zero, at_zero + value), dim=1)  # "= 0" of all columns, then "= 1"
-    own = units.value[None, :, :, :, None] * value.view(g // k, k, 1, 1, w)
-    own = (own + bias[:, units.numeric].view(g // k, k, 1, c, w)).view(g, n * c, w)
-    vectors = rectified_layers(named, prefix, torch.cat((shared, own), dim=1))
-    h = vectors.shape[2]
-    table = vectors[:, z : 2 * z].reshape(g * z, h)
-    first = torch.arange(g).view(g // k, k, 1, 1) * z
-    ones = table.index_select(0, (first + units.one).flatten()).view(g, n, -1, h)
-    numeric = vectors[:, 2 * z :].view(g, n, c, h)
-    return Memory(vectors[:, :z], torch.cat((numeric, ones), dim=2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,326 @@
+"""How DADI learns: pretraining of classifier and adversary, then all networks jointly.
+
+K learners, one for each γ, run in lock-step. They start from the same pretrained networks and share
+every random draw, so that a learner's result does not depend on which others run beside it and two
+γ are compared on common random numbers. Networks do not change within a window of decisions, so the
+forward passes that chose the decisions serve the update as well. Must not know files.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from frugal.agents.dadi_acquisition import both_encoders, policy_values
+from frugal.agents.dadi_losses import (
+    allowed_decisions,
+    combined_loss,
+    decision_rewards,
+    n_step_returns,
+)
+from frugal.agents.dadi_networks import (
+    ENCODER,
+    NetworkSizes,
+    class_logits,
+    decision_values,
+    policy_parameters,
+)
+from frugal.agents.dadi_settings import DadiSettings
+from frugal.models.lockstep import AdamMoments, ParameterStack
+from frugal.models.set_encoder import SetReading, Steps, encode, join_readings, read_sets
+from frugal.models.token_memory import Memory, UnitTable, remember
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Training units and what they weigh. Shapes: n units, a panels.
+
+    Attributes:
+        units: their tokens.
+        label: y. (n,)
+        sensitive: b. (n,)
+        label_weight: in the classifier's loss. (n,)
+        adversary_weight: in the adversary's loss. (n,)
+        cost: price of each panel, in the data set's unit; 0 for "stop", the last. (a + 1,)
+    """
+
+    units: UnitTable
+    label: Float[Tensor, " n"]
+    sensitive: Float[Tensor, " n"]
+    label_weight: Float[Tensor, " n"]
+    adversary_weight: Float[Tensor, " n"]
+    cost: Float[Tensor, " a1"]
+
+    def targets(self, row: Int[Tensor, "k n"]) -> tuple[Tensor, Tensor]:
+        """Classes and weights of the units, for classifiers then adversaries. (2 k, n) each"""
+        return (
+            torch.cat((self.label[row], self.sensitive[row])),
+            torch.cat((self.label_weight[row], self.adversary_weight[row])),
+        )
+
+
+def class_losses(logits: Tensor, targets: tuple[Tensor, Tensor]) -> Tensor:
+    """Weighted cross-entropies L_C (first half) and L_A (second half) in nats. (2 k, n)"""
+    return targets[1] * binary_cross_entropy_with_logits(logits, targets[0], reduction="none")
+
+
+def pretrain(
+    stack: ParameterStack,
+    population: Population,
+    *,
+    settings: DadiSettings,
+    steps: Steps,
+    generator: torch.Generator,
+) -> None:
+    """Teach classifier and adversary full and partial sets, in place  [dadi, app. C].
+
+    Half of a batch holds full sets; in the other half each panel is dropped with a probability that
+    is drawn evenly from [0, 1] for each unit.
+
+    Args:
+        stack: a single learner.
+        population: training units, with the weights of pretraining.
+        settings: batch, iterations and learning rate.
+        steps: of the encoder.
+        generator: draws units and sets.
+    """
+    adam = AdamMoments(stack, learning_rate=settings.learning_rate)
+    half, panels = settings.agents // 2, len(population.cost) - 1
+    for _ in range(settings.pretraining_iterations):
+        row = torch.randint(len(population.units), (1, settings.agents), generator=generator)
+        drop = torch.rand(half, 1, generator=generator)
+        known = torch.ones(1, settings.agents, panels + 1)
+        known[0, :half, :panels] = (torch.rand(half, panels, generator=generator) >= drop).float()
+        memory = remember(stack.named, ENCODER, population.units.tokens(row))
+        member = population.units.members(population.units.holdings(row), known)
+        reading = read_sets(
+            stack.named, ENCODER, memory, both_encoders(member),
+            processing_steps=settings.processing_steps, steps=steps,
+        )  # fmt: skip
+        encoding = encode(stack.named, ENCODER, memory, reading, steps=steps).squeeze(2)
+        label = population.label[row] if settings.adversary_reads_label else None
+        logits = class_logits(stack.named, encoding, label)
+        class_losses(logits, population.targets(row)).mean(dim=1).sum().backward()
+        adam.step()
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """A window of t decisions of n agents in k learners.
+
+    Attributes:
+        readings: of the sets before each decision. t
+        action: decisions. (t, k, n)
+        target: return of each decision. (t, k, n)
+        live: 1 if the agent had not stopped before. (t, k, n)
+        goes_on: 1 if the agent has not stopped in the end. (k, n)
+        known: panels in the end. (k, n, a + 1)
+    """
+
+    readings: list[SetReading]
+    action: Tensor
+    target: Tensor
+    live: Tensor
+    goes_on: Tensor
+    known: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Rolled:
+    """What a window collects while it is rolled out; one entry per decision, losses one more."""
+
+    readings: list[SetReading] = field(default_factory=list)
+    action: list[Tensor] = field(default_factory=list)
+    live: list[Tensor] = field(default_factory=list)
+    first: list[Tensor] = field(default_factory=list)
+    loss: list[Tensor] = field(default_factory=list)
+
+
+class JointTraining:
+    """Joint training of K learners, which can be interrupted between any two iterations.
+
+    Args:
+        stack: K pretrained learners; they learn in place.
+        population: training units.
+        gamma: γ of each learner. (k,)
+        sizes: of the networks, with all settings.
+        steps: of the encoder.
+        generator: draws units and exploration.
+    """
+
+    def __init__(
+        self,
+        stack: ParameterStack,
+        population: Population,
+        *,
+        gamma: Float[Tensor, " k"],
+        sizes: NetworkSizes,
+        steps: Steps,
+        generator: torch.Generator,
+    ) -> None:
+        self._settings, self._population, self._steps = sizes.settings, population, steps
+        self._gamma, self._generator, self._panels = gamma[:, None], generator, sizes.panels
+        self.stack = stack
+        self._adam = AdamMoments(stack, learning_rate=self._settings.learning_rate)
+        self._target = ParameterStack(sizes.stacked(len(gamma)), learns=False)
+        self._target.flat.copy_(stack.flat)
+        k, n = len(gamma), self._settings.agents
+        self._row = self._draw_units().expand(k, -1).clone()
+        self._known = torch.zeros(k, n, sizes.panels + 1)
+        self._known[..., -1] = 1
+        self.iteration = 0
+        self._squared_error, self._since = torch.zeros(k, dtype=torch.float64), 0
+
+    def iterate(self) -> None:
+        """One iteration: a window of decisions of all agents, then one update of all networks.
+
+        An agent that stops rests until the window ends and then starts with another unit. Its rest
+        is no part of any loss.
+        """
+        with torch.enable_grad():
+            memory = remember(self.stack.named, ENCODER, self._population.units.tokens(self._row))
+        window = self._decide(memory)
+        self._update(memory, window)
+        self.iteration += 1
+        if self.iteration % self._settings.target_every == 0:
+            self._target.flat.copy_(self.stack.flat)
+        stopped = window.goes_on == 0
+        self._row = torch.where(stopped, self._draw_units(), self._row)
+        self._known = window.known
+        self._known[..., :-1].masked_fill_(stopped[..., None], 0)
+
+    @torch.no_grad()
+    def _decide(self, memory: Memory) -> _Window:
+        """Let every agent take its window of decisions, ε-greedily, and see what they are worth."""
+        rolled = _Rolled()
+        known, live = self._known, torch.ones(self._row.shape)
+        holdings = self._population.units.holdings(self._row)
+        random = self._draw_exploration()
+        for t in range(self._settings.window + 1):
+            member = self._population.units.members(holdings, known)
+            reading, loss, q = self._look(memory, member)
+            allowed = allowed_decisions(known)
+            best = q.masked_fill(~allowed, -torch.inf).argmax(dim=2)
+            rolled.loss.append(loss)
+            if t == self._settings.window:
+                break
+            drawn = random[1][t].masked_fill(~allowed, -1).argmax(dim=2)
+            action = torch.where(random[0][t], drawn, best)
+            rolled.readings.append(reading)
+            rolled.action.append(action)
+            rolled.live.append(live)
+            rolled.first.append(known[..., :-1].sum(dim=2) == 0)
+            live = live * (action < self._panels)
+            known = known.scatter(2, action.unsqueeze(2), 1.0)
+        return self._valued(rolled, known, self._target_value(best, member))
+
+    def _look(
+        self, memory: Memory, member: tuple[Tensor, Tensor]
+    ) -> tuple[SetReading, Tensor, Tensor]:
+        """Read the agents' sets; their combined loss (k, n) and values of decisions (k, n, a + 1)."""
+        settings, named = self._settings, self.stack.named
+        reading = read_sets(
+            named, ENCODER, memory, both_encoders(member),
+            processing_steps=settings.processing_steps, steps=self._steps,
+        )  # fmt: skip
+        encoding, k = reading.encoding.squeeze(2), len(self._gamma)
+        label = self._population.label[self._row] if settings.adversary_reads_label else None
+        logits = class_logits(named, encoding, label)
+        losses = class_losses(logits, self._population.targets(self._row))
+        loss = combined_loss(losses[:k], losses[k:], self._gamma)
+        return reading, loss, decision_values(named, encoding[:k])
+
+    def _target_value(self, best: Tensor, member: tuple[Tensor, Tensor]) -> Tensor:
+        """Double Q-learning: the target network's value of the decision that the network prefers."""
+        policy = policy_parameters(self._target.named)
+        memory = remember(policy, ENCODER, self._population.units.tokens(self._row))
+        q = policy_values(policy, memory, member, processing_steps=self._settings.processing_steps)
+        return q.gather(2, best.unsqueeze(2)).squeeze(2)
+
+    def _valued(self, rolled: "_Rolled", known: Tensor, bootstrap: Tensor) -> _Window:
+        """The window with the return of each decision."""
+        action, loss = torch.stack(rolled.action), torch.stack(rolled.loss)
+        stop = action == self._panels
+        reward = decision_rewards(
+            loss[:-1],
+            loss[1:],
+            first=torch.stack(rolled.first),
+            stop=stop,
+            cost=self._settings.cost_weight * self._population.cost[action],
+            reward=self._settings.reward,
+        )
+        goes_on = (~stop).float()
+        target = n_step_returns(reward, goes_on, bootstrap)
+        live = torch.stack(rolled.live)
+        return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], known)
+
+    def _update(self, memory: Memory, window: _Window) -> None:
+        """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner."""
+        named, k = self.stack.named, len(self._gamma)
+        reading = join_readings(window.readings)
+        encoding = encode(named, ENCODER, memory, reading, steps=self._steps).flatten(1, 2)
+        share = window.live / window.live.sum(dim=(0, 2), keepdim=True)
+        share, action, target = (
+            part.permute(1, 2, 0).flatten(1) for part in (share, window.action, window.target)
+        )  # (k, n t), as the encodings
+        row = self._row.repeat_interleave(self._settings.window, dim=1)
+        label = self._population.label[row] if self._settings.adversary_reads_label else None
+        losses = class_losses(class_logits(named, encoding, label), self._population.targets(row))
+        chosen = decision_values(named, encoding[:k]).gather(2, action.unsqueeze(2)).squeeze(2)
+        squared_error = ((chosen - target).square() * share).sum(dim=1)
+        loss = squared_error.sum() + (losses * torch.cat((share, share))).sum()
+        loss.backward()
+        self._adam.step()
+        self._squared_error += squared_error.detach()
+        self._since += 1
+
+    def _draw_units(self) -> Int[Tensor, " n"]:
+        """Units drawn evenly, with replacement; the same for all learners."""
+        count = len(self._population.units)
+        return torch.randint(count, (self._settings.agents,), generator=self._generator)
+
+    def _draw_exploration(self) -> tuple[Tensor, Tensor]:
+        """Whether a decision is random, and scores whose largest allowed one is then taken.
+
+        The same for all learners. (t, n) and (t, n, a + 1)
+        """
+        t, n = self._settings.window, self._settings.agents
+        random = torch.rand(t, n, generator=self._generator)
+        scores = torch.rand(t, n, self._panels + 1, generator=self._generator)
+        return random < self._settings.exploration(self.iteration), scores
+
+    def take_squared_error(self) -> Float[Tensor, " k"]:
+        """Mean squared error of Q over the iterations since this was last asked."""
+        found = self._squared_error / max(1, self._since)
+        self._squared_error, self._since = torch.zeros_like(found), 0
+        return found
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next iteration depends on."""
+        return {
+            "parameters": self.stack.flat.detach(),
+            "target": self._target.flat,
+            "first_moment": self._adam.first,
+            "second_moment": self._adam.second,
+            "adam_steps": torch.tensor(self._adam.steps),
+            "row": self._row,
+            "known": self._known,
+            "generator": self._generator.get_state(),
+            "iteration": torch.tensor(self.iteration),
+            "squared_error": self._squared_error,
+            "since": torch.tensor(self._since),
+        }
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where `state` was written down."""
+        with torch.no_grad():
+            self.stack.flat.copy_(state["parameters"])
+        self._target.flat.copy_(state["target"])
+        self._adam.restore(state["first_moment"], state["second_moment"], int(state["adam_steps"]))
+        self._row, self._known = state["row"].clone(), state["known"].clone()
+        self._generator.set_state(state["generator"])
+        self.iteration = int(state["iteration"])
+        self._squared_error, self._since = state["squared_error"].clone(), int(state["since"])
