@@ -73,6 +73,7 @@ def run_job(job: "Job") -> None:
         raise ConfigError(f"there is no stage {job.stage!r}; there are {known}")
     from tqdm import tqdm
 
+    from frugal.artifacts.checkpoints import Checkpoint
     from frugal.artifacts.files import payload_bytes, read_partitions, read_payload
     from frugal.artifacts.sidecars import write_outputs
     from frugal.contracts import Streams
@@ -83,6 +84,9 @@ def run_job(job: "Job") -> None:
         "streams": Streams(job.seed, job.stage, job.wildcards),
         "progress": partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True),
     }
+    takes_up = "checkpoint" in inspect.signature(stage).parameters
+    if takes_up:
+        context["checkpoint"] = Checkpoint(job)
     _require_inputs(job, stage, context)
     inputs = {
         name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
@@ -96,6 +100,8 @@ def run_job(job: "Job") -> None:
         )
     contents = {name: payload_bytes(path, payloads[name]) for name, path in job.outputs.items()}
     write_outputs(job, payloads, contents)
+    if takes_up:
+        context["checkpoint"].remove()
 
 
 def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str, Any]) -> None:

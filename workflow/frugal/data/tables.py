@@ -5,13 +5,15 @@ Writes no file.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.contracts.errors import DataError
+from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import Panel, Table
+from frugal.data.schema_check import did_you_mean, listed
 
 IDENTITY_COLUMNS = ("row_id", "part", "label")
 
@@ -103,3 +105,33 @@ def sensitive_from_frames(
             "protected attribute; its YAML needs 'sensitive' with 'column' and two 'groups'"
         )
     return frame["sensitive"].to_numpy(dtype=np.int64), tuple(catalogue["groups"])
+
+
+def withhold_panels(table: Table, names: Sequence[str]) -> Table:
+    """The table without some panels, and without the columns that no other panel reveals.
+
+    Raises:
+        ConfigError: there is no such panel, or none would be left to acquire.
+    """
+    known = [panel.name for panel in table.panels]
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"panel {name!r} is to be withheld, but the table's panels are {listed(known)}"
+                f"{did_you_mean(name, known)}"
+            )
+    panels = tuple(panel for panel in table.panels if panel.name not in names)
+    shown = {column for panel in panels for column in panel.columns}
+    kept = [j for j, column in enumerate(table.columns) if column in shown]
+    if all(panel.free for panel in panels):
+        raise ConfigError(f"without {listed(names)} no panel is left to be acquired")
+    new = {j: k for k, j in enumerate(kept)}
+    return replace(
+        table,
+        values=table.values[:, kept],
+        columns=tuple(table.columns[j] for j in kept),
+        onehot=tuple(
+            tuple(new[j] for j in group) for group in table.onehot if all(j in new for j in group)
+        ),
+        panels=panels,
+    )
