@@ -123,7 +123,7 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
 def _safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
     from safetensors.numpy import save
 
-    return save({name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())})
+    return save({name: np.asarray(array, order="C") for name, array in sorted(arrays.items())})
 
 
 def _figure_bytes(figure: Any, kind: str) -> bytes:
