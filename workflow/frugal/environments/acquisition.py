@@ -24,6 +24,7 @@ class BatchedAcquisition:
 
     Attributes:
         task: units, panels and terminal actions.
+        encoder: makes observations of states.
         observation: of the current states. (K, E, w)
         action_mask: True where an action is allowed: panels that are available and not acquired;
             terminal actions always. (K, E, a + terminals)
@@ -56,7 +57,7 @@ class BatchedAcquisition:
         """
         assert len(reward.cost_weight) == learners, "bug: rewards and learners differ in number"
         self.task = task
-        self._encoder, self._reward, self._start, self._rng = encoder, reward, start, rng
+        self.encoder, self._reward, self._start, self._rng = encoder, reward, start, rng
         self._shape = (learners, episodes)
         m = learners * episodes
         self._at = np.arange(m)
@@ -126,7 +127,7 @@ class BatchedAcquisition:
 
     def _look(self) -> None:
         """Observations and masks of the current states."""
-        seen = self._encoder.encode(self._row, self._acquired)
+        seen = self.encoder.encode(self._row, self._acquired)
         self.observation: Float32[np.ndarray, "K E w"] = seen.reshape(*self._shape, -1)
         mask = np.ones((len(self._row), self.task.actions), dtype=bool)
         np.greater(self.task.available[self._row], self._acquired, out=mask[:, : self.task.panels])
