@@ -46,14 +46,14 @@ class TokenLayout:
 
 
 def lay_out_tokens(
-    values: Float32[np.ndarray, "n d"], panel_of_column: Int[np.ndarray, " d"]
+    values: Float32[np.ndarray, "n d"], panel_of_column: Int[np.ndarray, " p"]
 ) -> TokenLayout:
     """Layout of a table's tokens.
 
     Args:
         values: encoded features, one-hot columns as 0 and 1; NaN where the table has no value: such
             an entry is in no set. (n, d)
-        panel_of_column: panel that reveals each column, or FREE. (d,)
+        panel_of_column: panel that reveals each column, or FREE; p must be d. (p,)
 
     Returns:
         The layout.

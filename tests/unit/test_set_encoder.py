@@ -1,0 +1,237 @@
+"""The lock-step set encoder against the plain one, and what holds for every set encoder."""
+
+import numpy as np
+import pytest
+import torch
+from frugal.contracts.errors import DataError
+from frugal.models.lockstep import ParameterStack
+from frugal.models.set_encoder import Steps, encode, join_readings, read_sets
+from frugal.models.token_layout import FREE, lay_out_tokens
+from frugal.models.token_memory import UnitTable, encoder_shapes, remember
+
+from tests.oracles.plain_set_encoder import PlainSetEncoder
+
+# columns: 0 numeric, 1 numeric (free), 2–4 one-hot, 5 and 6 two yes/no questions in one panel,
+# 7 yes/no (free)
+PANEL = np.array([0, FREE, 1, 1, 1, 2, 2, FREE])
+PANELS, HIDDEN, WIDTH, STEPS = 3, 7, 5, 4
+LEARNERS, AGENTS, SETS = 2, 6, 3
+
+
+def _table(rng: np.random.Generator, n: int) -> np.ndarray:
+    values = np.zeros((n, len(PANEL)), dtype=np.float32)
+    values[:, :2] = rng.normal(size=(n, 2))
+    values[np.arange(n), 2 + rng.integers(3, size=n)] = 1
+    values[:, 5:] = rng.integers(2, size=(n, 3))
+    values[0, 2:5] = 0  # a category that has no column
+    values[1, 0] = values[2, 6] = np.nan  # what the table itself lacks
+    values[3, 2:5] = np.nan
+    return values
+
+
+def _known(rng: np.random.Generator, learners: int, n: int) -> torch.Tensor:
+    known = torch.ones(learners, n, PANELS + 1)
+    drawn = rng.random((learners, n, PANELS)) < rng.random((learners, n, 1))
+    known[..., :-1] = torch.from_numpy(drawn.astype(np.float32))
+    return known
+
+
+def _columns_in_set(values: np.ndarray, known: torch.Tensor) -> np.ndarray:
+    """Which columns are in each set, column by column. (k, n, d)"""
+    member = np.zeros((*known.shape[:2], len(PANEL)), dtype=bool)
+    for column, panel in enumerate(PANEL):
+        revealed = np.ones(known.shape[:2]) if panel == FREE else known[..., panel].numpy()
+        member[..., column] = (revealed > 0) & ~np.isnan(values[..., column])
+    return member
+
+
+def _plain_and_fast(encoders: int) -> tuple[list[PlainSetEncoder], ParameterStack]:
+    torch.manual_seed(3)  # of the oracle's own first weights
+    plain = [PlainSetEncoder(len(PANEL), HIDDEN, WIDTH, STEPS) for _ in range(encoders)]
+    for encoder in plain:
+        for parameter in encoder.parameters():
+            parameter.data.mul_(3)  # away from a nearly constant function
+    shapes = encoder_shapes(len(PANEL), HIDDEN, WIDTH)
+    stack = ParameterStack({f"e.{name}": (encoders, *s) for name, s in shapes.items()}, learns=True)
+    for name in shapes:
+        together = torch.stack([encoder.parameters_by_name()[name] for encoder in plain])
+        stack.named[f"e.{name}"].data.copy_(together.detach())
+    return plain, stack
+
+
+def _fast_encodings(stack, table, row, knowns, steps):
+    """Encodings of several sets of the same units, for 2 k encoders of k learners."""
+    memory = remember(stack.named, "e.", table.tokens(row))
+    readings = []
+    for known in knowns:
+        member = table.members(table.holdings(row), known)
+        member = (torch.cat((member[0],) * 2), torch.cat((member[1],) * 2))
+        readings.append(
+            read_sets(stack.named, "e.", memory, member, processing_steps=STEPS, steps=steps)
+        )
+    return encode(stack.named, "e.", memory, join_readings(readings), steps=steps)
+
+
+def _case(steps):
+    rng = np.random.default_rng(0)
+    values = _table(rng, 20)
+    table = UnitTable(lay_out_tokens(values, PANEL), PANELS)
+    row = torch.from_numpy(rng.integers(4, 20, size=(LEARNERS, AGENTS)))
+    row[0, :4] = torch.arange(4)
+    knowns = [_known(rng, LEARNERS, AGENTS) for _ in range(SETS)]
+    knowns[0][..., :-1] = 0
+    plain, stack = _plain_and_fast(2 * LEARNERS)
+    fast = _fast_encodings(stack, table, row, knowns, steps)
+    slow = []
+    for g, encoder in enumerate(plain):
+        units = values[row[g % LEARNERS].numpy()]
+        by_set = []
+        for known in knowns:
+            member = _columns_in_set(units[None], known[g % LEARNERS][None])[0]
+            by_set.append(encoder(torch.from_numpy(np.nan_to_num(units)), torch.from_numpy(member)))
+        slow.append(torch.stack(by_set, dim=1))
+    return plain, stack, torch.stack(slow), fast
+
+
+def _assert_same_function(steps):
+    plain, stack, slow, fast = _case(steps)
+    assert slow.abs().max() > 0.1
+    assert (fast - slow).abs().max() < 1e-6 * max(1, float(slow.detach().abs().max()))
+    weight = torch.randn(slow.shape, generator=torch.Generator().manual_seed(1))
+    (slow * weight).sum().backward()
+    (fast * weight).sum().backward()
+    for name in encoder_shapes(len(PANEL), HIDDEN, WIDTH):
+        by_encoder = []
+        for encoder in plain:
+            gradients = PlainSetEncoder(len(PANEL), HIDDEN, WIDTH, STEPS)
+            for parameter, source in zip(gradients.parameters(), encoder.parameters(), strict=True):
+                parameter.data.copy_(source.grad)
+            by_encoder.append(gradients.parameters_by_name()[name])
+        expected = torch.stack(by_encoder).detach()
+        found = stack.named[f"e.{name}"].grad
+        assert found is not None
+        scale = float(expected.abs().max())
+        assert scale > 0, name
+        assert float((found - expected).abs().max()) < 1e-5 * scale, name
+
+
+def test_encodings_and_gradients_equal_those_of_the_plain_encoder():
+    """Float32 sums of a few hundred terms in another order: 1e-6, gradients 1e-5, relative."""
+    _assert_same_function(Steps())
+
+
+def test_gradient_is_right_to_double_precision():
+    """In double precision only rounding is left, so that a wrong term could not hide."""
+    plain, stack = _plain_and_fast(2)
+    named = {name: leaf.detach().double().requires_grad_() for name, leaf in stack.named.items()}
+    rng = np.random.default_rng(5)
+    values = _table(rng, 8)
+    table = UnitTable(lay_out_tokens(values, PANEL), PANELS)
+    row = torch.arange(8)[None]
+    known = _known(rng, 1, 8)
+    units = table.tokens(row)
+    units = type(units)(units.value.double(), units.one, units.binary, units.numeric)
+    memory = remember(named, "e.", units)
+    member = tuple(torch.cat((m, m)).double() for m in table.members(table.holdings(row), known))
+    reading = read_sets(named, "e.", memory, member, processing_steps=STEPS, steps=Steps())
+    fast = encode(named, "e.", memory, reading, steps=Steps())
+    fast.square().sum().backward()
+    inside = torch.from_numpy(_columns_in_set(values[None], known)[0])
+    for g, encoder in enumerate(plain):
+        encoder.double()
+        encoder.zero_grad()
+        slow = encoder(torch.from_numpy(np.nan_to_num(values).astype(float)), inside)
+        assert float((fast[g, :, 0] - slow).abs().max()) < 1e-13
+        slow.square().sum().backward()
+        expected = {
+            "cell": encoder.gates.weight.grad.T,
+            "position": encoder.memory[0].weight.grad[:, 1:].T,
+            "value": encoder.memory[0].weight.grad[:, :1].T,
+            "third": encoder.memory[4].weight.grad.T,
+        }
+        for name, gradient in expected.items():
+            found = named[f"e.{name}"].grad[g]
+            assert float((found - gradient).abs().max()) < 1e-12 * float(gradient.abs().max())
+
+
+def test_the_empty_set_is_encoded_as_zero():
+    rng = np.random.default_rng(1)
+    panel = np.where(PANEL == FREE, 0, PANEL)
+    table = UnitTable(lay_out_tokens(_table(rng, 4), panel), PANELS)
+    _, stack = _plain_and_fast(2)
+    known = torch.zeros(1, 4, PANELS + 1)
+    known[..., -1] = 1
+    fast = _fast_encodings(stack, table, torch.arange(4)[None], [known], Steps())
+    assert (fast == 0).all()
+
+
+def test_encodings_do_not_depend_on_the_order_of_columns():
+    """The columns of the table, with their weights, in any order: the same set, the same encoding.
+
+    Sums run in the columns' order, so that rounding may differ: 2e-7 of values near 1.
+    """
+    rng = np.random.default_rng(2)
+    values = _table(rng, 10)
+    _, stack = _plain_and_fast(2)
+    row, known = torch.arange(10)[None], _known(rng, 1, 10)
+    usual = _fast_encodings(
+        stack, UnitTable(lay_out_tokens(values, PANEL), PANELS), row, [known], Steps()
+    ).detach()
+    scale = float(usual.abs().max())
+    for _ in range(5):
+        order = rng.permutation(len(PANEL))
+        _, shuffled = _plain_and_fast(2)
+        shuffled.named["e.position"].data.copy_(stack.named["e.position"].detach()[:, order])
+        table = UnitTable(lay_out_tokens(values[:, order], PANEL[order]), PANELS)
+        other = _fast_encodings(shuffled, table, row, [known], Steps()).detach()
+        assert float((other - usual).abs().max()) <= 2e-7 * max(1, scale)
+
+
+def test_a_value_outside_the_set_changes_nothing():
+    """Bit for bit: what is not a member has weight exactly 0."""
+    rng = np.random.default_rng(4)
+    values = _table(rng, 10)
+    values[np.isnan(values)] = 0
+    _, stack = _plain_and_fast(2)
+    known = torch.ones(1, 10, PANELS + 1)
+    known[..., 0] = known[..., 1] = 0
+    other = values.copy()
+    other[:, 0] += 1
+    other[:, 2:5] = np.roll(other[:, 2:5], 1, axis=1)
+    both = [
+        _fast_encodings(
+            stack, UnitTable(lay_out_tokens(v, PANEL), PANELS), torch.arange(10)[None], [known],
+            Steps(),
+        )
+        for v in (values, other)
+    ]  # fmt: skip
+    assert torch.equal(*both)
+
+
+def test_encoders_do_not_see_each_other():
+    """A pair of encoders beside others gives what it gives alone.
+
+    Products of batches of matrices may run in another order of sums, hence 1e-6 and not 0.
+    """
+    rng = np.random.default_rng(6)
+    table = UnitTable(lay_out_tokens(_table(rng, 9), PANEL), PANELS)
+    _, stack = _plain_and_fast(4)
+    row = torch.from_numpy(rng.integers(9, size=(2, 5)))
+    known = _known(rng, 2, 5)
+    together = _fast_encodings(stack, table, row, [known], Steps())
+    _, alone = _plain_and_fast(2)
+    for name, leaf in alone.named.items():
+        leaf.data.copy_(stack.named[name].detach()[[1, 3]])
+    apart = _fast_encodings(alone, table, row[1:], [known[1:]], Steps())
+    assert float((together[[1, 3]] - apart).abs().max()) < 1e-6
+
+
+def test_a_table_is_refused_that_its_panels_do_not_fit():
+    values = np.zeros((2, 3), dtype=np.float32)
+    with pytest.raises(DataError, match="2 columns, but the table has 3"):
+        lay_out_tokens(values, np.array([0, 1]))
+    with pytest.raises(DataError, match="panel -2"):
+        lay_out_tokens(values, np.array([0, 1, -2]))
+    values[0, 1] = np.inf
+    with pytest.raises(DataError, match="infinite"):
+        lay_out_tokens(values, np.array([0, 1, 1]))
