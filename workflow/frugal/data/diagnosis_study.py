@@ -16,6 +16,7 @@ PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
 BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
+RUN_FILES = ("scores", "outcomes", "decisions")
 F1 = "f1"  # the score that the other ways to choose panels are tuned for
 
 
@@ -75,24 +76,77 @@ class DiagnosisStudy:
         }
         return self.encoded_inputs(dataset) | groups
 
-    def curve_files(self) -> list[str]:
-        """Training curves of every group of every front."""
-        return [
-            f"{front_folder(*front)}/group={g}/curves.parquet"
-            for front in self.fronts()
-            for g in range(len(self.groups()))
+    def selection_inputs(self, dataset: str, criterion: str, seed: str) -> dict[str, str]:
+        """Inputs of `train_selection`: table, encoder, and a front, whose panels `fixed` takes."""
+        family = self.scenario(dataset)["methods"][0]
+        decisions = f"{run_folder(dataset, family, criterion, seed)}/decisions.parquet"
+        return self.encoded_inputs(dataset) | {"decisions": decisions}
+
+    def described_inputs(self, dataset: str) -> dict[str, str]:
+        """Inputs of `apply_bayes_rule`: the table and the description of its simulator."""
+        path = self.descriptions[dataset].path
+        return self.table_inputs(dataset) | {"description": str(path)}
+
+    def figure_inputs(self) -> dict[str, Any]:
+        """Inputs of `draw_diagnosis_figures` beside the summary: curves, log, table, groups."""
+        shown = self.block["figures"]
+        front = tuple(str(shown[key]) for key in ("dataset", "method", "criterion", "seed"))
+        curves = [
+            f"{front_folder(*front)}/group={g}/curves.parquet" for g in range(len(self.groups()))
         ]
+        files = {name: f"{run_folder(*front)}/{name}.parquet" for name in RUN_FILES}
+        return self.table_inputs(shown["dataset"]) | {"curves": curves} | files
 
     def training_settings(self, family: str, criterion: str, group: int) -> dict[str, Any]:
         """Settings of `train_front`: pairs of the group, how it is trained, what stops it."""
         pairs, indices = self.pairs(), self.groups()[group]
         return {
             "pairs": [[k, *pairs[k]] for k in indices],
-            "method": dict(self.block["methods"][family]),
             "criterion": criterion,
-            "training": dict(self.block["training"]),
+            "training": dict(self.block["training"]) | dict(self.block["methods"][family]),
             "memory_gib": self.block["memory_gib"],
         }
+
+    def rollout_settings(self, family: str) -> dict[str, Any]:
+        """Settings of `roll_out_front`: pairs of every group, and how the policies were shaped."""
+        pairs = self.pairs()
+        return {
+            "groups": [[[k, *pairs[k]] for k in group] for group in self.groups()],
+            "method": family,
+            "training": dict(self.block["training"]) | dict(self.block["methods"][family]),
+            "memory_gib": self.block["memory_gib"],
+        }
+
+    def choice_settings(
+        self, dataset: str, family: str, criterion: str, seed: str, budget: str
+    ) -> dict[str, Any]:
+        """Settings of `choose_policy`, with the file and place of every policy of the front."""
+        folder = front_folder(dataset, family, criterion, seed)
+        places = {
+            str(pair): {"file": f"{folder}/group={g}/policies.safetensors", "position": k}
+            for g, group in enumerate(self.groups())
+            for k, pair in enumerate(group)
+        }
+        return {
+            "budget": float(budget),
+            "score": criterion,
+            "cost_unit": self.descriptions[dataset].cost_unit,
+            "resamples": self.block["resamples"],
+            "policies": places,
+        }
+
+    def chosen_file(self, name: str) -> str:
+        """What the config's own choice is answered with."""
+        chosen = self.block["choose"]
+        front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
+        folder = run_folder(*front).replace("results/diagnoses", "results/choices")
+        return f"{folder}/budget={chosen['budget']:g}/{name}"
+
+    def figure_settings(self) -> dict[str, Any]:
+        """Settings of `draw_diagnosis_figures`."""
+        shown = self.block["figures"]
+        described = self.descriptions[shown["dataset"]]
+        return dict(shown) | {"cost_unit": described.cost_unit, "title": described.title}
 
     def selection_settings(self, dataset: str) -> dict[str, Any]:
         """Settings of `train_selection`: the other ways of choosing panels, by name."""
@@ -111,6 +165,32 @@ class DiagnosisStudy:
             "baselines": {name: dict(self.block["baselines"][name]) for name in entry["baselines"]},
             "fixed_panels": entry["fixed_panels"],
         }
+
+    def families(self) -> list[str]:
+        """Families of learned policies."""
+        return list(self.block["methods"])
+
+    def comparison_files(self) -> list[str]:
+        """Comparisons of imputers, one per data set."""
+        names = [e["dataset"] for e in self.block["scenarios"] if e["compare_imputers"]]
+        return [f"results/imputers/dataset={name}/comparison.parquet" for name in names]
+
+    def wanted_rows(self) -> list[list[str]]:
+        """[dataset, family, criterion, seed, method] of every method that the config asks for."""
+        return [
+            [*run, method]
+            for run in self.runs()
+            for method in self._methods(self.scenario(run[0]), run[1])
+        ]
+
+    def _methods(self, entry: Mapping[str, Any], family: str) -> list[str]:
+        """Methods of a family, as the summary names them."""
+        if family == BASELINES:
+            sets = ["full", "fixed"] if entry["fixed_panels"] else ["full"]
+            return [f"{name}_{which}" for name in entry["baselines"] for which in sets]
+        if family == SELECTION:
+            return list(entry["selection"])
+        return ["bayes_static"] if family == BAYES else [family]
 
     def fronts(self) -> list[tuple[str, str, str, str]]:
         """(dataset, family, criterion, seed) of every front of learned policies."""
@@ -139,18 +219,10 @@ class DiagnosisStudy:
         """One path per run."""
         return [f"{run_folder(*run)}/{name}" for run in self.runs()]
 
-    def front_files(self, name: str) -> list[str]:
-        """One path per front."""
-        return [f"{run_folder(*front)}/{name}" for front in self.fronts()]
-
     def has_bayes_rule(self, dataset: str) -> bool:
         """True for a simulator whose posterior is known exactly."""
         generator = self.descriptions[dataset].source.generator
         return generator is not None and generator.name == "clinical_simulator"
-
-    def described(self) -> dict[str, Description]:
-        """The descriptions of the study's data sets."""
-        return {e["dataset"]: self.descriptions[e["dataset"]] for e in self.block["scenarios"]}
 
 
 def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:

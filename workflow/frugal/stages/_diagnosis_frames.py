@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import AcquisitionTask, Table
+from frugal.data.availability import available_panels
 from frugal.evaluation.diagnosis import diagnosis_scores
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
@@ -49,8 +50,7 @@ def rows_of(part: np.ndarray, name: str) -> np.ndarray:
 
 def task_of(data: Table, *, terminals: int) -> AcquisitionTask:
     """The decision process of a table: a panel can be had where one of its columns has a value."""
-    known = ~np.isnan(data.values)
-    available = known.astype(np.float32) @ data.provides.T.astype(np.float32) > 0
+    available = available_panels(data)
     return AcquisitionTask(available, data.label, data.action_cost, len(data.classes), terminals)
 
 
@@ -142,6 +142,43 @@ def fixed_set_decisions(
         "learner": learner, "row": row, "step": step, "action": said, "cost": price[action],
         "probability": np.ones(len(row)),
     }  # fmt: skip
+
+
+def fixed_runs(
+    solutions: Sequence[Solution],
+    sets: np.ndarray,
+    data: Table,
+    task: AcquisitionTask,
+    part: np.ndarray,
+    risk: np.ndarray,
+    said: np.ndarray,
+) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+    """Outcomes and decisions, on both splits, of ways that order the same panels for everyone.
+
+    Args:
+        solutions: K of them.
+        sets: panels of each. (K, a)
+        data: the whole table.
+        task: its decision process.
+        part: of each row. (n,)
+        risk: probability of the positive class. (K, n)
+        said: class diagnosed. (K, n)
+    """
+    outcomes, decisions = [], []
+    for split in JUDGED:
+        rows = rows_of(part, split)
+        available, ids = task.available[rows], data.row_id[rows]
+        log = fixed_set_decisions(sets, available, data.action_cost, said[:, rows])
+        belief = risk[log["learner"], rows[log["row"]]]
+        decisions.append(decision_frame(solutions, split, ids, belief=belief, **log))
+        cost = (sets * data.action_cost) @ available.T
+        outcomes.append(
+            outcome_frame(
+                solutions, split, ids, data.label[rows],
+                diagnosis=said[:, rows], probability=risk[:, rows], cost=cost,
+            )
+        )  # fmt: skip
+    return outcomes, decisions
 
 
 def whole_sets(data: Table) -> np.ndarray:

@@ -1,0 +1,61 @@
+"""Stage `train_front`: a group of policies of a front, in lock-step [diagnosis, alg. 1]."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.agents.sm_ddpo import fit_sm_ddpo
+from frugal.contracts import Streams
+from frugal.data.tables import table_from_frames
+from frugal.stages._diagnosis_frames import rows_of
+from frugal.stages._diagnosis_states import (
+    completed_states,
+    imputer_of,
+    rewards_of,
+    scaled_task,
+    training_settings,
+)
+
+
+def train_front(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    encoder: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Train on part `agent`; part `validation` chooses the weights of each policy and ends it.
+
+    Part `test` is watched for the curves of Figure 5 and decides nothing.
+    """
+    del progress
+    data, part = table_from_frames(table, catalogue)
+    task, unit = scaled_task(data)
+    imputer = imputer_of(encoder)
+    units = {}
+    for name in ("agent", "validation", "test"):
+        rows = rows_of(part, name)
+        states = completed_states(imputer, data, rows, memory_gib=settings["memory_gib"])
+        units[name] = (task.take(rows), states)
+    pairs = settings["pairs"]
+    result = fit_sm_ddpo(
+        units["agent"][0],
+        units["agent"][1],
+        units["validation"],
+        reward=rewards_of(pairs),
+        settings=training_settings(settings["training"], settings["criterion"]),
+        rng=streams.generator("train"),
+        watched={"test": units["test"]},
+    )
+    learner = result.curves["learner"].to_numpy()
+    numbers = np.array([pair[0] for pair in pairs], dtype=np.int64)
+    curves = result.curves.drop(columns="learner").assign(
+        cost=result.curves["cost"] * unit,
+        kept=result.curves["iteration"].to_numpy() == result.best_iteration[learner],
+    )
+    curves.insert(0, "pair", numbers[learner])
+    return {"policies": result.weights, "curves": curves}
