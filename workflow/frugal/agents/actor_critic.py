@@ -17,6 +17,7 @@ from frugal.agents.lockstep_networks import (
     hidden_forward,
     hidden_layers,
     orthogonal_weights,
+    product,
 )
 
 FORBIDDEN = -1e8  # logit of a masked action, as in sb3-contrib: its probability is exactly 0
@@ -149,7 +150,7 @@ class ActorCritic:
 
     def _logits(self, top: Tensor) -> Tensor:
         views = self.parameters.views
-        return torch.baddbmm(views["policy.bias"], top, views["policy.weight"])
+        return product(top, views["policy.weight"]) + views["policy.bias"]
 
     def _value(self, top: Tensor) -> Tensor:
         views = self.parameters.views

@@ -20,6 +20,7 @@ from frugal.agents.lockstep_networks import (
     hidden_forward,
     hidden_layers,
     orthogonal_weights,
+    product,
 )
 
 ADAM_EPSILON = 1e-8
@@ -121,8 +122,8 @@ class Classifiers:
         one_hot = torch.nn.functional.one_hot(label, law.shape[2])
         along = torch.tensor(class_weights, dtype=torch.float32)[label] / label.shape[1]
         slope = (law - one_hot) * along.unsqueeze(2)
-        head_weight = torch.bmm(entering[-1].transpose(1, 2), slope)
-        below = torch.bmm(slope, weights[-1].transpose(1, 2))
+        head_weight = product(entering[-1].transpose(1, 2), slope)
+        below = product(slope, weights[-1].transpose(1, 2))
         by_weight, by_bias = hidden_backward(weights[:-1], entering, before, below, self.activation)
         by_weight.append(head_weight)
         by_bias.append(slope.sum(dim=1, keepdim=True))
@@ -132,7 +133,7 @@ class Classifiers:
     def _forward(self, inputs: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
         weights, biases = self._arrays("weight"), self._arrays("bias")
         entering, before = hidden_forward(weights[:-1], biases[:-1], inputs, self.activation)
-        return entering, before, torch.baddbmm(biases[-1], entering[-1], weights[-1])
+        return entering, before, product(entering[-1], weights[-1]) + biases[-1]
 
     def _arrays(self, kind: str) -> list[Tensor]:
         views = self.parameters.views

@@ -77,6 +77,16 @@ def hidden_layers(
     return weights, [torch.zeros(networks, 1, size) for size in hidden]
 
 
+def product(a: Float[Tensor, "N i j"], b: Float[Tensor, "N j k"]) -> Float[Tensor, "N i k"]:
+    """Matrix product of each of N pairs, by NumPy's library: (N, i, k).
+
+    On matrices this small OpenBLAS is 1.2 to 3 times as fast as the library inside torch.
+    """
+    if torch.compiler.is_compiling():
+        return torch.bmm(a, b)
+    return torch.from_numpy(np.matmul(a.numpy(), b.numpy()))
+
+
 def hidden_forward(
     weights: Sequence[Float[Tensor, "N _ _"]],
     biases: Sequence[Float[Tensor, "N 1 _"]],
@@ -89,7 +99,7 @@ def hidden_forward(
     """
     entering, before = [inputs], []
     for weight, bias in zip(weights, biases, strict=True):
-        before.append(torch.baddbmm(bias, entering[-1], weight))
+        before.append(product(entering[-1], weight).add_(bias))
         entering.append(_activated(before[-1], activation))
     return entering, before
 
@@ -113,10 +123,10 @@ def hidden_backward(
     by_weight, by_bias = [], []
     for layer in reversed(range(len(weights))):
         slope = _through_activation(slope, before[layer], entering[layer + 1], activation)
-        by_weight.insert(0, torch.bmm(entering[layer].transpose(1, 2), slope))
+        by_weight.insert(0, product(entering[layer].transpose(1, 2), slope))
         by_bias.insert(0, slope.sum(dim=1, keepdim=True))
         if layer:
-            slope = torch.bmm(slope, weights[layer].transpose(1, 2))
+            slope = product(slope, weights[layer].transpose(1, 2))
     return by_weight, by_bias
 
 

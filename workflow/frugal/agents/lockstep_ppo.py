@@ -20,6 +20,7 @@ from frugal.agents.lockstep_networks import (
     Activation,
     hidden_backward,
     hidden_forward,
+    product,
 )
 from frugal.contracts import ConfigError
 from frugal.environments.acquisition import BatchedAcquisition
@@ -194,22 +195,22 @@ def ppo_gradient(
     both = torch.cat([batch.observation, batch.observation])
     entering, before = hidden_forward(weights, biases, both, settings.activation)
     top_policy, top_value = entering[-1][:k], entering[-1][k:]
-    logits = torch.baddbmm(parameters["policy.bias"], top_policy, parameters["policy.weight"])
+    logits = product(top_policy, parameters["policy.weight"]) + parameters["policy.bias"]
     value = (top_value * parameters["value.weight"]).sum(2) + parameters["value.bias"]
     by_logits = _policy_slope(logits, batch, settings)
     by_value = (value - batch.target).mul_(2 * settings.value_weight / b)
     slope = torch.cat(
         [
-            torch.bmm(by_logits, parameters["policy.weight"].transpose(1, 2)),
+            product(by_logits, parameters["policy.weight"].transpose(1, 2)),
             by_value.unsqueeze(2) * parameters["value.weight"],
         ]
     )
     by_weight, by_bias = hidden_backward(weights, entering, before, slope, settings.activation)
     result = {f"hidden.{i}.weight": g for i, g in enumerate(by_weight)}
     result |= {f"hidden.{i}.bias": g for i, g in enumerate(by_bias)}
-    result["policy.weight"] = torch.bmm(top_policy.transpose(1, 2), by_logits)
+    result["policy.weight"] = product(top_policy.transpose(1, 2), by_logits)
     result["policy.bias"] = by_logits.sum(1, keepdim=True)
-    result["value.weight"] = torch.bmm(by_value.unsqueeze(1), top_value)
+    result["value.weight"] = product(by_value.unsqueeze(1), top_value)
     result["value.bias"] = by_value.sum(1, keepdim=True)
     return result
 
