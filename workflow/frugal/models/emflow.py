@@ -19,7 +19,7 @@ from frugal.models.flows import AffineFlow
 
 ARRAYS = ("weights", "mean", "covariance", "centre", "scale", "couplings", "hidden", "passes")
 ROWS_AT_ONCE = 8192
-MOST_DEVIATIONS = 5.0  # known values beyond are cut for the flow; the row itself keeps them
+MOST_DEVIATIONS = 5.0  # what the flow reads and returns is cut there; known values stay in the row
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +132,9 @@ def reimputed(
 
         z = f⁻¹(x),   ẑ by eq. 5,   x ← observed entries of x, f(ẑ) elsewhere
 
+    Differs from the paper: imputed entries are kept within ± 5 standard deviations, as known ones
+    are read; else a rare row runs away from pass to pass.
+
     Args:
         flow: f.
         gaussian: base distribution.
@@ -143,5 +146,6 @@ def reimputed(
     for _ in range(passes):
         latent = flow.inverse(torch.from_numpy(filled))[0].numpy()
         completed = conditional_means(latent, observed, gaussian).astype(np.float32)
-        filled = np.where(observed, rows, flow(torch.from_numpy(completed))[0].numpy())
+        returned = flow(torch.from_numpy(completed))[0].numpy()
+        filled = np.where(observed, rows, np.clip(returned, -MOST_DEVIATIONS, MOST_DEVIATIONS))
     return filled
