@@ -1,4 +1,4 @@
-"""AUC, gaps between groups, intervals and the front, against contingency tables and brute force."""
+"""AUC, gaps between groups, intervals, against contingency tables and brute force."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from frugal.evaluation.fairness import (
     equalised_odds_gap,
     fold_interval,
     least_disparity,
-    pareto_front,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,18 +102,6 @@ def test_fold_interval_is_students():
     assert found.value == 2
     assert found.high - 2 == pytest.approx(4.302653 / np.sqrt(3), rel=1e-6)
     assert np.isnan(fold_interval(np.array([0.5]), level=0.95).low)
-
-
-def test_no_point_of_the_front_is_dominated_and_others_are():
-    rng = np.random.default_rng(5)
-    auc, gap = rng.integers(0, 6, 60) / 6, rng.integers(0, 6, 60) / 6
-    front = pareto_front(auc, gap)
-    for i in range(60):
-        beaten = any(
-            auc[j] >= auc[i] and gap[j] <= gap[i] and (auc[j] > auc[i] or gap[j] < gap[i])
-            for j in range(60)
-        )
-        assert front[i] != beaten
 
 
 def test_least_disparity_at_an_auc():

@@ -1,4 +1,4 @@
-"""How accurate and how fair predictions are: AUC, gaps between groups, their intervals, a front.
+"""How accurate and how fair predictions are: AUC, gaps between two groups, and their intervals.
 
 Serves `dadi`. All gaps follow from one table of counts n[b, y, ŷ] (sensitive group, label,
 decision). Must not know who made the predictions, nor which features they saw.
@@ -143,19 +143,6 @@ def fold_interval(values: Float[np.ndarray, " k"], *, level: float) -> Estimated
         return Estimated(mean, np.nan, np.nan)
     half = float(student.ppf((1 + level) / 2, k - 1)) * float(values.std(ddof=1)) / np.sqrt(k)
     return Estimated(mean, mean - half, mean + half)
-
-
-def pareto_front(
-    auc: Float[np.ndarray, " n"], disparity: Float[np.ndarray, " n"]
-) -> Bool[np.ndarray, " n"]:
-    """True where no other point has at least the AUC and at most the disparity, one of them better.
-
-    The trade-off of the paper's Figure 2 [dadi, fig. 2]; equal points are on the front together, a
-    point with NaN never is.
-    """
-    as_good = (auc[None] >= auc[:, None]) & (disparity[None] <= disparity[:, None])
-    better = (auc[None] > auc[:, None]) | (disparity[None] < disparity[:, None])
-    return ~(as_good & better).any(axis=1) & np.isfinite(auc) & np.isfinite(disparity)
 
 
 def least_disparity(

@@ -18,7 +18,7 @@ from frugal.models.weighted_logistic import (
 
 PATH = 30  # penalties, each so much weaker that the last is this share of the first:
 WEAKEST = 1e-3
-PROXIMAL_STEPS = 2000
+PROXIMAL_STEPS = 500
 
 
 def lasso_panels(

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import expit
 
 NEWTON_STEPS = 100
-CONVERGED = 1e-9  # of the largest change of a coefficient
+CONVERGED = 1e-8  # largest change of a coefficient in a step, once there is nothing left to do
 
 
 @dataclass(frozen=True, eq=False)

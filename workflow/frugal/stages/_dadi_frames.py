@@ -1,0 +1,126 @@
+"""What the stages of `dadi` share: a fold, agents rebuilt from arrays, sets in frames."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.agents.dadi_settings import DadiSettings
+from frugal.contracts import Streams, Table
+from frugal.contracts.errors import DataError
+from frugal.data.folds import fold_parts, row_sample, standardised
+from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
+
+PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
+
+
+class Checkpoint(Protocol):
+    """What a killed run takes up again; kept by whoever runs the stage."""
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """The arrays that were saved last, or None."""
+        ...
+
+    def save(self, state: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays, in place of those saved before."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fold of a data set. Shapes: n rows in use, d columns that can be acquired, a panels.
+
+    Attributes:
+        whole: the rows in use with every panel.
+        shown: the same without withheld panels.
+        values: of `shown`, numeric columns standardised by training rows. (n, d)
+        whole_values: the same of `whole`.
+        panel_of_column: action that reveals each column of `shown`. (d,)
+        sensitive: group of each row. (n,)
+        part: train, validation or test. (n,)
+    """
+
+    whole: Table
+    shown: Table
+    values: np.ndarray
+    whole_values: np.ndarray
+    panel_of_column: np.ndarray
+    sensitive: np.ndarray
+    part: np.ndarray
+
+    @property
+    def label(self) -> np.ndarray:
+        """Class of each row. (n,)"""
+        return self.shown.label
+
+    def rows(self, part: str) -> np.ndarray:
+        """Positions of the rows of a part."""
+        return np.flatnonzero(self.part == part)
+
+
+def fold_of(
+    table: pd.DataFrame, catalogue: Mapping[str, Any], design: Mapping[str, Any], streams: Streams
+) -> Fold:
+    """The fold that the wildcards name; all stages and all folds of a data set cut it alike.
+
+    Args:
+        table: of `prepare_data`.
+        catalogue: of `prepare_data`.
+        design: rows, withheld_panels, folds, validation_share.
+        streams: of the stage; its wildcards name data set and fold.
+
+    Raises:
+        DataError: the table has no groups, more than two classes, or gaps.
+        ConfigError: a withheld panel or the fold is not there.
+    """
+    data, _ = table_from_frames(table, catalogue)
+    sensitive, _ = sensitive_from_frames(table, catalogue)
+    if len(data.classes) != 2:
+        raise DataError(f"dadi needs a label with two classes; there are {len(data.classes)}")
+    shared = Streams(streams.root, "folds", {"dataset": streams.wildcards["dataset"]})
+    used = row_sample(len(data), rows=design["rows"], rng=shared.generator("rows"))
+    data, sensitive = data.take(used), sensitive[used]
+    part = fold_parts(
+        len(data), folds=design["folds"], fold=int(streams.wildcards["fold"]),
+        validation_share=design["validation_share"], rng=shared.generator("folds"),
+    )  # fmt: skip
+    shown = withhold_panels(data, design["withheld_panels"])
+    train = part == "train"
+    scaled = standardised(data.values, onehot=data.onehot, train=train).astype(np.float32)
+    kept = [data.columns.index(column) for column in shown.columns]
+    return Fold(data, shown, scaled[:, kept], scaled, panel_of_columns(shown), sensitive, part)
+
+
+def agents_of(
+    weights: Mapping[str, np.ndarray], fold: Fold, training: Mapping[str, Any]
+) -> tuple[DadiPolicies, DadiPolicies]:
+    """The K trained learners, and the pretrained networks as one more, K = 1."""
+    settings = DadiSettings(**training)
+    first = {
+        name.removeprefix(PRETRAINED): array
+        for name, array in weights.items()
+        if name.startswith(PRETRAINED)
+    }
+    learnt = {name: a for name, a in weights.items() if not name.startswith(PRETRAINED)}
+    return (
+        DadiPolicies(learnt, settings, fold.panel_of_column),
+        DadiPolicies(first, settings, fold.panel_of_column),
+    )
+
+
+def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:
+    """The label where the adversary reads it, else None."""
+    return label if training["objective"] == "equalised_odds" else None
+
+
+def acquired_columns(data: Table) -> list[str]:
+    """`acquired:panel` for each action."""
+    return [f"acquired:{panel.name}" for panel in data.actions]
+
+
+def acquired_sets(frame: pd.DataFrame, data: Table) -> np.ndarray:
+    """The sets of a frame of episodes. (n, a)"""
+    return frame[acquired_columns(data)].to_numpy(dtype=bool)

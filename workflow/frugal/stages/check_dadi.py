@@ -1,0 +1,48 @@
+"""Stage `check_dadi`: the tables hold what the config promised, in range; or the run stops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import DataError, Streams
+
+
+def check_dadi(
+    *,
+    summary: pd.DataFrame,
+    means: pd.DataFrame,
+    selection: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, Any]]:
+    """Count rows and check ranges.
+
+    Raises:
+        DataError: the first check that fails.
+    """
+    del streams, progress
+    wanted = {(d, m, -1.0 if g is None else float(g), f) for d, m, g, f in settings["rows"]}
+    keys = summary[["dataset", "method", "gamma", "fold"]].fillna({"gamma": -1.0})
+    found = set(keys.itertuples(index=False, name=None))
+    if found != wanted or len(summary) != len(wanted):
+        lost = sorted(wanted - found) or sorted(found - wanted)
+        raise DataError(f"the dadi summary lacks or adds {len(lost)} rows, first {lost[:1]}")
+    gaps = ["disparity", "equal_opportunity_gap", "equalised_odds_gap"]
+    checks = {
+        "an AUC is a share": summary["auc"].between(0, 1),
+        "an AUC lies in its interval": summary["auc"].between(
+            summary["auc_low"] - 1e-9, summary["auc_high"] + 1e-9
+        ),
+        "a gap is a share": ((summary[gaps] >= 0) & (summary[gaps] <= 1)) | summary[gaps].isna(),
+        "costs and numbers of features are not below zero": (summary["cost"] >= 0)
+        & (summary["features_acquired"] >= 0),
+        "a frequency is a share": selection["frequency"].between(0, 1),
+        "each data set has a front": means.groupby("dataset")["on_front"].any(),
+    }
+    for what, holds in checks.items():
+        if not np.all(holds):
+            raise DataError(f"dadi: it does not hold that {what}")
+    return {"checks": {"rows": len(summary), "passed": list(checks)}}

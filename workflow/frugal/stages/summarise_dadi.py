@@ -1,0 +1,47 @@
+"""Stage `summarise_dadi`: the study's tables over data sets and folds (dadi, figures 2 and 3)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.evaluation.fair_scores import KEYS, MEASURES, over_folds, with_front
+from frugal.stages.roll_out_dadi import LEVEL
+
+
+def summarise_dadi(
+    *,
+    scores: pd.DataFrame,
+    selection: pd.DataFrame,
+    singles: pd.DataFrame,
+    audit: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """One row per data set, method, γ and fold; means over folds with 95 % intervals."""
+    del settings, streams, progress
+    first = [*KEYS, *MEASURES[:4]]
+    summary = _plain(scores)[first + [c for c in scores.columns if c not in first]]
+    means = over_folds(summary, ["dataset", "method", "gamma"], MEASURES, level=LEVEL)
+    return {
+        "summary": summary,
+        "means": with_front(means),
+        "selection": over_folds(
+            _plain(selection), ["dataset", "gamma", "stratum", "panel"], ["frequency"], level=LEVEL
+        ),
+        "singles": over_folds(
+            _plain(singles), ["dataset", "panel", "network"], ["auc"], level=LEVEL
+        ),
+        "audit": over_folds(
+            _plain(audit), ["dataset", "method", "gamma", "target", "learner"], ["auc"], level=LEVEL
+        ),
+    }
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Folders' values as text and whole numbers instead of categories."""
+    return table.assign(
+        dataset=table["dataset"].astype(str).astype(object), fold=table["fold"].astype(int)
+    )
