@@ -11,6 +11,13 @@ report: "workflow/report/workflow.rst"
 configfile: f"{workflow.basedir}/config.yaml"
 
 
+if config["scale"] == "paper":
+
+    configfile: f"{workflow.basedir}/config/paper.yaml"
+    configfile: f"{workflow.basedir}/config/paper_treatment.yaml"
+    configfile: f"{workflow.basedir}/config/paper_recourse.yaml"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/missingness.smk"
@@ -22,6 +29,7 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/recourse.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/plan.smk"
 
 
 rule all:

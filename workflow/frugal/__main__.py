@@ -22,14 +22,23 @@ def main(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] == ["audit"]:
-        from frugal.artifacts.audit import audit_command
+    match words[:1]:
+        case ["audit"]:
+            from frugal.artifacts.audit import audit_command
 
-        return audit_command(words[1:], run_job)
-    if words[:1] == ["diff"]:
-        from frugal.artifacts.comparison import diff_command
+            return audit_command(words[1:], run_job)
+        case ["diff"]:
+            from frugal.artifacts.comparison import diff_command
 
-        return diff_command(words[1:])
+            return diff_command(words[1:])
+        case ["benchmark"]:
+            from frugal.artifacts.benchmarks import benchmark_command
+
+            return benchmark_command(words[1:])
+        case ["plan"]:
+            from frugal.artifacts.plans import plan_command
+
+            return plan_command(words[1:])
     run_command(words)
     return 0
 

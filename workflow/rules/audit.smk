@@ -24,6 +24,6 @@ rule report:
     conda:
         "../../envs/core.yaml"
     params:
-        arguments=report_arguments,
+        arguments=lambda w: engine_arguments(reported_studies()),
     shell:
         "python -m snakemake --report {output} {params.arguments} > {log} 2>&1"

@@ -135,7 +135,7 @@ def config_word(key, value):
     return f"{key}={value if isinstance(value, bool) else json.dumps(value)}"
 
 
-def report_arguments(wildcards):
+def engine_arguments(targets, *options):
     """Words that make a second Snakemake read the same workflow and config in this folder."""
     words = [
         "--snakefile",
@@ -143,9 +143,10 @@ def report_arguments(wildcards):
         "--cores",
         "1",
         "--nolock",
+        *options,
     ]
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
     if overrides := workflow.config_settings.config:
         words += ["--config", *(config_word(k, v) for k, v in overrides.items())]
-    return shlex.join([*words, "--", *reported_studies()])
+    return shlex.join([*words, "--", *targets])

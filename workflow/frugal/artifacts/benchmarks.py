@@ -1,0 +1,138 @@
+"""What every step took: the engine's measurements of all jobs as one table, a figure, unit costs.
+
+A measurement is not the same twice, so it lies under benchmarks/, never under results/. Knows the
+files of measurements; must not know what a stage computes, nor any engine.
+"""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from frugal.artifacts.files import hive_keys, payload_bytes, write_bytes
+from frugal.contracts import DataError
+from frugal.figures.benchmarks import benchmark_figure
+
+ENGINE = "engine"  # the stage under which the engine's own time is written
+COLUMNS = ["study", "stage", "job", "cpu_s", "wall_s", "memory_mb"]
+# What tells apart jobs of one stage that differ in cost
+COST_KEYS = ("dataset", "variant")
+
+
+def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
+    """One row per measured job: study, stage, wildcards, CPU and wall seconds, peak memory in MB.
+
+    Args:
+        folder: holds `<stage>/<key>=<value>/….jsonl`, a JSON object a line, as the engine writes.
+        studies: stage → study; a stage that is not there stands under `shared`.
+
+    Raises:
+        DataError: a line is none of the engine's, or there is no measurement.
+    """
+    rows = []
+    for path in sorted(folder.rglob("*.jsonl")):
+        stage = path.relative_to(folder).parts[0].removesuffix(".jsonl")
+        job = path.relative_to(folder).with_suffix("").as_posix().partition("/")[2]
+        for line in path.read_text(encoding="utf-8").splitlines():
+            cpu_s, wall_s, memory_mb = _measured(path, line)
+            rows.append([studies.get(stage, "shared"), stage, job, cpu_s, wall_s, memory_mb])
+    if not rows:
+        raise DataError(f"{folder} holds no measurement (*.jsonl); run the workflow first")
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _measured(path: Path, line: str) -> tuple[float, float, float]:
+    """CPU seconds, wall seconds, MB. A short job may end before its CPU time was sampled."""
+    try:
+        document = json.loads(line)
+        wall_s = float(document["s"])
+        cpu_s, memory_mb = (
+            0.0 if document[key] in (None, "NA") else float(document[key])
+            for key in ("cpu_time", "max_rss")
+        )
+    except (ValueError, TypeError, KeyError):
+        raise DataError(f"{path} is no measurement: {line[:80]!r}") from None
+    return cpu_s, wall_s, memory_mb
+
+
+def stage_totals(table: pd.DataFrame) -> pd.DataFrame:
+    """Per study and stage: jobs, CPU seconds in sum and of the longest job, peak memory."""
+    grouped = table.groupby(["study", "stage"], sort=False)
+    totals = grouped.agg(
+        jobs=("cpu_s", "size"),
+        cpu_s=("cpu_s", "sum"),
+        longest_s=("cpu_s", "max"),
+        memory_mb=("memory_mb", "max"),
+    )
+    return totals.reset_index().sort_values("cpu_s", ascending=False, ignore_index=True)
+
+
+def engine_share(table: pd.DataFrame) -> float:
+    """CPU time of the engine itself as a share of all; NaN where it was not measured."""
+    engine = table.loc[table["stage"] == ENGINE, "cpu_s"].sum()
+    return float(engine / table["cpu_s"].sum()) if engine > 0 else float("nan")
+
+
+def unit_costs(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Per stage, data set and variant: CPU seconds of a mean job, and the most memory of any."""
+    jobs = table[table["stage"] != ENGINE]
+    keys = [dict(_keys(job)) for job in jobs["job"]]
+    labelled = jobs.assign(**{k: [own.get(k, "") for own in keys] for k in COST_KEYS})
+    costs = []
+    for (stage, *values), group in labelled.groupby(["stage", *COST_KEYS], sort=True):
+        named = {k: v for k, v in zip(COST_KEYS, values, strict=True) if v}
+        cost = {"cpu_s": round(float(group["cpu_s"].mean()), 1)}
+        cost["memory_mb"] = int(round(group["memory_mb"].max(), -1))
+        costs.append({"stage": str(stage), **named, **cost})
+    return costs
+
+
+def _keys(job: str) -> Iterator[tuple[str, str]]:
+    yield from hive_keys(Path(job, "file")).items()
+
+
+def benchmark_command(words: list[str]) -> int:
+    """`benchmark [FOLDER] [--study STAGE=STUDY]… [--costs SCALE]`: table and figure of all jobs.
+
+    Writes `summary.parquet`, `summary.csv` and `summary.png` into the folder, or, with --costs,
+    prints the unit costs of these jobs in the form of config/costs.yaml.
+    """
+    parser = argparse.ArgumentParser(prog="python -m frugal benchmark", description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("benchmarks"))
+    parser.add_argument("--study", action="append", default=[], metavar="STAGE=STUDY")
+    parser.add_argument("--costs", metavar="SCALE", help="print unit costs instead")
+    parsed = parser.parse_args(words)
+    studies = dict(word.split("=", 1) for word in parsed.study)
+    table = measurement_table(parsed.folder, studies)
+    if parsed.costs is not None:
+        costs = [{"scale": parsed.costs, **cost} for cost in unit_costs(table)]
+        print("".join(f"  - {_flow(cost)}\n" for cost in costs), end="")
+        return 0
+    totals = stage_totals(table)
+    drawn = payload_bytes(Path("summary.png"), benchmark_figure(totals))
+    write_bytes(parsed.folder / "summary.parquet", payload_bytes(Path("a.parquet"), table))
+    write_bytes(parsed.folder / "summary.csv", totals.to_csv(index=False).encode())
+    write_bytes(parsed.folder / "summary.png", drawn)
+    print("\n".join(_lines(table, totals)))
+    return 0
+
+
+def _flow(cost: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(cost), default_flow_style=True, sort_keys=False, width=200).strip()
+
+
+def _lines(table: pd.DataFrame, totals: pd.DataFrame) -> Iterable[str]:
+    yield f"{'study':<12}{'stage':<24}{'jobs':>6}{'CPU s':>10}{'longest s':>11}{'peak MB':>9}"
+    for row in totals.itertuples():
+        yield (
+            f"{row.study:<12}{row.stage:<24}{row.jobs:>6}{row.cpu_s:>10.1f}"
+            f"{row.longest_s:>11.1f}{row.memory_mb:>9.0f}"
+        )
+    yield f"all: {table['cpu_s'].sum():.0f} CPU seconds, peak {table['memory_mb'].max():.0f} MB"
+    share = engine_share(table)
+    if share == share:
+        yield f"engine: {share:.1%} of the CPU time"
