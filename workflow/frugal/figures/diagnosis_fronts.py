@@ -1,0 +1,134 @@
+"""Figures of cost against F1 and AUROC: all solutions, the chosen front, and every other method.
+
+Counterparts of Figs 4 and 6 of Yu et al. (2023). They place marks from the table of solutions,
+whose rows say themselves whether they are on the front, and know neither policies nor files.
+"""
+
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from frugal.figures import style
+from frugal.figures.diagnosis_style import method_order, method_style
+
+SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM", "sensitivity": "sensitivity",
+               "specificity": "specificity", "precision": "precision"}  # fmt: skip
+
+
+@style.printed
+def front_figure(
+    solutions: pd.DataFrame,
+    *,
+    method: str,
+    scores: tuple[str, str],
+    cost_unit: str,
+    title: str,
+    highest_cost: float | None,
+) -> Figure:
+    """Cost and score of every solution, the front of one method, other methods around it.
+
+    Faint points: all solutions of `method`. Line: those of its solutions that validation units put
+    on the front, at what they cost and score on the units of the table, so that it need not rise.
+    Dotted steps, where the table has `on_test_front`: the envelope of all solutions on the test
+    units themselves, as the paper draws it; a maximum over many draws, and so too high. Methods
+    with several solutions are lines of small marks; the others are single marks, at their place on
+    all panels (filled) or on fixed ones (hollow).              [diagnosis, fig. 4; fig. 6]
+
+    Args:
+        solutions: method, pair, seed, split, cost, on_front and the columns of `scores`; one seed
+            and one split.
+        method: whose front is drawn.
+        scores: two columns, left and right, for example ("f1", "auroc").
+        cost_unit: of the cost axis.
+        title: of the data set.
+        highest_cost: right end of the axis, for the zoom of Fig. 6; None shows all.
+
+    Raises:
+        DataError: a column is missing, there are several seeds or splits, or no row of `method`.
+    """
+    style.require(
+        solutions, ["method", "pair", "cost", "on_front", *scores], single=["seed", "split"]
+    )
+    style.select(solutions, method=method)
+    shown = solutions if highest_cost is None else solutions[solutions["cost"] <= highest_cost]
+    figure = style.new_figure(height_in=3.0)
+    for axes, score in zip(figure.subplots(1, 2, sharex=True), scores, strict=True):
+        _draw_scores(axes, shown, method, score)
+        axes.set_xlabel(f"mean cost per unit ({cost_unit})")
+        axes.set_ylabel(SCORE_WORDS.get(score, style.words(score)))
+        axes.set_xlim(left=0)
+        if highest_cost is not None:
+            axes.set_xlim(right=1.03 * highest_cost)
+    count = int((solutions["method"] == method).sum())
+    zoom = "" if highest_cost is None else f", costs up to {highest_cost:.4g}"
+    figure.suptitle(
+        f"{title}: {count} solutions on {solutions['split'].iloc[0]} units{zoom}", x=0.01, ha="left"
+    )
+    style.add_legend(figure, _handles(shown, method))
+    return figure
+
+
+def _draw_scores(axes: Axes, solutions: pd.DataFrame, method: str, score: str) -> None:
+    """One score over cost: the faint cloud below, the front above it, other methods on top."""
+    own = solutions[solutions["method"] == method]
+    look = method_style(method)
+    axes.plot(
+        own["cost"], own[score], look.marker, color=style.lightened(look.colour, share=0.65),
+        markersize=3, markeredgewidth=0, linestyle="none", zorder=1,
+    )  # fmt: skip
+    for name in reversed(method_order(solutions["method"])):
+        if name != method:
+            _draw_other(axes, solutions[solutions["method"] == name], name, score)
+    if "on_test_front" in own and own["on_test_front"].any():
+        envelope = own[own["on_test_front"]].sort_values(["cost", score])
+        axes.step(
+            envelope["cost"], envelope[score], where="post", color=style.BLACK, linewidth=0.9,
+            linestyle=":", zorder=2,
+        )  # fmt: skip
+    front = own[own["on_front"]].sort_values(["cost", score])
+    axes.plot(
+        front["cost"], front[score], color=look.colour, marker=look.marker, markersize=4.5,
+        linewidth=1.5, zorder=4,
+    )  # fmt: skip
+
+
+def _draw_other(axes: Axes, rows: pd.DataFrame, name: str, score: str) -> None:
+    """A method beside the front: its own front as a thin line, or a single mark."""
+    look, many = method_style(name), len(rows) > 1
+    if many:
+        rows = rows[rows["on_front"]].sort_values(["cost", score])
+    edge = look.colour if many or look.hollow else "white"  # parts marks that lie on each other
+    axes.plot(
+        rows["cost"], rows[score], color=look.colour, marker=look.marker, markerfacecolor=look.face,
+        markeredgecolor=edge, markersize=3.5 if many else 6.5, linewidth=0.8,
+        linestyle="--" if many else "none", zorder=3, clip_on=False,
+    )  # fmt: skip
+
+
+def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
+    """Entries of the legend, the front first."""
+    look = method_style(method)
+    own = solutions[solutions["method"] == method]
+    handles: list[Artist] = [
+        Line2D([], [], color=look.colour, marker=look.marker, markersize=4.5, linewidth=1.5,
+               label=f"{look.label}: front"),
+        Line2D([], [], color=style.lightened(look.colour, share=0.65), marker=look.marker,
+               markersize=3, linestyle="none", label="all its solutions"),
+    ]  # fmt: skip
+    if "on_test_front" in own and own["on_test_front"].any():
+        handles.append(
+            Line2D(
+                [], [], color=style.BLACK, linestyle=":", linewidth=0.9, label="best on these units"
+            )
+        )
+    for name in method_order(solutions["method"]):
+        if name != method:
+            look, many = method_style(name), int((solutions["method"] == name).sum()) > 1
+            handles.append(
+                Line2D([], [], color=look.colour, marker=look.marker, markerfacecolor=look.face,
+                       markersize=3.5 if many else 6, linewidth=0.8,
+                       linestyle="--" if many else "none", label=look.label)
+            )  # fmt: skip
+    return handles
