@@ -53,9 +53,9 @@ def start(project: Path, run: Path, environment: dict[str, str]) -> str:
 
 
 def show(said: str, *parts: str) -> None:
-    """Print the lines of the log that prove what was used; each part must be in one."""
+    """Print the lines of the log that prove what was used; each pattern must be in one."""
     for part in parts:
-        lines = [line for line in said.splitlines() if part in line]
+        lines = [line for line in said.splitlines() if re.search(part, line)]
         require(bool(lines), f"the log says: {lines[0].strip() if lines else part}", said)
 
 
@@ -102,7 +102,7 @@ def main(folder: Path) -> None:
     for yaml in sorted((project / "envs").glob("*.yaml")):
         run = folder / f"{yaml.stem}_by_yaml"
         said = start(project, run, environment)
-        show(said, f"Creating conda environment envs/{yaml.name}", "Running post-deploy script")
+        show(said, f"Creating conda environment .*/envs/{yaml.name}", "Running post-deploy script")
         show(said, "Activating conda environment: .snakemake/conda/")
         require("pin" not in "".join(re.findall(r"Using pinnings.*", said)), "no pin was used")
         check_prefix(run)
@@ -111,7 +111,7 @@ def main(folder: Path) -> None:
         subprocess.run(conda, check=True, env=environment)
         run = folder / f"{yaml.stem}_by_pin"
         said = start(project, run, environment)
-        show(said, f"Using pinnings from envs/{yaml.stem}.linux-64.pin.txt")
+        show(said, f"Using pinnings from .*{yaml.stem}.linux-64.pin.txt")
         show(said, "Activating conda environment: .snakemake/conda/")
         check_prefix(run)
     print(f"ok: the tables are the same: {same_tables(folder)}")

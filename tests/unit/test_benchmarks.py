@@ -1,0 +1,100 @@
+"""The table of measurements: sums per stage, unit costs by data set, refusal of what is none."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+from frugal.__main__ import main
+from frugal.artifacts.benchmarks import engine_share, measurement_table, stage_totals, unit_costs
+from frugal.artifacts.plans import load_costs
+from frugal.contracts import DataError
+
+STUDIES = {"roll_out": "afape", "label_units": "recourse", "engine": "engine"}
+JOBS = {
+    "roll_out/dataset=a/agent=never": [(1.0, 2.0, 100.0)],
+    "roll_out/dataset=a/agent=always": [(3.0, 4.0, 300.0)],
+    "roll_out/dataset=b/agent=never": [(5.0, 6.0, 200.0)],
+    "label_units/dataset=s/variant=v/seed=0": [(7.0, 8.0, 50.0)],
+    "engine": [(1.0, 1.0, 90.0), (1.0, 1.0, 90.0)],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, runs in JOBS.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [{"cpu_time": c, "s": s, "max_rss": m, "io_in": "-"} for c, s, m in runs]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path
+
+
+def test_every_measured_job_is_a_row(folder):
+    table = measurement_table(folder, STUDIES)
+    assert len(table) == 6
+    assert table["cpu_s"].sum() == 18.0
+    (row,) = table[table["stage"] == "label_units"].to_dict("records")
+    assert row["study"] == "recourse"
+    assert row["job"] == "dataset=s/variant=v/seed=0"
+    assert (row["wall_s"], row["memory_mb"]) == (8.0, 50.0)
+
+
+def test_a_stage_of_no_study_is_shared(folder):
+    assert set(measurement_table(folder, {})["study"]) == {"shared"}
+
+
+def test_totals_are_sums_and_maxima_dearest_first(folder):
+    totals = stage_totals(measurement_table(folder, STUDIES)).set_index("stage")
+    assert list(totals.index) == ["roll_out", "label_units", "engine"]
+    assert list(totals.loc["roll_out"]) == ["afape", 3, 9.0, 5.0, 300.0]
+
+
+def test_the_engines_share_is_of_all_cpu_time(folder):
+    table = measurement_table(folder, STUDIES)
+    assert engine_share(table) == pytest.approx(2 / 18)
+    assert pd.isna(engine_share(table[table["stage"] != "engine"]))
+
+
+def test_unit_costs_are_means_and_peaks_by_data_set_and_variant(folder):
+    assert unit_costs(measurement_table(folder, STUDIES)) == [
+        {"stage": "label_units", "dataset": "s", "variant": "v", "cpu_s": 7.0, "memory_mb": 50},
+        {"stage": "roll_out", "dataset": "a", "cpu_s": 2.0, "memory_mb": 300},
+        {"stage": "roll_out", "dataset": "b", "cpu_s": 5.0, "memory_mb": 200},
+    ]
+
+
+def test_a_job_too_short_to_be_sampled_counts_as_nothing(folder):
+    (folder / "roll_out/short.jsonl").write_text('{"cpu_time": "NA", "s": 0.1, "max_rss": null}\n')
+    table = measurement_table(folder, STUDIES)
+    assert table["cpu_s"].sum() == 18.0
+
+
+@pytest.mark.parametrize("line", ["no json", "[]", '{"s": 1}', '{"s": "x", "cpu_time": 1}'])
+def test_a_line_that_is_no_measurement_is_refused_with_its_file(folder, line):
+    (folder / "roll_out/x.jsonl").write_text(line + "\n")
+    with pytest.raises(DataError, match=r"x\.jsonl is no measurement"):
+        measurement_table(folder, STUDIES)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(DataError, match="holds no measurement"):
+        measurement_table(tmp_path, {})
+
+
+def test_the_command_writes_table_and_figure_and_says_the_sums(folder, capsys):
+    words = [w for s, study in STUDIES.items() for w in ("--study", f"{s}={study}")]
+    assert main(["benchmark", str(folder), *words]) == 0
+    said = capsys.readouterr().out
+    assert "all: 18 CPU seconds, peak 300 MB" in said
+    assert "engine: 11.1% of the CPU time" in said
+    assert len(pd.read_parquet(folder / "summary.parquet")) == 6
+    assert (folder / "summary.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["benchmark", str(folder), *words]) == 0, "its own files are no measurements"
+
+
+def test_the_costs_it_prints_are_costs_that_a_plan_reads(folder, capsys, tmp_path):
+    assert main(["benchmark", str(folder), "--costs", "paper"]) == 0
+    path = tmp_path / "costs.yaml"
+    path.write_text("measured_on: here\ncosts:\n" + capsys.readouterr().out)
+    assert load_costs(path)["costs"] == yaml.safe_load(path.read_text())["costs"]
