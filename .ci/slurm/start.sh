@@ -54,7 +54,7 @@ SlurmdLogFile=$state/log/slurmd.log
 StateSaveLocation=$state/state
 SlurmdSpoolDir=$state/spool
 NodeName=$node NodeAddr=127.0.0.1 CPUs=${SLURM_CPUS:-$(nproc)} RealMemory=$memory_mb State=UNKNOWN
-PartitionName=main Nodes=$node Default=YES MaxTime=02:00:00 DefaultTime=00:10:00 State=UP
+PartitionName=main Nodes=$node Default=YES MaxTime=1-00:00:00 DefaultTime=00:10:00 State=UP
 CONFIG
 echo 'CgroupPlugin=cgroup/v1' > /etc/slurm/cgroup.conf
 
