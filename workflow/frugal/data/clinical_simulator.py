@@ -7,6 +7,7 @@ policy and no split.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -155,7 +156,7 @@ def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
     scanned = np.array([f1(t) for t in grid])
     top = int(np.argmax(scanned))
     around = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)])
-    found = minimize_scalar(lambda t: -f1(t), bounds=around, method="bounded")
+    found: Any = minimize_scalar(lambda t: -f1(t), bounds=around, method="bounded")
     threshold = float(found.x) if f1(float(found.x)) >= scanned[top] else float(grid[top])
     true_positive, false_positive = rates(threshold)
     return BayesRule(

@@ -11,6 +11,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from frugal.contracts.errors import DataError
 
@@ -115,7 +116,7 @@ def _require_plain(path: Path, member: tarfile.TarInfo, seen: set[str], largest_
 
 def _require_clean_end(path: Path, archive: tarfile.TarFile) -> None:
     """Refuse an archive whose list of members breaks off at a damaged header."""
-    stream = archive.fileobj
+    stream: Any = archive.fileobj
     if stream is None:
         return
     stream.seek(archive.offset)
