@@ -53,19 +53,20 @@ class DiagnosisStudy:
         groups = -(-count // self.block["pairs"]["group_size"])
         return [list(range(g, count, groups)) for g in range(groups)]
 
-    def encoder_of(self, dataset: str) -> str:
+    def encoder_of(self, dataset: str, seed: str) -> str:
         """Path of the encoder that a data set's policies read through."""
         name = self.scenario(dataset)["encoder"]
-        return f"results/encoders/dataset={dataset}/encoder={name}/encoder.safetensors"
+        folder = f"results/encoders/dataset={dataset}/encoder={name}/seed={seed}"
+        return f"{folder}/encoder.safetensors"
 
     def table_inputs(self, dataset: str) -> dict[str, str]:
         """The table and catalogue of a data set."""
         folder = f"results/data/dataset={dataset}"
         return {"table": f"{folder}/table.parquet", "catalogue": f"{folder}/catalogue.json"}
 
-    def encoded_inputs(self, dataset: str) -> dict[str, str]:
+    def encoded_inputs(self, dataset: str, seed: str) -> dict[str, str]:
         """Table, catalogue and encoder of a data set."""
-        return self.table_inputs(dataset) | {"encoder": self.encoder_of(dataset)}
+        return self.table_inputs(dataset) | {"encoder": self.encoder_of(dataset, seed)}
 
     def front_inputs(self, dataset: str, family: str, criterion: str, seed: str) -> dict[str, str]:
         """Inputs of `roll_out_front`: table, encoder and the policies of every group."""
@@ -74,13 +75,13 @@ class DiagnosisStudy:
             "/policies.safetensors"
             for g in range(len(self.groups()))
         }
-        return self.encoded_inputs(dataset) | groups
+        return self.encoded_inputs(dataset, seed) | groups
 
     def selection_inputs(self, dataset: str, criterion: str, seed: str) -> dict[str, str]:
         """Inputs of `train_selection`: table, encoder, and a front, whose panels `fixed` takes."""
         family = self.scenario(dataset)["methods"][0]
         decisions = f"{run_folder(dataset, family, criterion, seed)}/decisions.parquet"
-        return self.encoded_inputs(dataset) | {"decisions": decisions}
+        return self.encoded_inputs(dataset, seed) | {"decisions": decisions}
 
     def described_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `apply_bayes_rule`: the table and the description of its simulator."""
@@ -212,7 +213,7 @@ class DiagnosisStudy:
             if entry["selection"]:
                 others += [(name, SELECTION, F1, s) for s in seeds]
             if self.has_bayes_rule(name):
-                others += [(name, BAYES, c, seeds[0]) for c in entry["criteria"]]
+                others += [(name, BAYES, c, s) for c in entry["criteria"] for s in seeds]
         return self.fronts() + others
 
     def run_files(self, name: str) -> list[str]:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import AcquisitionTask, Table
+from frugal.contracts import AcquisitionTask, Streams, Table
 from frugal.data.availability import available_panels
+from frugal.data.splits import assign_parts
+from frugal.data.tables import table_from_frames
 from frugal.evaluation.diagnosis import diagnosis_scores
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
@@ -41,6 +43,25 @@ class Solution:
     lam: float
     rho: float
     setting: str
+
+
+def divided(
+    table: pd.DataFrame, catalogue: Mapping[str, Any], streams: Streams
+) -> tuple[Table, np.ndarray]:
+    """The table, and the part of each row for the seed among the wildcards.
+
+    Seed 0 keeps the parts that the data set was prepared with; each other seed divides the rows
+    anew, stratified by label, into parts of the same sizes. So results over seeds vary by the
+    units as well as by training, and every stage divides alike.
+    """
+    data, part = table_from_frames(table, catalogue)
+    seed = int(streams.wildcards["seed"])
+    if seed == 0:
+        return data, part
+    names, counts = np.unique(part, return_counts=True)
+    sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    own = Streams(streams.root, "divided", {"dataset": streams.wildcards["dataset"]})
+    return data, assign_parts(data.label, sizes, own.generator(seed))
 
 
 def rows_of(part: np.ndarray, name: str) -> np.ndarray:

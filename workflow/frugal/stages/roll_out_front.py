@@ -9,7 +9,6 @@ import pandas as pd
 from frugal.agents.diagnosis_policies import DiagnosisPolicies, ImputedStates
 from frugal.agents.training_scores import visited_codes
 from frugal.contracts import AcquisitionTask, DataError, Streams
-from frugal.data.tables import table_from_frames
 from frugal.environments.diagnosis_rollouts import Outcomes, roll_out_learners
 from frugal.environments.encoders import TabulatedEncoder
 from frugal.environments.state_codes import sets_of
@@ -17,6 +16,7 @@ from frugal.stages._diagnosis_frames import (
     JUDGED,
     Solution,
     decision_frame,
+    divided,
     full_cost,
     outcome_frame,
     rows_of,
@@ -50,11 +50,10 @@ def roll_out_front(
     Raises:
         DataError: other groups are given than the settings name.
     """
-    del streams
     groups = settings["groups"]
     if len(policies) != len(groups):
         raise DataError(f"there are {len(groups)} groups of policies, {len(policies)} were given")
-    data, part = table_from_frames(table, catalogue)
+    data, part = divided(table, catalogue, streams)
     task = task_of(data, terminals=len(data.classes))
     imputer, how = imputer_of(encoder), training_settings(settings["training"], "f1")
     solutions, outcomes, decisions = [], [], []

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import Streams
-from frugal.data.tables import table_from_frames
 from frugal.models.imputers import MeanImputer
+from frugal.stages._diagnosis_frames import divided
 from frugal.stages._diagnosis_states import fit_encoder, imputer_arrays
 
 
@@ -29,7 +29,7 @@ def train_encoder(
     value and was hidden, in standard deviations of the training rows.
     """
     del progress
-    data, part = table_from_frames(table, catalogue)
+    data, part = divided(table, catalogue, streams)
     imputer = fit_encoder(
         data, part == "encoder", part == "encoder_validation", settings=settings,
         rng=streams.generator("encoder"),

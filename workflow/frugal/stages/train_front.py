@@ -8,8 +8,7 @@ import pandas as pd
 
 from frugal.agents.sm_ddpo import fit_sm_ddpo
 from frugal.contracts import Streams
-from frugal.data.tables import table_from_frames
-from frugal.stages._diagnosis_frames import rows_of
+from frugal.stages._diagnosis_frames import divided, rows_of
 from frugal.stages._diagnosis_states import (
     completed_states,
     imputer_of,
@@ -33,7 +32,7 @@ def train_front(
     Part `test` is watched for the curves of Figure 5 and decides nothing.
     """
     del progress
-    data, part = table_from_frames(table, catalogue)
+    data, part = divided(table, catalogue, streams)
     task, unit = scaled_task(data)
     imputer = imputer_of(encoder)
     units = {}

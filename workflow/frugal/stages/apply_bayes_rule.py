@@ -1,0 +1,84 @@
+"""Stage `apply_bayes_rule`: what the exact rules of a simulated clinic would say of its patients.
+
+For every fixed set of panels the best rule that sees it: a bound for whatever orders the same for
+everyone, known only because the world is. A policy that orders by what it has seen may pass it.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import ConfigError, Streams
+from frugal.data.clinical_simulator import (
+    clinical_world,
+    patients_of,
+    posterior,
+    static_rules,
+)
+from frugal.data.description import ClinicalGenerator, load_description
+from frugal.stages._diagnosis_frames import (
+    JUDGED,
+    Solution,
+    divided,
+    fixed_runs,
+    full_cost,
+    rows_of,
+    run_frames,
+    task_of,
+    whole_sets,
+)
+
+
+def apply_bayes_rule(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    description: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Call ill whoever's exact posterior is above the threshold that is best for the criterion.
+
+    For F1 that is the population's best threshold of the set; for AM the share of the ill. Sets
+    with a panel whose columns another panel of the set brings as well are left out.
+
+    Raises:
+        ConfigError: the data set is not the simulated clinic.
+    """
+    generator = load_description(description).source.generator
+    if not isinstance(generator, ClinicalGenerator):
+        raise ConfigError(
+            f"{description} is no simulated clinic, so that its Bayes rule is unknown"
+        )
+    data, part = divided(table, catalogue, streams)
+    world, task = clinical_world(generator), task_of(data, terminals=len(data.classes))
+    group, values = patients_of(world, data)
+    ill_share = float(world.share @ world.prevalence)
+    names = list(data.columns)
+    solutions, sets, risks, thresholds = [], [], [], []
+    for code, rule in progress(list(enumerate(static_rules(world, data))), desc="sets"):
+        chosen = np.isin([panel.name for panel in data.actions], rule.panels)
+        if _redundant(data.provides[chosen]):
+            continue
+        columns = data.columns_observed(chosen[None])[0]
+        seen = np.array([columns[names.index(feature)] for feature in world.features])
+        words = "all panels" if (chosen == whole_sets(data)).all() else " + ".join(rule.panels)
+        solutions.append(Solution("bayes_static", code, np.nan, np.nan, words or "no panel"))
+        sets.append(chosen)
+        risks.append(posterior(world, group, values, np.tile(seen, (len(values), 1))))
+        thresholds.append(rule.rule.threshold if settings["criterion"] == "f1" else ill_share)
+    risk = np.stack(risks)
+    said = (risk > np.array(thresholds)[:, None]).astype(np.int64)
+    outcomes, decisions = fixed_runs(solutions, np.stack(sets), data, task, part, risk, said)
+    whole = {name: float(full_cost(data, task)[rows_of(part, name)].mean()) for name in JUDGED}
+    return run_frames(solutions, outcomes, decisions, whole)
+
+
+def _redundant(provides: np.ndarray) -> bool:
+    """True if some panel of a set brings nothing that another one does not."""
+    inside = (provides[:, None] <= provides[None]).all(axis=2)
+    return bool((inside & ~np.eye(len(provides), dtype=bool)).any())
