@@ -5,7 +5,7 @@ import pytest
 import torch
 from frugal.contracts.errors import DataError
 from frugal.models.lockstep import ParameterStack
-from frugal.models.set_encoder import Steps, encode, join_readings, read_sets
+from frugal.models.set_encoder import Steps, encode, read_sets
 from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable, encoder_shapes, remember
 
@@ -69,7 +69,7 @@ def _fast_encodings(stack, table, row, knowns, steps):
         readings.append(
             read_sets(stack.named, "e.", memory, member, processing_steps=STEPS, steps=steps)
         )
-    return encode(stack.named, "e.", memory, join_readings(readings), steps=steps)
+    return encode(stack.named, "e.", memory, readings, steps=steps)
 
 
 def _case(steps):
@@ -134,7 +134,7 @@ def test_gradient_is_right_to_double_precision():
     memory = remember(named, "e.", units)
     member = tuple(torch.cat((m, m)).double() for m in table.members(table.holdings(row), known))
     reading = read_sets(named, "e.", memory, member, processing_steps=STEPS, steps=Steps())
-    fast = encode(named, "e.", memory, reading, steps=Steps())
+    fast = encode(named, "e.", memory, [reading], steps=Steps())
     fast.square().sum().backward()
     inside = torch.from_numpy(_columns_in_set(values[None], known)[0])
     for g, encoder in enumerate(plain):
@@ -168,7 +168,7 @@ def test_the_empty_set_is_encoded_as_zero():
 def test_encodings_do_not_depend_on_the_order_of_columns():
     """The columns of the table, with their weights, in any order: the same set, the same encoding.
 
-    Sums run in the columns' order, so that rounding may differ: 2e-7 of values near 1.
+    Sums run in the columns' order, so that rounding may differ: 1e-6 of the largest value.
     """
     rng = np.random.default_rng(2)
     values = _table(rng, 10)
@@ -184,7 +184,7 @@ def test_encodings_do_not_depend_on_the_order_of_columns():
         shuffled.named["e.position"].data.copy_(stack.named["e.position"].detach()[:, order])
         table = UnitTable(lay_out_tokens(values[:, order], PANEL[order]), PANELS)
         other = _fast_encodings(shuffled, table, row, [known], Steps()).detach()
-        assert float((other - usual).abs().max()) <= 2e-7 * max(1, scale)
+        assert float((other - usual).abs().max()) <= 1e-6 * max(1, scale)
 
 
 def test_a_value_outside_the_set_changes_nothing():

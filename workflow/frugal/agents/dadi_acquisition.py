@@ -33,7 +33,7 @@ def policy_values(
         reading = read_sets(
             policy, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
         )
-        return decision_values(policy, reading.encoding.squeeze(2))
+        return decision_values(policy, reading.encoding)
 
 
 def values_at_sets(
@@ -107,7 +107,7 @@ def logits_at_sets(
         reading = read_sets(
             named, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
         )
-        logits = class_logits(named, reading.encoding.squeeze(2), label)
+        logits = class_logits(named, reading.encoding, label)
     return logits[: len(row)], logits[len(row) :]
 
 

@@ -30,7 +30,7 @@ from frugal.agents.dadi_networks import (
 )
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.models.lockstep import AdamMoments, ParameterStack
-from frugal.models.set_encoder import SetReading, Steps, encode, join_readings, read_sets
+from frugal.models.set_encoder import SetReading, Steps, encode, read_sets
 from frugal.models.token_memory import Memory, UnitTable, remember
 
 
@@ -100,7 +100,7 @@ def pretrain(
             stack.named, ENCODER, memory, both_encoders(member),
             processing_steps=settings.processing_steps, steps=steps,
         )  # fmt: skip
-        encoding = encode(stack.named, ENCODER, memory, reading, steps=steps).squeeze(2)
+        encoding = encode(stack.named, ENCODER, memory, [reading], steps=steps).squeeze(2)
         label = population.label[row] if settings.adversary_reads_label else None
         logits = class_logits(stack.named, encoding, label)
         class_losses(logits, population.targets(row)).mean(dim=1).sum().backward()
@@ -226,7 +226,7 @@ class JointTraining:
             named, ENCODER, memory, both_encoders(member),
             processing_steps=settings.processing_steps, steps=self._steps,
         )  # fmt: skip
-        encoding, k = reading.encoding.squeeze(2), len(self._gamma)
+        encoding, k = reading.encoding, len(self._gamma)
         label = self._population.label[self._row] if settings.adversary_reads_label else None
         logits = class_logits(named, encoding, label)
         losses = class_losses(logits, self._population.targets(self._row))
@@ -260,8 +260,8 @@ class JointTraining:
     def _update(self, memory: Memory, window: _Window) -> None:
         """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner."""
         named, k = self.stack.named, len(self._gamma)
-        reading = join_readings(window.readings)
-        encoding = encode(named, ENCODER, memory, reading, steps=self._steps).flatten(1, 2)
+        encoding = encode(named, ENCODER, memory, window.readings, steps=self._steps)
+        encoding = encoding.flatten(1, 2)
         share = window.live / window.live.sum(dim=(0, 2), keepdim=True)
         share, action, target = (
             part.permute(1, 2, 0).flatten(1) for part in (share, window.action, window.target)

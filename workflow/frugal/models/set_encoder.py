@@ -1,15 +1,15 @@
 """The set encoder of DADI's appendix B, for many encoders in lock-step.
 
-An LSTM without an input of its own reads the memory vectors of a set's members by attention, a fixed
-number of times. The gradient of the reading is written out, so that a rollout's forward passes
-serve the update as well. Must not know what is predicted from an encoding.
+An LSTM without an input of its own reads the memory vectors of a set's members by attention, a
+fixed number of times. The gradient of the reading is written out, so that a rollout's forward
+passes serve the update as well. Must not know what is predicted from an encoding.
 
 Shapes: g encoders, n units, t sets per unit, z shared tokens, s slots, h width of a memory vector.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -19,58 +19,92 @@ from frugal.models.token_memory import Memory
 
 OUTSIDE = 1e9  # subtracted from the attention of what is not in the set; exp(−1e9) is exactly 0
 
+_sigmoid_backward = torch.ops.aten.sigmoid_backward
+_tanh_backward = torch.ops.aten.tanh_backward
+_softmax_backward = torch.ops.aten._softmax_backward_data
+
+
+class StepTrace(NamedTuple):
+    """What a processing step leaves behind for its gradient, for one set per unit.
+
+    Attributes:
+        heard: [query, reading] that enters the step. (g, n, 2h)
+        gates: input, forget and output gate and candidate, after their functions. (g, n, 4h)
+        cell: the LSTM's cell after the step. (g, n, h)
+        bent: tanh of the cell. (g, n, h)
+        query: that asks the memory. (g, n, h)
+        attention: arbitrary where the set is empty. (g, n, z + s)
+    """
+
+    heard: Tensor
+    gates: Tensor
+    cell: Tensor
+    bent: Tensor
+    query: Tensor
+    attention: Tensor
+
 
 @dataclass(frozen=True, eq=False)
 class SetReading:
-    """Everything that reading sets took, kept for the gradient; tuples have one entry per step.
+    """One set per unit, read by all encoders.
 
     Attributes:
-        share: 1/size for the set's members, else 0. (g, n, t, z + s)
-        filled: 1 unless the set is empty. (g, n, t, 1)
-        heard: [query, reading] that enters a step. (g, n, t, 2h)
-        gates: input, forget and output gate and candidate, after their functions. (g, n, t, 4h)
-        cell: the LSTM's cell after a step. (g, n, t, h)
-        query: that asks the memory in a step. (g, n, t, h)
-        attention: of a step; arbitrary where the set is empty. (g, n, t, z + s)
-        encoding: the last reading vector. (g, n, t, h)
+        share: 1/size for the set's members, else 0. (g, n, z + s)
+        filled: 1 unless the set is empty. (g, n, 1)
+        trace: of each processing step.
+        encoding: the last reading vector. (g, n, h)
     """
 
     share: Tensor
     filled: Tensor
-    heard: tuple[Tensor, ...]
-    gates: tuple[Tensor, ...]
-    cell: tuple[Tensor, ...]
-    query: tuple[Tensor, ...]
-    attention: tuple[Tensor, ...]
-    encoding: Tensor
+    trace: list[StepTrace]
+    encoding: Float[Tensor, "g n h"]
 
 
 def step_forward(
-    shared: Tensor, own: Tensor, outside: tuple[Tensor, Tensor], filled: Tensor,
+    shared: Tensor, own: Tensor, across: Tensor, outside: tuple[Tensor, Tensor], filled: Tensor,
     heard: Tensor, cell: Tensor, weight: Tensor, bias: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+) -> tuple[StepTrace, Tensor]:  # fmt: skip
     """One processing step, q = LSTM([q r]), a = softmax(mᵀq), r = Σ a m  [dadi, eq. 6].
 
+    tanh x is computed as 2 σ(2x) − 1, ten times faster here and right to the last digits of 1.
+
+    Args:
+        shared: memory of the shared tokens. (g, z, h)
+        own: memory of the units' own tokens. (g n, s, h)
+        across: the same, transposed. (g n, h, s)
+        outside: 0 for members, −1e9 for the rest. (g, n, z), (g, n, s)
+        filled: 1 unless the set is empty. (g, n, 1)
+        heard: query and reading. (g, n, 2h)
+        cell: of the LSTM. (g, n, h)
+        weight: of the LSTM. (g, 2h, 4h)
+        bias: of the LSTM. (g, 1, 4h)
+
     Returns:
-        Gates, cell, query, attention and reading of one set per unit and encoder.
+        What the gradient needs, and the reading. (g, n, h)
     """
-    h, z = cell.shape[2], shared.shape[1]
-    sums = torch.baddbmm(bias, heard, weight)
-    gates = torch.cat((torch.sigmoid(sums[:, :, : 3 * h]), torch.tanh(sums[:, :, 3 * h :])), dim=2)
+    g, n, h = cell.shape
+    z, s = shared.shape[1], own.shape[1]
+    gates = torch.baddbmm(bias, heard, weight)
+    gates[:, :, 3 * h :] *= 2
+    gates = torch.sigmoid(gates)
+    gates[:, :, 3 * h :].mul_(2).sub_(1)
     let_in, keep, let_out, candidate = gates.split(h, dim=2)
     cell = keep * cell + let_in * candidate
-    query = let_out * torch.tanh(cell)
-    match_own = (own * query.unsqueeze(2)).sum(dim=3) + outside[1]
+    bent = torch.sigmoid(2 * cell) * 2 - 1
+    query = let_out * bent
     match_shared = torch.baddbmm(outside[0], query, shared.transpose(1, 2))
+    match_own = torch.bmm(query.view(g * n, 1, h), across).view(g, n, s) + outside[1]
     attention = torch.softmax(torch.cat((match_shared, match_own), dim=2), dim=2)
-    reading = (own * attention[:, :, z:].unsqueeze(3)).sum(dim=2)
+    reading = torch.bmm(attention[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
     reading = torch.baddbmm(reading, attention[:, :, :z], shared) * filled
-    return gates, cell, query, attention, reading
+    return StepTrace(heard, gates, cell, bent, query, attention), reading
 
 
 def step_backward(
     d_reading: Tensor, d_query: Tensor, d_cell: Tensor, shared: Tensor, own: Tensor,
-    gates: Tensor, cell_before: Tensor, cell: Tensor, attention: Tensor, weight: Tensor,
+    across: Tensor, weight: Tensor, cell_before: Tensor, gates: Tensor, bent: Tensor,
+    attention: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradient of `step_forward`, for t sets per unit at once.
 
@@ -78,34 +112,42 @@ def step_backward(
         d_reading: gradient by the reading that leaves the step, times `filled`. (g, n, t, h)
         d_query: gradient by the query, from later steps. (g, n, t, h)
         d_cell: gradient by the cell, from later steps. (g, n, t, h)
-        shared, own, gates, cell_before, cell, attention, weight: as in the step itself.
+        shared: as in the step. (g, z, h)
+        own: as in the step. (g n, s, h)
+        across: as in the step. (g n, h, s)
+        weight: as in the step. (g, 2h, 4h)
+        cell_before: the cell that entered the step. (g, n, t, h)
+        gates: of the step. (g, n, t, 4h)
+        bent: of the step. (g, n, t, h)
+        attention: of the step. (g, n, t, z + s)
 
     Returns:
         Gradients by the attention's logits, the gates' sums, what was heard, and the cell before.
     """
     g, n, t, h = d_query.shape
-    z, s = shared.shape[1], own.shape[2]
-    by_shared = torch.bmm(d_reading.view(g, n * t, h), shared.transpose(1, 2)).view(g, n, t, z)
-    units = own.view(g * n, s, h)
-    by_own = torch.bmm(d_reading.view(g * n, t, h), units.transpose(1, 2)).view(g, n, t, s)
-    d_match = torch.cat((by_shared, by_own), dim=3)
-    d_match = attention * (d_match - (attention * d_match).sum(dim=3, keepdim=True))
-    d_query = d_query + torch.bmm(d_match[..., :z].reshape(g, n * t, z), shared).view(g, n, t, h)
-    d_query = d_query + torch.bmm(d_match[..., z:].reshape(g * n, t, s), units).view(g, n, t, h)
+    z, s = shared.shape[1], own.shape[1]
+    by_shared = torch.bmm(d_reading.reshape(g, n * t, h), shared.transpose(1, 2))
+    by_own = torch.bmm(d_reading.reshape(g * n, t, h), across)
+    by_token = torch.cat((by_shared.view(g, n, t, z), by_own.view(g, n, t, s)), dim=3)
+    d_match = _softmax_backward(by_token, attention, 3, attention.dtype)
+    d_query = torch.baddbmm(
+        d_query.reshape(g, n * t, h), d_match.view(g, n * t, z + s)[:, :, :z], shared
+    )
+    d_query = torch.baddbmm(
+        d_query.view(g * n, t, h), d_match.view(g * n, t, z + s)[:, :, z:], own
+    ).view(g, n, t, h)
     let_in, keep, let_out, candidate = gates.split(h, dim=3)
-    bent = torch.tanh(cell)
-    d_cell = d_cell + d_query * let_out * (1 - bent * bent)
+    d_cell = d_cell + _tanh_backward(d_query * let_out, bent)
+    by_gate = torch.cat((d_cell * candidate, d_cell * cell_before, d_query * bent), dim=3)
     d_sums = torch.cat(
         (
-            d_cell * candidate * let_in * (1 - let_in),
-            d_cell * cell_before * keep * (1 - keep),
-            d_query * bent * let_out * (1 - let_out),
-            d_cell * let_in * (1 - candidate * candidate),
+            _sigmoid_backward(by_gate, gates[..., : 3 * h]),
+            _tanh_backward(d_cell * let_in, candidate),
         ),
         dim=3,
     )
-    d_heard = torch.bmm(d_sums.view(g, n * t, 4 * h), weight.transpose(1, 2)).view(g, n, t, 2 * h)
-    return d_match, d_sums, d_heard, d_cell * keep
+    d_heard = torch.bmm(d_sums.view(g, n * t, 4 * h), weight.transpose(1, 2))
+    return d_match, d_sums, d_heard.view(g, n, t, 2 * h), d_cell * keep
 
 
 @dataclass(frozen=True)
@@ -142,49 +184,49 @@ def read_sets(
         steps: how a processing step is computed.
 
     Returns:
-        All that the gradient needs, with t = 1.
+        The encodings and all that the gradient needs.
     """
-    shared, own = memory.shared.detach(), memory.own.detach()
+    shared, own, across = memory.flat()
     weight, bias = named[prefix + "cell"].detach(), named[prefix + "cell_bias"].detach()
     in_set = torch.cat(member, dim=2)
     size = in_set.sum(dim=2, keepdim=True)
     share, filled = in_set / size.clamp(min=1), (size > 0).to(size.dtype)
     outside = ((member[0] - 1) * OUTSIDE, (member[1] - 1) * OUTSIDE)
-    z = shared.shape[1]
-    reading = (own * share[:, :, z:].unsqueeze(3)).sum(dim=2)
+    (g, n, z), s, h = member[0].shape, member[1].shape[2], shared.shape[2]
+    reading = torch.bmm(share[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
     reading = torch.baddbmm(reading, share[:, :, :z], shared)
     query = cell = torch.zeros_like(reading)
-    kept = []
+    trace = []
     for _ in range(processing_steps):
         heard = torch.cat((query, reading), dim=2)
-        gates, cell, query, attention, reading = steps.forward(
-            shared, own, outside, filled, heard, cell, weight, bias
+        left, reading = steps.forward(
+            shared, own, across, outside, filled, heard, cell, weight, bias
         )
-        kept.append([part.unsqueeze(2) for part in (heard, gates, cell, query, attention)])
-    return SetReading(
-        share.unsqueeze(2), filled.unsqueeze(2), *zip(*kept, strict=True), reading.unsqueeze(2)
-    )
-
-
-def join_readings(readings: Sequence[SetReading]) -> SetReading:
-    """Readings of several sets of the same units, side by side on the axis t."""
-
-    def joined(name: str) -> Any:
-        parts = [getattr(reading, name) for reading in readings]
-        if isinstance(parts[0], Tensor):
-            return torch.cat(parts, dim=2)
-        return tuple(torch.cat(step, dim=2) for step in zip(*parts, strict=True))
-
-    return SetReading(**{field.name: joined(field.name) for field in fields(SetReading)})
+        query, cell = left.query, left.cell
+        trace.append(left)
+    return SetReading(share, filled, trace, reading)
 
 
 def encode(
-    named: Mapping[str, Tensor], prefix: str, memory: Memory, reading: SetReading, *, steps: Steps
+    named: Mapping[str, Tensor],
+    prefix: str,
+    memory: Memory,
+    readings: Sequence[SetReading],
+    *,
+    steps: Steps,
 ) -> Float[Tensor, "g n t h"]:
-    """The encodings of sets that were read, as part of a graph: nothing is computed twice."""
+    """Encodings of sets that were read, as part of a graph: nothing is computed twice.
+
+    Args:
+        named: the parameters that the sets were read with.
+        prefix: of their names.
+        memory: that the sets were read from, with its graph.
+        readings: of t sets per unit.
+        steps: how a processing step is computed.
+    """
     return _Encode.apply(
         memory.shared, memory.own, named[prefix + "cell"], named[prefix + "cell_bias"],
-        reading, steps,
+        memory, readings, steps,
     )  # fmt: skip
 
 
@@ -192,53 +234,62 @@ class _Encode(torch.autograd.Function):
     """Encodings that `read_sets` found, with the gradient written out over all steps."""
 
     @staticmethod
-    def forward(ctx: Any, shared, own, weight, bias, reading: SetReading, steps: Steps) -> Tensor:
-        ctx.save_for_backward(shared, own, weight)
-        ctx.reading, ctx.steps = reading, steps
-        return reading.encoding.clone()
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        ctx.weight = inputs[2].detach()
+        ctx.memory, ctx.readings, ctx.steps = inputs[4:]
+        return torch.stack([reading.encoding for reading in ctx.readings], dim=2)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return (
-            *_read_backward(gradients[0], *ctx.saved_tensors, ctx.reading, ctx.steps),
-            None,
-            None,
-        )
+        found = _read_backward(gradients[0], ctx.memory, ctx.weight, ctx.readings, ctx.steps)
+        return (*found, None, None, None)
 
 
 def _read_backward(
-    d_encoding: Tensor, shared: Tensor, own: Tensor, weight: Tensor, kept: SetReading, steps: Steps
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    d_encoding: Tensor, memory: Memory, weight: Tensor, readings: Sequence[SetReading],
+    steps: Steps,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients by shared and own memory, the cell's weight and bias."""
-    g, n, t, h = d_encoding.shape
-    z = shared.shape[1]
+    (g, n, t, h), (shared, own, across) = d_encoding.shape, memory.flat()
+    z, states = shared.shape[1], n * t
+    filled = torch.stack([reading.filled for reading in readings], dim=2)
+    share = torch.stack([reading.share for reading in readings], dim=2)
     d_shared, d_weight = torch.zeros_like(shared), torch.zeros_like(weight)
-    d_bias = torch.zeros(g, 1, 4 * h, dtype=weight.dtype)
+    d_bias = weight.new_zeros(g, 1, 4 * h)
     d_reading, d_query = d_encoding, torch.zeros_like(d_encoding)
     d_cell = torch.zeros_like(d_encoding)
     asked, answered = [], []  # own tokens' gradient is Σ askedᵀ answered, over steps and sets
-    for step in reversed(range(len(kept.gates))):
-        d_reading = d_reading * kept.filled
-        before = kept.cell[step - 1] if step else torch.zeros_like(d_cell)
+    cell = _at_step(readings, -1, "cell")
+    for step in reversed(range(len(readings[0].trace))):
+        heard, gates, bent, query, attention = (
+            _at_step(readings, step, name)
+            for name in ("heard", "gates", "bent", "query", "attention")
+        )
+        cell = _at_step(readings, step - 1, "cell") if step else torch.zeros_like(cell)
+        d_reading = d_reading * filled
         d_match, d_sums, d_heard, d_cell = steps.backward(
-            d_reading, d_query, d_cell, shared, own,
-            kept.gates[step], before, kept.cell[step], kept.attention[step], weight,
-        )  # fmt: skip
-        for left, right in ((d_match, kept.query[step]), (kept.attention[step], d_reading)):
+            d_reading, d_query, d_cell, shared, own, across, weight, cell, gates, bent, attention
+        )
+        for left, right in ((d_match, query), (attention, d_reading)):
             d_shared.baddbmm_(
-                left[..., :z].reshape(g, n * t, z).transpose(1, 2), right.view(g, n * t, h)
+                left[..., :z].reshape(g, states, z).transpose(1, 2), right.reshape(g, states, h)
             )
             asked.append(left[..., z:])
             answered.append(right)
-        d_sums = d_sums.view(g, n * t, 4 * h)
-        d_weight.baddbmm_(kept.heard[step].view(g, n * t, 2 * h).transpose(1, 2), d_sums)
+        d_sums = d_sums.view(g, states, 4 * h)
+        d_weight.baddbmm_(heard.view(g, states, 2 * h).transpose(1, 2), d_sums)
         d_bias += d_sums.sum(dim=1, keepdim=True)
         d_query, d_reading = d_heard.split(h, dim=3)
-    d_shared.baddbmm_(
-        kept.share[..., :z].reshape(g, n * t, z).transpose(1, 2), d_reading.reshape(g, n * t, h)
-    )
-    asked.append(kept.share[..., z:])
+    asked.append(share[..., z:])
     answered.append(d_reading)
+    d_shared.baddbmm_(
+        share[..., :z].reshape(g, states, z).transpose(1, 2), d_reading.reshape(g, states, h)
+    )
     left, right = (torch.cat(part, dim=2).flatten(0, 1) for part in (asked, answered))
-    d_own = torch.bmm(left.transpose(1, 2), right).view(own.shape)
-    return d_shared, d_own, d_weight, d_bias
+    d_own = torch.bmm(left.transpose(1, 2), right)
+    return d_shared, d_own.view(memory.own.shape), d_weight, d_bias
+
+
+def _at_step(readings: Sequence[SetReading], step: int, name: str) -> Tensor:
+    """One part of the trace, the sets of a unit side by side. (g, n, t, ·)"""
+    return torch.stack([getattr(reading.trace[step], name) for reading in readings], dim=2)

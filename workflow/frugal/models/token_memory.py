@@ -10,6 +10,7 @@ width of a memory vector.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -64,9 +65,13 @@ class Memory:
     shared: Float[Tensor, "g z h"]
     own: Float[Tensor, "g n s h"]
 
-    def detach(self) -> "Memory":
-        """The same vectors, cut off from the graph that made them."""
-        return Memory(self.shared.detach(), self.own.detach())
+    @cached_property
+    def _across(self) -> Tensor:
+        return self.own.detach().flatten(0, 1).transpose(1, 2).contiguous()
+
+    def flat(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors cut off from their graph: shared, own (g n, s, h), own transposed (g n, h, s)."""
+        return self.shared.detach(), self.own.detach().flatten(0, 1), self._across
 
 
 def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Memory:
