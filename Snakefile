@@ -26,6 +26,7 @@ include: "workflow/rules/rollouts.smk"
 include: "workflow/rules/nuisance.smk"
 include: "workflow/rules/estimates.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/dadi.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/recourse.smk"
 include: "workflow/rules/audit.smk"
@@ -36,6 +37,7 @@ rule all:
     default_target: True
     input:
         rules.afape.input,
+        rules.dadi.input,
         rules.treatment.input,
         rules.recourse.input,
     localrule: True

@@ -14,7 +14,7 @@ COST = "cost unit of the data set"
 COLUMNS: dict[str, tuple[str, str]] = {
     # identity
     "row_id": ("", "identity of the unit in the raw data"),
-    "part": ("", "part of the split: train, agent, nuisance or test"),
+    "part": ("", "part of the split, for example train or test"),
     "label": ("", "class index, in the order of the catalogue's classes"),
     "sensitive": ("", "group of the protected attribute, 0 or 1, in the order of the catalogue"),
     "dataset": ("", "name of the data set"),
@@ -27,7 +27,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "panel": ("", "name of the panel"),
     "view": ("", "view of table A.1 of the paper"),
     "nuisance": ("", "name of the nuisance function"),
-    "fold": ("", "cross-fitting fold; models that predict a row never saw its fold"),
+    "fold": ("", "cross-fitting or cross-validation fold; models never saw the rows they judge"),
     # decisions and episodes
     "step": ("decisions", "0 for the first decision of the unit"),
     "action": ("", "index of the panel acquired; the number of panels means stop"),
@@ -84,7 +84,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "share_below_threshold": ("", "share of rows whose needed probability is below the threshold"),
     "threshold": ("", "of positivity: probability called weak; of a search: δ, or λ of ndp"),
     # imputation
-    "method": ("", "name of the imputation method"),
+    "method": ("", "name of the method: of imputation, or an agent or baseline that is compared"),
     "rounds": ("", "rounds until the stopping rule ended"),
     # treatment search
     "patient": ("", "who the unit belongs to; a split never divides a patient"),
@@ -167,6 +167,38 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "test_units_met": ("units", "test units whose state is among the candidates"),
     "leaked": ("units", "derived units that are test units"),
     "derived": ("units", "derived units added to the training units"),
+    # dadi
+    "gamma": ("", "γ: weight of the label's loss against the adversary's; empty for baselines"),
+    "iteration": ("", "joint training iterations so far"),
+    "objective": ("nats", "combined loss γ L_C − (1 − γ) L_A, with the penalty for cost"),
+    "label_loss": ("nats", "group-normalised cross-entropy of the classifier"),
+    "adversary_loss": ("nats", "group-normalised cross-entropy of the adversary"),
+    "panels": ("panels", "mean number of panels acquired"),
+    "squared_error": ("nats²", "mean squared error of Q since the last evaluation"),
+    "stratum": ("", "level of the panel by which selection is shown; all without one"),
+    "label_probability": ("", "predicted probability that the label is 1"),
+    "adversary_probability": ("", "probability, by the agent's own adversary, of group 1"),
+    "decision": ("", "True where the predicted class is 1"),
+    "network": ("", "classifier (of the label) or adversary (of the group), after pretraining"),
+    "auc": ("", "area under the receiver operating characteristic curve"),
+    "auc_low": ("", "lower end of its 95 % interval: over rows in one fold, else over folds"),
+    "auc_high": ("", "upper end of its 95 % interval: over rows in one fold, else over folds"),
+    "disparity": ("", "gap between the groups' shares of positive decisions"),
+    "disparity_low": ("", "lower end of its 95 % interval: bootstrap in one fold, else over folds"),
+    "disparity_high": (
+        "",
+        "upper end of its 95 % interval: bootstrap in one fold, else over folds",
+    ),
+    "equal_opportunity_gap": ("", "gap between the groups' shares of decisions 1 among labels 1"),
+    "equalised_odds_gap": ("", "the larger of the gaps among labels 0 and labels 1"),
+    "positive_share": ("", "share of positive decisions"),
+    "features_acquired": ("panels", "number of panels acquired"),
+    "adversary_auc": ("", "AUC of the agent's own adversary for the group"),
+    "audit_auc": ("", "AUC for the group of the best outsider trained afterwards on the same sets"),
+    "target": ("", "what an outsider is to tell: label or sensitive"),
+    "learner": ("", "outsider: logistic, boosting or set_network"),
+    "folds": ("", "folds behind the row"),
+    "on_front": ("", "True where no other point is at least as good in both and better in one"),
 }
 
 PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
@@ -177,6 +209,11 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"feature:(.+)", ("", "state of feature {0}")),
     (r"chosen:(.+)", ("", "index of action number {0} of the cheapest set; -1 if it is shorter")),
     (r"acquired:(.+)", ("", "True where the policy acquired panel {0}")),
+    (
+        r"(features_acquired|cost|equal_opportunity_gap|equalised_odds_gap|adversary_auc|audit_auc"
+        r"|frequency)_(low|high)",
+        ("unit of {0}", "{1} end of the 95 % interval of {0} over folds"),
+    ),
 )
 
 

@@ -1,0 +1,187 @@
+"""The dadi block of a config: its scenarios, the settings of each step, the rows it promises.
+
+Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step works.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frugal.contracts.errors import ConfigError
+from frugal.data.description import Description
+from frugal.data.schema_check import did_you_mean, listed
+
+READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
+
+
+@dataclass(frozen=True, eq=False)
+class DadiStudy:
+    """A validated dadi block.
+
+    Attributes:
+        block: of the config.
+    """
+
+    block: Mapping[str, Any]
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in the config's order."""
+        return [entry["dataset"] for entry in self.block["scenarios"]]
+
+    @property
+    def baselines(self) -> dict[str, Any]:
+        """Name → settings of every baseline, without those that an overlay left out."""
+        return {k: dict(v) for k, v in self.block["baselines"].items() if v is not None}
+
+    def scenario(self, dataset: str) -> Mapping[str, Any]:
+        """Settings of one data set."""
+        for entry in self.block["scenarios"]:
+            if entry["dataset"] == dataset:
+                return entry
+        raise ConfigError(f"dadi.scenarios has no {dataset}")
+
+    def gammas(self, dataset: str) -> list[float]:
+        """Every γ of a data set: its own, or those of the study."""
+        own = self.scenario(dataset)["gammas"]
+        return [float(gamma) for gamma in (self.block["gammas"] if own is None else own)]
+
+    def _common(self, dataset: str) -> dict[str, Any]:
+        """What every step of a fold needs: which rows and panels, and the agents' settings."""
+        entry = self.scenario(dataset)
+        folds = self.block["folds"]
+        return {
+            "design": {
+                "rows": entry["rows"],
+                "withheld_panels": list(entry["withheld_panels"]),
+                "folds": folds["count"],
+                "validation_share": folds["validation_share"],
+            },
+            "training": dict(self.block["training"]) | dict(entry["networks"]),
+        }
+
+    def train_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `train_dadi`."""
+        return self._common(dataset) | {"gammas": self.gammas(dataset)}
+
+    def roll_out_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `roll_out_dadi`."""
+        return self._common(dataset) | {
+            "gammas": self.gammas(dataset),
+            "audited_rows": self.block["audit"]["rows"],
+            "selection_by": self.scenario(dataset)["selection_by"],
+        }
+
+    def audit_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `audit_fairness`."""
+        audit = {k: self.block["audit"][k] for k in ("logistic", "boosting", "set_network")}
+        return self._common(dataset) | {"audit": audit}
+
+    def baseline_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `fit_fair_baselines`."""
+        return self._common(dataset) | {
+            "baselines": self.baselines,
+            "baseline_options": dict(self.block["baseline_options"]),
+            "threshold": self.block["threshold"],
+        }
+
+    def score_settings(self) -> dict[str, Any]:
+        """Settings of `score_dadi`."""
+        reads_all = [
+            name
+            for name, chosen in self.baselines.items()
+            if chosen["kind"] in READS_ALL and not chosen.get("withheld", False)
+        ]
+        return {
+            "threshold": self.block["threshold"],
+            "resamples": self.block["resamples"],
+            "reads_all": reads_all,
+        }
+
+    def figure_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `draw_dadi_figures`."""
+        entry = self.scenario(dataset)
+        return {
+            "shown_gammas": [float(gamma) for gamma in entry["shown_gammas"]],
+            "by_stratum": entry["selection_by"],
+            "caution": entry["caution"],
+        }
+
+    def fold_files(self, name: str) -> list[str]:
+        """One path per data set and fold."""
+        return [
+            f"results/dadi/dataset={dataset}/fold={fold}/{name}"
+            for dataset in self.datasets
+            for fold in self.block["folds"]["run"]
+        ]
+
+    def wanted_rows(self) -> list[list[Any]]:
+        """[data set, method, γ or None, fold] of every result that the config asks for."""
+        methods = [(None, name) for name in self.baselines]
+        return [
+            [dataset, method, gamma, fold]
+            for dataset in self.datasets
+            for fold in self.block["folds"]["run"]
+            for gamma, method in [*((g, "dadi") for g in self.gammas(dataset)), *methods]
+        ]
+
+
+def load_dadi_study(
+    config: Mapping[str, Any], descriptions: Mapping[str, Description]
+) -> DadiStudy:
+    """Check the dadi block beyond its schema.
+
+    Args:
+        config: the whole config, accepted by its schema.
+        descriptions: of the data sets that scenarios name.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block = config["dadi"]
+    study = DadiStudy(block)
+    folds = block["folds"]
+    for fold in folds["run"]:
+        if fold >= folds["count"]:
+            raise ConfigError(
+                f"config: dadi.folds.run names fold {fold}; there are {folds['count']}, from 0"
+            )
+    if block["training"]["agents"] % 2:
+        raise ConfigError("config: dadi.training.agents must be even: half a batch has full sets")
+    seen: set[str] = set()
+    for k, entry in enumerate(block["scenarios"]):
+        at, name = f"config: dadi.scenarios[{k}]", entry["dataset"]
+        if name in seen:
+            raise ConfigError(f"{at}: {name} stands there twice")
+        seen.add(name)
+        _check_scenario(at, entry, descriptions[name])
+        for gamma in entry["shown_gammas"]:
+            if float(gamma) not in study.gammas(name):
+                raise ConfigError(
+                    f"{at}.shown_gammas names {gamma}; its gammas are {listed(study.gammas(name))}"
+                )
+    return study
+
+
+def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -> None:
+    if described.groups is None:
+        raise ConfigError(
+            f"{at}: {described.path} tells no groups of a protected attribute apart; it needs "
+            "'sensitive' with 'column' and two 'groups'"
+        )
+    names = [panel.name for panel in described.panels]
+    for name in entry["withheld_panels"]:
+        if name not in names:
+            raise ConfigError(
+                f"{at}.withheld_panels names {name!r}; the panels of {described.name} are "
+                f"{listed(names)}{did_you_mean(name, names)}"
+            )
+    by = entry["selection_by"]
+    if by is not None:
+        levels = {c.name: c.kind for c in described.columns}
+        columns = next((p.columns for p in described.panels if p.name == by), ())
+        if len(columns) != 1 or levels[columns[0]] != "categorical":
+            raise ConfigError(
+                f"{at}.selection_by names {by!r}; it must be a panel of {described.name} with one "
+                "categorical column"
+            )

@@ -1,0 +1,161 @@
+"""Figures 2 and 3 of the dadi study: trade-off along γ, and what is acquired of which panel.
+
+They place marks from the study's tables and know neither agents nor files.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from frugal.figures import style
+from frugal.figures.dadi_style import (
+    AGENT,
+    draw_line,
+    draw_method,
+    limit,
+    method_handle,
+    method_order,
+    titled,
+)
+
+_GROUP_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY, style.GREEN, style.PURPLE)
+_BARS = 1.15  # inches of height for each row of bars
+
+
+@style.printed
+def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> Figure:
+    """AUC and disparity along γ, and one against the other with the baselines  [dadi, fig. 2].
+
+    Args:
+        means: of one data set: method, gamma, on_front, and auc and disparity with intervals.
+        title: name of the data set.
+        caution: what must be known before it is read; None if nothing.
+    """
+    columns = ["method", "gamma", "auc", "auc_low", "disparity", "disparity_low", "on_front"]
+    style.require(means, columns, single=["dataset"])
+    agents = means[means["method"] == "dadi"].sort_values("gamma")
+    others = means[means["method"] != "dadi"]
+    figure = style.new_figure(height_in=2.7)
+    left, middle, right = figure.subplots(1, 3)
+    for axes, measure in ((left, "auc"), (middle, "disparity")):
+        draw_line(axes, agents, measure, color=AGENT, marker="o")
+        axes.set_xlabel("γ: weight of accuracy")
+    whole = others[others["method"] == "full_features"]
+    for axes, measure, least in ((left, "auc", 0.0), (middle, "disparity", -0.01)):
+        limit(axes, [(agents, measure), (whole, measure)], least=least)
+        for value in whole[measure]:
+            axes.axhline(value, color=style.BLACK, linestyle=":")
+    left.set_title("AUC of the label")
+    middle.set_title("demographic disparity")
+    _draw_front(right, agents, others)
+    names = method_order(others.index)
+    agent = Line2D(
+        [], [], color=AGENT, marker="o", markersize=4, label="DADI (filled: on the front)"
+    )
+    style.add_legend(figure, [agent, *map(method_handle, names)])
+    titled(figure, title, caution)
+    return figure
+
+
+def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
+    """AUC against disparity; agents joined along γ, those on the front filled."""
+    axes.plot(agents["disparity"], agents["auc"], color=AGENT, linewidth=0.7, alpha=0.6)
+    for _, row in agents.iterrows():
+        face = AGENT if row["on_front"] else "white"
+        axes.plot(
+            [row["disparity"]], [row["auc"]], marker="o", color=AGENT, markerfacecolor=face,
+            markersize=5, zorder=5,
+        )  # fmt: skip
+    for name in method_order(others.index):
+        draw_method(
+            axes, float(others.loc[name, "disparity"]), float(others.loc[name, "auc"]), name
+        )
+    ends = agents.iloc[[0, -1]] if len(agents) > 1 else agents
+    for _, row in ends.iterrows():
+        axes.annotate(
+            f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(5, -9),
+            textcoords="offset points", color=AGENT,
+        )  # fmt: skip
+    axes.set_title("trade-off")
+    axes.set_xlabel("demographic disparity")
+    axes.set_ylabel("AUC of the label")
+    axes.margins(0.12)
+
+
+@style.printed
+def panels_figure(
+    singles: pd.DataFrame,
+    selection: pd.DataFrame,
+    *,
+    groups: Sequence[str],
+    title: str,
+    caution: str | None,
+) -> Figure:
+    """AUC of each panel alone above the share of units that it is acquired for  [dadi, fig. 3].
+
+    Args:
+        singles: of one data set: panel, network, auc with interval; "all features" among them.
+        selection: group (as drawn), panel, frequency with interval.
+        groups: of `selection`, in their order.
+        title: name of the data set.
+        caution: what must be known before it is read; None if nothing.
+    """
+    style.require(singles, ["panel", "network", "auc", "auc_low", "auc_high"], single=["dataset"])
+    style.require(selection, ["group", "panel", "frequency"], single=["dataset"])
+    panels = list(dict.fromkeys(singles["panel"]))
+    longest = max(len(name) for name in panels)
+    upright = len(panels) > 12
+    height = 2 * _BARS + (0.06 * longest if upright else 0.5) + 0.7
+    figure = style.new_figure(height_in=height)
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    for k, (network, colour) in enumerate(
+        (("classifier", style.GREEN), ("adversary", style.VERMILLION))
+    ):
+        rows = singles[singles["network"] == network].set_index("panel").reindex(panels)
+        _bars(top, rows, "auc", k, 2, colour, floor=0.5)
+    top.set_ylim(0.45, 1.0)
+    top.axhline(0.5, color=style.GREY, linewidth=0.7)
+    top.set_ylabel("AUC alone")
+    for k, group in enumerate(groups):
+        rows = selection[selection["group"] == group].set_index("panel").reindex(panels)
+        _bars(bottom, rows, "frequency", k, len(groups), _GROUP_COLOURS[k % 6], floor=0.0)
+    bottom.set_ylim(0, 1.03)
+    bottom.set_ylabel("share of units")
+    bottom.set_xticks(
+        range(len(panels)),
+        [name.replace("_", " ") for name in panels],
+        rotation=90 if upright else 0,
+    )
+    bottom.tick_params(axis="x", length=0)
+    bottom.set_xlim(-0.6, len(panels) - 0.4)
+    handles = [
+        Patch(facecolor=style.GREEN, label="classifier: label"),
+        Patch(facecolor=style.VERMILLION, label="adversary: group"),
+    ]
+    handles += [
+        Patch(facecolor=_GROUP_COLOURS[k % 6], label=group) for k, group in enumerate(groups)
+    ]
+    style.add_legend(figure, handles)
+    titled(figure, title, caution)
+    return figure
+
+
+def _bars(
+    axes: Axes, rows: pd.DataFrame, measure: str, k: int, count: int, colour: str, *, floor: float
+) -> None:
+    """One bar for each panel, in slot k of `count`, with its interval cut at 0 and 1."""
+    width = 0.8 / count
+    at = np.arange(len(rows)) + (k - (count - 1) / 2) * width
+    value = rows[measure].to_numpy(dtype=np.float64)
+    ends = rows[[f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=np.float64).T
+    spread = np.abs(np.clip(np.nan_to_num(ends, nan=0.0), 0, 1) - value)
+    spread = np.where(np.isfinite(ends), spread, 0.0)
+    axes.bar(at, value - floor, bottom=floor, width=0.92 * width, color=colour)
+    axes.errorbar(
+        at, value, yerr=np.nan_to_num(spread), fmt="none", ecolor=style.GREY, elinewidth=0.8
+    )

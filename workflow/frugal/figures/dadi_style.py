@@ -1,0 +1,120 @@
+"""Looks of the methods of `dadi`: the agent in blue along γ, one colour and marker per baseline.
+
+Hollow marks read every panel. Knows no table.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from frugal.contracts.errors import ConfigError
+from frugal.figures import style
+
+
+@dataclass(frozen=True)
+class MethodStyle:
+    """How a baseline looks in every figure.
+
+    Attributes:
+        label: words shown to the reader.
+        colour: of the family.
+        marker: matplotlib's code.
+        hollow: True for what reads every panel.
+    """
+
+    label: str
+    colour: str
+    marker: str
+    hollow: bool
+
+
+AGENT = style.BLUE
+METHODS: dict[str, MethodStyle] = {
+    "full_features": MethodStyle("all panels, set network", style.BLACK, "s", True),
+    "boosting": MethodStyle("all panels, boosting", style.GREY, "D", True),
+    "logistic": MethodStyle("all panels, logistic", style.GREY, "v", True),
+    "all_and_group": MethodStyle("with withheld panels, boosting", style.VERMILLION, "D", True),
+    "reduction": MethodStyle("reductions", style.GREEN, "P", True),
+    "lasso": MethodStyle("LASSO", style.ORANGE, "^", False),
+    "lasso_fair": MethodStyle("fair LASSO", style.VERMILLION, "^", False),
+    "forward": MethodStyle("forward", style.ORANGE, "<", False),
+    "forward_fair": MethodStyle("fair forward", style.VERMILLION, "<", False),
+    "random": MethodStyle("random panels", style.PURPLE, "X", False),
+}
+
+
+def method_kind(name: str) -> str:
+    """The kind whose name begins a baseline's name, the longest that does: `lasso_3` → lasso.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    found = [kind for kind in METHODS if name == kind or name.startswith(f"{kind}_")]
+    if not found:
+        raise ConfigError(
+            f"baseline {name!r} has no colour and marker; a name begins with one of "
+            f"{', '.join(METHODS)}"
+        )
+    return max(found, key=len)
+
+
+def method_label(name: str) -> str:
+    """Words for a baseline; what its name adds to its kind stands behind them."""
+    kind = method_kind(name)
+    rest = style.words(name[len(kind) :].lstrip("_"))
+    return f"{METHODS[kind].label} {rest}".strip()
+
+
+def method_order(names: Iterable[str]) -> list[str]:
+    """Distinct baselines in the order in which every figure lists them."""
+    kinds = list(METHODS)
+    return sorted(set(names), key=lambda name: (kinds.index(method_kind(name)), name))
+
+
+def draw_method(axes: Axes, x: float, y: float, name: str) -> None:
+    """A mark for a baseline."""
+    look = METHODS[method_kind(name)]
+    axes.plot(
+        [x], [y], linestyle="none", color=look.colour, marker=look.marker, markersize=6, zorder=4,
+        markerfacecolor="white" if look.hollow else look.colour,
+    )  # fmt: skip
+
+
+def method_handle(name: str) -> Line2D:
+    """Entry of a legend for a baseline."""
+    look = METHODS[method_kind(name)]
+    return Line2D(
+        [], [], linestyle="none", color=look.colour, marker=look.marker, markersize=5,
+        markerfacecolor="white" if look.hollow else look.colour, label=method_label(name),
+    )  # fmt: skip
+
+
+def draw_line(axes: Axes, rows: pd.DataFrame, measure: str, **look: Any) -> None:
+    """Means over folds along γ, with their intervals where there are several folds."""
+    rows = rows.sort_values("gamma")
+    value = rows[measure].to_numpy(dtype=np.float64)
+    ends = rows[[f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=np.float64).T
+    spread = np.nan_to_num(np.abs(ends - value))
+    axes.errorbar(rows["gamma"], value, yerr=spread, capsize=2, markersize=4, **look)
+
+
+def limit(axes: Axes, tables: Iterable[tuple[pd.DataFrame, str]], *, least: float) -> None:
+    """Vertical limits that hold all means, and no more of wide intervals than the means' spread."""
+    values = np.concatenate([t[m].to_numpy(dtype=np.float64) for t, m in tables])
+    values = values[np.isfinite(values)]
+    reach = max(float(values.max() - values.min()), 0.02)
+    axes.set_ylim(
+        max(least, float(values.min()) - 0.35 * reach), float(values.max()) + 0.35 * reach
+    )
+
+
+def titled(figure: Figure, title: str, caution: str | None) -> None:
+    """The data set above the figure; below its name, what must be known before it is read."""
+    words = style.wrapped(caution, characters=120) if caution else ""
+    figure.suptitle(f"{title}\n{words}" if words else title)

@@ -1,0 +1,100 @@
+"""Can dadi's fairness be trusted: what outsiders learn from collected sets; did training settle.
+
+Beyond the paper. Knows neither agents nor files.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from frugal.figures import style
+from frugal.figures.dadi_style import draw_line, titled
+
+_LEARNERS = {
+    "logistic": ("logistic regression", style.ORANGE, "^"),
+    "boosting": ("gradient boosting", style.GREEN, "D"),
+    "set_network": ("set network", style.BLUE, "s"),
+}
+_RAMP = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION, style.PURPLE)
+
+
+@style.printed
+def audit_figure(
+    audit: pd.DataFrame, means: pd.DataFrame, *, title: str, caution: str | None
+) -> Figure:
+    """AUC of outsiders, trained afterwards on the collected sets, for group and label, along γ.
+
+    Args:
+        audit: of one data set: method, gamma, target, learner, auc with interval.
+        means: of one data set, for the adversary that was trained with the agents.
+        title: name of the data set.
+        caution: what must be known before it is read; None if nothing.
+    """
+    columns = ["method", "gamma", "target", "learner", "auc", "auc_low", "auc_high"]
+    style.require(audit, columns, single=["dataset"])
+    figure = style.new_figure(height_in=2.7)
+    left, right = figure.subplots(1, 2)
+    for axes, target in ((left, "sensitive"), (right, "label")):
+        rows = audit[audit["target"] == target]
+        shift = 0.0
+        for name, (_, colour, marker) in _LEARNERS.items():
+            one = rows[(rows["learner"] == name) & (rows["method"] == "dadi")]
+            moved = one.assign(gamma=one["gamma"] + shift)
+            draw_line(axes, moved, "auc", color=colour, marker=marker, linewidth=0.8)
+            shift += 0.008  # so that intervals do not cover each other
+        whole = float(rows["auc"].where(rows["method"] == "all_panels").max())
+        axes.axhline(whole, color=style.BLACK, linestyle=":")
+        axes.axhline(0.5, color=style.GREY, linewidth=0.7)
+        axes.set_xlabel("γ: weight of accuracy")
+        top = max(whole, float(rows["auc"].max()))
+        axes.set_ylim(0.5 - 0.12 * (top - 0.5) - 0.005, top + 0.08 * (top - 0.5) + 0.005)
+    agents = means[means["method"] == "dadi"]
+    draw_line(left, agents, "adversary_auc", color=style.BLACK, marker="o", linewidth=0.8)
+    left.set_title("AUC for the group, from collected panels")
+    right.set_title("AUC for the label, from the same")
+    handles = [
+        Line2D([], [], color=c, marker=m, markersize=4, label=f"{words}, afterwards")
+        for words, c, m in _LEARNERS.values()
+    ]
+    handles.append(
+        Line2D([], [], color=style.BLACK, marker="o", markersize=4, label="DADI's own adversary")
+    )
+    handles.append(
+        Line2D([], [], color=style.BLACK, linestyle=":", label="best learner, all panels")
+    )
+    style.add_legend(figure, handles)
+    titled(figure, title, caution)
+    return figure
+
+
+@style.printed
+def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> Figure:
+    """Combined loss and panels acquired on validation rows while the agents learn.
+
+    Args:
+        curves: of one data set: fold, iteration, gamma, objective, panels; up to six γ are drawn.
+        title: name of the data set.
+        caution: what must be known before it is read; None if nothing.
+    """
+    style.require(curves, ["fold", "iteration", "gamma", "objective", "panels"], single=["dataset"])
+    gammas = sorted(curves["gamma"].unique())
+    shown = [gammas[int(k)] for k in np.linspace(0, len(gammas) - 1, min(6, len(gammas)))]
+    figure = style.new_figure(height_in=2.5)
+    left, right = figure.subplots(1, 2)
+    for colour, gamma in zip(_RAMP, shown, strict=False):
+        mean = curves[curves["gamma"] == gamma].groupby("iteration")[["objective", "panels"]].mean()
+        left.plot(mean.index, mean["objective"] - mean["objective"].iloc[0], color=colour)
+        right.plot(mean.index, mean["panels"], color=colour)
+    left.set_title("combined loss, change since the first evaluation (nats)")
+    right.set_title("panels acquired")
+    for axes in (left, right):
+        axes.set_xlabel("iteration")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    handles = [
+        Line2D([], [], color=colour, label=f"γ = {gamma:g}")
+        for colour, gamma in zip(_RAMP, shown, strict=False)
+    ]
+    style.add_legend(figure, handles)
+    titled(figure, title, caution)
+    return figure

@@ -1,0 +1,203 @@
+# Dadi: an agent per γ on every fold, what it collects and who could tell the group, baselines, figures.
+
+from frugal.data.dadi_study import load_dadi_study
+
+try:
+    DADI = load_dadi_study(config, STUDY.descriptions)
+except FrugalError as error:
+    sys.exit(f"Frugal cannot start: {error}")
+
+FOLD = "dataset={dataset}/fold={fold}"
+DADI_FIGURES = ["dadi_tradeoff", "dadi_panels", "dadi_audit", "dadi_curves"]
+
+
+wildcard_constraints:
+    fold=r"[0-9]+",
+
+
+rule train_dadi:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+    output:
+        **audited(
+            weights=f"results/dadi/{FOLD}/weights.safetensors",
+            curves=f"results/dadi/{FOLD}/curves.parquet",
+        ),
+    log:
+        f"logs/train_dadi/{FOLD}.log",
+    benchmark:
+        f"benchmarks/train_dadi/{FOLD}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("train_dadi", lambda w: DADI.train_settings(w.dataset)),
+    shell:
+        run_stage("train_dadi")
+
+
+rule roll_out_dadi:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        weights=f"results/dadi/{FOLD}/weights.safetensors",
+    output:
+        **audited(
+            decisions=f"results/dadi/{FOLD}/decisions.parquet",
+            episodes=f"results/dadi/{FOLD}/episodes.parquet",
+            singles=f"results/dadi/{FOLD}/singles.parquet",
+        ),
+    log:
+        f"logs/roll_out_dadi/{FOLD}.log",
+    benchmark:
+        f"benchmarks/roll_out_dadi/{FOLD}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("roll_out_dadi", lambda w: DADI.roll_out_settings(w.dataset)),
+    shell:
+        run_stage("roll_out_dadi")
+
+
+rule audit_fairness:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        episodes=f"results/dadi/{FOLD}/episodes.parquet",
+    output:
+        **audited(audit=f"results/dadi/{FOLD}/audit.parquet"),
+    log:
+        f"logs/audit_fairness/{FOLD}.log",
+    benchmark:
+        f"benchmarks/audit_fairness/{FOLD}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("audit_fairness", lambda w: DADI.audit_settings(w.dataset)),
+    shell:
+        run_stage("audit_fairness")
+
+
+rule fit_fair_baselines:
+    input:
+        table="results/data/dataset={dataset}/table.parquet",
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        weights=f"results/dadi/{FOLD}/weights.safetensors",
+    output:
+        **audited(
+            predictions=f"results/dadi/{FOLD}/predictions.parquet",
+            panels=f"results/dadi/{FOLD}/panels.parquet",
+        ),
+    log:
+        f"logs/fit_fair_baselines/{FOLD}.log",
+    benchmark:
+        f"benchmarks/fit_fair_baselines/{FOLD}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "fit_fair_baselines", lambda w: DADI.baseline_settings(w.dataset)
+        ),
+    shell:
+        run_stage("fit_fair_baselines")
+
+
+rule score_dadi:
+    input:
+        episodes=f"results/dadi/{FOLD}/episodes.parquet",
+        predictions=f"results/dadi/{FOLD}/predictions.parquet",
+        audit=f"results/dadi/{FOLD}/audit.parquet",
+    output:
+        **audited(
+            scores=f"results/dadi/{FOLD}/scores.parquet",
+            selection=f"results/dadi/{FOLD}/selection.parquet",
+        ),
+    log:
+        f"logs/score_dadi/{FOLD}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("score_dadi", DADI.score_settings()),
+    shell:
+        run_stage("score_dadi")
+
+
+rule summarise_dadi:
+    input:
+        scores=DADI.fold_files("scores.parquet"),
+        selection=DADI.fold_files("selection.parquet"),
+        singles=DADI.fold_files("singles.parquet"),
+        audit=DADI.fold_files("audit.parquet"),
+    output:
+        **audited(
+            summary="results/summary/dadi.parquet",
+            means="results/summary/dadi_means.parquet",
+            selection="results/summary/dadi_selection.parquet",
+            singles="results/summary/dadi_singles.parquet",
+            audit="results/summary/dadi_audit.parquet",
+        ),
+    log:
+        "logs/summarise_dadi.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("summarise_dadi"),
+    shell:
+        run_stage("summarise_dadi")
+
+
+rule check_dadi:
+    input:
+        summary="results/summary/dadi.parquet",
+        means="results/summary/dadi_means.parquet",
+        selection="results/summary/dadi_selection.parquet",
+    output:
+        **audited(checks="results/checks/dadi.json"),
+    log:
+        "logs/check_dadi.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("check_dadi", {"rows": DADI.wanted_rows()}),
+    shell:
+        run_stage("check_dadi")
+
+
+rule draw_dadi_figures:
+    input:
+        catalogue="results/data/dataset={dataset}/catalogue.json",
+        means="results/summary/dadi_means.parquet",
+        selection="results/summary/dadi_selection.parquet",
+        singles="results/summary/dadi_singles.parquet",
+        audit="results/summary/dadi_audit.parquet",
+        curves=lambda w: [
+            f"results/dadi/dataset={w.dataset}/fold={fold}/curves.parquet"
+            for fold in config["dadi"]["folds"]["run"]
+        ],
+    output:
+        **figure_outputs(
+            DADI_FIGURES,
+            "results/figures/study=dadi/dataset={dataset}",
+            "dadi: fair acquisition against an adversary",
+            dataset="{dataset}",
+        ),
+    log:
+        "logs/draw_dadi_figures/dataset={dataset}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("draw_dadi_figures", lambda w: DADI.figure_settings(w.dataset)),
+    shell:
+        run_stage("draw_dadi_figures")
+
+
+rule dadi:
+    input:
+        "results/summary/dadi.parquet",
+        "results/checks/dadi.json",
+        expand(
+            "results/figures/study=dadi/dataset={dataset}/{name}.png",
+            dataset=DADI.datasets,
+            name=DADI_FIGURES,
+        ),
+    localrule: True
