@@ -111,6 +111,8 @@ def read_archive(path: Path, *, missing: tuple[str, ...], source: str) -> Measur
             names=["time", "parameter", "value"], quoting=3, encoding="latin-1",
         )  # fmt: skip
     except (pd.errors.ParserError, ValueError) as error:
+        for name, content in zip(names, texts, strict=True):
+            _require_cells(content, f"{source}, {name}")
         raise DataError(f"{source} is damaged: {error}") from None
     is_header = lines["time"].to_numpy() == "Time"
     stay = np.cumsum(is_header) - 1
@@ -227,13 +229,17 @@ def _checked(content: bytes, place: str) -> bytes:
     if not content.endswith(b"\n"):
         content += b"\n"
     if content.count(b",") != 2 * content.count(b"\n") or b"\n\n" in content:
-        for k, line in enumerate(content.splitlines()):
-            if line.count(b",") != 2:
-                raise DataError(
-                    f"{place}, line {k + 1}: {line[:40]!r} has {line.count(b',') + 1} cells; "
-                    "three are expected (time, parameter, value)"
-                )
+        _require_cells(content, place)
     return content
+
+
+def _require_cells(content: bytes, place: str) -> None:
+    for k, line in enumerate(content.split(b"\n")[:-1]):
+        if line.count(b",") != 2:
+            raise DataError(
+                f"{place}, line {k + 1}: {line[:40]!r} has {line.count(b',') + 1} cells; "
+                "three are expected (time, parameter, value)"
+            )
 
 
 def _outcomes(path: Path, source: str) -> pd.DataFrame:

@@ -6,7 +6,9 @@ Knows no key, no panel and no label.
 
 import io
 import warnings
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,15 +45,21 @@ def read_transport(path: Path, *, source: str) -> pd.DataFrame:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            frame = pd.read_sas(io.BytesIO(content), format="xport", encoding="latin-1")
+            reader: Any = pd.read_sas(
+                io.BytesIO(content), format="xport", encoding="latin-1", iterator=True
+            )
+            names, frame = list(reader.columns), reader.read()
     except Exception as error:  # a damaged file makes the reader fail in any way
         raise DataError(
             f"{source} is damaged: it cannot be read as a SAS transport file "
             f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no word'})"
         ) from None
-    if frame.empty or frame.columns.has_duplicates:
-        raise DataError(f"{source} holds no record, or two columns of one name")
-    return frame.apply(_clean)
+    twice = [n for n, times in Counter(names).items() if times > 1]
+    if twice:
+        raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
+    if frame.empty:
+        raise DataError(f"{source} holds no record")
+    return pd.DataFrame({name: _clean(frame[name]) for name in names})
 
 
 def _clean(column: pd.Series) -> pd.Series:

@@ -1,0 +1,122 @@
+"""Packed files are read in memory only; what is no plain file inside is refused."""
+
+import gzip
+import hashlib
+import tarfile
+
+import pytest
+from frugal.contracts.errors import DataError
+from frugal.data.packed import archive_members, content_sha256_of, unpacked_bytes
+
+from tests.unit.stay_files import archive, linked
+
+MEMBERS = {"set/1.txt": b"one\n", "set/2.txt": b"two\n"}
+
+
+def _members(path):
+    return dict(archive_members(path, largest_bytes=100))
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_members_arrive_in_order_without_folders(tmp_path, mode):
+    path = archive(tmp_path / "a.tar", MEMBERS, mode=mode)
+    assert list(_members(path).items()) == list(MEMBERS.items())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.tar"]  # nothing is extracted
+
+
+def test_leading_dot_folder_is_passed_over(tmp_path):
+    path = archive(tmp_path / "a.tar", {"./set/1.txt": b"one\n"}, folder=False)
+    assert list(_members(path)) == ["set/1.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("/etc/passwd", "letters, digits"),
+        ("set/../../1.txt", "letters, digits"),
+        ("set/..", "letters, digits"),
+        (".hidden", "letters, digits"),
+        ("set/a b.txt", "letters, digits"),
+        ("set/a\nb.txt", "letters, digits"),
+        ("set//1.txt", "letters, digits"),
+    ],
+)
+def test_strange_names_are_refused(tmp_path, name, words):
+    path = archive(tmp_path / "a.tar.gz", {name: b"x"})
+    with pytest.raises(DataError, match=words) as caught:
+        _members(path)
+    assert repr(name) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE],
+)
+def test_links_and_devices_are_refused(tmp_path, kind):
+    path = archive(tmp_path / "a.tar.gz", MEMBERS, others=(linked("set/3.txt", "1.txt", kind),))
+    with pytest.raises(DataError, match=r"'set/3\.txt', which is a link or a device"):
+        _members(path)
+
+
+def test_large_and_repeated_members_are_refused(tmp_path):
+    path = archive(tmp_path / "a.tar.gz", {"set/1.txt": b"x" * 101})
+    with pytest.raises(DataError, match="of 101 bytes; at most 100"):
+        _members(path)
+    twice = tmp_path / "b.tar"
+    with tarfile.open(twice, "w") as tar:
+        for _ in range(2):
+            tar.addfile(tarfile.TarInfo("set/1.txt"))
+    with pytest.raises(DataError, match="twice"):
+        _members(twice)
+
+
+def test_damaged_archives_are_refused(tmp_path):
+    path = archive(tmp_path / "a.tar.gz", {f"set/{i}.txt": bytes(range(97)) for i in range(9)})
+    whole = path.read_bytes()
+    for cut in (0, 1, 10, len(whole) // 2, len(whole) - 9):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(DataError, match="cannot be read as a tar archive"):
+            _members(path)
+    plain = bytearray(gzip.decompress(whole))
+    plain[512 * 3 + 100] ^= 0xFF  # a later header
+    path.write_bytes(plain)
+    with pytest.raises(DataError, match="damaged at byte 1536"):
+        _members(path)
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(DataError, match="No such file"):
+        _members(tmp_path / "a.tar.gz")
+    with pytest.raises(DataError, match="No such file"):
+        unpacked_bytes(tmp_path / "a.csv")
+
+
+def test_gzipped_or_not_reads_the_same(tmp_path):
+    plain, packed = tmp_path / "a.csv", tmp_path / "b"
+    plain.write_bytes(b"a,b\n")
+    packed.write_bytes(gzip.compress(b"a,b\n"))
+    assert unpacked_bytes(plain) == unpacked_bytes(packed) == b"a,b\n"
+    packed.write_bytes(packed.read_bytes()[:-6])
+    with pytest.raises(DataError, match="cannot be read"):
+        unpacked_bytes(packed)
+
+
+def test_content_digest_does_not_depend_on_the_packing(tmp_path):
+    first = archive(tmp_path / "a.tar.gz", MEMBERS)
+    again = archive(
+        tmp_path / "b.tar",
+        {f"other/{n.split('/')[1]}": c for n, c in reversed(MEMBERS.items())},
+        mode="w",
+        folder=False,
+    )
+    lines = [
+        f"{n}.txt\n{hashlib.sha256(c).hexdigest()}\n" for n, c in (("1", b"one\n"), ("2", b"two\n"))
+    ]
+    expected = hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert content_sha256_of(first, largest_bytes=100) == expected
+    assert content_sha256_of(again, largest_bytes=100) == expected
+    changed = archive(tmp_path / "c.tar", MEMBERS | {"set/2.txt": b"two!"}, mode="w")
+    assert content_sha256_of(changed, largest_bytes=100) != expected
+    text = tmp_path / "t.gz"
+    text.write_bytes(gzip.compress(b"a,b\n"))
+    assert content_sha256_of(text, largest_bytes=1) == hashlib.sha256(b"a,b\n").hexdigest()
