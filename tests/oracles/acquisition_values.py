@@ -21,7 +21,7 @@ def small_world() -> tuple[np.ndarray, np.ndarray]:
         weight = np.prod([(0.6, 0.4)[x[0]], (0.55, 0.45)[x[1]], (0.7, 0.3)[x[2]]])
         weight *= (0.8, 0.2)[x[3]] if x[1] == x[0] else (0.5, 0.5)[x[3]]
         weight *= 0.5
-        log_odds = -3.2 + 0.8 * x[0] + 1.9 * x[1] + 1.2 * x[2] + 1.6 * x[3] * x[1] + 0.7 * x[4]
+        log_odds = -7 + 2.5 * x[0] + 5.0 * x[1] + 3.0 * x[2] + 4.0 * x[3] * x[1] + 2.0 * x[4]
         positive = 1 / (1 + np.exp(-log_odds))
         for y, share in ((0, 1 - positive), (1, positive)):
             count = round(2000 * weight * share)

@@ -8,7 +8,7 @@ from frugal.environments.rewards import Reward
 
 from tests.oracles import acquisition_values as oracle
 
-PAIRS = ((1.0, -0.02), (3.0, -0.05), (5.0, -0.1))  # (λ, ρ): acquiring some of the panels is best
+PAIRS = ((1.0, -0.1), (3.0, -0.2), (5.0, -0.3))  # (λ, ρ): acquiring some of the panels is best
 
 
 def small_problem() -> tuple[AcquisitionTask, ValuesEncoder]:
