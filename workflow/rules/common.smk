@@ -1,6 +1,7 @@
 # What all steps share: the validated config, one shell line, sidecars as declared outputs, figures.
 
 import json
+import os
 import shlex
 import sys
 
@@ -18,6 +19,19 @@ try:
     STUDY = load_study(config, Path(workflow.basedir))
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
+
+
+READING = {"audit", "plan", "benchmark"}  # targets that write nothing under results/
+
+
+def require_writable(folder):
+    """End the run before it plans anything if it could write nothing."""
+    reads = workflow.dryrun or READING.intersection(sys.argv)
+    if folder.exists() and not reads and not os.access(folder, os.W_OK):
+        sys.exit(f"Frugal cannot start: {folder}/ cannot be written to")
+
+
+require_writable(Path("results"))
 
 
 def shell_prefix():

@@ -4,6 +4,7 @@ Every write is deterministic (equal content, equal bytes) and atomic (a reader s
 the whole new one, never a part).
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -33,17 +34,27 @@ def hive_keys(path: Path) -> dict[str, str]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write all of it or nothing: a temporary file beside the target takes its place at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write all of it or nothing: a temporary file beside the target takes its place at the end.
+
+    A killed process leaves its temporary file, hidden and never read: another process may be at
+    work on the same target, so nobody removes it here.
+
+    Raises:
+        DataError: the disk is full, or the folder cannot be written to; the target is untouched.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        reason = f"{path} cannot be written: {error.strerror}"
+        raise DataError(f"{reason}; nothing that was there before is lost") from None
 
 
 def json_bytes(document: Any) -> bytes:
