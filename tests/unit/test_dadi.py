@@ -1,0 +1,264 @@
+"""DADI's training: against a plain version, what γ means, checkpoints, refusals."""
+
+import numpy as np
+import pytest
+import torch
+from frugal.agents.dadi_losses import group_weights
+from frugal.agents.dadi_networks import (
+    CLASS_HEAD,
+    ENCODER,
+    POLICY_HEAD,
+    NetworkSizes,
+    first_parameters,
+    repeated,
+)
+from frugal.agents.dadi_training import JointTraining, Population
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.models.set_encoder import Steps
+from frugal.models.token_layout import lay_out_tokens
+from frugal.models.token_memory import UnitTable
+
+from tests.oracles.plain_dadi import PlainDadi
+from tests.unit.dadi_cases import COST, fit, settings, table
+
+
+class Killed(Exception):
+    pass
+
+
+def _same(one, other) -> bool:
+    return one.keys() == other.keys() and all(
+        one[name].tobytes() == other[name].tobytes() for name in one
+    )
+
+
+# --- against the plain version -----------------------------------------------------------------
+
+
+def _plain_weights(networks, head):
+    first, second, third = head[0], head[2], head[4]
+    return {
+        "first": first.weight.T, "first_bias": first.bias[None], "second": second.weight.T,
+        "second_bias": second.bias[None], "third": third.weight.T, "third_bias": third.bias[None],
+    }  # fmt: skip
+
+
+def _pairs(networks, named, learner, learners):
+    """Each parameter of the plain networks beside the lock-step one."""
+    for g, encoder in ((learner, networks.encoder), (learners + learner, networks.other_encoder)):
+        for name, leaf in encoder.parameters_by_name().items():
+            yield name, leaf, named[ENCODER + name][g]
+    heads = ((CLASS_HEAD, learner, networks.classifier),
+             (CLASS_HEAD, learners + learner, networks.adversary),
+             (POLICY_HEAD, learner, networks.policy))  # fmt: skip
+    for prefix, g, head in heads:
+        for name, leaf in _plain_weights(networks, head).items():
+            yield prefix + name, leaf, named[prefix + name][g]
+
+
+def test_lockstep_training_equals_a_plain_learner_with_the_same_draws():
+    """Ten iterations, a target update among them; 1e-4 of the largest move of a parameter.
+
+    Adam divides by the root of the squared gradient, so that rounding of 1e-7 in a gradient near
+    zero can move a parameter by more than 1e-7.
+    """
+    rng = np.random.default_rng(2)
+    values, label, sensitive = table(rng, 60)
+    values = np.nan_to_num(values)
+    panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
+    s = settings(exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3)
+    sizes = NetworkSizes(values.shape[1], 5, s)
+    generator = torch.Generator().manual_seed(5)
+    stack = repeated(first_parameters(sizes, generator), sizes, 2)
+    tables = group_weights(label, sensitive, objective="demographic_parity", group_normalised=True)
+    weights = tuple(torch.from_numpy(t[sensitive, label]) for t in tables)
+    population = Population(
+        UnitTable(lay_out_tokens(values, panel), 5), torch.from_numpy(label).float(),
+        torch.from_numpy(sensitive).float(), *weights, torch.zeros(6),
+    )  # fmt: skip
+    gammas, before = (0.3, 1.0), stack.flat.clone()
+    draws = torch.Generator()
+    draws.set_state(generator.get_state())
+    training = JointTraining(
+        stack, population, gamma=torch.tensor(gammas), sizes=sizes, steps=Steps(),
+        generator=generator,
+    )  # fmt: skip
+    plain = []
+    first_row = torch.randint(60, (s.agents,), generator=draws)
+    for k, gamma in enumerate(gammas):
+        learner = PlainDadi(
+            values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
+            hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
+            learning_rate=1e-3, target_every=5,
+        )  # fmt: skip
+        for _, leaf, source in _pairs(learner.networks, stack.named, k, 2):
+            leaf.data.copy_(source.detach())
+        learner.row = first_row
+        learner.start()
+        plain.append(learner)
+    for _ in range(10):
+        training.iterate()
+        explore = torch.rand(4, 8, generator=draws) < 0.4
+        scores = torch.rand(4, 8, 6, generator=draws)
+        new_row = torch.randint(60, (8,), generator=draws)
+        for learner in plain:
+            learner.iterate(explore, scores, new_row)
+    moved = float((stack.flat - before).abs().max())
+    assert moved > 5e-3
+    for k, learner in enumerate(plain):
+        for name, leaf, found in _pairs(learner.networks, stack.named, k, 2):
+            gap = float((leaf.detach() - found.detach()).abs().max())
+            assert gap < 1e-4 * moved, f"{name} of learner {k}: {gap:.1e}"
+
+
+# --- what a learner depends on -------------------------------------------------------------------
+
+
+def test_gamma_one_is_plain_acquisition_blind_to_the_attribute():
+    """Another attribute changes nothing but the adversary, to the byte."""
+    values, label, sensitive = table(np.random.default_rng(3), 60)
+    one = fit(values, label, sensitive, gammas=(1.0,), group_normalised=False)
+    other = fit(values, label, 1 - sensitive[::-1].copy(), gammas=(1.0,), group_normalised=False)
+    seen = {name for name in one.weights if not name.startswith("adversary")}
+    assert len(seen) >= 15
+    for name in seen:
+        assert one.weights[name].tobytes() == other.weights[name].tobytes(), name
+    changed = [
+        (one.weights[name] != other.weights[name]).any() for name in one.weights.keys() - seen
+    ]
+    assert any(changed)
+
+
+def test_equal_opportunity_never_looks_at_the_attribute_of_negatives():
+    values, label, sensitive = table(np.random.default_rng(4), 60)
+    other = np.where(label == 0, 1 - sensitive, sensitive)
+    changes = {"objective": "equal_opportunity", "group_normalised": False}
+    one, two = (fit(values, label, b, **changes) for b in (sensitive, other))
+    assert _same(one.weights, two.weights)
+    parity = fit(values, label, other, group_normalised=False)
+    assert not _same(parity.weights, fit(values, label, sensitive, group_normalised=False).weights)
+
+
+def test_a_learner_is_the_same_whichever_run_beside_it():
+    """Same draws; products of other batch sizes may round differently, hence not to the byte."""
+    values, label, sensitive = table(np.random.default_rng(5), 60)
+    alone = fit(values, label, sensitive, gammas=(0.3,))
+    beside = fit(values, label, sensitive, gammas=(0.9, 0.3, 0.0))
+    for name, array in alone.weights.items():
+        np.testing.assert_allclose(array[0], beside.weights[name][1], atol=2e-4, err_msg=name)
+    assert _same(alone.pretrained, beside.pretrained)
+
+
+def test_a_dear_panel_is_not_acquired():
+    values, label, sensitive = table(np.random.default_rng(6), 90)
+    dear = fit(values, label, sensitive, gammas=(1.0,), cost_weight=50.0, iterations=60,
+               learning_rate=1e-2, evaluate_every=60, exploration_iterations=60)  # fmt: skip
+    assert dear.curves["panels"].tolist() == [0.0]
+    assert dear.curves["cost"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("change", [
+    {"reward": "terminal"}, {"objective": "equalised_odds"}, {"pretraining_iterations": 0},
+    {"group_normalised": False},
+])  # fmt: skip
+def test_every_setting_changes_what_is_learnt(change):
+    values, label, sensitive = table(np.random.default_rng(7), 60)
+    usual, other = fit(values, label, sensitive), fit(values, label, sensitive, **change)
+    assert not _same(usual.weights, other.weights)
+    assert np.isfinite(other.curves.to_numpy()).all()
+
+
+# --- results and checkpoints ---------------------------------------------------------------------
+
+
+def test_result_has_learners_in_front_and_a_row_per_evaluation():
+    values, label, sensitive = table(np.random.default_rng(8), 60)
+    result = fit(values, label, sensitive)
+    assert {len(array) for array in result.weights.values()} == {2}
+    assert {len(array) for array in result.pretrained.values()} == {1}
+    assert result.weights.keys() == result.pretrained.keys()
+    assert result.curves["iteration"].tolist() == [3, 3, 6, 6, 9, 9, 12, 12]
+    assert result.curves["gamma"].tolist() == [0.3, 1.0] * 4
+    cost = result.curves["cost"]
+    assert ((cost >= 0.5 * result.curves["panels"]) & (cost <= COST.sum())).all()
+    gamma = result.curves["gamma"].to_numpy()
+    expected = gamma * result.curves["label_loss"] - (1 - gamma) * result.curves["adversary_loss"]
+    np.testing.assert_allclose(result.curves["objective"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("killed_at", [1, 2, 3])
+def test_a_killed_run_ends_with_the_same_bytes(killed_at):
+    values, label, sensitive = table(np.random.default_rng(9), 60)
+    whole, kept = fit(values, label, sensitive), []
+
+    def save(state):
+        kept.append({name: array.copy() for name, array in state.items()})
+        if len(kept) == killed_at:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fit(values, label, sensitive, save=save)
+    assert int(kept[-1]["iteration"]) == 5 * (killed_at - 1)
+    again = fit(values, label, sensitive, state=kept[-1])
+    assert _same(whole.weights, again.weights)
+    assert _same(whole.pretrained, again.pretrained)
+    assert whole.curves.equals(again.curves)
+
+
+def test_a_rerun_gives_the_same_bytes_and_training_leaves_saved_states_alone():
+    values, label, sensitive = table(np.random.default_rng(10), 60)
+    saved, copies = [], []
+
+    def save(state):
+        saved.append(state)
+        copies.append({name: array.copy() for name, array in state.items()})
+
+    first, second = fit(values, label, sensitive, save=save), fit(values, label, sensitive)
+    assert _same(first.weights, second.weights)
+    assert all(_same(state, copy) for state, copy in zip(saved, copies, strict=True))
+
+
+def test_a_checkpoint_of_another_run_is_refused():
+    values, label, sensitive = table(np.random.default_rng(11), 60)
+    kept = []
+    fit(values, label, sensitive, save=kept.append)
+    for changes in ({"learning_rate": 1e-3}, {"gammas": (0.4, 1.0)}):
+        with pytest.raises(DataError, match="checkpoint belongs to a run with other settings"):
+            fit(values, label, sensitive, state=kept[-1], **changes)
+    values[0, 0] += 1
+    with pytest.raises(DataError, match="checkpoint belongs"):
+        fit(values, label, sensitive, state=kept[-1])
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+def test_inputs_that_cannot_be_learnt_from_are_refused():
+    values, label, sensitive = table(np.random.default_rng(12), 60)
+    with pytest.raises(DataError, match="sensitive attribute has the classes"):
+        fit(values, label, sensitive + 1)
+    with pytest.raises(ConfigError, match=r"gamma is 1\.5"):
+        fit(values, label, sensitive, gammas=(1.5,))
+    with pytest.raises(ConfigError, match="no gamma"):
+        fit(values, label, sensitive, gammas=())
+    with pytest.raises(DataError, match="sensitive = 1; "):
+        fit(values, label, np.zeros_like(sensitive))
+
+
+@pytest.mark.parametrize(("changes", "text"), [
+    ({"objective": "parity"}, "objective of a DADI agent is 'parity'"),
+    ({"reward": "final"}, "allowed are difference, terminal"),
+    ({"agents": 7}, "must be even"),
+    ({"window": 0}, "window of a DADI agent is 0; it is a whole number from 1"),
+    ({"exploration_end": 1.2}, "between 0 and 1"),
+    ({"learning_rate": 0.0}, "the first is above 0"),
+    ({"cost_weight": -1.0}, "the second not below"),
+])  # fmt: skip
+def test_settings_out_of_range_are_refused(changes, text):
+    with pytest.raises(ConfigError, match=text):
+        settings(**changes)
+
+
+def test_exploration_falls_in_a_straight_line():
+    s = settings(exploration_start=1.0, exploration_end=0.1, exploration_iterations=10)
+    assert [round(s.exploration(i), 12) for i in (0, 5, 10, 99)] == [1.0, 0.55, 0.1, 0.1]
