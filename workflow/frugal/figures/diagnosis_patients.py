@@ -155,8 +155,9 @@ def _draw_patient(
     right.plot(rows["belief"], at, "o-", color=style.BLUE, markersize=5, clip_on=False)
     for place, belief in zip(at, rows["belief"], strict=True):
         near_end = belief > 0.8
+        words = f"{belief:.2f}" if belief >= 0.01 else f"{belief:.1g}"
         right.annotate(
-            f"{belief:.2f}" if belief >= 0.01 else f"{belief:.1g}", (belief, place), (-6 if near_end else 6, 0),
+            words, (belief, place), (-6 if near_end else 6, 0),
             textcoords="offset points", ha="right" if near_end else "left", va="center",
         )  # fmt: skip
     right.set_xlim(0, 1)

@@ -35,13 +35,13 @@ def fit_emflow(
     hidden: Sequence[int],
     passes: int,
     mask_draws: int,
-    hidden_share: Sequence[float],
+    hidden_share: Sequence[float | int],
     batch: int,
-    learning_rate: float,
-    weight_decay: float,
-    alpha: float,
-    em_scale: float,
-    em_power: float,
+    learning_rate: float | int,
+    weight_decay: float | int,
+    alpha: float | int,
+    em_scale: float | int,
+    em_power: float | int,
     rng: np.random.Generator,
 ) -> EmFlow:
     """Fits flow and base distribution to rows whose known values are the ground truth.
@@ -109,7 +109,7 @@ def draw_masks(
     n: int,
     d: int,
     panels: Bool[np.ndarray, "g d"] | None,
-    hidden_share: Sequence[float],
+    hidden_share: Sequence[float | int],
     *,
     rng: np.random.Generator,
 ) -> Bool[np.ndarray, "n d"]:
@@ -126,11 +126,11 @@ class _Trainer:
     def __init__(
         self,
         flow: AffineFlow,
-        alpha: float,
-        em_scale: float,
-        em_power: float,
-        learning_rate: float,
-        weight_decay: float,
+        alpha: float | int,
+        em_scale: float | int,
+        em_power: float | int,
+        learning_rate: float | int,
+        weight_decay: float | int,
     ) -> None:
         self.flow, self.alpha, self.em_scale, self.em_power = flow, alpha, em_scale, em_power
         self.gaussian = Gaussian(np.zeros(flow.d), np.eye(flow.d))
@@ -216,7 +216,7 @@ def reconstruction_loss(
     truth: Float[Tensor, "b d"],
     known: Bool[Tensor, "b d"],
     *,
-    alpha: float,
+    alpha: float | int,
 ) -> Float[Tensor, ""]:
     """Second loss: likelihood of the new imputation, and its distance to the truth.
 
@@ -287,7 +287,7 @@ class _Check:
         scaling: Scaling,
         values: np.ndarray,
         panels: np.ndarray | None,
-        hidden_share: Sequence[float],
+        hidden_share: Sequence[float | int],
         rng: np.random.Generator,
     ) -> None:
         self.truth, known = standardised_start(scaling, values), ~np.isnan(values)
@@ -307,7 +307,7 @@ class _Check:
 
 
 def _check_settings(
-    couplings: int, passes: int, mask_draws: int, batch: int, hidden_share: Sequence[float]
+    couplings: int, passes: int, mask_draws: int, batch: int, hidden_share: Sequence[float | int]
 ) -> None:
     for name, count in (("couplings", couplings), ("passes", passes), ("mask_draws", mask_draws),
                         ("batch", batch)):  # fmt: skip

@@ -8,7 +8,7 @@ a completed row comes out. EMFlow is the paper's; the others stand beside it in 
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,6 +20,7 @@ from frugal.models.missforest import impute_missforest
 KINDS = ("mean", "mice", "missforest", "emflow")
 
 
+@runtime_checkable
 class Imputer(Protocol):
     """Completes rows; fitted, without state, and the same rows always get the same values."""
 
