@@ -21,14 +21,14 @@ def all_policies(left: tuple[int, ...]):
             yield panel, on_zero, on_one
 
 
-def decisions_of(policy, x) -> list[int]:
+def decisions_of(policy, x) -> tuple[int, ...]:
     """Panels that the policy acquires for a unit with answers x, then STOP."""
     taken = []
     while policy != STOP:
         panel, on_zero, on_one = policy
         taken.append(panel)
         policy = on_one if x[panel] else on_zero
-    return [*taken, STOP]
+    return (*taken, STOP)
 
 
 class ThreePanelWorld:

@@ -1,5 +1,7 @@
 """What DADI minimises and pays: groups, telescoping rewards, and equal optima."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -127,20 +129,22 @@ def test_gamma_one_pays_for_the_label_alone_and_gamma_zero_for_the_attribute_alo
 def test_both_rewards_have_the_optimum_of_equation_one(seed, gamma):
     """All 244 policies of a world of three panels, each unit weighted by its probability."""
     world = ThreePanelWorld(np.random.default_rng(seed))
-    scores = []
-    for policy in all_policies(tuple(range(PANELS))):
-        objective, paid = 0.0, {"difference": 0.0, "terminal": 0.0}
-        for unit in world.units:
-            decisions = decisions_of(policy, unit)
-            acquired = [tuple(decisions[:t]) for t in range(len(decisions))]
-            losses = [gamma * c - (1 - gamma) * a
-                      for c, a in (world.losses(unit, held) for held in acquired)]  # fmt: skip
-            p = float(world.law[unit])
-            objective += p * losses[-1]
-            for reward in paid:
-                found = _rewards([*losses, losses[-1]], decisions, [0.0] * len(decisions), reward)
-                paid[reward] += p * float(found.sum())
-        scores.append((objective, paid["difference"], paid["terminal"]))
+
+    @cache
+    def episode(unit, decisions):
+        """Combined loss in the end, and what both rewards sum to."""
+        held = [decisions[:t] for t in range(len(decisions))]
+        losses = [gamma * c - (1 - gamma) * a for c, a in (world.losses(unit, h) for h in held)]
+        paid = [
+            float(_rewards([*losses, losses[-1]], decisions, [0.0] * len(decisions), reward).sum())
+            for reward in ("difference", "terminal")
+        ]
+        return np.array([losses[-1], *paid])
+
+    scores = [
+        sum(world.law[unit] * episode(unit, decisions_of(policy, unit)) for unit in world.units)
+        for policy in all_policies(tuple(range(PANELS)))
+    ]
     objective, difference, terminal = np.array(scores).T
     assert len(scores) == 244
     np.testing.assert_allclose(difference, -objective, atol=1e-12)
