@@ -6,6 +6,7 @@ numbers as IBM's base-16 floating point, a missing number as a full stop and zer
 
 import math
 import struct
+from collections.abc import Mapping, Sequence
 
 
 def ibm_number(value: float) -> bytes:
@@ -32,7 +33,7 @@ def _padded(content: bytes, fill: bytes = b" ") -> bytes:
     return content + fill * (-len(content) % 80)
 
 
-def transport_file(columns: dict[str, list[float | bytes]]) -> bytes:
+def transport_file(columns: Mapping[str, Sequence[float | bytes]]) -> bytes:
     """A library of one member with numeric columns; a cell may be eight bytes, as they stand."""
     stamp = b"01JAN20:00:00:00"
     names = list(columns)
@@ -52,8 +53,8 @@ def transport_file(columns: dict[str, list[float | bytes]]) -> bytes:
     described = b""
     for k, name in enumerate(names):
         described += struct.pack(
-            ">hhhh8s40s8shhh2s8shhl52s", 1, 0, 8, k + 1, name.encode().ljust(8), b" " * 40, b" " * 8,
-            0, 0, 0, b"\0\0", b" " * 8, 0, 0, 8 * k, b"\0" * 52,
+            ">hhhh8s40s8shhh2s8shhl52s", 1, 0, 8, k + 1, name.encode().ljust(8), b" " * 40,
+            b" " * 8, 0, 0, 0, b"\0\0", b" " * 8, 0, 0, 8 * k, b"\0" * 52,
         )  # fmt: skip
     parts += [_padded(described), header % (b"OBS", 0)]
     rows = b"".join(

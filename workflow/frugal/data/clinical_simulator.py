@@ -19,7 +19,7 @@ from frugal.contracts.table import Table
 from frugal.data.description import ClinicalGenerator
 
 GROUP, LABEL = "group", "ill"  # raw columns beside the features
-_SCAN_POINTS = 2001  # of the threshold's logit, before refinement
+_SCAN_POINTS = 1001  # of the threshold's logit, before refinement
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,29 +139,29 @@ def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
     distance = (weight * world.effect[:, seen]).sum(axis=1)  # D_g
     logit = np.log(world.prevalence / (1 - world.prevalence))
 
-    def rates(threshold: float) -> tuple[float, float]:
-        called = [_called_ill(logit + sign * distance / 2, distance, threshold) for sign in (1, -1)]
-        true_positive = (world.share * world.prevalence * called[0]).sum()
-        false_positive = (world.share * (1 - world.prevalence) * called[1]).sum()
-        return float(true_positive), float(false_positive)
-
     positive = float(world.share @ world.prevalence)
 
-    def f1(threshold: float) -> float:
-        true_positive, false_positive = rates(threshold)
+    def rates(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        called = [_called_ill(logit + s * distance / 2, distance, thresholds) for s in (1, -1)]
+        true_positive = (world.share * world.prevalence) @ called[0]
+        return true_positive, (world.share * (1 - world.prevalence)) @ called[1]
+
+    def f1(thresholds: np.ndarray) -> np.ndarray:
+        true_positive, false_positive = rates(thresholds)
         return 2 * true_positive / (positive + true_positive + false_positive)
 
     reach = 6 * np.sqrt(distance) + distance / 2 + 1e-3
     grid = np.linspace((logit - reach).min(), (logit + reach).max(), _SCAN_POINTS)
-    scanned = np.array([f1(t) for t in grid])
+    scanned = f1(grid)
     top = int(np.argmax(scanned))
     around = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)])
-    found: Any = minimize_scalar(lambda t: -f1(t), bounds=around, method="bounded")
-    threshold = float(found.x) if f1(float(found.x)) >= scanned[top] else float(grid[top])
-    true_positive, false_positive = rates(threshold)
+    found: Any = minimize_scalar(lambda t: -float(f1(np.array([t]))[0]), bounds=around)
+    best = np.array([found.x, grid[top]])
+    best = best[[int(np.argmax(f1(best)))]]
+    true_positive, false_positive = (float(rate[0]) for rate in rates(best))
     return BayesRule(
-        f1=f1(threshold),
-        threshold=float(expit(threshold)),
+        f1=float(f1(best)[0]),
+        threshold=float(expit(best[0])),
         sensitivity=true_positive / positive,
         specificity=1 - false_positive / (1 - positive),
     )
@@ -221,9 +221,12 @@ def _score(
 
 
 def _called_ill(
-    mean: Float[np.ndarray, " g"], variance: Float[np.ndarray, " g"], threshold: float
-) -> Float[np.ndarray, " g"]:
+    mean: Float[np.ndarray, " g"],
+    variance: Float[np.ndarray, " g"],
+    thresholds: Float[np.ndarray, " t"],
+) -> Float[np.ndarray, "g t"]:
     """Share of each group whose Gaussian logit is above a threshold; a step where it is fixed."""
-    spread = np.sqrt(variance)
-    step = (mean > threshold).astype(np.float64)
-    return np.where(spread > 0, ndtr((mean - threshold) / np.where(spread > 0, spread, 1)), step)
+    spread = np.sqrt(variance)[:, None]
+    above = mean[:, None] - thresholds
+    share = ndtr(above / np.where(spread > 0, spread, 1))
+    return np.where(spread > 0, share, above > 0)
