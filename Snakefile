@@ -27,6 +27,7 @@ include: "workflow/rules/nuisance.smk"
 include: "workflow/rules/estimates.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/dadi.smk"
+include: "workflow/rules/diagnosis.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/recourse.smk"
 include: "workflow/rules/audit.smk"
@@ -38,6 +39,7 @@ rule all:
     input:
         rules.afape.input,
         rules.dadi.input,
+        rules.diagnosis.input,
         rules.treatment.input,
         rules.recourse.input,
     localrule: True

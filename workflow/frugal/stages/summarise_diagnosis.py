@@ -99,7 +99,7 @@ def _hypervolumes(summary: pd.DataFrame) -> pd.DataFrame:
                 }.items()
             }  # fmt: skip
             found = {"score": score, "reference_cost": reference, "reference_score": 0.0} | areas
-            solutions = {"solutions": len(rows), "on_front": int(rows[name].sum())}
+            solutions = {"solutions": len(rows), "front_solutions": int(rows[name].sum())}
             made.append(dict(zip(FRONT, key, strict=True)) | found | solutions)  # pyright: ignore[reportArgumentType]
     return pd.DataFrame(made)
 

@@ -1,0 +1,68 @@
+"""Stage `draw_diagnosis_figures`: the paper's Figures 3 to 6, panels by group, three patients."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.data.tables import table_from_frames
+from frugal.figures.diagnosis_fronts import front_figure
+from frugal.figures.diagnosis_patients import panels_figure, patients_figure
+from frugal.figures.diagnosis_training import curves_figure
+from frugal.stages._diagnosis_figures import (
+    group_of_units,
+    panel_shares,
+    patient_steps,
+    solution_rows_of,
+    telling_patients,
+)
+from frugal.stages._frames import drawn
+from frugal.stages.choose_policy import chosen_solution, solution_rows
+
+
+def draw_diagnosis_figures(
+    *,
+    summary: pd.DataFrame,
+    curves: pd.DataFrame,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    scores: pd.DataFrame,
+    outcomes: pd.DataFrame,
+    decisions: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Draw the front that the config names, and of it the policy that its budget leads to."""
+    del streams, progress
+    data, _ = table_from_frames(table, catalogue)
+    method, title = settings["method"], settings["title"]
+    unit = {"cost_unit": settings["cost_unit"]}
+    solutions = solution_rows_of(summary, settings)
+    whole = float(scores["full_cost"].iloc[0])
+    names = {"method": method, "scores": (settings["criterion"], "auroc"), "title": title} | unit
+    zoomed = settings["zoom_share"] * whole
+    budget = settings["budget_share"] * whole
+    policy = chosen_solution(scores, budget=budget, score=settings["criterion"])
+    pair = int(policy["pair"])
+    training = curves.drop(columns=[c for c in ("dataset", "family", "group") if c in curves])
+    mine = solution_rows(outcomes, method, pair, "test")
+    log = solution_rows(decisions, method, pair, "test")
+    shares = panel_shares(data, group_of_units(data, settings["group"]), mine, log)
+    units = {c["name"]: c["unit"] or "" for c in catalogue["columns"]}
+    steps = patient_steps(data, units, mine, log, telling_patients(mine, log))
+    split = {"pair": pair, "classifier_split": "validation", "title": title}
+    return {
+        **drawn("diagnosis_front", front_figure(solutions, highest_cost=None, **names), solutions),
+        **drawn(
+            "diagnosis_front_zoomed", front_figure(solutions, highest_cost=zoomed, **names),
+            solutions[solutions["cost"] <= zoomed],
+        ),
+        **drawn("diagnosis_curves", curves_figure(training, **split, **unit), training),
+        **drawn("diagnosis_panels", panels_figure(shares, title=title), shares),
+        **drawn(
+            "diagnosis_patients",
+            patients_figure(steps, title=f"{title}: three test patients", **unit), steps,
+        ),
+    }  # fmt: skip

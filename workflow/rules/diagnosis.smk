@@ -1,0 +1,305 @@
+# Diagnosis: encoders, fronts of learned policies, baselines, what each ordered and said, the summary.
+
+from frugal.data.diagnosis_study import load_diagnosis_study
+
+try:
+    DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)
+except FrugalError as error:
+    sys.exit(f"Frugal cannot start: {error}")
+
+FRONT = "dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+DIAGNOSIS_FIGURES = [
+    "diagnosis_front",
+    "diagnosis_front_zoomed",
+    "diagnosis_curves",
+    "diagnosis_panels",
+    "diagnosis_patients",
+]
+
+
+def diagnosed(family):
+    """The three payloads of a run, as declared outputs."""
+    folder = f"results/diagnoses/dataset={{dataset}}/family={family}/criterion={{criterion}}/seed={{seed}}"
+    return audited(
+        **{
+            name: f"{folder}/{name}.parquet"
+            for name in ("outcomes", "decisions", "scores")
+        }
+    )
+
+
+wildcard_constraints:
+    encoder=r"[A-Za-z0-9_.-]+",
+    family="|".join(DIAGNOSIS.families()),
+    criterion="f1|am",
+    group=r"[0-9]+",
+    budget=r"[0-9.]+",
+    row_id=r"[0-9]+",
+
+
+rule train_encoder:
+    input:
+        unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
+    output:
+        **audited(
+            encoder="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/encoder.safetensors",
+            validation="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/validation.parquet",
+        ),
+    log:
+        "logs/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.log",
+    benchmark:
+        "benchmarks/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "train_encoder", lambda w: dict(config["diagnosis"]["encoders"][w.encoder])
+        ),
+    shell:
+        run_stage("train_encoder")
+
+
+rule compare_imputers:
+    input:
+        unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
+    output:
+        **audited(comparison="results/imputers/dataset={dataset}/comparison.parquet"),
+    log:
+        "logs/compare_imputers/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/compare_imputers/dataset={dataset}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "compare_imputers", dict(config["diagnosis"]["imputer_comparison"])
+        ),
+    shell:
+        run_stage("compare_imputers")
+
+
+rule train_front:
+    input:
+        unpack(lambda w: DIAGNOSIS.encoded_inputs(w.dataset, w.seed)),
+    output:
+        **audited(
+            policies=f"results/fronts/{FRONT}/group={{group}}/policies.safetensors",
+            curves=f"results/fronts/{FRONT}/group={{group}}/curves.parquet",
+        ),
+    log:
+        f"logs/train_front/{FRONT}/group={{group}}.log",
+    benchmark:
+        f"benchmarks/train_front/{FRONT}/group={{group}}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "train_front",
+            lambda w: DIAGNOSIS.training_settings(w.family, w.criterion, int(w.group)),
+        ),
+    shell:
+        run_stage("train_front")
+
+
+rule roll_out_front:
+    input:
+        unpack(
+            lambda w: DIAGNOSIS.front_inputs(w.dataset, w.family, w.criterion, w.seed)
+        ),
+    output:
+        **diagnosed("{family}"),
+    log:
+        f"logs/roll_out_front/{FRONT}.log",
+    benchmark:
+        f"benchmarks/roll_out_front/{FRONT}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("roll_out_front", lambda w: DIAGNOSIS.rollout_settings(w.family)),
+    shell:
+        run_stage("roll_out_front")
+
+
+rule train_baselines:
+    input:
+        unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
+    output:
+        **diagnosed("baselines"),
+    log:
+        "logs/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.log",
+    benchmark:
+        "benchmarks/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "train_baselines",
+            lambda w: DIAGNOSIS.baseline_settings(w.dataset, w.criterion),
+        ),
+    shell:
+        run_stage("train_baselines")
+
+
+rule apply_bayes_rule:
+    input:
+        unpack(lambda w: DIAGNOSIS.described_inputs(w.dataset)),
+    output:
+        **diagnosed("bayes"),
+    log:
+        "logs/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.log",
+    benchmark:
+        "benchmarks/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("apply_bayes_rule", lambda w: {"criterion": w.criterion}),
+    shell:
+        run_stage("apply_bayes_rule")
+
+
+rule recount_diagnoses:
+    input:
+        outcomes="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/outcomes.parquet",
+        decisions="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/decisions.parquet",
+    output:
+        **audited(
+            recounted="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/recounted.parquet",
+        ),
+    log:
+        "logs/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("recount_diagnoses"),
+    shell:
+        run_stage("recount_diagnoses")
+
+
+rule summarise_diagnosis:
+    input:
+        scores=DIAGNOSIS.run_files("scores.parquet"),
+    output:
+        **audited(
+            summary="results/summary/diagnosis.parquet",
+            hypervolumes="results/summary/diagnosis_hypervolumes.parquet",
+            budgets="results/summary/diagnosis_budgets.parquet",
+        ),
+    log:
+        "logs/summarise_diagnosis.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "summarise_diagnosis",
+            {"budget_shares": config["diagnosis"]["budget_shares"]},
+        ),
+    shell:
+        run_stage("summarise_diagnosis")
+
+
+rule check_diagnosis:
+    input:
+        summary="results/summary/diagnosis.parquet",
+        hypervolumes="results/summary/diagnosis_hypervolumes.parquet",
+        recounted=DIAGNOSIS.run_files("recounted.parquet"),
+    output:
+        **audited(checks="results/checks/diagnosis.json"),
+    log:
+        "logs/check_diagnosis.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("check_diagnosis", {"rows": DIAGNOSIS.wanted_rows()}),
+    shell:
+        run_stage("check_diagnosis")
+
+
+rule choose_policy:
+    input:
+        scores=f"results/diagnoses/{FRONT}/scores.parquet",
+        outcomes=f"results/diagnoses/{FRONT}/outcomes.parquet",
+    output:
+        **audited(
+            choice=f"results/choices/{FRONT}/budget={{budget}}/choice.json",
+            sentence=f"results/choices/{FRONT}/budget={{budget}}/choice.txt",
+        ),
+    log:
+        f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "choose_policy",
+            lambda w: DIAGNOSIS.choice_settings(
+                w.dataset, w.family, w.criterion, w.seed, w.budget
+            ),
+        ),
+    shell:
+        run_stage("choose_policy")
+
+
+rule choose:
+    input:
+        DIAGNOSIS.chosen_file("choice.txt"),
+    localrule: True
+    shell:
+        "cat {input}"
+
+
+rule draw_patient:
+    input:
+        unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
+        scores=f"results/diagnoses/{FRONT}/scores.parquet",
+        outcomes=f"results/diagnoses/{FRONT}/outcomes.parquet",
+        decisions=f"results/diagnoses/{FRONT}/decisions.parquet",
+    output:
+        **audited(
+            patient_png=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.png",
+            patient_pdf=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.pdf",
+            patient_table=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.parquet",
+        ),
+    log:
+        f"logs/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "draw_patient",
+            lambda w: {
+                "budget": float(w.budget),
+                "score": w.criterion,
+                "row_id": int(w.row_id),
+            },
+        ),
+    shell:
+        run_stage("draw_patient")
+
+
+rule draw_diagnosis_figures:
+    input:
+        unpack(lambda w: DIAGNOSIS.figure_inputs()),
+        summary="results/summary/diagnosis.parquet",
+    output:
+        **figure_outputs(
+            DIAGNOSIS_FIGURES,
+            "results/figures/study=diagnosis",
+            "diagnosis: which panels to order, for every budget",
+            dataset=config["diagnosis"]["figures"]["dataset"],
+        ),
+    log:
+        "logs/draw_diagnosis_figures.log",
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("draw_diagnosis_figures", DIAGNOSIS.figure_settings()),
+    shell:
+        run_stage("draw_diagnosis_figures")
+
+
+rule diagnosis:
+    input:
+        "results/summary/diagnosis.parquet",
+        "results/checks/diagnosis.json",
+        DIAGNOSIS.comparison_files(),
+        expand("results/figures/study=diagnosis/{name}.png", name=DIAGNOSIS_FIGURES),
+    localrule: True
