@@ -1,0 +1,209 @@
+"""Lock-step PPO against sb3-contrib's MaskablePPO from the same start, and its parts alone."""
+
+from dataclasses import replace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from frugal.agents.actor_critic import ActorCritic, masked_log_prob
+from frugal.agents.lockstep_ppo import (
+    PpoSettings,
+    PpoTrainer,
+    Rollout,
+    fit_ppo,
+    generalised_advantages,
+)
+from frugal.agents.sb3_ppo import fit_sb3_ppo, maskable_ppo, weights_of
+from frugal.contracts import ConfigError
+from frugal.environments.acquisition import BatchedAcquisition
+from frugal.environments.rewards import theorem_reward
+from gymnasium import spaces
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from tests.unit.acquisition_cases import small_problem
+
+EPISODES, LENGTH, WIDTH, ACTIONS, LEARNERS = 8, 32, 12, 5, 3
+SETTINGS = PpoSettings(
+    hidden=(32, 32),
+    activation="silu",
+    learning_rate=3e-4,
+    steps=EPISODES * LENGTH,
+    episodes=EPISODES,
+    batch=64,
+    epochs=80,
+    clip=0.2,
+    gae_lambda=0.95,
+    value_weight=0.5,
+    entropy_weight=0.01,
+    max_gradient_norm=0.5,
+    compiled=False,
+)
+
+
+class Blank(gym.Env):
+    """Spaces, and nothing to learn."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (WIDTH,), np.float32)
+    action_space = spaces.Discrete(ACTIONS)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(WIDTH, dtype=np.float32), {}
+
+    def step(self, action):
+        return self.reset()[0], 0.0, True, False, {}
+
+
+def rollout_of(learners: ActorCritic, rng: np.random.Generator) -> Rollout:
+    n = EPISODES * LENGTH
+    seen = torch.from_numpy(rng.normal(size=(LEARNERS, n, WIDTH)).astype(np.float32))
+    mask = torch.from_numpy(rng.random((LEARNERS, n, ACTIONS)) < 0.6)
+    mask[..., -1] = True
+    action, log_prob, value = learners.act(seen, mask, torch.Generator().manual_seed(1))
+    advantage = torch.from_numpy(rng.normal(size=(LEARNERS, n)).astype(np.float32))
+    return Rollout(seen, mask, action, log_prob, advantage, advantage + value)
+
+
+def give_weights(policy, weights, k: int) -> None:
+    """Copy learner k into a policy of stable-baselines3."""
+    nets = {
+        "policy": (policy.mlp_extractor.policy_net, policy.action_net),
+        "value": (policy.mlp_extractor.value_net, policy.value_net),
+    }
+    for part, (hidden, head) in nets.items():
+        layers = [m for m in (*hidden, head) if isinstance(m, torch.nn.Linear)]
+        for i, layer in enumerate(layers):
+            layer.weight.data = torch.from_numpy(weights[f"{part}.{i}.weight"][k].T.copy())
+            layer.bias.data = torch.from_numpy(weights[f"{part}.{i}.bias"][k].copy())
+
+
+def fill_buffer(buffer, rollout: Rollout, k: int) -> None:
+    """Put learner k's steps where stable-baselines3's update reads them."""
+
+    def by_time(values: torch.Tensor) -> np.ndarray:
+        return values[k].view(EPISODES, LENGTH, *values.shape[2:]).transpose(0, 1).numpy().copy()
+
+    buffer.observations, buffer.log_probs = by_time(rollout.observation), by_time(rollout.log_prob)
+    buffer.actions = by_time(rollout.action)[..., None].astype(np.float32)
+    buffer.action_masks = by_time(rollout.mask).astype(np.float32)
+    buffer.advantages, buffer.returns = by_time(rollout.advantage), by_time(rollout.target)
+    buffer.values = buffer.returns - buffer.advantages
+    buffer.full, buffer.pos = True, LENGTH
+
+
+@pytest.mark.parametrize(
+    ("activation", "batch", "entropy_weight"), [("silu", 64, 0.0), ("tanh", 60, 0.01)]
+)
+def test_weights_equal_those_of_sb3_after_300_updates(
+    activation, batch, entropy_weight, monkeypatch
+):
+    """Four or five minibatches × 80 epochs; the last of an epoch may be short."""
+    settings = replace(SETTINGS, activation=activation, batch=batch, entropy_weight=entropy_weight)
+    rng = np.random.default_rng(5)
+    learners = ActorCritic.fresh(
+        LEARNERS, WIDTH, ACTIONS, hidden=(32, 32), activation=activation, rng=rng
+    )
+    start, rollout = learners.export(), rollout_of(learners, rng)
+    orders = [rng.permutation(EPISODES * LENGTH) for _ in range(settings.epochs)]
+    trainer = PpoTrainer(learners, settings)
+    for order in orders:
+        trainer.learn_epoch(rollout, torch.from_numpy(order))
+    ours = learners.export()
+    k, left = 2, iter(orders)
+    reference = maskable_ppo(DummyVecEnv([Blank] * EPISODES), settings=settings, seed=0)
+    reference.set_logger(configure(None, []))
+    give_weights(reference.policy, start, k)
+    fill_buffer(reference.rollout_buffer, rollout, k)
+    monkeypatch.setattr(np.random, "permutation", lambda n: next(left))
+    reference.train()
+    theirs = weights_of(reference.policy)
+    assert theirs.keys() == ours.keys()
+    gap = {name: np.abs(ours[name][k] - theirs[name][0]).max() for name in ours}
+    moved = {name: np.abs(ours[name][k] - start[name][k]).max() for name in ours}
+    assert max(gap.values()) <= 1e-6
+    assert min(moved[f"{part}.1.weight"] for part in ("policy", "value")) > 1e-3
+
+
+def test_advantages_are_those_of_the_definition():
+    """Â_t = Σ_l λ^l δ_{t+l} up to the end of the episode, by a double loop."""
+    rng = np.random.default_rng(0)
+    reward, value = rng.normal(size=(2, 9, 4)).astype(np.float32)
+    done, last = rng.random((9, 4)) < 0.3, rng.normal(size=4).astype(np.float32)
+    got = generalised_advantages(reward, value, done, last, gae_lambda=0.9)
+    for e in range(4):
+        for t in range(9):
+            total, weight = 0.0, 1.0
+            for s in range(t, 9):
+                after = last[e] if s == 8 else value[s + 1, e]
+                total += weight * (reward[s, e] + (0 if done[s, e] else after) - value[s, e])
+                weight *= 0.9
+                if done[s, e]:
+                    break
+            assert got[t, e] == pytest.approx(total, abs=1e-5)
+
+
+def test_masked_actions_have_no_probability_and_are_never_drawn():
+    rng = np.random.default_rng(1)
+    learners = ActorCritic.fresh(2, 3, 6, hidden=(8,), activation="tanh", rng=rng)
+    seen = torch.from_numpy(rng.normal(size=(2, 500, 3)).astype(np.float32))
+    mask = torch.from_numpy(rng.random((2, 500, 6)) < 0.5)
+    mask[..., 2] = True
+    law = learners.probabilities(seen, mask)
+    assert (law[~mask] == 0).all()
+    assert torch.allclose(law.sum(dim=2), torch.ones(2, 500), atol=1e-6)
+    action, log_prob, _ = learners.act(seen, mask, torch.Generator().manual_seed(0))
+    assert mask.gather(2, action[..., None]).all()
+    chosen = law.gather(2, action[..., None])[..., 0]
+    assert torch.allclose(log_prob.exp(), chosen, atol=1e-6)
+    assert masked_log_prob(
+        torch.zeros(4), torch.tensor([True, False, True, False])
+    ).exp().tolist() == pytest.approx([0.5, 0, 0.5, 0])
+
+
+def test_weights_come_back_from_their_arrays():
+    rng = np.random.default_rng(2)
+    learners = ActorCritic.fresh(3, 5, 4, hidden=(7, 6), activation="silu", rng=rng)
+    again = ActorCritic.of(learners.export(), "silu")
+    seen, mask = torch.randn(3, 11, 5), torch.ones(3, 11, 4, dtype=torch.bool)
+    assert torch.equal(learners.probabilities(seen, mask), again.probabilities(seen, mask))
+    assert torch.equal(learners.values(seen), again.values(seen))
+    kept = again.export()
+    assert all(np.array_equal(array, kept[name]) for name, array in learners.export().items())
+
+
+def test_first_weights_are_orthogonal():
+    rng = np.random.default_rng(3)
+    weights = ActorCritic.fresh(2, 5, 4, hidden=(8, 8), activation="silu", rng=rng).export()
+    for name, rows, gain in (("policy.0", 5, 2.0), ("value.1", 8, 2.0), ("policy.2", 4, 1e-4)):
+        for matrix in weights[f"{name}.weight"].astype(float):
+            gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+            assert np.allclose(gram, gain * np.eye(rows), atol=1e-5)
+
+
+def global_state() -> str:
+    return repr(np.random.get_state(legacy=False))  # noqa: NPY002
+
+
+def fitted(fit, updates: int) -> dict[str, np.ndarray]:
+    task, encoder = small_problem()
+    environment = BatchedAcquisition(
+        task, encoder, theorem_reward(np.array([3.0]), np.array([-0.05])),
+        learners=1, episodes=EPISODES, start="random", rng=np.random.default_rng(0),
+    )  # fmt: skip
+    settings = replace(SETTINGS, epochs=2)
+    return fit(environment, settings=settings, updates=updates, rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("fit", [fit_ppo, fit_sb3_ppo])
+def test_training_repeats_bit_for_bit_and_leaves_global_generators_alone(fit):
+    before = torch.random.get_rng_state(), global_state()
+    first, second = fitted(fit, 2), fitted(fit, 2)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    assert before[1] == global_state()
+
+
+def test_episodes_that_do_not_divide_the_steps_are_refused():
+    with pytest.raises(ConfigError, match="100 steps in 8 episodes"):
+        replace(SETTINGS, steps=100)
