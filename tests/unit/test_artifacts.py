@@ -1,5 +1,6 @@
 """Payload files: read as written, equal content gives equal bytes, all is written or nothing."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -134,10 +135,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monke
     write_bytes(path, b"old")
 
     def full_disk(handle):
-        raise OSError("no space left")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(DataError, match=r"d\.json cannot be written: No space left on device"):
         write_bytes(path, b"new and longer")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["d.json"]

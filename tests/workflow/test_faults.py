@@ -1,0 +1,88 @@
+"""A killed job, Snakemake or process tree, a full disk: the next start ends with the same bytes.
+
+The long version, with ten random moments, is .ci/check_faults.py.
+"""
+
+import os
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
+from tests.workflow.runs import BIN, ROOT, TEN_LINES, TINY, frugal, plain_environment, snakemake
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+
+PREPARE = ["prepare_data", "--seed", "0"]
+PREPARE += ["--input", f"description={ROOT / 'docs/examples/ten_lines.yaml'}"]
+PREPARE += ["--input", f"raw_0={ROOT / 'docs/examples/ten_lines.csv'}"]
+PREPARE += ["--output", "table=results/table.parquet", "--output", "catalogue=results/c.json"]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """The ten lines up to their classifier, ended once without disturbance."""
+    folder, target = tmp_path_factory.mktemp("faults"), "results/classifiers/dataset=ten_lines"
+    target = f"{target}/classifier.safetensors"
+    done = snakemake(folder / "plain", target, configs=(TEN_LINES,))
+    assert done.returncode == 0, done.stdout[-3000:]
+    return Study(folder / "run", (TEN_LINES,), target, visible_files(folder / "plain"))
+
+
+def test_what_is_killed_is_taken_up_again_and_ends_with_the_same_bytes(study):
+    study.folder.mkdir()
+    hits = disturb(study, kinds=KINDS, moments_s=(0.0, 4.0, 5.0), seed=0)
+    assert hits >= 1  # on a fast machine a late kill may find the run ended
+
+
+def test_the_check_of_the_check_sees_a_half_written_file(study, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(study.folder, folder)
+    path = next(p for p in sorted((folder / "results").rglob("*.parquet")))
+    path.write_bytes(path.read_bytes()[:-1])
+    copy = Study(folder, study.configs, study.target, study.expected)
+    assert half_written(copy) == [path.relative_to(folder).as_posix()]
+
+
+def limited(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`python -m frugal` where no file may be larger than a kilobyte, as on a disk that is full."""
+    return subprocess.run(
+        [str(BIN / "python"), "-m", "frugal", *words],
+        cwd=folder,
+        env=plain_environment() | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)),
+    )
+
+
+def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path):
+    assert frugal(tmp_path, *PREPARE).returncode == 0
+    before = visible_files(tmp_path)
+    done = limited(tmp_path, *PREPARE)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("frugal prepare_data: results/table.parquet cannot be written: ")
+    assert visible_files(tmp_path) == before
+    assert not [p for p in (tmp_path / "results").iterdir() if p.name.startswith(".")]
+
+
+def test_a_results_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
+    (tmp_path / "results").write_text("a file where a folder should be")
+    done = frugal(tmp_path, *PREPARE)
+    assert done.returncode == 2
+    assert done.stdout.startswith("frugal prepare_data: results/table.parquet cannot be written: ")
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_results_folder_ends_the_run_before_it_begins(tmp_path):
+    (tmp_path / "results").mkdir(mode=0o555)
+    done = snakemake(tmp_path, "afape", configs=(TINY,))
+    assert done.returncode != 0
+    assert "Frugal cannot start: results/ cannot be written to" in done.stdout
+    assert "Traceback" not in done.stdout
