@@ -2,7 +2,7 @@
 """Kills a whole tiny study at ten random moments of each kind, and fills and locks its disk.
 
 Each start ends by SIGKILL to a job, to Snakemake or to the whole process tree; after each, every
-visible file must have the bytes of an undisturbed run; the last start must end with all of them. Then
+visible file must have the bytes of an undisturbed run; the last start ends with all of them. Then
 (as root) results/ on a disk of 60 kB, and on one that is mounted read-only.
 Usage: .ci/check_faults.py FOLDER [MOMENTS]      (an empty folder; some fifteen minutes for ten)
 """
