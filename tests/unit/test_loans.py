@@ -7,7 +7,7 @@ import pytest
 from frugal.data.loans import loan_applications
 
 ROWS = 60_000
-LOANS = loan_applications(rows=ROWS, seed=4)
+LOANS = loan_applications(rows=ROWS, divisor=10.0, seed=4)
 GROUP = LOANS["group"].to_numpy() == "1"
 KIND = LOANS["X9"].astype(int).to_numpy()
 SE = 1 / np.sqrt(ROWS / 2)  # of a mean of half the rows with standard deviation 1
@@ -49,5 +49,17 @@ def test_the_label_follows_its_logistic_law():
 
 
 def test_a_larger_table_begins_with_the_smaller_one():
-    assert LOANS.head(100).equals(loan_applications(rows=100, seed=4))
-    assert not LOANS.head(100).equals(loan_applications(rows=100, seed=5))
+    assert LOANS.head(100).equals(loan_applications(rows=100, divisor=10.0, seed=4))
+    assert not LOANS.head(100).equals(loan_applications(rows=100, divisor=10.0, seed=5))
+
+
+def test_a_smaller_divisor_changes_the_label_alone():
+    strong = loan_applications(rows=ROWS, divisor=2.0, seed=4)
+    assert strong.drop(columns="repaid").equals(LOANS.drop(columns="repaid"))
+    x1 = LOANS["X1"].to_numpy()
+
+    def gap(frame):
+        repaid = frame["repaid"].to_numpy() == "1"
+        return x1[repaid].mean() - x1[~repaid].mean()
+
+    assert gap(strong) > 3 * gap(LOANS)

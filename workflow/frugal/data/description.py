@@ -67,6 +67,7 @@ class Generator:
     clusters_per_class: int | None
     class_separation: float | None
     seed: int
+    divisor: float | None = None
 
 
 @dataclass(frozen=True)
@@ -325,6 +326,7 @@ def _generator(generator: Mapping[str, Any]) -> Generator | ClinicalGenerator:
         clusters_per_class=generator.get("clusters_per_class"),
         class_separation=None if separation is None else float(separation),
         seed=generator["seed"],
+        divisor=float(generator["divisor"]) if "divisor" in generator else None,
     )
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 FAIR, UNFAIR = 4, 4  # features of each kind
 
 
-def loan_applications(*, rows: int, seed: int) -> pd.DataFrame:
+def loan_applications(*, rows: int, divisor: float, seed: int) -> pd.DataFrame:
     """Applicants of two equally likely groups, ten features, and whether they would pay back.
 
         X₁..X₄ ~ N(0, 1);  X₅..X₈ ~ N(b − ½, 1);  X₉ ~ U{0, 1, 2};  X₁₀ ~ N(± X₉/2, 1)
-        P(Y = 1 | X) = σ(βᵀX / 10),   β = (1, −1, 1, −1, …)                  [dadi, app. D]
+        P(Y = 1 | X) = σ(βᵀX / divisor),   β = (1, −1, 1, −1, …)                  [dadi, app. D]
 
     The sign of X₁₀'s mean is that of b − ½. β has ten entries, one for each feature: X₉ enters as
     the number 0, 1 or 2 with weight +1, and X₁₀ with weight −1. (With an entry for each one-hot
@@ -21,6 +21,7 @@ def loan_applications(*, rows: int, seed: int) -> pd.DataFrame:
 
     Args:
         rows: number of applicants; the first rows of a larger table of the same seed are the same.
+        divisor: 10 in the paper; a smaller one makes the label depend more on the features.
         seed: of the world and its rows.
 
     Returns:
@@ -41,7 +42,7 @@ def loan_applications(*, rows: int, seed: int) -> pd.DataFrame:
         ]
     )
     beta = np.where(np.arange(features.shape[1]) % 2 == 0, 1.0, -1.0)
-    repaid = chance[:, 2] < 1 / (1 + np.exp(-features @ beta / 10))
+    repaid = chance[:, 2] < 1 / (1 + np.exp(-features @ beta / divisor))
     frame = pd.DataFrame(features, columns=[f"X{j + 1}" for j in range(features.shape[1])])
     frame["X9"] = kind.astype(str)
     frame["group"] = group.astype(str)

@@ -126,7 +126,8 @@ def _simulated(description: Description, rows: int) -> pd.DataFrame:
         return sample_patients(clinical_world(generator), rows, rng=rng)
     assert generator is not None  # the caller has looked
     if generator.name == "loans":
-        return loan_applications(rows=rows, seed=generator.seed)
+        assert generator.divisor is not None, "bug: a description of loans has a divisor"
+        return loan_applications(rows=rows, divisor=generator.divisor, seed=generator.seed)
     return two_class_clusters(
         generator,
         rows=rows,

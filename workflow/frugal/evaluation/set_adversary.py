@@ -76,7 +76,7 @@ def fit_set_networks(
             stack.named, ENCODER, memory, both_encoders(member),
             processing_steps=settings.processing_steps, steps=Steps(),
         )  # fmt: skip
-        encoding = encode(stack.named, ENCODER, memory, reading, steps=Steps()).squeeze(2)
+        encoding = encode(stack.named, ENCODER, memory, [reading], steps=Steps()).squeeze(2)
         logits = class_logits(stack.named, encoding, None)
         class_losses(logits, population.targets(row)).mean(dim=1).sum().backward()
         adam.step()

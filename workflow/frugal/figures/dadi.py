@@ -46,14 +46,14 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
         draw_line(axes, agents, measure, color=AGENT, marker="o")
         axes.set_xlabel("γ: weight of accuracy")
     whole = others[others["method"] == "full_features"]
-    for axes, measure, least in ((left, "auc", 0.0), (middle, "disparity", -0.01)):
+    for axes, measure, least in ((left, "auc", 0.0), (middle, "disparity", 0.0)):
         limit(axes, [(agents, measure), (whole, measure)], least=least)
         for value in whole[measure]:
             axes.axhline(value, color=style.BLACK, linestyle=":")
     left.set_title("AUC of the label")
     middle.set_title("demographic disparity")
     _draw_front(right, agents, others)
-    names = method_order(others.index)
+    names = method_order(others["method"])
     agent = Line2D(
         [], [], color=AGENT, marker="o", markersize=4, label="DADI (filled: on the front)"
     )
@@ -71,15 +71,12 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
             [row["disparity"]], [row["auc"]], marker="o", color=AGENT, markerfacecolor=face,
             markersize=5, zorder=5,
         )  # fmt: skip
-    for name in method_order(others.index):
-        draw_method(
-            axes, float(others.loc[name, "disparity"]), float(others.loc[name, "auc"]), name
-        )
-    ends = agents.iloc[[0, -1]] if len(agents) > 1 else agents
-    for _, row in ends.iterrows():
+    for name, gap, auc in zip(others["method"], others["disparity"], others["auc"], strict=True):
+        draw_method(axes, gap, auc, name)
+    for (_, row), below in zip(agents.iloc[[0, -1]].iterrows(), (-10, 5), strict=True):
         axes.annotate(
-            f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(5, -9),
-            textcoords="offset points", color=AGENT,
+            f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(3, below),
+            textcoords="offset points", color=AGENT, zorder=6,
         )  # fmt: skip
     axes.set_title("trade-off")
     axes.set_xlabel("demographic disparity")

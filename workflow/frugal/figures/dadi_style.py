@@ -116,5 +116,5 @@ def limit(axes: Axes, tables: Iterable[tuple[pd.DataFrame, str]], *, least: floa
 
 def titled(figure: Figure, title: str, caution: str | None) -> None:
     """The data set above the figure; below its name, what must be known before it is read."""
-    words = style.wrapped(caution, characters=120) if caution else ""
-    figure.suptitle(f"{title}\n{words}" if words else title)
+    words = style.wrapped(caution, characters=100) if caution else ""
+    figure.suptitle(f"{title}\n{words}" if words else title, fontsize=style.FONT_PT + 1)

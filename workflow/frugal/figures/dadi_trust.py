@@ -51,10 +51,10 @@ def audit_figure(
         axes.set_ylim(0.5 - 0.12 * (top - 0.5) - 0.005, top + 0.08 * (top - 0.5) + 0.005)
     agents = means[means["method"] == "dadi"]
     draw_line(left, agents, "adversary_auc", color=style.BLACK, marker="o", linewidth=0.8)
-    left.set_title("AUC for the group, from collected panels")
-    right.set_title("AUC for the label, from the same")
+    left.set_title("outsiders' AUC for the group, from collected panels")
+    right.set_title("outsiders' AUC for the label, from the same")
     handles = [
-        Line2D([], [], color=c, marker=m, markersize=4, label=f"{words}, afterwards")
+        Line2D([], [], color=c, marker=m, markersize=4, label=words)
         for words, c, m in _LEARNERS.values()
     ]
     handles.append(
