@@ -93,10 +93,10 @@ def main() -> None:
     torch.set_num_threads(1)
     values, panel, label, sensitive = _adult_like(np.random.default_rng(0))
     tables = group_weights(label, sensitive, objective="demographic_parity", group_normalised=True)
-    weights = tuple(torch.from_numpy(table[sensitive, label]) for table in tables)
+    weights = [torch.from_numpy(table[sensitive, label]) for table in tables]
     population = Population(
         UnitTable(lay_out_tokens(values, panel), len(GROUPS)), torch.from_numpy(label).float(),
-        torch.from_numpy(sensitive).float(), *weights, torch.zeros(len(GROUPS) + 1),
+        torch.from_numpy(sensitive).float(), weights[0], weights[1], torch.zeros(len(GROUPS) + 1),
     )  # fmt: skip
     versions = {
         "straightforward batched PyTorch": (_plain(values, panel, label, sensitive, weights), 1)

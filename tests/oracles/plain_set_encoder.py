@@ -10,13 +10,9 @@ class PlainSetEncoder(nn.Module):
     def __init__(self, columns: int, hidden: int, width: int, steps: int) -> None:
         super().__init__()
         self.columns, self.width, self.steps = columns, width, steps
-        self.memory = nn.Sequential(
-            nn.Linear(1 + columns, hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, width),
-        )
+        self.first = nn.Linear(1 + columns, hidden)
+        self.second = nn.Linear(hidden, hidden)
+        self.third = nn.Linear(hidden, width)
         self.gates = nn.Linear(2 * width, 4 * width)
 
     def forward(self, values: torch.Tensor, member: torch.Tensor) -> torch.Tensor:
@@ -24,7 +20,7 @@ class PlainSetEncoder(nn.Module):
         m, d = values.shape
         position = torch.eye(d, dtype=values.dtype).expand(m, d, d)
         token = torch.cat((values.unsqueeze(2), position), dim=2)
-        memory = self.memory(token)  # (m, d, h)
+        memory = self.third(torch.relu(self.second(torch.relu(self.first(token)))))  # (m, d, h)
         inside = member.unsqueeze(2)
         size = member.sum(dim=1, keepdim=True)
         reading = (memory * inside).sum(dim=1) / size.clamp(min=1)
@@ -43,7 +39,7 @@ class PlainSetEncoder(nn.Module):
 
     def parameters_by_name(self) -> dict[str, torch.Tensor]:
         """The parameters under the names and in the shapes of the fast encoder."""
-        first, second, third = self.memory[0], self.memory[2], self.memory[4]
+        first, second, third = self.first, self.second, self.third
         return {
             "value": first.weight[:, :1].T,
             "position": first.weight[:, 1:].T,

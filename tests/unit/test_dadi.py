@@ -71,10 +71,10 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws():
     generator = torch.Generator().manual_seed(5)
     stack = repeated(first_parameters(sizes, generator), sizes, 2)
     tables = group_weights(label, sensitive, objective="demographic_parity", group_normalised=True)
-    weights = tuple(torch.from_numpy(t[sensitive, label]) for t in tables)
+    weights = [torch.from_numpy(t[sensitive, label]) for t in tables]
     population = Population(
         UnitTable(lay_out_tokens(values, panel), 5), torch.from_numpy(label).float(),
-        torch.from_numpy(sensitive).float(), *weights, torch.zeros(6),
+        torch.from_numpy(sensitive).float(), weights[0], weights[1], torch.zeros(6),
     )  # fmt: skip
     gammas, before = (0.3, 1.0), stack.flat.clone()
     draws = torch.Generator()

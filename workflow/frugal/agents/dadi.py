@@ -102,48 +102,37 @@ def fit_dadi(
     watched = np.sort(rng.permutation(validation_rows)[: settings.evaluated_rows])
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
     table = _Table(values, panel_of_column, label, sensitive, panel_cost)
-    weighted, plain = (
-        group_weights(
-            label[train_rows], sensitive[train_rows],
-            objective=settings.objective, group_normalised=normalised,
-        )
-        for normalised in (settings.group_normalised, False)
-    )  # fmt: skip
-    steps = compiled_steps() if settings.compiled else Steps()
+    plain, train, validation = table.populations(train_rows, watched, settings)
     identity = _identity(table, train_rows, watched, gammas, settings)
+    steps = compiled_steps() if settings.compiled else Steps()
     single = first_parameters(sizes, generator)
     if state is None:
-        pretrain(
-            single,
-            table.population(train_rows, plain),
-            settings=settings,
-            steps=steps,
-            generator=generator,
-        )
+        pretrain(single, plain, settings=settings, steps=steps, generator=generator)
     else:
         _restore_pretrained(single, state, identity)
+    stack, gamma = repeated(single, sizes, len(gammas)), torch.from_numpy(gammas).float()
     training = JointTraining(
-        repeated(single, sizes, len(gammas)),
-        table.population(train_rows, weighted),
-        gamma=torch.from_numpy(gammas).float(),
-        sizes=sizes,
-        steps=steps,
-        generator=generator,
+        stack, train, gamma=gamma, sizes=sizes, steps=steps, generator=generator
     )
-    curves = Curves(gammas, table.population(watched, weighted), settings)
+    curves = Curves(gammas, validation, settings)
     if state is not None:
         training.restore({name: torch.tensor(array) for name, array in state.items()})
         curves.restore(state)
-    fixed = {"identity": identity, "pretrained": single.flat.detach().numpy()}
+    fixed = {"identity": identity, "pretrained": single.flat.detach().numpy().copy()}
+    _train(training, curves, settings, lambda moving: save({**fixed, **moving}))
+    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
+
+
+def _train(
+    training: JointTraining, curves: Curves, settings: DadiSettings, save: Callable[[State], None]
+) -> None:
+    """All iterations that are left, with evaluations and checkpoints in between."""
     while training.iteration < settings.iterations:
         if training.iteration % settings.checkpoint_every == 0:
-            save({**_arrays(training.state()), **curves.state(), **fixed})
+            save({**_arrays(training.state()), **curves.state()})
         training.iterate()
         if training.iteration % settings.evaluate_every == 0:
             curves.add(training)
-    return DadiResult(
-        named_weights(training.stack.named), named_weights(single.named), curves.frame()
-    )
 
 
 def _check(
@@ -179,6 +168,28 @@ class _Table:
     label: np.ndarray
     sensitive: np.ndarray
     panel_cost: np.ndarray
+
+    def populations(
+        self, train_rows: np.ndarray, watched: np.ndarray, settings: DadiSettings
+    ) -> tuple[Population, Population, Population]:
+        """Units of pretraining (plain cross-entropy), of joint training, and of the curves.
+
+        Weights come from the training units in all three.
+        """
+        plain, weighted = (
+            group_weights(
+                self.label[train_rows],
+                self.sensitive[train_rows],
+                objective=settings.objective,
+                group_normalised=normalised,
+            )
+            for normalised in (False, settings.group_normalised)
+        )
+        return (
+            self.population(train_rows, plain),
+            self.population(train_rows, weighted),
+            self.population(watched, weighted),
+        )
 
     def population(self, rows: np.ndarray, weights: tuple[np.ndarray, np.ndarray]) -> Population:
         """The units of some rows, with the weights at [b, y] in both losses."""

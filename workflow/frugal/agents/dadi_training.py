@@ -220,7 +220,7 @@ class JointTraining:
     def _look(
         self, memory: Memory, member: tuple[Tensor, Tensor]
     ) -> tuple[SetReading, Tensor, Tensor]:
-        """Read the agents' sets; their combined loss (k, n) and values of decisions (k, n, a + 1)."""
+        """Readings of the agents' sets, their combined loss (k, n), and Q (k, n, a + 1)."""
         settings, named = self._settings, self.stack.named
         reading = read_sets(
             named, ENCODER, memory, both_encoders(member),
@@ -234,7 +234,7 @@ class JointTraining:
         return reading, loss, decision_values(named, encoding[:k])
 
     def _target_value(self, best: Tensor, member: tuple[Tensor, Tensor]) -> Tensor:
-        """Double Q-learning: the target network's value of the decision that the network prefers."""
+        """Double Q-learning: the target's value of the decision that the network prefers."""
         policy = policy_parameters(self._target.named)
         memory = remember(policy, ENCODER, self._population.units.tokens(self._row))
         q = policy_values(policy, memory, member, processing_steps=self._settings.processing_steps)

@@ -256,16 +256,14 @@ def _read_backward(
     share = torch.stack([reading.share for reading in readings], dim=2)
     d_shared, d_weight = torch.zeros_like(shared), torch.zeros_like(weight)
     d_bias = weight.new_zeros(g, 1, 4 * h)
-    d_reading, d_query = d_encoding, torch.zeros_like(d_encoding)
-    d_cell = torch.zeros_like(d_encoding)
+    d_reading, d_query, d_cell = d_encoding, *torch.zeros(2, g, n, t, h, dtype=weight.dtype)
     asked, answered = [], []  # own tokens' gradient is Σ askedᵀ answered, over steps and sets
-    cell = _at_step(readings, -1, "cell")
     for step in reversed(range(len(readings[0].trace))):
         heard, gates, bent, query, attention = (
             _at_step(readings, step, name)
             for name in ("heard", "gates", "bent", "query", "attention")
         )
-        cell = _at_step(readings, step - 1, "cell") if step else torch.zeros_like(cell)
+        cell = _at_step(readings, step - 1, "cell") if step else torch.zeros_like(bent)
         d_reading = d_reading * filled
         d_match, d_sums, d_heard, d_cell = steps.backward(
             d_reading, d_query, d_cell, shared, own, across, weight, cell, gates, bent, attention
