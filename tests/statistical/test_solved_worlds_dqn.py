@@ -1,0 +1,87 @@
+"""Both DQN trainers against exact value iteration on a world small enough to be solved.
+
+Marked statistical for its length; its seeds are fixed, so that it gives the same verdict each time.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.agents.q_networks import QNetworks
+from frugal.agents.sb3_dqn import train_reference
+from frugal.environments.diagnosis_rollouts import roll_out_learners
+from frugal.environments.rewards import theorem_reward
+
+from tests.oracles.acquisition_values import theorem_value
+from tests.unit.acquisition_cases import (
+    PAIRS,
+    Pairs,
+    mean_rewards,
+    small_environment,
+    small_problem,
+)
+
+pytestmark = pytest.mark.statistical
+
+SOLVING = DqnSettings(
+    hidden=(64, 64),
+    double=True,
+    dueling=True,
+    huber_bound=None,
+    learning_rate=0.003,
+    learning_rate_last=1e-5,
+    discount=1.0,
+    batch=512,
+    memory=300_000,
+    learning_starts=1000,
+    transitions_per_update=128,
+    target_every=1024,
+    exploration_share=0.5,
+    epsilon_first=1.0,
+    epsilon_last=0.3,
+    max_gradient_norm=10.0,
+    episodes=1024,
+    transitions=300_000,
+)
+
+
+def greedy(networks: QNetworks):
+    """The rule that takes the best allowed action, as probabilities."""
+
+    def act(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        value = networks.values(torch.from_numpy(observation)).numpy()
+        best = np.where(mask, value, -np.inf).argmax(axis=2)
+        return (best[:, :, None] == np.arange(mask.shape[2])).astype(np.float32)
+
+    return act
+
+
+def shares_of_best(weights: dict[str, np.ndarray], pairs: Pairs) -> np.ndarray:
+    """Value of the greedy policies, over all units, as a share of the best value. (K,)"""
+    task, encoder = small_problem()
+    act = greedy(QNetworks(weights))
+    found = roll_out_learners(act, task, encoder, learners=len(pairs), uniforms=None)
+    lam, rho = (np.array(part) for part in zip(*pairs, strict=True))
+    value = mean_rewards(found, task, theorem_reward(lam, rho))
+    return value / np.array([theorem_value(*pair) for pair in pairs])
+
+
+def test_lockstep_dqn_reaches_the_best_value_within_one_percent():
+    world = small_environment(PAIRS, SOLVING.episodes, start="free")
+    rngs = [np.random.default_rng(k) for k in range(len(PAIRS))]
+    fit = fit_dqn(world, settings=SOLVING, moments=5, rngs=rngs)
+    share = shares_of_best(fit.weights, PAIRS)
+    assert (share <= 1 + 1e-5).all()
+    assert (share >= 0.99).all()
+    assert (np.diff(fit.mean_return, axis=0)[:2] > 0).all()  # exploration falls, returns rise
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_reference_reaches_the_best_value_within_one_percent(pair):
+    # rewards are divided by λ, so that errors stay below its Huber bound
+    settings = replace(SOLVING, huber_bound=1.0)
+    world = small_environment([pair], settings.episodes, start="free")
+    weights = train_reference(world, settings=settings, seed=0)
+    assert 0.99 <= shares_of_best(weights, [pair])[0] <= 1 + 1e-5

@@ -1,0 +1,97 @@
+"""A trained Q-network as an acquisition policy that can be stored: weights in, decisions out.
+
+The DQN agent of [afape, sec. A.11] at run time: it takes the action of the largest value among the
+allowed ones, and stops where that is "stop". It must not know labels, costs or how it was trained.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32
+
+from frugal.contracts import DataError
+from frugal.environments.encoders import observe_values
+
+SCALING = ("centre", "scale", "column_bits")
+
+
+@dataclass(frozen=True, eq=False)
+class QPolicy:
+    """Greedy policy of one Q-network with a + 1 actions. Shapes: d columns, a panels.
+
+    Values are computed in float64, so that the same state gets the same action in batches of any
+    size, ties of float32 rounding included.
+
+    Attributes:
+        weights: of layer i, "i.weight" (in, out) and "i.bias" (1, out); the last is the head, and
+            with "value.weight", "value.bias" the advantages of a dueling network.
+        centre: subtracted from values before they are read. (d,)
+        scale: then divides them. (d,)
+        column_bits: whether the network reads the known bits of columns.
+    """
+
+    weights: Mapping[str, Float32[np.ndarray, "_ _"]]
+    centre: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    column_bits: bool
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "n d"],
+        acquired: Bool[np.ndarray, "n a"],
+        available: Bool[np.ndarray, "n a"],
+    ) -> Float[np.ndarray, "n a+1"]:
+        """1 for the allowed action of the largest value, the lowest of equals. (n, a + 1)"""
+        n, a = acquired.shape
+        visible = (values - self.centre) / self.scale
+        observation = observe_values(visible, acquired, column_bits=self.column_bits)
+        allowed = np.hstack([available & ~acquired, np.ones((n, 1), dtype=bool)])
+        score = np.where(allowed, self.action_values(observation), -np.inf)
+        result = np.zeros((n, a + 1))
+        result[np.arange(n), score.argmax(axis=1)] = 1.0
+        return result
+
+    def action_values(self, observation: Float32[np.ndarray, "n w"]) -> Float[np.ndarray, "n A"]:
+        """Q(s, ·) by the network, in the unit of the reward it was trained on. (n, a + 1)"""
+        top = observation.astype(np.float64)
+        *hidden, head = self._layers
+        for weight, bias in hidden:
+            top = np.maximum(top @ weight + bias, 0.0)
+        values = top @ head[0] + head[1]
+        if "value.weight" not in self.weights:
+            return values
+        worth = top @ self.weights["value.weight"].astype(np.float64) + self.weights["value.bias"]
+        return worth + values - values.mean(axis=1, keepdims=True)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policy is, as named arrays; `from_arrays` is the exact inverse."""
+        return dict(self.weights) | {
+            "centre": self.centre,
+            "scale": self.scale,
+            "column_bits": np.array([self.column_bits], dtype=np.uint8),
+        }
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray]) -> "QPolicy":
+        """The policy that `to_arrays` wrote.
+
+        Raises:
+            DataError: an array is lacking.
+        """
+        lacking = sorted({*SCALING, "0.weight", "0.bias"} - set(arrays))
+        if lacking:
+            raise DataError(f"a stored Q-network policy lacks the array {lacking[0]!r}")
+        return QPolicy(
+            {name: array for name, array in arrays.items() if name not in SCALING},
+            arrays["centre"],
+            arrays["scale"],
+            bool(arrays["column_bits"][0]),
+        )
+
+    @cached_property
+    def _layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        count = sum(name.split(".")[0].isdigit() for name in self.weights) // 2
+        pairs = ((self.weights[f"{i}.weight"], self.weights[f"{i}.bias"]) for i in range(count))
+        return [(weight.astype(np.float64), bias.astype(np.float64)) for weight, bias in pairs]
