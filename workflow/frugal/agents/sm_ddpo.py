@@ -28,11 +28,12 @@ from frugal.agents.lockstep_classifier import (
     ClassifierTrainer,
 )
 from frugal.agents.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
+from frugal.agents.state_classifier import fit_state_classifier, learn_states
 from frugal.agents.training_scores import SCORES, WatchedUnits, score_policies
 from frugal.contracts import AcquisitionTask, ConfigError, DataError, StateEncoder
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.rewards import DiagnosisReward
-from frugal.environments.state_codes import set_codes, sets_of
+from frugal.environments.state_codes import set_codes
 
 Weights = dict[str, Float32[np.ndarray, "..."]]
 Units = tuple[AcquisitionTask, StateEncoder]
@@ -251,14 +252,7 @@ class _Run:
             task, ImputedStates(imputed, task.panels), reward,
             learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units,
         )  # fmt: skip
-        pretrained = how.variant == "pretrained"
-        self._classifiers = Classifiers.fresh(
-            1 if pretrained else learners, imputed.width, task.classes,
-            settings=how.classifier, rng=first,
-        )  # fmt: skip
-        if pretrained:
-            self._pretrain()
-            self._classifiers = self._classifiers.repeated(learners)
+        self._classifiers = self._first_classifiers(learners, first)
         self._classifier_trainer = ClassifierTrainer(self._classifiers, how.classifier)
         self._selectors = ActorCritic.fresh(
             learners, task.classes + imputed.width + task.panels, task.actions,
@@ -286,7 +280,10 @@ class _Run:
         if self._how.classifier_learns:
             for _ in range(self._how.classifier_updates):
                 row, code = self._visited.sample(self._how.classifier.batch, self._draws)
-                self._classifier_step(self._classifier_trainer, row, code)
+                learn_states(
+                    self._classifier_trainer, self._task, self._imputed, row, code,
+                    input_bound=self._how.input_bound,
+                )  # fmt: skip
 
     def _observe(self, environment: BatchedAcquisition) -> Tensor:
         """State embeddings; the states go into Q."""
@@ -298,22 +295,18 @@ class _Run:
             columns=self._imputed.width, input_bound=self._how.input_bound,
         )  # fmt: skip
 
-    def _pretrain(self) -> None:
-        """Fit the only classifier on random units, each available panel known with chance ½."""
-        trainer = ClassifierTrainer(self._classifiers, self._how.classifier)
-        for _ in range(self._how.pretraining_updates):
-            row = self._draws.integers(len(self._task), size=self._how.classifier.batch)
-            chance = self._draws.random((len(row), self._task.panels)) < 0.5
-            codes = set_codes(chance & self._task.available[row])
-            self._classifier_step(trainer, row[None], codes[None])
-
-    def _classifier_step(
-        self, trainer: ClassifierTrainer, row: Int[np.ndarray, "K b"], code: Int[np.ndarray, "K b"]
-    ) -> None:
-        known = sets_of(code.reshape(-1), self._task.panels)
-        seen = self._imputed.encode(row.reshape(-1), known).reshape(*row.shape, -1)
-        bounded = torch.from_numpy(seen).clamp(-self._how.input_bound, self._how.input_bound)
-        trainer.learn(bounded, torch.from_numpy(self._task.label[row].astype(np.int64)))
+    def _first_classifiers(self, learners: int, rng: np.random.Generator) -> Classifiers:
+        """Classifiers from nothing, or copies of one fitted on randomly masked states."""
+        how, task = self._how, self._task
+        if how.variant == "end2end":
+            return Classifiers.fresh(
+                learners, self._imputed.width, task.classes, settings=how.classifier, rng=rng
+            )
+        fitted = fit_state_classifier(
+            task, self._imputed, settings=how.classifier,
+            updates=how.pretraining_updates, input_bound=how.input_bound, rng=rng,
+        )  # fmt: skip
+        return fitted.networks.repeated(learners)
 
 
 class _Visited:

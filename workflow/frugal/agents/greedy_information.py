@@ -1,0 +1,143 @@
+"""Greedy information gain per cost: order the panel that is expected to tell most for its price.
+
+A dynamic baseline beside SM-DDPO [diagnosis, sec. 6.2], with its completed rows and a classifier
+fitted on randomly masked states. It looks one panel ahead, knows no rewards, and learns no policy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
+
+from frugal.agents.selection import panel_or_diagnosis, tilted_belief
+from frugal.agents.state_classifier import StateClassifier
+from frugal.environments.encoders import TabulatedEncoder
+from frugal.environments.state_codes import set_codes
+
+SMALLEST_PROBABILITY = 1e-12  # in logarithms
+DISTANCES_AT_ONCE = 1 << 24  # bounds memory
+
+
+def entropy(belief: Float[np.ndarray, "*m k"]) -> Float[np.ndarray, "*m"]:
+    """H(Y) of class probabilities, in nats."""
+    return -(belief * np.log(np.maximum(belief, SMALLEST_PROBABILITY))).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceUnits:
+    """Units on which it is looked up what a panel tells. Shapes: r units, a panels.
+
+    Attributes:
+        completed: completed rows at each set of panels, clipped. (r, 2^a, d)
+        uncertainty: entropy of the classifier's belief there, in nats. (r, 2^a)
+    """
+
+    completed: Float32[np.ndarray, "r sets d"]
+    uncertainty: Float[np.ndarray, "r sets"]
+
+    @classmethod
+    def drawn(
+        cls,
+        completed: TabulatedEncoder,
+        classifier: StateClassifier,
+        *,
+        units: int,
+        rng: np.random.Generator,
+    ) -> "ReferenceUnits":
+        """Some training units, drawn without replacement; all of them if there are fewer."""
+        chosen = np.sort(rng.permutation(len(completed.table))[:units])
+        bound = classifier.input_bound
+        table = np.clip(completed.table[chosen], -bound, bound)
+        belief = classifier.belief(table.reshape(-1, table.shape[2]))
+        return cls(table, entropy(belief).reshape(table.shape[:2]))
+
+
+def information_gains(
+    reference: ReferenceUnits,
+    completed: Float32[np.ndarray, "m d"],
+    code: Int[np.ndarray, " m"],
+    *,
+    panels: int,
+    neighbours: int,
+) -> Float[np.ndarray, "m a"]:
+    """Expected fall of the label's entropy by each panel, in nats; 0 for panels acquired. (m, a)
+
+        gain_j(s) = 1/|N(s)| Σ_{u ∈ N(s)} [H(Y | u at S) − H(Y | u at S ∪ {j})]
+
+    N(s): the training units nearest to the state (Euclidean, completed rows) when they show the
+    same panels S. They stand for draws of panel j given what is known; H is by the classifier.
+
+    Args:
+        reference: the units.
+        completed: rows of the states, completed. (m, d)
+        code: of the panels known. (m,)
+        panels: a.
+        neighbours: |N|.
+    """
+    gain = np.zeros((len(code), panels))
+    bits = np.int64(1) << np.arange(panels)
+    at_once = max(1, DISTANCES_AT_ONCE // len(reference.completed))
+    for known in np.unique(code):
+        fall = reference.uncertainty[:, [known]] - reference.uncertainty[:, known | bits]
+        shown = reference.completed[:, known]
+        rows = np.flatnonzero(code == known)
+        for start in range(0, len(rows), at_once):
+            part = rows[start : start + at_once]
+            near = _nearest(shown, completed[part], neighbours)
+            gain[part] = fall[near].mean(axis=1)
+    return gain
+
+
+def _nearest(shown: np.ndarray, states: np.ndarray, count: int) -> Int[np.ndarray, "m c"]:
+    """Indices of the nearest units of each state, in no particular order. (m, count)"""
+    count = min(count, len(shown))
+    distance = np.square(shown).sum(axis=1) - 2 * states @ shown.T  # less the state's own length
+    if count == len(shown):
+        return np.broadcast_to(np.arange(count), (len(states), count))
+    return np.argpartition(distance, count - 1, axis=1)[:, :count]
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyPolicies:
+    """K policies that order the best gain per cost while it reaches their threshold.
+
+    Attributes:
+        reference: where gains are looked up.
+        classifier: gives beliefs and diagnoses.
+        action_cost: of each panel, in the data set's unit. (a,)
+        neighbours: units that stand for a state.
+        least_gain: per unit of cost, in nats; what each policy stops below. (K,)
+        threshold: of the probability of illness, of each policy. (K,)
+    """
+
+    reference: ReferenceUnits
+    classifier: StateClassifier
+    action_cost: Float[np.ndarray, " a"]
+    neighbours: int
+    least_gain: Float[np.ndarray, " K"]
+    threshold: Float[np.ndarray, " K"]
+
+    def act(
+        self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
+    ) -> Float[np.ndarray, "K m actions"]:
+        """Of `ImputedStates`: 1 for the best panel, or the tilted beliefs. (K, m, actions)"""
+        a, shape = len(self.action_cost), mask.shape[:2]
+        flat = observation.reshape(-1, observation.shape[2])
+        bound = self.classifier.input_bound
+        seen = np.clip(flat[:, :-a], -bound, bound)
+        gain = information_gains(
+            self.reference, seen, set_codes(flat[:, -a:] > 0.5),
+            panels=a, neighbours=self.neighbours,
+        )  # fmt: skip
+        per_cost = _per_cost(gain, self.action_cost).reshape(*shape, a)
+        per_cost = np.where(mask[..., :a], per_cost, -np.inf)
+        best = per_cost.argmax(axis=2)
+        goes_on = per_cost.max(axis=2) >= self.least_gain[:, None]
+        belief = self.classifier.belief(seen).reshape(*shape, 2)
+        return panel_or_diagnosis(best, goes_on, tilted_belief(belief, self.threshold[:, None]), a)
+
+
+def _per_cost(gain: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Gain per unit of cost; of a panel without cost, infinite with the sign of the gain."""
+    unpaid = np.where(gain > 0, np.inf, -np.inf)
+    return np.divide(gain, cost, out=unpaid, where=np.broadcast_to(cost > 0, gain.shape))
