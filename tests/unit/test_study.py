@@ -74,6 +74,7 @@ def test_a_simulated_data_set_has_its_description_as_only_input(config):
 def test_files_to_be_downloaded_are_fetched_unless_a_mirror_has_them(config, tmp_path):
     config["datasets"]["income"] = "config/datasets/income.yaml"
     config["afape"]["scenarios"][0]["dataset"] = "income"
+    config["afape"]["scenarios"][0]["missingness"]["panels"] = {"hours": {"intercept": 0.0}}
     study = load_study(config, ROOT)
     fetched = study.raw_inputs("income")["raw_0"]
     assert fetched.startswith("results/raw/dataset=income/")

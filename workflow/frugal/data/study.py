@@ -12,9 +12,11 @@ from typing import Any
 
 from frugal.contracts.errors import ConfigError
 from frugal.data.description import Description, load_description
+from frugal.data.law_names import require_known_names
 from frugal.data.raw import locate_file
 from frugal.data.schema_check import check_against_schema, did_you_mean, listed, read_yaml
 
+TRAINED_KINDS = ("dqn",)  # of agents that learn on the part `agent`
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 
@@ -39,6 +41,11 @@ class Study:
         agents = self.config["afape"]["agents"]
         return {name: settings for name, settings in agents.items() if settings is not None}
 
+    @property
+    def trained_agents(self) -> list[str]:
+        """Names of the agents that learn."""
+        return [name for name, chosen in self.agents.items() if chosen["kind"] in TRAINED_KINDS]
+
     def scenario(self, dataset: str, mechanism: str) -> Mapping[str, Any]:
         """Settings of one data set × mechanism."""
         for entry in self.config["afape"]["scenarios"]:
@@ -59,7 +66,8 @@ class Study:
 
     def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
-        settings = self.config["afape"]["nuisance"] | {"agents": self.agents}
+        settings = dict(self.config["afape"]["nuisance"])
+        settings |= {"agents": self.agents, "trained": self.trained_agents}
         own = self.scenario(dataset, mechanism)["nuisance_method"]
         return settings if own is None else settings | {"method": own}
 
@@ -83,6 +91,15 @@ class Study:
             )
             for agent in self.agents
         ]
+
+    def policy_inputs(self, dataset: str, mechanism: str, agents: list[str]) -> dict[str, str]:
+        """Stored policies of those of these agents that learn: policy_0, policy_1, …"""
+        folder = f"results/agents/dataset={dataset}/mechanism={mechanism}"
+        trained = [name for name in agents if name in self.trained_agents]
+        return {
+            f"policy_{k}": f"{folder}/agent={agent}/policy.safetensors"
+            for k, agent in enumerate(trained)
+        }
 
     def raw_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `prepare_data`: the description and, in its order, the raw files."""
@@ -148,7 +165,11 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     used = _used_datasets(config)
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
     study = Study(config, paths, {name: load_description(path) for name, path in paths.items()})
+    for k, entry in enumerate(config["afape"]["scenarios"]):
+        at = f"config: afape.scenarios[{k}]"
+        require_known_names(at, entry, study.descriptions[entry["dataset"]])
     _require_drawn_agents(study)
+    _require_agent_rows(study)
     return study
 
 
@@ -179,6 +200,20 @@ def _require_drawn_agents(study: Study) -> None:
             raise ConfigError(
                 f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
                 f"{listed(study.agents)}{did_you_mean(agent, study.agents)}"
+            )
+
+
+def _require_agent_rows(study: Study) -> None:
+    """Refuse agents that learn where a data set keeps no rows for them."""
+    for entry in study.config["afape"]["scenarios"] if study.trained_agents else ():
+        dataset = entry["dataset"]
+        split = study.descriptions[dataset].split
+        parts = {*split.parts, *(part for group in split.groups.values() for part in group)}
+        if "agent" not in parts:
+            raise ConfigError(
+                f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
+                f"the split of {study.paths[dataset]} has only {listed(parts)}; add the part there, "
+                f"or write `{study.trained_agents[0]}: null` under 'afape.agents'"
             )
 
 

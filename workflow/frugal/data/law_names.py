@@ -1,0 +1,48 @@
+"""The panels and columns that a scenario of afape names, held against the data set's description.
+
+A misspelt name is found before any job starts. Knows names only; whether a graph is acyclic or
+identifies anything is for `missingness`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from frugal.contracts.errors import ConfigError
+from frugal.data.description import Description
+from frugal.data.schema_check import did_you_mean, listed
+
+
+def require_known_names(at: str, entry: Mapping[str, Any], description: Description) -> None:
+    """Refuse a scenario that speaks of a panel or column which its data set does not have.
+
+    Args:
+        at: where the scenario stands, as the sentence begins.
+        entry: the scenario, valid by the schema.
+        description: of its data set.
+
+    Raises:
+        ConfigError: the key, the name found, and those that there are.
+    """
+    panels = [panel.name for panel in description.panels if not panel.free]
+    columns = [column.name for column in description.columns]
+    for key, kind, name in _names(entry):
+        known = columns if kind == "column" else panels
+        stem = name.partition("=")[0] if kind == "column" else name  # smoker=yes is of smoker
+        if stem not in known:
+            raise ConfigError(
+                f"{at}.{key} names {kind} {name!r}; data set {description.name!r} has "
+                f"{listed(known)}{did_you_mean(name, known)}"
+            )
+
+
+def _names(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Key, kind (panel or column) and name, of every name in a scenario."""
+    for panel, law in entry["missingness"]["panels"].items():
+        at = "missingness.panels"
+        yield at, "panel", panel
+        for kind, key in (("column", "values"), ("panel", "indicators")):
+            causes: Iterable[str] = law.get(key) or ()
+            for cause in causes:
+                yield f"{at}.{panel}.{key}", kind, cause
+    for panel in entry["s"] or ():
+        yield "s", "panel", panel
