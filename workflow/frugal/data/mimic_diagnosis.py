@@ -277,15 +277,16 @@ def _rates(connection: duckdb.DuckDBPyConnection, day: _Day) -> dict[str, Float[
 def _coma_scale(charts: pd.DataFrame) -> pd.DataFrame:
     """Coma scale by stay and hour: the total, else the sum of its parts; 15 where intubated."""
     keys = ["icustay_id", "hour"]
-    parts = charts[charts["name"].isin(["coma_eye", "coma_verbal", "coma_motor"])]
-    wide = parts.pivot_table(index=keys, columns="name", values="value", aggfunc="first")
-    wide = wide.reindex(columns=["coma_eye", "coma_verbal", "coma_motor"])
-    total = charts[charts["name"] == "coma_total"].groupby(keys)["value"].first()
-    scale = total.combine_first(wide.sum(axis=1, min_count=3))
+    parts = [
+        charts[charts["name"] == f"coma_{part}"].groupby(keys)["value"].first().rename(part)
+        for part in ("eye", "verbal", "motor", "total")
+    ]
+    wide = pd.concat(parts, axis=1)
+    wide.index.names = keys  # lost where one of them is empty
+    scale = wide["total"].fillna(wide["eye"] + wide["verbal"] + wide["motor"])
     tube = charts[(charts["name"] == "coma_verbal") & charts["text"].isin(items.INTUBATED)]
-    intubated = tube.groupby(keys)["hour"].size() > 0
-    scale = pd.Series(15.0, index=intubated.index).combine_first(scale).dropna()
-    frame = scale.rename("value").reset_index()
+    intubated = wide.index.isin(pd.MultiIndex.from_frame(tube[keys]))
+    frame = scale.where(~intubated, 15.0).rename("value").reset_index()
     return frame[frame["value"].between(3, 15)]
 
 

@@ -180,9 +180,11 @@ def query(
         pairs = [(item, name) for name, numbers in items.items() for item in numbers]
         connection.register("items", pd.DataFrame(pairs, columns=["itemid", "name"]))
     try:
-        return connection.execute(sql).df()
+        frame = connection.execute(sql).df()
     except duckdb.Error as error:
         raise DataError(f"MIMIC-III's files cannot be read: {_first_line(error)}") from None
+    frame.columns = frame.columns.str.lower()  # a column keeps the case of its file
+    return frame
 
 
 def _open_table(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:

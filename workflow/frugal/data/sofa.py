@@ -15,13 +15,13 @@ def respiration(
 
     3 (below 200) and 4 (below 100) need a ventilator; without one, such ratios count 2.
     """
-    unaided = _below(ratio_unaided, (400, 300))
-    return np.maximum(unaided, _below(ratio_ventilated, (400, 300, 200, 100)))
+    unaided = _below(ratio_unaided, (400.0, 300.0))
+    return np.maximum(unaided, _below(ratio_ventilated, (400.0, 300.0, 200.0, 100.0)))
 
 
 def coagulation(platelets: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     """Points by the lowest platelet count (10⁹/L). (n,)"""
-    return _below(platelets, (150, 100, 50, 20))
+    return _below(platelets, (150.0, 100.0, 50.0, 20.0))
 
 
 def liver(bilirubin: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -54,7 +54,7 @@ def circulation(
 
 def consciousness(coma_scale: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     """Points by the lowest Glasgow coma scale (3 to 15). (n,)"""
-    return _below(coma_scale, (15, 13, 10, 6))
+    return _below(coma_scale, (15.0, 13.0, 10.0, 6.0))
 
 
 def kidney(
@@ -78,12 +78,8 @@ def suspected_infection(
 
 
 def _below(value: Float[np.ndarray, " n"], limits: tuple[float, ...]) -> Int[np.ndarray, " n"]:
-    return sum((value < limit).astype(np.int64) for limit in limits) + np.zeros(
-        len(value), dtype=np.int64
-    )
+    return (value[:, None] < np.array(limits)).sum(axis=1)
 
 
 def _at_least(value: Float[np.ndarray, " n"], limits: tuple[float, ...]) -> Int[np.ndarray, " n"]:
-    return sum((value >= limit).astype(np.int64) for limit in limits) + np.zeros(
-        len(value), dtype=np.int64
-    )
+    return (value[:, None] >= np.array(limits)).sum(axis=1)

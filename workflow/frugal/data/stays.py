@@ -9,6 +9,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -107,19 +108,18 @@ def read_archive(path: Path, *, missing: tuple[str, ...], source: str) -> Measur
         raise DataError(f"{source} holds no file of measurements (*.txt)")
     try:
         lines = pd.read_csv(
-            io.BytesIO(b"".join(texts)), dtype=str, keep_default_na=False, header=None,
+            io.BytesIO(b"".join(texts)), dtype="category", keep_default_na=False, header=None,
             names=["time", "parameter", "value"], quoting=3, encoding="latin-1",
         )  # fmt: skip
     except (pd.errors.ParserError, ValueError) as error:
         for name, content in zip(names, texts, strict=True):
             _require_cells(content, f"{source}, {name}")
         raise DataError(f"{source} is damaged: {error}") from None
-    is_header = lines["time"].to_numpy() == "Time"
+    is_header = (lines["time"] == "Time").to_numpy()
     stay = np.cumsum(is_header) - 1
     if stay[-1] != len(names) - 1:
         raise DataError(f"{source}: a member holds the line of column names twice")
-    body = _Lines(lines[~is_header], stay[~is_header], source, names)
-    return body.measurements(missing)
+    return _Lines(lines[~is_header], stay[~is_header], source, names).measurements(missing)
 
 
 def summarise(
@@ -175,42 +175,50 @@ class _Lines:
     names: list[str]
 
     def measurements(self, missing: tuple[str, ...]) -> Measurements:
-        value_text = self.frame["value"].to_numpy(dtype=object)
-        absent = np.isin(value_text, list(missing))
-        numbers = pd.to_numeric(pd.Series(np.where(absent, "nan", value_text)), errors="coerce")
-        value = numbers.to_numpy(dtype=np.float64, copy=True)
-        self.refuse(~absent & ~np.isfinite(value), "value", "a number")
-        code, found = pd.factorize(self.frame["parameter"].to_numpy(dtype=object), sort=True)
-        names = [str(n) for n in found]
-        if names and names[0] == "":  # some lines of the published files name nothing
-            code, names = code - 1, names[1:]
-        hour = self._hours()
+        code, texts = self._coded("value")
+        absent = np.isin(texts, list(missing))
+        numbers = pd.to_numeric(pd.Series(np.where(absent, "nan", texts)), errors="coerce")
+        number = numbers.to_numpy(dtype=np.float64, copy=True)
+        self._refuse("value", ~absent & ~np.isfinite(number), "a number")
+        value = number[code]
+        code, texts = self._coded("parameter")
+        names = sorted(set(texts[np.unique(code)]) - {""})  # some published lines name nothing
+        place = {name: k for k, name in enumerate(names)}
+        parameter = np.array([place.get(t, -1) for t in texts], dtype=np.int64)[code]
         return Measurements(
-            self.stay, code.astype(np.int64), hour, value, tuple(names), self._identity(value)
+            self.stay, parameter, self._hours(), value, tuple(names), self._identity(value)
         )
 
-    def refuse(self, wrong: Bool[np.ndarray, " m"], column: str, expected: str) -> None:
-        if wrong.any():
-            k = int(np.argmax(wrong))
+    def _coded(self, column: str) -> tuple[np.ndarray, np.ndarray]:
+        """Which text stands in each line, and the texts. ((m,), (texts,))"""
+        cells: Any = self.frame[column].cat
+        return cells.codes.to_numpy(), np.array([str(t) for t in cells.categories], dtype=object)
+
+    def _refuse(self, column: str, wrong: Bool[np.ndarray, " texts"], expected: str) -> None:
+        """One sentence if a line holds a text that is wrong; the headers' own do not count."""
+        code, texts = self._coded(column)
+        hit = wrong[code] if wrong.any() else np.zeros(0, dtype=bool)
+        if hit.any():
+            k = int(np.argmax(hit))
             line = k - int(np.searchsorted(self.stay, self.stay[k])) + 2  # 1 is the header
             raise DataError(
                 f"{self.source}, {self.names[self.stay[k]]}, line {line}: {column} is "
-                f"{self.frame[column].iloc[k]!r}, which is not {expected}"
+                f"{texts[code[k]]!r}, which is not {expected}"
             )
 
     def _hours(self) -> Float[np.ndarray, " m"]:
-        code, found = pd.factorize(self.frame["time"].to_numpy(dtype=object))
-        parts = pd.Series([str(t) for t in found]).str.extract(r"^(\d{1,3}):([0-5]\d)$")
+        code, texts = self._coded("time")
+        parts = pd.Series(texts, dtype=object).str.extract(r"^(\d{1,3}):([0-5]\d)$")
         hours = parts[0].astype(float) + parts[1].astype(float) / 60
-        hour = hours.to_numpy(dtype=np.float64)[code]
-        self.refuse(np.isnan(hour), "time", "hours and minutes (HH:MM)")
-        return hour
+        hour = hours.to_numpy(dtype=np.float64)
+        self._refuse("time", np.isnan(hour), "hours and minutes (HH:MM)")
+        return hour[code]
 
     def _identity(self, value: Float[np.ndarray, " m"]) -> Int[np.ndarray, " n"]:
         """The record identity that each member states, which must be that of its name."""
-        stated = np.flatnonzero(self.frame["parameter"].to_numpy() == KEY)
+        stated = np.flatnonzero((self.frame["parameter"] == KEY).to_numpy())
         record_id = np.full(len(self.names), -1, dtype=np.int64)
-        record_id[self.stay[stated]] = value[stated].astype(np.int64)
+        record_id[self.stay[stated]] = np.nan_to_num(value[stated], nan=-1.0).astype(np.int64)
         for name, found in zip(self.names, record_id.tolist(), strict=True):
             if Path(name).stem != str(found):
                 said = "none" if found < 0 else str(found)
