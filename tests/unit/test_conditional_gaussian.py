@@ -33,7 +33,8 @@ def test_means_and_spread_are_those_of_the_formula(d):
     truth, parts = conditioned_rows(latent, observed, gaussian.mean, gaussian.covariance, RIDGE)
     np.testing.assert_allclose(filled, truth, atol=1e-9)
     np.testing.assert_allclose(spread, parts.mean(axis=0), atol=1e-9)
-    np.testing.assert_array_equal(conditional_means(latent_seen, observed, gaussian), filled)
+    means = conditional_means(latent_seen, observed, gaussian)  # by the smaller of two blocks
+    np.testing.assert_allclose(means, truth, atol=1e-9)
 
 
 def test_gradients_are_the_transpose_of_the_means():
@@ -64,7 +65,7 @@ def test_float32_rows_and_singular_covariances_are_taken():
     latent = rng.normal(size=(30, 6)).astype(np.float32)
     observed = rng.random((30, 6)) < 0.6
     truth, _ = conditioned_rows(latent, observed, gaussian.mean, gaussian.covariance, RIDGE)
-    np.testing.assert_allclose(conditional_means(latent, observed, gaussian), truth, atol=1e-8)
+    np.testing.assert_allclose(conditional_means(latent, observed, gaussian), truth, atol=1e-7)
 
 
 def test_the_conditional_mean_is_a_mean_of_draws():

@@ -6,6 +6,7 @@ that rows sorted by pattern cost little more than the products. Knows no flow an
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import no_type_check
 
 import numpy as np
@@ -14,6 +15,7 @@ from numba import njit
 
 from frugal.contracts.errors import DataError
 
+_FREE_ORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN stays NaN
 RIDGE = 1e-4  # added to the variances of observed coordinates: one-hot codes sum to 1
 
 
@@ -33,6 +35,28 @@ class Gaussian:
         if not (np.isfinite(self.mean).all() and np.isfinite(self.covariance).all()):
             raise DataError("the mean or covariance of a Gaussian is not finite")
 
+    @cached_property
+    def precision(self) -> Float64[np.ndarray, "d d"]:
+        """(Σ + RIDGE·I)⁻¹. (d, d)
+
+        Raises:
+            DataError: Σ + RIDGE·I is not positive definite.
+        """
+        return np.linalg.inv(self.require_definite())
+
+    def require_definite(self) -> Float64[np.ndarray, "d d"]:
+        """Σ + RIDGE·I, all of whose diagonal blocks have a Cholesky factor if it has one. (d, d)
+
+        Raises:
+            DataError: it is not positive definite.
+        """
+        ridged = self.covariance + RIDGE * np.eye(len(self.mean))
+        try:
+            np.linalg.cholesky(ridged)
+        except np.linalg.LinAlgError:
+            raise DataError("the covariance of a Gaussian is not positive definite") from None
+        return ridged
+
 
 def conditional_means(
     latent: Float[np.ndarray, "m d"], observed: Bool[np.ndarray, "m d"], gaussian: Gaussian
@@ -50,10 +74,12 @@ def conditional_means(
         Observed coordinates as they are. (m, d)
 
     Raises:
-        DataError: the covariance of some observed coordinates is not positive definite.
+        DataError: Σ + RIDGE·I is not positive definite.
     """
     out = np.empty(latent.shape)
-    _check(_fill_means(latent, observed, gaussian.mean, gaussian.covariance, RIDGE, out))
+    _fill_means(
+        latent, observed, gaussian.mean, gaussian.covariance, gaussian.precision, RIDGE, out
+    )
     return out
 
 
@@ -71,7 +97,8 @@ def conditional_moments(
         DataError: see `conditional_means`.
     """
     out, spread = np.empty(latent.shape), np.zeros((latent.shape[1],) * 2)
-    _check(_fill_moments(latent, observed, gaussian.mean, gaussian.covariance, RIDGE, out, spread))
+    gaussian.require_definite()
+    _fill_moments(latent, observed, gaussian.mean, gaussian.covariance, RIDGE, out, spread)
     return out, (spread + spread.T) / (2 * max(len(latent), 1))
 
 
@@ -94,24 +121,18 @@ def conditional_gradients(
         DataError: see `conditional_means`.
     """
     out = np.zeros(gradient.shape)
-    _check(_pull_back(gradient, observed, gaussian.covariance, RIDGE, out))
+    gaussian.require_definite()
+    _pull_back(gradient, observed, gaussian.covariance, RIDGE, out)
     return out
 
 
-def _check(factorised: bool) -> None:
-    if not factorised:
-        raise DataError(
-            "the covariance of the observed coordinates is not positive definite; "
-            "conditional means need one that is"
-        )
-
-
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
 def _factorise(observed, covariance, ridge, factor, index):
-    """Cholesky factor of the observed block, observed coordinates first; −1 if it has none.
+    """Cholesky factor of the observed block, observed coordinates first.
 
-    `index` holds the observed coordinates, then the others; returns the number of the observed.
+    Its diagonal holds reciprocals. `index` holds the observed coordinates, then the others;
+    returns the number of the observed.
     """
     d = len(observed)
     known = 0
@@ -129,57 +150,87 @@ def _factorise(observed, covariance, ridge, factor, index):
             total = covariance[index[a], index[b]]
             for c in range(b):
                 total -= factor[a, c] * factor[b, c]
-            factor[a, b] = total / factor[b, b]
+            factor[a, b] = total * factor[b, b]
         total = covariance[index[a], index[a]] + ridge
         for c in range(a):
             total -= factor[a, c] * factor[a, c]
-        if not total > 0.0:
-            return -1
-        factor[a, a] = np.sqrt(total)
+        factor[a, a] = 1.0 / np.sqrt(total)
     return known
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
+@no_type_check
+def _solve(factor, known, work):
+    """The vector solved with the factorised block, in place."""
+    for a in range(known):
+        total = work[a]
+        for c in range(a):
+            total -= factor[a, c] * work[c]
+        work[a] = total * factor[a, a]
+    for a in range(known - 1, -1, -1):
+        total = work[a] * factor[a, a]
+        work[a] = total
+        for c in range(a):
+            work[c] -= factor[a, c] * total
+
+
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
 def _fill_row(z, mean, covariance, factor, index, known, work, out):
     """One row's conditional means: solve twice with the factor, then one product."""
     d = len(mean)
     for a in range(known):
-        total = z[index[a]] - mean[index[a]]
-        for c in range(a):
-            total -= factor[a, c] * work[c]
-        work[a] = total / factor[a, a]
-    for a in range(known - 1, -1, -1):
-        total = work[a] / factor[a, a]
-        work[a] = total
-        for c in range(a):
-            work[c] -= factor[a, c] * total
+        work[a] = z[index[a]] - mean[index[a]]
+    _solve(factor, known, work)
+    out[:] = mean
+    for a in range(known):  # for all coordinates, since a row of Σ lies together
+        row = covariance[index[a]]
+        for j in range(d):
+            out[j] += row[j] * work[a]
     for a in range(known):
         out[index[a]] = z[index[a]]
-    for b in range(known, d):
-        total = mean[index[b]]
-        for a in range(known):
-            total += covariance[index[b], index[a]] * work[a]
-        out[index[b]] = total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
-def _fill_means(latent, observed, mean, covariance, ridge, out):
-    """Conditional means of all rows; False if a block is not positive definite."""
+def _fill_few(z, mean, precision, factor, index, gone, work, out):
+    """As `_fill_row`, by the precision P = (Σ + RIDGE·I)⁻¹: ẑᵐ = μᵐ − (Pᵐᵐ)⁻¹ Pᵐᵒ (zᵒ − μᵒ).
+
+    Here `index` holds the unobserved coordinates first, and `factor` belongs to their block of P.
+    """
+    d = len(mean)
+    out[:] = z
+    for a in range(gone):
+        row, total = precision[index[a]], 0.0
+        for b in range(gone, d):
+            total += row[index[b]] * (z[index[b]] - mean[index[b]])
+        work[a] = total
+    _solve(factor, gone, work)
+    for a in range(gone):
+        out[index[a]] = mean[index[a]] - work[a]
+
+
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
+@no_type_check
+def _fill_means(latent, observed, mean, covariance, precision, ridge, out):
+    """Conditional means of all rows by the smaller block."""
     m, d = latent.shape
     factor, work, index = np.empty((d, d)), np.empty(d), np.empty(d, np.int64)
-    known = 0
+    size, few = 0, False
     for i in range(m):
         if i == 0 or (observed[i] != observed[i - 1]).any():
-            known = _factorise(observed[i], covariance, ridge, factor, index)
-            if known < 0:
-                return False
-        _fill_row(latent[i], mean, covariance, factor, index, known, work, out[i])
-    return True
+            few = 2 * observed[i].sum() > d
+            if few:
+                size = _factorise(~observed[i], precision, 0.0, factor, index)
+            else:
+                size = _factorise(observed[i], covariance, ridge, factor, index)
+        if few:
+            _fill_few(latent[i], mean, precision, factor, index, size, work, out[i])
+        else:
+            _fill_row(latent[i], mean, covariance, factor, index, size, work, out[i])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
 def _fill_moments(latent, observed, mean, covariance, ridge, out, spread):
     """Conditional means of all rows, and the sum of their conditional covariances."""
@@ -190,14 +241,12 @@ def _fill_moments(latent, observed, mean, covariance, ridge, out, spread):
     for i in range(m):
         if i == 0 or (observed[i] != observed[i - 1]).any():
             known = _factorise(observed[i], covariance, ridge, factor, index)
-            if known < 0:
-                return False
             for b in range(known, d):  # explained[b] = L⁻¹ Σᵒᵇ; left = Σᵐᵐ − its products
                 for a in range(known):
                     total = covariance[index[a], index[b]]
                     for c in range(a):
                         total -= factor[a, c] * explained[b, c]
-                    explained[b, a] = total / factor[a, a]
+                    explained[b, a] = total * factor[a, a]
                 for e in range(known, b + 1):
                     total = covariance[index[b], index[e]]
                     for a in range(known):
@@ -209,10 +258,9 @@ def _fill_moments(latent, observed, mean, covariance, ridge, out, spread):
                 if e < b:
                     spread[index[e], index[b]] += left[b, e]
         _fill_row(latent[i], mean, covariance, factor, index, known, work, out[i])
-    return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
 def _pull_back(gradient, observed, covariance, ridge, out):
     """Gradients of all rows by their observed coordinates; `out` holds zeros."""
@@ -222,20 +270,11 @@ def _pull_back(gradient, observed, covariance, ridge, out):
     for i in range(m):
         if i == 0 or (observed[i] != observed[i - 1]).any():
             known = _factorise(observed[i], covariance, ridge, factor, index)
-            if known < 0:
-                return False
         for a in range(known):
             total = 0.0
             for b in range(known, d):
                 total += covariance[index[a], index[b]] * gradient[i, index[b]]
-            for c in range(a):
-                total -= factor[a, c] * work[c]
-            work[a] = total / factor[a, a]
-        for a in range(known - 1, -1, -1):
-            total = work[a] / factor[a, a]
             work[a] = total
-            for c in range(a):
-                work[c] -= factor[a, c] * total
+        _solve(factor, known, work)
         for a in range(known):
             out[i, index[a]] = gradient[i, index[a]] + work[a]
-    return True
