@@ -3,6 +3,7 @@
 
 rule fit_nuisances:
     input:
+        unpack(trained_policies),
         table="results/data/dataset={dataset}/table.parquet",
         catalogue="results/data/dataset={dataset}/catalogue.json",
         masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",

@@ -3,6 +3,7 @@
 
 rule roll_out:
     input:
+        unpack(trained_policy),
         table="results/data/dataset={dataset}/table.parquet",
         catalogue="results/data/dataset={dataset}/catalogue.json",
         classifier="results/classifiers/dataset={dataset}/classifier.safetensors",

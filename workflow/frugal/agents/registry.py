@@ -1,7 +1,6 @@
-"""From a block of config to an agent that needs no training.
+"""From a block of config, and what training left of an agent, to an acquisition policy.
 
-It knows the names and settings of these agents and nothing of data, files or models; the study's
-trained agents are made by their own modules.
+It knows the names and settings of agents, and nothing of data, files or how agents are trained.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,29 +10,49 @@ import numpy as np
 from jaxtyping import Bool
 
 from frugal.agents.fixed import FixedPolicy
+from frugal.agents.q_policy import QPolicy
 from frugal.agents.random import RandomPolicy
 from frugal.contracts import ConfigError, Policy
 
 SETTINGS = {"fixed": ("panels",), "random": ("probability",)}
+TRAINED = ("dqn",)
 
 
-def build_policy(settings: Mapping[str, Any], *, actions: Sequence[str]) -> Policy:
+def build_policy(
+    settings: Mapping[str, Any],
+    *,
+    actions: Sequence[str],
+    stored: Mapping[str, np.ndarray] | None = None,
+) -> Policy:
     """Agent described by `{kind: random, probability: 0.1}` or `{kind: fixed, panels: all}`.
+
+    A trained agent, `{kind: dqn, …}`, is rebuilt from its arrays; its settings are for training.
 
     Args:
         settings: `kind` and the setting that this kind needs; `panels` is `all`, `none` or a list
             of names.
         actions: name of each panel that can be acquired, in order.
+        stored: arrays of a trained agent, None for the others.
 
     Returns:
         The policy.
 
     Raises:
-        ConfigError: unknown kind, missing or unknown setting, unknown panel, no probability.
+        ConfigError: unknown kind, missing or unknown setting, unknown panel, no probability; or a
+            trained agent without its arrays.
     """
     kind = settings.get("kind")
+    if kind in TRAINED:
+        if stored is None:
+            raise ConfigError(
+                f"an agent of kind {kind!r} acts by what `train_agent` made; "
+                "its policy.safetensors is not among the inputs"
+            )
+        return QPolicy.from_arrays(stored)
     if kind not in SETTINGS:
-        raise ConfigError(f"an agent is of kind {kind!r}; allowed are {_listed(SETTINGS)}")
+        raise ConfigError(
+            f"an agent is of kind {kind!r}; allowed are {_listed([*SETTINGS, *TRAINED])}"
+        )
     allowed = ("kind", *SETTINGS[kind])
     if set(settings) != set(allowed):
         raise ConfigError(

@@ -89,6 +89,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     # imputation
     "method": ("", "name of the method: of imputation, or an agent or baseline that is compared"),
     "rounds": ("", "rounds until the stopping rule ended"),
+    # agents that learn
+    "transitions": ("", "decisions that the agent has learned from by then"),
+    "mean_return": (COST, "mean sum of rewards of an episode while exploring: minus its cost"),
+    "td_error": (COST, "mean absolute temporal-difference error of the updates"),
+    "epsilon": ("", "probability of a random action"),
     # treatment search
     "patient": ("", "who the unit belongs to; a split never divides a patient"),
     "context": ("", "covariates of the unit, or their index"),

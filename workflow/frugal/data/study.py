@@ -212,7 +212,7 @@ def _require_agent_rows(study: Study) -> None:
         if "agent" not in parts:
             raise ConfigError(
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
-                f"the split of {study.paths[dataset]} has only {listed(parts)}; add the part there, "
+                f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "
                 f"or write `{study.trained_agents[0]}: null` under 'afape.agents'"
             )
 

@@ -44,16 +44,22 @@ def fit_nuisances(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    **policies: Mapping[str, np.ndarray],
 ) -> dict[str, pd.DataFrame]:
-    """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows."""
+    """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
+
+    `policies` are the trained agents' arrays, in the order of `settings["trained"]`.
+    """
     data, part = table_from_frames(table, catalogue)
     separate = bool((part == "nuisance").any())
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
     blocked = blocked[blocked["row_id"].isin(data.row_id)]
     names = [panel.name for panel in data.actions]
-    policies = {
-        agent: build_policy(chosen, actions=names) for agent, chosen in settings["agents"].items()
+    stored = dict(zip(settings["trained"], policies.values(), strict=True))
+    built = {
+        agent: build_policy(chosen, actions=names, stored=stored.get(agent))
+        for agent, chosen in settings["agents"].items()
     }
     found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
@@ -67,7 +73,7 @@ def fit_nuisances(
             {panel: set(law["indicators"]) for panel, law in graph["indicators"].items()},
             dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False))),
         )
-        for name, frame in _fit_seed(records, policies, test, rule, settings, rng).items():
+        for name, frame in _fit_seed(records, built, test, rule, settings, rng).items():
             found.setdefault(name, []).append(frame.assign(seed=seed))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
 

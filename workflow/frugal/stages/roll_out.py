@@ -57,14 +57,18 @@ def roll_out(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    policy: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Run a policy in every world and seed; log decisions, terminal sets and costs."""
+    """Run a policy in every world and seed; log decisions, terminal sets and costs.
+
+    A trained agent comes with `policy`, as `train_agent` stored it.
+    """
     data, part = table_from_frames(table, catalogue)
-    policy = build_policy(settings, actions=[panel.name for panel in data.actions])
+    agent = build_policy(settings, actions=[p.name for p in data.actions], stored=policy)
     ensemble = TreeEnsemble.from_arrays(classifier)
     rows = np.flatnonzero(np.isin(part, EVALUATED))
     test = part[rows] == "test"
-    truth = _Truth(policy, data, rows, graph, in_s(identification, data))
+    truth = _Truth(agent, data, rows, graph, in_s(identification, data))
     # the same under every mechanism, so that a policy has one truth per seed
     who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
     same_everywhere = Streams(streams.root, streams.stage, who)
@@ -77,7 +81,7 @@ def roll_out(
         filled = imputed[imputed["seed"] == seed]
         worlds = _worlds(data, part, rows, mask, graph, copies, filled)
         for world in worlds:
-            episodes = _run(policy, data, world, uniforms)
+            episodes = _run(agent, data, world, uniforms)
             decisions.append(_decision_frame(seed, world, episodes, data))
             frame = _episode_frame(seed, world, episodes.acquired, data)
             if world.name == "blocked":
