@@ -123,6 +123,8 @@ def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
     for frame in frames[1:]:
         new = frame[[c for c in frame.columns if c not in joined.columns]]
         joined = joined.join(new, how="left")
+    for column in joined.select_dtypes("object"):  # an absent text is no number
+        joined[column] = joined[column].where(joined[column].notna(), None)
     first = tables[0]
     return RawTable(joined.copy().reset_index(), first.source, first.line, first.group)
 
