@@ -16,6 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+MOMENTUM, SQUARE_MOMENTUM = 0.9, 0.999  # of Adam
+
 Activation = Literal["silu", "tanh"]
 
 
@@ -37,11 +39,43 @@ class FlatParameters:
         shapes = {name: array.shape for name, array in arrays.items()}
         self.views, self.gradient_views = _cut(self.flat, shapes), _cut(self.gradient, shapes)
 
-    def adam(self, *, learning_rate: float, epsilon: float) -> torch.optim.Optimizer:
+    def adam(self, *, learning_rate: float, epsilon: float) -> "FlatAdam":
         """Adam over all values at once; reads `gradient` at each step."""
-        parameter = torch.nn.Parameter(self.flat)  # shares memory with the views
-        parameter.grad = self.gradient
-        return torch.optim.Adam([parameter], lr=learning_rate, eps=epsilon, fused=True)
+        return FlatAdam(self.flat, self.gradient, learning_rate=learning_rate, epsilon=epsilon)
+
+
+class FlatAdam:
+    """Adam on one tensor, by torch's fused kernel without the optimiser around it.
+
+    The optimiser would load torch's compiler, seconds in every process.
+
+    Attributes:
+        param_groups: as torch's optimisers have it: one dictionary, with the learning rate "lr".
+    """
+
+    def __init__(
+        self, values: Tensor, gradient: Tensor, *, learning_rate: float, epsilon: float
+    ) -> None:
+        self.param_groups = [{"lr": learning_rate}]
+        self._epsilon, self._steps = epsilon, torch.tensor(0.0)
+        self._parts = [[values], [gradient], [torch.zeros_like(values)], [torch.zeros_like(values)]]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the values by the gradient as it is now."""
+        self._steps += 1
+        torch.ops.aten._fused_adam_(
+            *self._parts,
+            [],
+            [self._steps],
+            lr=self.param_groups[0]["lr"],
+            beta1=MOMENTUM,
+            beta2=SQUARE_MOMENTUM,
+            weight_decay=0.0,
+            eps=self._epsilon,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 def _cut(flat: Tensor, shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:

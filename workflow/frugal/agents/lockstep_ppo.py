@@ -274,8 +274,9 @@ class PpoTrainer:
             length = torch.linalg.vector_norm(part.reshape(-1, k, part[0].numel()), dim=2)
             square += length.square().sum(dim=0)
         scale = (self.settings.max_gradient_norm / (square.sqrt() + CLIP_EPSILON)).clamp(max=1.0)
+        twice = torch.cat([scale, scale])  # hidden layers of policies, then of values
         for name, part in gradient.items():
-            along = scale.repeat(len(part) // k).view(-1, *[1] * (part.dim() - 1))
+            along = (scale if len(part) == k else twice).view(-1, *[1] * (part.dim() - 1))
             torch.mul(part, along, out=self.learners.parameters.gradient_views[name])
 
 
