@@ -5,6 +5,7 @@ Knows nothing of what the keys mean; `description` does, and whoever reads anoth
 
 import difflib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 
 from frugal.contracts.errors import ConfigError
+
+_PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
 
 _TYPE_NAMES = {
     "object": "a mapping of keys",
@@ -24,6 +28,21 @@ _TYPE_NAMES = {
     "boolean": "true or false",
     "null": "null",
 }
+
+
+def _is_whole(_: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(_: object, value: object) -> bool:
+    return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+# JSON Schema takes 1e308 for an integer and lets infinities and NaN pass every bound.
+_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine_many(
+    {"integer": _is_whole, "number": _is_finite}
+)
+_Validator = extend(Draft202012Validator, type_checker=_CHECKER)
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -83,14 +102,31 @@ def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str
     Raises:
         ConfigError: the first violation: its key, what was found, what is allowed.
     """
+    _require_plain_text(document, where, "top level")
     errors = sorted(
-        Draft202012Validator(dict(schema)).iter_errors(document),
+        _Validator(dict(schema)).iter_errors(document),
         key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator)),
     )
     if errors:
         # An unknown key explains a missing one (a misspelling), so it speaks first.
         first = next((e for e in errors if e.validator == "additionalProperties"), errors[0])
         raise ConfigError(f"{where}: {_sentence(first)}")
+
+
+def _require_plain_text(found: Any, where: str, key: str) -> None:
+    """Refuse line ends and other control characters in names and values; prose may have lines."""
+    if isinstance(found, Mapping):
+        for name, value in found.items():
+            _require_plain_text(str(name), where, key)
+            _require_plain_text(value, where, str(name))
+    elif isinstance(found, list):
+        for value in found:
+            _require_plain_text(value, where, key)
+    elif isinstance(found, str) and key not in _PROSE and not found.isprintable():
+        raise ConfigError(
+            f"{where}: {key!r} holds {found!r}; allowed is text on one line without control "
+            "characters"
+        )
 
 
 def load_schema(path: Path) -> dict[str, Any]:
