@@ -14,7 +14,8 @@ from frugal.data.clinical_simulator import (
     sample_patients,
     static_rules,
 )
-from frugal.data.description import ClinicalGenerator, load_description
+from frugal.data.description import load_description
+from frugal.data.description_sources import ClinicalGenerator
 from frugal.data.prepare import prepare
 from hypothesis import given, settings
 from hypothesis import strategies as st

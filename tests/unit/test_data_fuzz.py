@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from frugal.contracts.errors import DataError, FrugalError
-from frugal.data.description import Format
+from frugal.data.description_sources import Format
 from frugal.data.packed import content_sha256_of
 from frugal.data.parsing import RawTable, numbers_of, parse_files, text_column
 from frugal.data.stays import read_archive, summarise

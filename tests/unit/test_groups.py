@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.description import Format, load_description
+from frugal.data.description import load_description
 from frugal.data.description_checks import check_meaning
+from frugal.data.description_sources import Format
 from frugal.data.encoding import class_index, encode
 from frugal.data.groups import classes_from
 from frugal.data.parsing import parse_text, raw_from_frame

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.description import Format
+from frugal.data.description_sources import Format
 from frugal.data.parsing import parse_files, parse_text
 
 from tests.unit.dataset_documents import document, load

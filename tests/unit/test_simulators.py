@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError
-from frugal.data.description import Generator
+from frugal.data.description_sources import Generator
 from frugal.data.simulators import two_class_clusters
 from hypothesis import given, settings
 from hypothesis import strategies as st

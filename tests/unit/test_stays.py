@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError, DataError, FrugalError
-from frugal.data.description import StaySummary
+from frugal.data.description_sources import StaySummary
 from frugal.data.stays import read_archive, read_stays, summarise
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, ndtr
 
 from frugal.contracts.table import Table
-from frugal.data.description import ClinicalGenerator
+from frugal.data.description_sources import ClinicalGenerator
 
 GROUP, LABEL = "group", "ill"  # raw columns beside the features
 _SCAN_POINTS = 1001  # of the threshold's logit, before refinement

@@ -18,7 +18,8 @@ import pandas as pd
 from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.description import Column, Description, Format
+from frugal.data.description import Column, Description
+from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes
 from frugal.data.schema_check import did_you_mean, listed
 from frugal.data.transport import read_transport

@@ -12,7 +12,8 @@ from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import Table
 from frugal.data.bundled import load_bundled
 from frugal.data.clinical_simulator import clinical_world, sample_patients
-from frugal.data.description import ClinicalGenerator, Description
+from frugal.data.description import Description
+from frugal.data.description_sources import ClinicalGenerator
 from frugal.data.encoding import encode
 from frugal.data.loans import loan_applications
 from frugal.data.mimic_diagnosis import mimic_diagnosis

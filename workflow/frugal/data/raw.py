@@ -11,7 +11,8 @@ import urllib.request
 from pathlib import Path
 
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.description import Description, RawFile
+from frugal.data.description import Description
+from frugal.data.description_sources import RawFile
 from frugal.data.packed import content_sha256_of
 from frugal.data.schema_check import listed
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 
 from frugal.contracts.cover import COST_DECIMALS, CoverInstance
 from frugal.contracts.errors import DataError
-from frugal.data.description import Format
+from frugal.data.description_sources import Format
 from frugal.data.parsing import parse_text
 from frugal.data.schema_check import did_you_mean, listed
 

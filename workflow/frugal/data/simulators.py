@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.datasets import make_classification
 
 from frugal.contracts.errors import ConfigError
-from frugal.data.description import Generator
+from frugal.data.description_sources import Generator
 
 
 def two_class_clusters(

@@ -18,7 +18,8 @@ from frugal.data.clinical_simulator import (
     posterior,
     static_rules,
 )
-from frugal.data.description import ClinicalGenerator, load_description
+from frugal.data.description import load_description
+from frugal.data.description_sources import ClinicalGenerator
 from frugal.stages._diagnosis_frames import (
     JUDGED,
     Solution,
