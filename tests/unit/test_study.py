@@ -27,7 +27,7 @@ def refusal(config):
 def test_the_default_config_is_a_study(config):
     study = load_study(config, ROOT)
     assert study.scenario_names()[0] == ["synthetic_mnar", "mnar"]
-    assert set(study.descriptions) == {e["dataset"] for e in config["afape"]["scenarios"]}
+    assert set(study.descriptions) >= {e["dataset"] for e in config["afape"]["scenarios"]}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.name)
@@ -137,8 +137,33 @@ def test_an_agent_can_be_left_out(config):
 
 
 def test_figures_of_an_agent_that_was_left_out_are_refused(config):
-    config["afape"]["agents"]["random_50"] = None
-    assert "afape.figures names agent 'random_50'" in refusal(config)
+    config["afape"]["agents"]["dqn"] = None
+    assert "afape.figures names agent 'dqn'" in refusal(config)
+
+
+def test_an_agent_that_learns_needs_rows_of_its_own(config):
+    config["datasets"]["ten_lines"] = "docs/examples/ten_lines.yaml"
+    config["afape"]["scenarios"][0]["dataset"] = "ten_lines"
+    config["afape"]["scenarios"][0]["missingness"]["panels"] = {"blood test": {"intercept": 0.0}}
+    said = refusal(config)
+    assert "afape.agents.dqn learns on the part 'agent'" in said
+    assert "has only train, test" in said
+    assert "write `dqn: null`" in said
+    config["afape"]["agents"]["dqn"] = None
+    config["afape"]["figures"]["frequency_agent"] = "always"
+    assert load_study(config, ROOT).trained_agents == []
+
+
+def test_stored_policies_are_named_in_the_order_of_the_agents(config):
+    config["afape"]["agents"]["second"] = config["afape"]["agents"]["dqn"]
+    study = load_study(config, ROOT)
+    assert study.nuisance_settings("synthetic_mnar", "mnar")["trained"] == ["dqn", "second"]
+    folder = "results/agents/dataset=synthetic_mnar/mechanism=mnar"
+    assert study.policy_inputs("synthetic_mnar", "mnar", list(study.agents)) == {
+        "policy_0": f"{folder}/agent=dqn/policy.safetensors",
+        "policy_1": f"{folder}/agent=second/policy.safetensors",
+    }
+    assert study.policy_inputs("synthetic_mnar", "mnar", ["always"]) == {}
 
 
 def test_a_description_that_does_not_exist_is_refused(config):
@@ -162,7 +187,8 @@ def test_an_unknown_scenario_is_refused(config):
 
 def test_costs_of_one_unit_are_named_by_it(config):
     study = load_study(config, ROOT)
-    units = {d.cost_unit for d in study.descriptions.values()}
+    used = {entry["dataset"] for entry in config["afape"]["scenarios"]}
+    units = {study.descriptions[name].cost_unit for name in used}
     expected = units.pop() if len(units) == 1 else "unit of each data set"
     assert study.cost_unit() == expected
 
