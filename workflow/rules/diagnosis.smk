@@ -140,6 +140,26 @@ rule train_baselines:
         run_stage("train_baselines")
 
 
+rule train_selection:
+    input:
+        unpack(lambda w: DIAGNOSIS.selection_inputs(w.dataset, w.criterion, w.seed)),
+    output:
+        **diagnosed("selection"),
+    log:
+        "logs/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.log",
+    benchmark:
+        "benchmarks/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params(
+            "train_selection",
+            lambda w: DIAGNOSIS.selection_settings(w.dataset, w.criterion),
+        ),
+    shell:
+        run_stage("train_selection")
+
+
 rule apply_bayes_rule:
     input:
         unpack(lambda w: DIAGNOSIS.described_inputs(w.dataset)),

@@ -17,7 +17,6 @@ BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
 RUN_FILES = ("scores", "outcomes", "decisions")
-F1 = "f1"  # the score that the other ways to choose panels are tuned for
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +148,13 @@ class DiagnosisStudy:
         described = self.descriptions[shown["dataset"]]
         return dict(shown) | {"cost_unit": described.cost_unit, "title": described.title}
 
-    def selection_settings(self, dataset: str) -> dict[str, Any]:
+    def selection_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
         """Settings of `train_selection`: the other ways of choosing panels, by name."""
         names = self.scenario(dataset)["selection"]
         return {
             "selection": {name: dict(self.block["selection"][name]) for name in names},
+            "criterion": criterion,
+            "classifier_updates": self.block["selection_classifier_updates"],
             "training": dict(self.block["training"]),
             "memory_gib": self.block["memory_gib"],
         }
@@ -211,7 +212,7 @@ class DiagnosisStudy:
             if entry["baselines"]:
                 others += [(name, BASELINES, c, s) for c in entry["criteria"] for s in seeds]
             if entry["selection"]:
-                others += [(name, SELECTION, F1, s) for s in seeds]
+                others += [(name, SELECTION, entry["criteria"][0], s) for s in seeds]
             if self.has_bayes_rule(name):
                 others += [(name, BAYES, c, s) for c in entry["criteria"] for s in seeds]
         return self.fronts() + others

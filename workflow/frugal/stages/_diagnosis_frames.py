@@ -15,6 +15,7 @@ from frugal.contracts import AcquisitionTask, Streams, Table
 from frugal.data.availability import available_panels
 from frugal.data.splits import assign_parts
 from frugal.data.tables import table_from_frames
+from frugal.environments.diagnosis_rollouts import Outcomes
 from frugal.evaluation.diagnosis import diagnosis_scores
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
@@ -134,6 +135,27 @@ def decision_frame(
             "belief": belief.astype(np.float32),
         }
     )
+
+
+def rollout_frames(
+    solutions: Sequence[Solution],
+    split: str,
+    row_id: np.ndarray,
+    label: np.ndarray,
+    run: Outcomes,
+    *,
+    belief: np.ndarray,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Outcomes and decisions of K policies on one split; `belief` is of each decision. (m,)"""
+    outcomes = outcome_frame(
+        solutions, split, row_id, label,
+        diagnosis=run.terminal, probability=run.terminal_belief[:, :, 1], cost=run.total_cost,
+    )  # fmt: skip
+    decisions = decision_frame(
+        solutions, split, row_id, learner=run.learner, row=run.row, step=run.step,
+        action=run.action, cost=run.cost, probability=run.probability, belief=belief,
+    )  # fmt: skip
+    return outcomes, decisions
 
 
 def fixed_set_decisions(

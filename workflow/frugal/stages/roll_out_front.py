@@ -15,10 +15,9 @@ from frugal.environments.state_codes import sets_of
 from frugal.stages._diagnosis_frames import (
     JUDGED,
     Solution,
-    decision_frame,
     divided,
     full_cost,
-    outcome_frame,
+    rollout_frames,
     rows_of,
     run_frames,
     task_of,
@@ -91,16 +90,8 @@ def _rolled_out(
         learners=policies.count,
         uniforms=None,
     )
-    outcomes = outcome_frame(
-        solutions, split, row_id, task.label,
-        diagnosis=log.terminal, probability=log.terminal_belief[:, :, 1], cost=log.total_cost,
-    )  # fmt: skip
-    decisions = decision_frame(
-        solutions, split, row_id, learner=log.learner, row=log.row, step=log.step,
-        action=log.action, cost=log.cost, probability=log.probability,
-        belief=_beliefs(policies, log, task.panels, states),
-    )  # fmt: skip
-    return outcomes, decisions
+    belief = _beliefs(policies, log, task.panels, states)
+    return rollout_frames(solutions, split, row_id, task.label, log, belief=belief)
 
 
 def _beliefs(
