@@ -16,7 +16,6 @@ from frugal.data.description import Description
 from frugal.data.description_sources import ClinicalGenerator
 from frugal.data.encoding import encode
 from frugal.data.loans import loan_applications
-from frugal.data.mimic_diagnosis import mimic_diagnosis
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame
 from frugal.data.raw import verify_content, verify_sha256
 from frugal.data.simulators import two_class_clusters
@@ -113,6 +112,8 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
         case "stays":
             return read_stays(description, raw_files)
         case "mimic_aki" | "mimic_sepsis":
+            from frugal.data.mimic_diagnosis import mimic_diagnosis  # DuckDB, only where needed
+
             cohort = mimic_diagnosis(raw_files, task=source.format.kind.removeprefix("mimic_"))
             return raw_from_frame(cohort, source=source.files[0].name)
         case _:
