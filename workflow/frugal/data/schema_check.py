@@ -206,6 +206,12 @@ def _rule_sentence(
             return f"{key!r} is {found!r}; allowed are values from {rule} on"
         case "exclusiveMinimum":
             return f"{key!r} is {found!r}; allowed are values above {rule}"
+        case "maximum":
+            return f"{key!r} is {found!r}; allowed are values up to {rule}"
+        case "exclusiveMaximum":
+            return f"{key!r} is {found!r}; allowed are values below {rule}"
+        case "uniqueItems":
+            return f"{key!r} is {found!r}; no entry may stand there twice"
         case "minItems" | "minLength" | "minProperties":
             return f"{key!r} is {found!r}; it must hold at least {rule} entries or characters"
         case "maxLength":

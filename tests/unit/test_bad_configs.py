@@ -1,0 +1,121 @@
+"""A config that is wrong in any one place is one sentence at start, and never another error.
+
+Hand-made mistakes, each with the words that must be in its sentence, and random ones: a value of
+the embedded default replaced by something nasty, or removed.
+"""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from frugal.data.dadi_study import load_dadi_study
+from frugal.data.diagnosis_study import load_diagnosis_study
+from frugal.data.recourse_study import load_recourse_study
+from frugal.data.search_study import load_search_study
+from frugal.data.study import load_study
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
+
+ROOT = Path(__file__).parents[2]
+DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+PLACES = list(places(DEFAULT))
+
+
+def start(config: dict[str, Any]) -> None:
+    """All that is checked before the first job."""
+    study = load_study(config, ROOT)
+    load_search_study(config, ROOT)
+    load_recourse_study(config, ROOT)
+    load_dadi_study(config, study.descriptions)
+    load_diagnosis_study(config, study.descriptions)
+
+
+def of(*keys: Any) -> tuple[Any, ...]:
+    return keys
+
+
+CASES: list[tuple[tuple[Any, ...], Any, str]] = [
+    (of("seed"), -1, "'seed' is -1; allowed are values from 0 on"),
+    (of("seed"), "1", "'seed' is '1'; allowed is a whole number"),
+    (of("seed"), 1.0, "'seed' is 1.0; allowed is a whole number"),
+    (of("seed"), True, "'seed' is True; allowed is a whole number"),
+    (of("seed"), DELETE, "key 'seed' is missing"),
+    (of("scale"), "papers", "allowed are default, paper; did you mean 'paper'?"),
+    (of("sed"), 1, "unknown key 'sed' at top level"),
+    (of("data_mirror"), 7, "'data_mirror' is 7; allowed is a text or null"),
+    (of("datasets"), [], "'datasets' is []; allowed is a mapping of keys"),
+    (of("datasets", "breast_cancer"), "no/such.yaml", "there is no such file"),
+    (of("datasets", "breast_cancer"), DELETE, "names data set 'breast_cancer'"),
+    (of("datasets", "../up"), "config/datasets/income.yaml", "'../up'"),
+    (of("datasets", "breast_cancer"), "README.md", "README.md"),
+    (of("afape"), None, "'afape' is None; allowed is a mapping of keys"),
+    (of("afape", "seeds"), [], "'afape.seeds' is []; it must hold at least 1"),
+    (of("afape", "seeds"), [0, 0], "no entry may stand there twice"),
+    (of("afape", "agents", "never", "panels"), "noone", "'noone'"),
+    (of("afape", "agents", "random_10", "probability"), 1.5, "1.5"),
+    (of("afape", "agents", "a/b"), {"kind": "random", "probability": 0.5}, "'a/b'"),
+    (of("afape", "agents", "odd"), {"kind": "rnadom", "probability": 0.5}, "'rnadom'"),
+    (of("afape", "nuisance", "method"), "netwrok", "did you mean 'network'?"),
+    (of("afape", "nuisance", "folds"), 1, "allowed are values from 2 on"),
+    (of("afape", "nuisance", "network", "learning_rate"), 0, "allowed are values above 0"),
+    (of("afape", "nuisance", "network", "learning_rate"), float("nan"), "allowed is a number"),
+    (of("afape", "evaluation", "resample_share"), float("inf"), "allowed is a number"),
+    (of("afape", "evaluation", "resample"), 3, "did you mean 'resamples'?"),
+    (of("afape", "figures", "frequency_agent"), "nobody", "names agent 'nobody'"),
+    (of("afape", "scenarios"), {}, "allowed is a list"),
+    (of("afape", "scenarios", 0, "dataset"), "synthetic", "names data set 'synthetic'"),
+    (of("afape", "scenarios", 0, "mechanism"), "../../x", "'../../x'"),
+    (of("afape", "scenarios", 0, "mechanism"), "a\nb", "without control characters"),
+    (of("afape", "scenarios", 1, "mechanism"), "mar", "has breast_cancer with mar twice"),
+    (of("afape", "scenarios", 0, "missingness", "complete_share"), 2, "complete_share"),
+    (of("afape", "scenarios", 0, "missingness", "panels", "X9"), {"intercept": 0}, "'X9'"),
+    (
+        of("afape", "scenarios", 0, "missingness", "panels", "X2", "values"),
+        {"X11": 1.0},
+        "names column 'X11'; data set 'synthetic_mnar' has X1, X2, X3, X4; did you mean 'X1'?",
+    ),
+    (of("afape", "scenarios", 0, "s"), ["X7"], "s names panel 'X7'"),
+    (of("treatment", "stop_rule"), ">", "'treatment.stop_rule' is '>'"),
+    (of("treatment", "forest", "trees"), 0, "'treatment.forest.trees' is 0"),
+    (
+        of("treatment", "scenarios", "synthetic", "seeds"),
+        0,
+        "'treatment.scenarios.synthetic.seeds'",
+    ),
+    (of("treatment", "scenarios", "synthetic", "dataset"), "x", "names data set 'x'"),
+    (of("treatment", "scenarios", "synthetic", "grids", "sweep", "deltas"), [], "deltas"),
+    (of("treatment", "scenarios", "../x"), {}, "'../x'"),
+    (of("recourse", "train_share"), 1.5, "'recourse.train_share' is 1.5"),
+    (of("recourse", "generators", "hamming", "kind"), "haming", "'haming'"),
+    (of("recourse", "scenarios", 0, "variant"), "a/../b", "'a/../b'"),
+    (of("recourse", "scenarios", 0, "generators"), ["nothing"], "'nothing'"),
+    (of("recourse", "scenarios", 0, "subsets"), ["nothing"], "'nothing'"),
+    (of("recourse", "scenarios", 3, "source", "catalogue"), "no.csv", "no.csv"),
+    (of("recourse", "figures", "mistakes_of"), ["nothing"], "'nothing'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    CASES,
+    ids=[".".join(map(str, place)) for place, _, _ in CASES],
+)
+def test_a_mistake_is_one_sentence_with_what_was_found(place, value, words):
+    said = sentence_of(lambda: start(spoilt(DEFAULT, place, value)))
+    assert said is not None, "was allowed"
+    assert words in said
+    assert len(said) < 700, "a sentence, not a list of everything"
+
+
+@settings(max_examples=20, deadline=None)
+@given(place=st.sampled_from(PLACES), value=st.sampled_from([*NASTY, DELETE]))
+def test_a_random_mistake_is_one_sentence_or_none(place, value):
+    sentence_of(lambda: start(spoilt(DEFAULT, place, value)))
+
+
+def test_the_default_itself_is_allowed():
+    assert sentence_of(lambda: start(copy.deepcopy(DEFAULT))) is None
