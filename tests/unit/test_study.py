@@ -141,6 +141,12 @@ def test_figures_of_an_agent_that_was_left_out_are_refused(config):
     assert "afape.figures names agent 'dqn'" in refusal(config)
 
 
+def test_a_data_set_of_diagnosis_has_no_rows_for_the_classifier_of_afape(config):
+    path = "config/datasets/breast_cancer_diagnosis.yaml"
+    config["datasets"]["breast_cancer"] = path
+    assert "afape fits its classifier on the part 'train'" in refusal(config)
+
+
 def test_an_agent_that_learns_needs_rows_of_its_own(config):
     config["datasets"]["ten_lines"] = "docs/examples/ten_lines.yaml"
     config["afape"]["scenarios"][0]["dataset"] = "ten_lines"

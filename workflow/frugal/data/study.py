@@ -204,12 +204,17 @@ def _require_drawn_agents(study: Study) -> None:
 
 
 def _require_agent_rows(study: Study) -> None:
-    """Refuse agents that learn where a data set keeps no rows for them."""
-    for entry in study.config["afape"]["scenarios"] if study.trained_agents else ():
+    """Refuse a data set without rows for the classifier, or for agents that learn."""
+    for entry in study.config["afape"]["scenarios"]:
         dataset = entry["dataset"]
         split = study.descriptions[dataset].split
         parts = {*split.parts, *(part for group in split.groups.values() for part in group)}
-        if "agent" not in parts:
+        if "train" not in parts:
+            raise ConfigError(
+                f"config: afape fits its classifier on the part 'train', and the split of "
+                f"{study.paths[dataset]} has only {listed(parts)}; add it there"
+            )
+        if study.trained_agents and "agent" not in parts:
             raise ConfigError(
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
                 f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "
