@@ -63,15 +63,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     """
     missing = description.source.format.missing if description.source.format else ()
     raw = with_label(raw, description.label, missing)
-    typed: dict[str, np.ndarray] = {}
-    impossible: dict[str, int] = {}
-    for column in description.columns:
-        if column.kind == "numeric":
-            typed[column.name], count = _possible(numeric_column(raw, column, missing), column)
-            impossible |= {column.name: count} if column.valid is not None else {}
-        else:
-            text = text_column(raw, column.raw_name, missing, "columns")
-            typed[column.name] = _levels_of(text, column)
+    typed, impossible = _typed_columns(raw, description, missing)
     answer = text_column(raw, description.label.column, missing, "label.column")
     kept, dropped = _rows_kept(raw, typed, answer, description)
     rows = np.flatnonzero(kept)
@@ -112,6 +104,22 @@ def encode(raw: RawTable, description: Description) -> Encoded:
             p.name: float(share) for p, share in zip(table.actions, absent, strict=True)
         }
     return Encoded(table, kept, units, sensitive, report)
+
+
+def _typed_columns(
+    raw: RawTable, description: Description, missing: tuple[str, ...]
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Numbers or levels of every feature, and how many values of each lie outside what is valid."""
+    typed: dict[str, np.ndarray] = {}
+    impossible: dict[str, int] = {}
+    for column in description.columns:
+        if column.kind == "numeric":
+            typed[column.name], count = _possible(numeric_column(raw, column, missing), column)
+            impossible |= {column.name: count} if column.valid is not None else {}
+        else:
+            text = text_column(raw, column.raw_name, missing, "columns")
+            typed[column.name] = _levels_of(text, column)
+    return typed, impossible
 
 
 def drawn_costs(description: Description) -> dict[str, float]:
