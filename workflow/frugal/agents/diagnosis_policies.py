@@ -131,8 +131,8 @@ class DiagnosisPolicies:
         seen = np.concatenate([imputed, acquired.astype(np.float32)], axis=-1)
         shape = (self.count, *seen.shape[-2:-1])
         return self.act(
-            np.ascontiguousarray(np.broadcast_to(seen, (*shape, seen.shape[-1]))),
-            np.ascontiguousarray(np.broadcast_to(mask, (*shape, mask.shape[-1]))),
+            np.array(np.broadcast_to(seen, (*shape, seen.shape[-1]))),
+            np.array(np.broadcast_to(mask, (*shape, mask.shape[-1]))),
         )
 
     def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:

@@ -18,7 +18,7 @@ Criterion = Literal["f1", "am"]
 
 
 def tilted_belief(
-    belief: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "*m"] | float
+    belief: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
 ) -> Float[np.ndarray, "*m 2"]:
     """Beliefs with odds divided by those of a threshold τ, so that p = τ becomes one half.
 

@@ -1,0 +1,216 @@
+"""SM-DDPO on a small simulated clinic: what it learns, keeps and leaves behind."""
+
+import numpy as np
+import pytest
+import torch
+from frugal.agents.diagnosis_policies import DiagnosisPolicies, ImputedStates, state_embedding
+from frugal.agents.lockstep_classifier import Classifiers, ClassifierSettings
+from frugal.agents.sm_ddpo import SmDdpoResult, fit_sm_ddpo
+from frugal.agents.training_scores import area_under_curve, f1_and_am, visited_codes
+from frugal.contracts import AcquisitionTask, ConfigError, DataError
+from frugal.environments.diagnosis_rollouts import Outcomes, roll_out_learners
+from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
+from frugal.environments.rewards import DiagnosisReward, theorem_reward
+
+from tests.oracles.diagnosis_counts import counted_scores
+
+PANELS, COLUMNS, LEARNERS = 3, 4, 3
+PPO = {
+    "hidden": [32, 32], "activation": "silu", "learning_rate": 3e-3, "steps": 512, "episodes": 64,
+    "batch": 128, "epochs": 4, "clip": 0.2, "gae_lambda": 0.95, "value_weight": 0.5,
+    "entropy_weight": 0.01, "max_gradient_norm": 0.5, "compiled": False,
+}  # fmt: skip
+CLASSIFIER = {
+    "hidden": [16, 16], "activation": "silu", "learning_rate": 3e-3, "batch": 128,
+    "class_weights": [1.0, 3.0],
+}  # fmt: skip
+SETTINGS = {
+    "ppo": PPO, "classifier": CLASSIFIER, "variant": "end2end", "pretraining_updates": 0,
+    "tuned": True, "outer_loops": 12, "policy_updates": 2, "classifier_updates": 20,
+    "visited_states": 5000, "input_bound": 5.0, "start": "random", "validate_every": 4,
+    "patience": 100, "criterion": "f1", "watched_units": 200,
+}  # fmt: skip
+REWARD = theorem_reward(np.full(LEARNERS, 4.0), np.array([-0.01, -0.05, -3.0]))
+
+
+def clinic(n: int, seed: int) -> tuple[AcquisitionTask, TabulatedEncoder]:
+    """A free column, and three panels of one column; the first two tell, the third does not."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, COLUMNS))
+    label = (x[:, 0] + 2 * x[:, 1] + 2 * x[:, 2] + 0.3 * rng.normal(size=n) > 2.5).astype(np.int64)
+    provides = np.eye(COLUMNS, dtype=bool)[1:]
+    encoder = CallableEncoder(
+        x, provides, np.eye(COLUMNS, dtype=bool)[0],
+        lambda seen, acquired: np.nan_to_num(seen).astype(np.float32), COLUMNS,
+    )  # fmt: skip
+    task = AcquisitionTask(np.ones((n, PANELS), dtype=bool), label, np.ones(PANELS), 2, 2)
+    return task, tabulate(encoder, n, PANELS, max_gib=1.0)
+
+
+def fit(**changes) -> SmDdpoResult:
+    task, states = clinic(2000, 0)
+    return fit_sm_ddpo(
+        task, states, clinic(300, 1), reward=REWARD, settings={**SETTINGS, **changes},
+        rng=np.random.default_rng(2), watched={"test": clinic(250, 3)},
+    )  # fmt: skip
+
+
+def plain_scores(label: np.ndarray, outcomes: Outcomes, k: int) -> dict[str, float]:
+    """Scores of learner k from plain counts."""
+    said, belief = outcomes.terminal[k], outcomes.terminal_belief[k, :, 1]
+    return counted_scores(label.tolist(), said.tolist(), belief.tolist())
+
+
+@pytest.fixture(scope="module")
+def result() -> SmDdpoResult:
+    return fit()
+
+
+def test_learns_to_diagnose_and_to_leave_out_what_does_not_pay(result):
+    """Panels 0 and 1 are ordered where they are cheap; at 3 per panel almost none is."""
+    last = result.curves.query("iteration == 12 and split == 'test'").set_index("learner")
+    assert (last.f1[:2] > 0.8).all()  # 0.31 for calling everyone ill
+    assert last.classifier_auroc_policy[0] > 0.75  # first states, with one column, among them
+    assert last.cost[2] < 0.2 < 1.2 < last.cost[0] < 2.8
+    first = result.curves.query("iteration == 0 and split == 'test'").set_index("learner")
+    assert (last.value > first.value).all()
+
+
+def test_curves_hold_every_look_and_the_kept_weights_are_those_of_the_best(result):
+    curves = result.curves
+    assert len(curves) == 4 * 3 * LEARNERS  # looks at 0, 4, 8, 12; three sets of units
+    assert set(curves.split) == {"train", "validation", "test"}
+    assert (curves.steps == curves.iteration * 2 * PPO["steps"]).all()
+    seen = curves.query("split == 'validation' and iteration > 0")
+    task, states = clinic(300, 1)
+    policies = DiagnosisPolicies(result.weights, SETTINGS)
+    outcomes = roll_out_learners(
+        policies.act, task, ImputedStates(states, PANELS), learners=LEARNERS, uniforms=None
+    )
+    for k in range(LEARNERS):
+        own = seen[seen.learner == k].set_index("iteration")
+        assert own.f1[result.best_iteration[k]] == own.f1.max()
+        counts = plain_scores(task.label, outcomes, k)
+        kept = own.loc[result.best_iteration[k]]
+        assert counts["f1"] == pytest.approx(kept.f1)
+        assert counts["auroc"] == pytest.approx(kept.auroc)
+        assert outcomes.total_cost[k].mean() == pytest.approx(kept.cost)
+        worth = counts["true_negative"] + 4 * counts["true_positive"]
+        paid = REWARD.cost_weight[k] * kept.cost
+        assert kept.value == pytest.approx(worth / 300 - paid, abs=1e-6)
+
+
+def test_training_repeats_bit_for_bit():
+    first, second = (fit(outer_loops=1, validate_every=1) for _ in range(2))
+    assert all(np.array_equal(first.weights[k], second.weights[k]) for k in first.weights)
+    assert first.curves.equals(second.curves)
+
+
+def test_a_frozen_pretrained_classifier_is_one_for_all_and_does_not_move():
+    frozen = fit(variant="pretrained", pretraining_updates=150, tuned=False, outer_loops=2)
+    tuned = fit(variant="pretrained", pretraining_updates=150, tuned=True, outer_loops=2)
+    for name, array in frozen.weights.items():
+        if name.startswith("classifier."):
+            assert (array == array[0]).all()
+            assert not np.array_equal(tuned.weights[name][0], tuned.weights[name][1])
+    start = frozen.curves.query("iteration == 0 and split == 'test'")
+    assert (start.classifier_auroc_random > 0.8).all()
+
+
+def test_training_stops_when_no_policy_improves():
+    stopped = fit(patience=1, validate_every=1, policy_updates=1, outer_loops=30, criterion="am")
+    looks = stopped.curves.iteration.max()
+    assert looks < 30
+    assert stopped.best_iteration.max() == looks - 1
+
+
+def test_probabilities_and_beliefs_come_from_completed_rows_and_panels(result):
+    policies = DiagnosisPolicies(result.weights, SETTINGS)
+    _, states = clinic(50, 4)
+    known = np.zeros((50, PANELS), dtype=bool)
+    rows = states.encode(np.arange(50), known)
+    law = policies.probabilities(rows, known)
+    assert law.shape == (LEARNERS, 50, PANELS + 2)
+    assert np.allclose(law.sum(axis=2), 1, atol=1e-5)
+    without = policies.probabilities(rows, known, np.array([[True, False, True]] * 50))
+    assert (without[:, :, 1] == 0).all()
+    again = policies.probabilities(np.stack([rows] * LEARNERS), np.stack([known] * LEARNERS))
+    assert np.array_equal(law, again)
+    belief = policies.beliefs(rows)
+    assert np.allclose(belief.sum(axis=2), 1, atol=1e-6)
+    assert np.array_equal(policies.beliefs(rows * 1e6), policies.beliefs(np.sign(rows) * 5))
+
+
+def test_embedding_is_beliefs_completed_row_and_bits():
+    settings = ClassifierSettings.of(CLASSIFIER)
+    rng = np.random.default_rng(0)
+    classifiers = Classifiers.fresh(2, COLUMNS, 2, settings=settings, rng=rng)
+    seen = torch.randn(2, 6, COLUMNS + PANELS) * 4
+    got = state_embedding(seen, classifiers, columns=COLUMNS, input_bound=5.0)
+    row = seen[..., :COLUMNS].clamp(-5, 5)
+    expected = [classifiers.probabilities(row), row, seen[..., COLUMNS:]]
+    assert torch.equal(got, torch.cat(expected, dim=2))
+
+
+def test_classifier_gradient_is_that_of_autograd():
+    """Σ w_y · cross-entropy / b of each classifier, layers applied one by one."""
+    settings = ClassifierSettings.of(CLASSIFIER)
+    classifiers = Classifiers.fresh(3, 5, 2, settings=settings, rng=np.random.default_rng(0))
+    x, y = torch.randn(3, 40, 5), torch.randint(2, (3, 40))
+    got = classifiers.loss_gradient(x, y, settings.class_weights)
+    for k in range(3):
+        arrays = {n: v[k].clone().requires_grad_() for n, v in classifiers.parameters.views.items()}
+        out = x[k]
+        for i in range(3):
+            out = out @ arrays[f"{i}.weight"] + arrays[f"{i}.bias"]
+            out = torch.nn.functional.silu(out) if i < 2 else out
+        weight = torch.tensor(settings.class_weights)
+        loss = torch.nn.functional.cross_entropy(out, y[k], weight=weight, reduction="sum") / 40
+        loss.backward()
+        for name, array in arrays.items():
+            assert array.grad is not None
+            assert torch.allclose(got[name][k], array.grad, atol=1e-6)
+
+
+def test_scores_are_those_of_plain_counts():
+    rng = np.random.default_rng(3)
+    label, said = rng.integers(2, size=30), rng.integers(2, size=(2, 30))
+    p = rng.integers(5, size=30) / 5
+    f1, am = f1_and_am(label, said)
+    for k in range(2):
+        counts = counted_scores(label.tolist(), said[k].tolist(), p.tolist())
+        assert (f1[k], am[k]) == pytest.approx((counts["f1"], counts["am"]))
+    assert area_under_curve(label, p) == pytest.approx(counts["auroc"])
+    assert np.isnan(area_under_curve(np.zeros(4, dtype=np.int64), p[:4]))
+
+
+def test_visited_codes_follow_the_decisions(result):
+    task, states = clinic(60, 5)
+    policies = DiagnosisPolicies(result.weights, SETTINGS)
+    outcomes = roll_out_learners(
+        policies.act, task, ImputedStates(states, PANELS), learners=LEARNERS,
+        uniforms=np.random.default_rng(0).random((60, PANELS + 1)),
+    )  # fmt: skip
+    known: dict[tuple[int, int], int] = {}
+    for i, code in enumerate(visited_codes(outcomes, PANELS)):
+        key = int(outcomes.learner[i]), int(outcomes.row[i])
+        assert code == known.get(key, 0)
+        if outcomes.action[i] < PANELS:
+            known[key] = known.get(key, 0) + 2 ** int(outcomes.action[i])
+
+
+def test_refusals():
+    task, states = clinic(20, 0)
+    settings = {k: v for k, v in SETTINGS.items() if k != "patience"}
+    with pytest.raises(ConfigError, match="patience missing or unknown"):
+        fit_sm_ddpo(
+            task, states, (task, states), reward=REWARD, settings=settings,
+            rng=np.random.default_rng(0),
+        )  # fmt: skip
+    stop = AcquisitionTask(task.available, task.label, task.action_cost, 2, 1)
+    reward = DiagnosisReward(REWARD.matrix[:1], REWARD.cost_weight[:1])
+    with pytest.raises(DataError, match="1 terminal actions"):
+        fit_sm_ddpo(
+            stop, states, (stop, states), reward=reward, settings=SETTINGS,
+            rng=np.random.default_rng(0),
+        )  # fmt: skip
