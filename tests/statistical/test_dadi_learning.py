@@ -1,7 +1,8 @@
 """DADI learns what it should on small loans whose fair and unfair features are known.
 
 Seeds are fixed, so that a pass stays a pass. The learners are checked against what the world makes
-optimal, with margins of a fifth (training is short); the gap of an independent attribute against 4.5 standard errors.
+optimal, with margins of a fifth (training is short); the gap of an independent attribute against
+4.5 standard errors.
 """
 
 import numpy as np
