@@ -39,7 +39,7 @@ METHODS: dict[str, MethodStyle] = {
     "full_features": MethodStyle("all panels, set network", style.BLACK, "s", True),
     "boosting": MethodStyle("all panels, boosting", style.GREY, "D", True),
     "logistic": MethodStyle("all panels, logistic", style.GREY, "v", True),
-    "all_and_group": MethodStyle("with withheld panels, boosting", style.VERMILLION, "D", True),
+    "all_and_group": MethodStyle("withheld too, boosting", style.VERMILLION, "D", True),
     "reduction": MethodStyle("reductions", style.GREEN, "P", True),
     "lasso": MethodStyle("LASSO", style.ORANGE, "^", False),
     "lasso_fair": MethodStyle("fair LASSO", style.VERMILLION, "^", False),

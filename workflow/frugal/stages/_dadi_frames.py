@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from frugal.data.tables import sensitive_from_frames, table_from_frames, withhol
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
 
 
+@runtime_checkable
 class Checkpoint(Protocol):
     """What a killed run takes up again; kept by whoever runs the stage."""
 

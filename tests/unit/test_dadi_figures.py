@@ -1,0 +1,159 @@
+"""The figures of dadi show the tables' numbers, in fixed looks, the same twice."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.contracts import Streams
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.figures.dadi import panels_figure, tradeoff_figure
+from frugal.figures.dadi_style import METHODS, method_kind, method_label, method_order
+from frugal.figures.dadi_trust import audit_figure, curves_figure
+from frugal.stages.draw_dadi_figures import draw_dadi_figures
+from matplotlib.figure import Figure
+
+WORDS = {"title": "Adult income", "caution": "A stand-in, " + "said at length " * 12}
+GAMMAS = (0.0, 0.5, 1.0)
+PANELS = ("age", "relationship", "capital-gain")
+
+
+def interval(name, value, half):
+    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
+
+
+def means_frame():
+    agents = [
+        {"method": "dadi", "gamma": g, "on_front": g > 0} | interval("auc", 0.6 + 0.2 * g, 0.02)
+        | interval("disparity", 0.2 * g, 0.01) | interval("adversary_auc", 0.5 + 0.3 * g, 0.02)
+        for g in GAMMAS
+    ]  # fmt: skip
+    others = [
+        {"method": name, "gamma": np.nan, "on_front": False} | interval("auc", 0.7 + 0.01 * k, 0.01)
+        | interval("disparity", 0.1 + 0.01 * k, 0.01) | interval("adversary_auc", np.nan, 0.0)
+        for k, name in enumerate(METHODS)
+    ]  # fmt: skip
+    return pd.DataFrame(agents + others).assign(dataset="adult")
+
+
+def singles_frame():
+    return pd.DataFrame(
+        [{"dataset": "adult", "panel": panel, "network": network}
+         | interval("auc", 0.6 + 0.1 * k, 0.05)
+         for k, panel in enumerate((*PANELS, "all features"))
+         for network in ("classifier", "adversary")]
+    )  # fmt: skip
+
+
+def selection_frame():
+    return pd.DataFrame(
+        [{"dataset": "adult", "gamma": g, "stratum": s, "panel": panel}
+         | interval("frequency", g * (0.3 + 0.2 * k), 0.1)
+         for k, panel in enumerate(PANELS) for g in GAMMAS for s in ("0", "1")]
+    )  # fmt: skip
+
+
+def audit_frame():
+    return pd.DataFrame(
+        [{"dataset": "adult", "method": "all_panels" if np.isnan(g) else "dadi", "gamma": g,
+          "target": target, "learner": learner} | interval("auc", 0.7 + 0.01 * k, 0.02)
+         for g in (*GAMMAS, np.nan) for target in ("sensitive", "label")
+         for k, learner in enumerate(("logistic", "boosting", "set_network"))]
+    )  # fmt: skip
+
+
+def curves_frame():
+    return pd.DataFrame(
+        [{"dataset": "adult", "fold": f, "gamma": g, "iteration": i, "objective": -0.1 * i + g,
+          "panels": i / 10 * g} for f in (0, 1) for g in GAMMAS for i in (10, 20, 30)]
+    )  # fmt: skip
+
+
+def grouped():
+    return selection_frame().assign(group=lambda t: t["gamma"].map("γ = {:g}".format))
+
+
+DRAWN = {
+    "tradeoff": lambda: tradeoff_figure(means_frame(), **WORDS),
+    "panels": lambda: panels_figure(
+        singles_frame(), grouped()[lambda t: t["stratum"] == "0"],
+        groups=[f"γ = {g:g}" for g in GAMMAS], **WORDS,
+    ),
+    "audit": lambda: audit_figure(audit_frame(), means_frame(), **WORDS),
+    "curves": lambda: curves_figure(curves_frame(), **WORDS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_same_bytes_twice(name):
+    found = []
+    for _ in range(2):
+        sink = io.BytesIO()
+        DRAWN[name]().savefig(sink, format="png", dpi=40, metadata={"Software": None})
+        found.append(sink.getvalue())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_title_caution_and_legend_fit_on_the_page(name):
+    figure: Figure = DRAWN[name]()
+    figure.draw_without_rendering()
+    inside = figure.bbox
+    title = figure._suptitle  # pyright: ignore[reportAttributeAccessIssue]
+    assert "Adult income" in title.get_text()
+    assert "stand-in" in title.get_text()
+    for part in (title, *figure.legends):
+        box = part.get_window_extent()
+        assert box.x0 >= inside.x0 - 1
+        assert box.x1 <= inside.x1 + 1
+
+
+def test_the_front_shows_every_agent_and_baseline():
+    figure = tradeoff_figure(means_frame(), **WORDS)
+    marks = [np.array(line.get_data(), dtype=float) for line in figure.axes[2].lines]
+    shown = {tuple(mark[:, 0].round(6)) for mark in marks if mark.shape == (2, 1)}
+    table = means_frame()
+    wanted = set(zip(table["disparity"].round(6), table["auc"].round(6), strict=True))
+    assert wanted <= shown
+
+
+def test_bars_are_as_high_as_their_shares():
+    figure = DRAWN["panels"]()
+    bars = [bar.get_height() for box in figure.axes[1].containers[::2] for bar in box]
+    table = selection_frame()[lambda t: t["stratum"] == "0"]
+    wanted = [v for g in GAMMAS for v in [*table.loc[table["gamma"] == g, "frequency"], np.nan]]
+    np.testing.assert_allclose(bars, wanted)
+
+
+def test_baselines_have_a_look_each_and_unknown_ones_are_refused():
+    assert len({(s.colour, s.marker, s.hollow) for s in METHODS.values()}) == len(METHODS)
+    assert method_kind("lasso_fair_4") == "lasso_fair"
+    assert method_label("lasso_4") == "LASSO 4"
+    assert method_order(["random_50", "lasso_4", "full_features"])[0] == "full_features"
+    with pytest.raises(ConfigError, match="no colour and marker"):
+        method_kind("guess")
+
+
+def test_two_data_sets_in_one_figure_are_refused():
+    table = pd.concat([means_frame(), means_frame().assign(dataset="loans")])
+    with pytest.raises(DataError, match="shows one dataset"):
+        tradeoff_figure(table, **WORDS)
+
+
+@pytest.mark.parametrize("by", [None, "X9"])
+def test_the_stage_draws_one_data_set(by):
+    def both(table):
+        return pd.concat([table, table.assign(dataset="loans")], ignore_index=True)
+
+    selection = selection_frame()
+    made = draw_dadi_figures(
+        catalogue={"report": {"title": "Adult income"}}, means=both(means_frame()),
+        selection=both(selection[selection["stratum"] == "0"] if by is None else selection),
+        singles=both(singles_frame()), audit=both(audit_frame()), curves=both(curves_frame()),
+        settings={"shown_gammas": [0.5], "by_stratum": by, "caution": None},
+        streams=Streams(0, "draw_dadi_figures", {"dataset": "adult"}), progress=iter,
+    )  # fmt: skip
+    table = made["dadi_panels_table"]
+    assert set(table["dataset"]) == {"adult"}
+    expected = {"γ = 0.5"} if by is None else {"X9 = 0, γ = 0.5", "X9 = 1, γ = 0.5"}
+    assert set(table["group"]) == expected

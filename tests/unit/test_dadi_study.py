@@ -1,0 +1,98 @@
+"""The dadi block is checked before any job; settings of each step follow from it alone."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from frugal.contracts.errors import ConfigError
+from frugal.data.dadi_study import load_dadi_study
+from frugal.data.schema_check import check_against_schema, read_yaml
+from frugal.data.study import SCHEMA, load_study
+from frugal.figures.dadi_style import METHODS
+
+ROOT = Path(__file__).parents[2]
+CONFIG = read_yaml(ROOT / "config.yaml")
+
+
+def changed(**dadi):
+    config = copy.deepcopy(CONFIG)
+    config["dadi"] |= dadi
+    return config
+
+
+def loaded(config):
+    return load_dadi_study(config, load_study(config, ROOT).descriptions)
+
+
+def scenario(**changes):
+    return changed(scenarios=[CONFIG["dadi"]["scenarios"][0] | changes])
+
+
+def test_the_default_promises_a_row_per_method_and_fold():
+    study = loaded(CONFIG)
+    rows = study.wanted_rows()
+    each = len(study.gammas(study.datasets[0])) + len(study.baselines)
+    assert len(rows) == len(study.datasets) * len(CONFIG["dadi"]["folds"]["run"]) * each
+    assert len({tuple(row) for row in rows}) == len(rows)
+
+
+def test_settings_of_a_step_hold_what_it_needs_and_the_networks_of_the_scenario():
+    study = loaded(CONFIG)
+    name = study.datasets[0]
+    trained = study.train_settings(name)
+    assert (
+        trained["training"]["encoding_width"] == study.scenario(name)["networks"]["encoding_width"]
+    )
+    assert trained["design"]["folds"] == 6
+    assert trained["training"] == study.roll_out_settings(name)["training"]
+    assert set(study.score_settings()["reads_all"]) == {"full_features", "boosting", "reduction"}
+
+
+def test_a_baseline_can_be_left_out():
+    config = changed(baselines=CONFIG["dadi"]["baselines"] | {"reduction": None})
+    assert "reduction" not in loaded(config).baselines
+
+
+def test_own_gammas_replace_those_of_the_study():
+    study = loaded(scenario(gammas=[0.1, 0.5]))
+    assert study.gammas(study.datasets[0]) == [0.1, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (changed(folds=CONFIG["dadi"]["folds"] | {"run": [6]}), "names fold 6"),
+        (changed(training=CONFIG["dadi"]["training"] | {"agents": 63}), "must be even"),
+        (changed(scenarios=CONFIG["dadi"]["scenarios"] * 2), "stands there twice"),
+        (scenario(withheld_panels=["X4"]), r"withheld_panels names 'X4'"),
+        (scenario(selection_by="X1"), "one categorical column"),
+        (scenario(shown_gammas=[0.4]), "shown_gammas names 0.4"),
+        (scenario(dataset="breast_cancer"), "tells no groups"),
+        (scenario(dataset="nothing"), "names data set 'nothing'"),
+    ],
+)
+def test_refusals_are_one_sentence(config, words):
+    with pytest.raises(ConfigError, match=words) as refusal:
+        loaded(config)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        {"kind": "lasso", "most": 3},
+        {"kind": "guess"},
+        {"kind": "random"},
+        {"kind": "network", "x": 1},
+    ],
+)
+def test_the_schema_asks_for_what_a_kind_needs(baseline):
+    config = changed(baselines={"random_x": baseline})
+    with pytest.raises(ConfigError):
+        check_against_schema(config, read_yaml(SCHEMA), where="config")
+
+
+def test_every_baseline_name_of_the_schema_has_a_look():
+    pattern = read_yaml(SCHEMA)["$defs"]["baseline_name"]["pattern"]
+    names = pattern.split("(")[1].split(")")[0].split("|")
+    assert set(names) == set(METHODS)
