@@ -199,7 +199,7 @@ def fit_dqn(
     moments: int,
     rngs: Sequence[np.random.Generator],
 ) -> DqnFit:
-    """Train one network per learner of an environment on what the environment shows.
+    """Train one network per learner of an environment on what it shows  [afape, sec. A.11].
 
     What a learner draws comes from its own generator, so that it learns the same, up to rounding,
     whatever is trained beside it.

@@ -19,7 +19,7 @@ SCALING = ("centre", "scale", "column_bits")
 
 @dataclass(frozen=True, eq=False)
 class QPolicy:
-    """Greedy policy of one Q-network with a + 1 actions. Shapes: d columns, a panels.
+    """Greedy policy of one Q-network  [afape, sec. A.11]. Shapes: d columns, a panels.
 
     Values are computed in float64, so that the same state gets the same action in batches of any
     size, ties of float32 rounding included.

@@ -41,7 +41,7 @@ def train_agent(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Learn by DQN on the records of the first seed, blocked.
+    """Learn by DQN on the records of the first seed, blocked  [afape, sec. A.11].
 
     Reward: −(cost of a panel), and at the end −(misclassification cost of the classifier's decision
     with what was acquired); divided by the dearest misclassification, so that values are about 1.

@@ -1,0 +1,218 @@
+"""An agent that learns: on which rows, from what the records hold, and how it is stored and run."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from frugal.agents.q_policy import QPolicy
+from frugal.agents.registry import build_policy
+from frugal.contracts import ConfigError, DataError, Streams, Table
+from frugal.data.tables import table_to_frames
+from frugal.environments.rollouts import roll_out as run_policy
+from frugal.models.tree_scoring import expected_cost_prediction, predict_proba
+from frugal.models.trees import TreeEnsemble
+from frugal.stages.fit_classifier import fit_classifier
+from frugal.stages.fit_nuisances import fit_nuisances
+from frugal.stages.roll_out import roll_out
+from frugal.stages.train_agent import _scaled_loss, _scaling, train_agent
+
+from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, small_table
+
+DQN: dict[str, Any] = {
+    "kind": "dqn",
+    "hidden": [16],
+    "double": False,
+    "dueling": False,
+    "huber_bound": None,
+    "learning_rate": 0.005,
+    "learning_rate_last": 0.0001,
+    "discount": 1.0,
+    "batch": 64,
+    "memory": 4000,
+    "learning_starts": 100,
+    "transitions_per_update": 16,
+    "target_every": 128,
+    "exploration_share": 0.5,
+    "epsilon_first": 1.0,
+    "epsilon_last": 0.2,
+    "max_gradient_norm": 10.0,
+    "episodes": 64,
+    "transitions": 4000,
+    "start": "free",
+    "moments": 5,
+}
+PANELS = {
+    "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
+    "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
+}
+
+
+def stored(table: Table, parts: np.ndarray) -> dict[str, Any]:
+    """Table, classifier and masks as the steps before store them."""
+    frame, catalogue = table_to_frames(table, parts)
+    drawn = draw(table, PANELS, source="induced", seeds=(3, 4))
+    context = {"streams": Streams(1, "fit_classifier", {}), "progress": no_bar}
+    given = {"table": frame, "catalogue": catalogue}
+    classifier = fit_classifier(**given, settings=CLASSIFIER, **context)["classifier"]
+    return given | {"classifier": classifier, "masks": drawn["masks"]}
+
+
+def train(given: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    return train_agent(
+        **given,
+        settings=DQN | changed,
+        streams=Streams(1, "train_agent", {"agent": "dqn"}),
+        progress=no_bar,
+    )
+
+
+@pytest.fixture(scope="module")
+def parts() -> np.ndarray:
+    return np.repeat(["train", "agent", "test"], [80, 80, 80])
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return small_table()
+
+
+@pytest.fixture(scope="module")
+def given(table, parts) -> dict[str, Any]:
+    return stored(table, parts)
+
+
+@pytest.fixture(scope="module")
+def trained(given) -> dict[str, Any]:
+    return train(given)
+
+
+def test_what_other_rows_and_seeds_hold_is_not_read(given, trained, parts):
+    masks = given["masks"].copy()
+    unread = (masks["seed"] != 3) | ~np.isin(np.arange(len(masks)) % 240, np.arange(80, 160))
+    masks.loc[unread, ["observed:P2", "observed:P3"]] = False
+    frame = given["table"].copy()
+    values = [c for c in frame.columns if c in ("X1", "X2", "X3", "X4")]
+    frame.loc[parts != "agent", values] = -7.0
+    again = train(given | {"masks": masks, "table": frame})
+    for name, array in trained["policy"].items():
+        np.testing.assert_array_equal(array, again["policy"][name])
+
+
+def test_values_that_no_record_holds_are_not_read(table, given, trained, parts):
+    rows = np.flatnonzero(parts == "agent")
+    observed = given["masks"].iloc[rows][["observed:P2", "observed:P3"]].to_numpy()
+    hidden = ~table.take(rows).columns_observed(observed)
+    frame = given["table"].copy()
+    names = list(table.columns)
+    changed = frame.loc[parts == "agent", names].to_numpy().copy()
+    changed[hidden] = 99.0
+    frame.loc[parts == "agent", names] = changed
+    assert hidden.any()
+    again = train(given | {"table": frame})
+    for name, array in trained["policy"].items():
+        np.testing.assert_array_equal(array, again["policy"][name])
+
+
+def test_scaling_is_that_of_recorded_values(table):
+    recorded = np.random.default_rng(0).random((len(table), len(table.actions))) < 0.5
+    table = small_table()
+    table.values[3, 0] = np.nan
+    centre, scale = _scaling(table, recorded)
+    seen = np.where(table.columns_observed(recorded), table.values, np.nan)
+    np.testing.assert_allclose(centre, np.nanmean(seen, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scale, np.nanstd(seen, axis=0), rtol=1e-12)
+
+
+def test_the_loss_of_a_set_is_that_of_the_classifiers_decision(monkeypatch, table, given):
+    ensemble = TreeEnsemble.from_arrays(given["classifier"])
+    listed = _scaled_loss(given["classifier"], table, 5.0)
+    monkeypatch.setattr("frugal.stages.train_agent.MAX_ACTIONS_TABULATED", 0)
+    asked = _scaled_loss(given["classifier"], table, 5.0)
+    row = np.arange(len(table))
+    for code, chosen in enumerate([(0, 0), (1, 0), (0, 1), (1, 1)]):
+        acquired = np.tile(np.array(chosen, dtype=bool), (len(table), 1))
+        shares = predict_proba(ensemble, table.values, table.columns_observed(acquired))
+        decided = expected_cost_prediction(shares, table.misclassification_cost)
+        expected = table.misclassification_cost[table.label, decided] / 5
+        np.testing.assert_allclose(listed[:, code], expected, rtol=1e-6)
+        np.testing.assert_allclose(asked(row, acquired), expected, rtol=1e-6)
+
+
+def test_the_stored_policy_beats_doing_the_same_for_everyone(table, parts):
+    # errors so dear that panels pay for some units and not for others
+    table = replace(table, misclassification_cost=table.misclassification_cost * 6)
+    given = stored(table, parts)
+    policy = QPolicy.from_arrays(train(given, transitions=30_000, memory=30_000)["policy"])
+    rows = np.flatnonzero(parts == "agent")
+    data = table.take(rows)
+    available = given["masks"].iloc[rows][["observed:P2", "observed:P3"]].to_numpy()
+    loss = _scaled_loss(given["classifier"], data, 1.0)
+    episodes = run_policy(
+        policy,
+        data.values,
+        free_columns=data.free_columns,
+        provides=data.provides,
+        available=available,
+        uniforms=np.random.default_rng(0).random((len(data), 3)),
+    )
+
+    def cost(acquired: np.ndarray) -> float:
+        at_end = loss[np.arange(len(data)), acquired @ np.array([1, 2])]
+        return float((acquired @ data.action_cost + at_end).mean())
+
+    same = [cost(available & np.array(s, dtype=bool)) for s in ([0, 0], [1, 0], [0, 1], [1, 1])]
+    assert cost(episodes.acquired) < min(same)
+
+
+def test_the_curve_is_in_the_unit_of_cost_and_rises(trained):
+    curve = trained["training"]
+    assert list(curve.columns) == ["transitions", "mean_return", "td_error", "epsilon"]
+    assert curve["transitions"].tolist()[-1] == 63 * 64  # whole steps of 64 episodes
+    assert curve["mean_return"].iloc[-1] > curve["mean_return"].iloc[0]
+    assert (curve["mean_return"] < 0).all()
+    assert curve["epsilon"].is_monotonic_decreasing
+
+
+def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
+    drawn = draw(table, PANELS, source="induced")
+    names = {k: given[k] for k in ("table", "catalogue")}
+    from frugal.stages.impute_features import impute_features
+
+    def context(stage: str) -> dict[str, Any]:
+        own = {"dataset": "d", "mechanism": "m", "agent": "dqn"}
+        return {"streams": Streams(1, stage, own), "progress": no_bar}
+
+    imputed = impute_features(
+        **names,
+        masks=drawn["masks"],
+        settings={"missforest": None, "multiple": None},
+        **context("impute_features"),
+    )
+    played = roll_out(
+        **names,
+        classifier=given["classifier"],
+        **drawn,
+        **imputed,
+        settings=DQN,
+        **context("roll_out"),
+        policy=trained["policy"],
+    )
+    assert (played["decisions"]["probability"] == 1).all()
+    fitted = fit_nuisances(
+        **names,
+        **drawn,
+        blocked=played["blocked"].assign(agent="dqn"),
+        settings=NUISANCE | {"agents": {"dqn": DQN}, "trained": ["dqn"]},
+        **context("fit_nuisances"),
+        policy_0=trained["policy"],
+    )
+    assert fitted["agents"]["afa_propensity_policy"].between(0, 1).any()
+
+
+def test_rows_for_the_agent_and_its_policy_are_asked_for(table, given):
+    frame, catalogue = table_to_frames(table, np.repeat(["train", "test"], 120))
+    with pytest.raises(DataError, match="needs rows in the part 'agent'"):
+        train(given | {"table": frame, "catalogue": catalogue})
+    with pytest.raises(ConfigError, match="acts by what `train_agent` made"):
+        build_policy(DQN, actions=["P2", "P3"])
