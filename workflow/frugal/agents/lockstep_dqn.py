@@ -30,8 +30,8 @@ class DqnSettings:
         hidden: units of each hidden layer.
         double: the online network chooses the next action, the target network values it.
         dueling: Q = V + A − mean A.
-        huber_bound: errors beyond it count linearly (stable-baselines3: 1); None: squared error, the
-            only loss whose values are expected returns where rewards exceed the bound.
+        huber_bound: errors beyond it count linearly (stable-baselines3: 1); None: squared error,
+            the only loss whose values are expected returns where rewards exceed the bound.
         learning_rate: of Adam, at first.
         learning_rate_last: at the end; it falls linearly.
         discount: of the next state's value.
