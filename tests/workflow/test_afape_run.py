@@ -25,7 +25,7 @@ CAPTIONS = [
     "convergence",
     "resamples",
 ]
-AGENTS = ["always", "half", "random_50"]
+AGENTS = ["always", "dqn", "half", "random_50"]
 
 
 @pytest.fixture
@@ -65,6 +65,7 @@ def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
         "report": 1,
         "roll_out": len(AGENTS),
         "summarise_afape": 1,
+        "train_agent": 1,
     }
 
 
@@ -178,13 +179,20 @@ def test_the_summary_is_what_the_design_promises(tiny_run):
 
 def test_the_summary_has_the_expected_numbers(tiny_run):
     found, expected = golden_table(tiny_run.folder), pd.read_csv(EXPECTED)
+    learned = expected["agent"] == "dqn"
     for column in expected.columns:
         if column in NUMBERS:
             # networks train in float32, whose last bits differ between processors; a change of
-            # method moves far more than this
-            np.testing.assert_allclose(
-                found[column], expected[column], rtol=1e-4, atol=1e-6, err_msg=column
-            )
+            # method moves far more than this. A learned agent may then decide differently for
+            # single units, which moves its costs by a few percent.
+            for rows, tolerance in ((~learned, 1e-4), (learned, 0.1)):
+                np.testing.assert_allclose(
+                    found[column][rows],
+                    expected[column][rows],
+                    rtol=tolerance,
+                    atol=1e-6,
+                    err_msg=column,
+                )
         else:
             assert found[column].astype(str).tolist() == expected[column].astype(str).tolist()
 
