@@ -75,7 +75,7 @@ def run_job(job: "Job") -> None:
 
     from frugal.artifacts.checkpoints import Checkpoint
     from frugal.artifacts.files import payload_bytes, read_partitions, read_payload
-    from frugal.artifacts.sidecars import write_outputs
+    from frugal.artifacts.sidecars import require_intact, write_outputs
     from frugal.contracts import Streams
 
     stage = getattr(importlib.import_module(f"frugal.stages.{job.stage}"), job.stage)
@@ -88,6 +88,7 @@ def run_job(job: "Job") -> None:
     if takes_up:
         context["checkpoint"] = Checkpoint(job)
     _require_inputs(job, stage, context)
+    require_intact(job)
     inputs = {
         name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
         for name, paths in job.inputs.items()

@@ -86,13 +86,18 @@ def read_payload(path: Path) -> Any:
             from safetensors.numpy import load_file
 
             return load_file(path)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {error}") from error
+    except (OSError, ValueError, RuntimeError, RecursionError) as error:
+        raise DataError(_unreadable(path, error)) from error
     except Exception as error:
         if type(error).__module__.split(".")[0] not in {"pyarrow", "safetensors"}:
             raise
-        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {error}") from error
+        raise DataError(_unreadable(path, error)) from error
     return path
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:200]
+    return f"{path} cannot be read as {path.suffix[1:]}: {reason}"
 
 
 def read_partitions(paths: list[Path]) -> Any:

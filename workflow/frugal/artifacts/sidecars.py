@@ -4,6 +4,7 @@ No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from frugal.artifacts.columns import describe_columns
 from frugal.artifacts.files import file_digest, json_bytes, write_bytes
 from frugal.artifacts.sources import PACKAGE, source_digest
+from frugal.contracts import DataError
 
 LOCK = PACKAGE.parent.parent / "requirements.lock"
 
@@ -62,6 +64,30 @@ def input_records(job: Job) -> list[dict[str, str]]:
             key = f"{name}[]" if isinstance(paths, list) else name
             records.append({"name": key, "path": shown_path(path), "sha256": file_digest(path)})
     return records
+
+
+def require_intact(job: Job) -> None:
+    """Refuse an input that is not what its sidecar says: cut off, edited, or of another step.
+
+    An input without a sidecar comes from outside, or from somebody who works by hand.
+
+    Raises:
+        DataError: names the input.
+    """
+    for paths in job.inputs.values():
+        for path in paths if isinstance(paths, list) else [paths]:
+            sidecar = sidecar_path(path)
+            if not (path.is_file() and sidecar.is_file()):
+                continue
+            try:
+                expected = json.loads(sidecar.read_bytes())["sha256"]
+            except (ValueError, TypeError, KeyError, RecursionError):
+                raise DataError(f"{sidecar} is not a sidecar that this project writes") from None
+            if file_digest(path) != expected:
+                raise DataError(
+                    f"{path} is not the file that its sidecar describes: it was changed, or is "
+                    "incomplete; remove both, and run the step that makes them"
+                )
 
 
 def sidecar_bytes(
