@@ -97,6 +97,7 @@ def fit_dadi(
         DataError: classes are not 0 and 1, a group is empty, a panel's cost is missing, or the
             checkpoint belongs to another run.
     """
+    torch.set_num_threads(1)  # the same sums on every machine
     _check(label, sensitive, panel_of_column, panel_cost, gammas)
     sizes = NetworkSizes(values.shape[1], len(panel_cost), settings)
     watched = np.sort(rng.permutation(validation_rows)[: settings.evaluated_rows])

@@ -70,6 +70,7 @@ class DadiPolicies:
     def __init__(
         self, weights: Mapping[str, np.ndarray], settings: DadiSettings, panel_of_column: np.ndarray
     ) -> None:
+        torch.set_num_threads(1)  # the same sums on every machine
         self._weights: Weights = dict(weights)
         self._named = stacked_weights(weights)
         self._settings, self._steps = settings, settings.processing_steps
