@@ -41,7 +41,7 @@ class DiagnosisStudy:
     def pairs(self) -> list[tuple[float, float]]:
         """(ratio, penalty) of every policy of a front, the ratio outermost; index = pair."""
         grid = self.block["pairs"]
-        return [(r, w) for r in grid["ratios"] for w in grid["penalties"]]
+        return [(float(r), float(w)) for r in grid["ratios"] for w in grid["penalties"]]
 
     def groups(self) -> list[list[int]]:
         """Pairs that are trained in lock-step: group g holds g, g + groups, g + 2·groups, …

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import AcquisitionTask, Streams, Table
+from frugal.contracts import AcquisitionTask, ConfigError, Streams, Table
 from frugal.data.availability import available_panels
 from frugal.data.splits import assign_parts
 from frugal.data.tables import table_from_frames
@@ -54,7 +54,12 @@ def divided(
     Seed 0 keeps the parts that the data set was prepared with; each other seed divides the rows
     anew, stratified by label, into parts of the same sizes. So results over seeds vary by the
     units as well as by training, and every stage divides alike.
+
+    Raises:
+        ConfigError: the job has no wildcards `dataset` and `seed`.
     """
+    if not {"dataset", "seed"} <= set(streams.wildcards):
+        raise ConfigError("stages of diagnosis need --wildcard dataset=NAME and --wildcard seed=N")
     data, part = table_from_frames(table, catalogue)
     seed = int(streams.wildcards["seed"])
     if seed == 0:

@@ -1,0 +1,135 @@
+"""A tiny simulated clinic taken through every stage of `diagnosis`, in memory."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from frugal.contracts import Streams
+from frugal.data.description import load_description
+from frugal.data.diagnosis_study import DiagnosisStudy
+from frugal.data.schema_check import read_yaml
+from frugal.stages.apply_bayes_rule import apply_bayes_rule
+from frugal.stages.prepare_data import prepare_data
+from frugal.stages.recount_diagnoses import recount_diagnoses
+from frugal.stages.roll_out_front import roll_out_front
+from frugal.stages.summarise_diagnosis import summarise_diagnosis
+from frugal.stages.train_baselines import train_baselines
+from frugal.stages.train_encoder import train_encoder
+from frugal.stages.train_front import train_front
+from frugal.stages.train_selection import train_selection
+
+ROOT = Path(__file__).parents[2]
+NAME, FRONT = "tiny_clinic", "sm_ddpo_end2end"
+PARTS = {"encoder": 200, "encoder_validation": 60, "agent": 400, "validation": 200, "test": 160}
+DQN = {
+    "hidden": [8], "double": True, "dueling": False, "huber_bound": None, "learning_rate": 0.001,
+    "learning_rate_last": 0.001, "discount": 1.0, "batch": 16, "memory": 500,
+    "learning_starts": 64, "transitions_per_update": 16, "target_every": 64,
+    "exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.1,
+    "max_gradient_norm": 10.0, "episodes": 16, "transitions": 320,
+}  # fmt: skip
+
+
+def tiny_block() -> dict[str, Any]:
+    """The diagnosis block of config.yaml, cut down to seconds."""
+    block = copy.deepcopy(read_yaml(ROOT / "config.yaml")["diagnosis"])
+    block["pairs"] = {"ratios": [2, 8], "penalties": [5, 60], "group_size": 3}
+    block["encoders"] = {"mean": {"kind": "mean"}}
+    block["training"] |= {"outer_loops": 4, "watched_units": 100, "visited_states": 1000}
+    block["training"]["ppo"] |= {"hidden": [16], "steps": 128, "episodes": 16, "batch": 64}
+    block["training"]["classifier"] |= {"hidden": [16]}
+    grid = {"C": [0.1], "positive_weight": [1, 3]}
+    block["baselines"] = {"logistic": {"kind": "logistic", "grid": grid}}
+    block["selection_classifier_updates"] = 100
+    block["selection"] = {
+        "random": {"kind": "random", "lengths": [1, 3]},
+        "fixed": {"kind": "fixed", "lengths": [2]},
+        "greedy": {"kind": "greedy", "units": 60, "neighbours": 10, "least_gains": [0.01, 0.05]},
+        "cwcf": {"kind": "cwcf", "cost_weights": [0.01, 0.1], "class_weights": [1, 3], "dqn": DQN},
+    }
+    block["scenarios"] = [
+        {"dataset": NAME, "encoder": "mean", "methods": [FRONT], "criteria": ["f1"],
+         "seeds": [0, 1], "baselines": ["logistic"], "fixed_panels": ["blood count"],
+         "selection": list(block["selection"]), "compare_imputers": False}
+    ]  # fmt: skip
+    shown = {"dataset": NAME, "method": FRONT, "criterion": "f1", "seed": 0}
+    block["figures"] |= shown
+    block["choose"] |= shown
+    return block
+
+
+def tiny_description(folder: Path) -> Path:
+    """The clinic's YAML with few patients."""
+    document = read_yaml(ROOT / "config/datasets/clinical_simulator.yaml")
+    document["name"] = NAME
+    document["split"]["parts"] = PARTS
+    path = folder / f"{NAME}.yaml"
+    path.write_text(yaml.safe_dump(document, allow_unicode=True))
+    return path
+
+
+def run(stage, settings, wildcards, **inputs):
+    """A stage as the command line calls it."""
+    streams = Streams(7, stage.__name__, {"dataset": NAME, **wildcards})
+    return stage(settings=settings, streams=streams, progress=lambda rows, **_: rows, **inputs)
+
+
+def keyed(frame: pd.DataFrame, run_of: tuple[str, str, str, str]) -> pd.DataFrame:
+    """A run's frame with the keys of its folder."""
+    keys = dict(zip(("dataset", "family", "criterion", "seed"), run_of, strict=True))
+    return frame.assign(**keys)
+
+
+class TinyRun:
+    """Every file of the tiny study, by name."""
+
+    def __init__(self, folder: Path) -> None:
+        path = tiny_description(folder)
+        self.study = DiagnosisStudy(tiny_block(), {NAME: load_description(path)})
+        self.data = run(prepare_data, None, {}, description=path)
+        self.runs: dict[tuple[str, str, str, str], dict[str, pd.DataFrame]] = {}
+        self.encoders, self.fronts, self.path = {}, {}, path
+        for seed in ("0", "1"):
+            self._seed(seed)
+        every = {
+            name: pd.concat([keyed(r[name], key) for key, r in self.runs.items()])
+            for name in ("scores", "recounted")
+        }
+        self.scores, self.recounted = every["scores"], every["recounted"]
+        shares = {"budget_shares": [0.05, 0.4, 1.0]}
+        self.summary = run(summarise_diagnosis, shares, {}, scores=self.scores)
+
+    def _seed(self, seed: str) -> None:
+        study, wild = self.study, {"seed": seed}
+        encoder = run(train_encoder, {"kind": "mean"}, wild, **self.data)
+        self.encoders[seed] = encoder
+        given = self.data | {"encoder": encoder["encoder"]}
+        fronts = [
+            run(train_front, study.training_settings(FRONT, "f1", g), wild | {"group": str(g)},
+                **given)
+            for g in range(len(study.groups()))
+        ]  # fmt: skip
+        self.fronts[seed] = fronts
+        policies = {f"policies_{g}": front["policies"] for g, front in enumerate(fronts)}
+        made = {
+            FRONT: run(roll_out_front, study.rollout_settings(FRONT), wild, **given, **policies)
+        }
+        made["baselines"] = run(
+            train_baselines, study.baseline_settings(NAME, "f1"), wild, **self.data
+        )
+        decisions = made[FRONT]["decisions"]
+        made["selection"] = run(
+            train_selection, study.selection_settings(NAME, "f1"), wild, **given,
+            decisions=decisions,
+        )  # fmt: skip
+        made["bayes"] = run(
+            apply_bayes_rule, {"criterion": "f1"}, wild, **self.data, description=self.path
+        )
+        for family, frames in made.items():
+            again = run(
+                recount_diagnoses, None, wild, outcomes=frames["outcomes"],
+                decisions=frames["decisions"],
+            )  # fmt: skip
+            self.runs[NAME, family, "f1", seed] = frames | again
