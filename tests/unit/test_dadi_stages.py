@@ -1,0 +1,185 @@
+"""The stages of dadi on a small table: files in, files out, the same bytes, killed or not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.artifacts.columns import describe_columns
+from frugal.contracts import DataError, Streams
+from frugal.contracts.errors import ConfigError
+from frugal.evaluation.fairness import contingency, demographic_disparity
+from frugal.stages._dadi_frames import fold_of
+from frugal.stages.check_dadi import check_dadi
+from frugal.stages.train_dadi import train_dadi
+
+from tests.unit.fair_chain import (
+    FOLDS,
+    GAMMAS,
+    Bar,
+    Notebook,
+    given,
+    loans,
+    run_fold,
+    study,
+    summarised,
+)
+
+
+@pytest.fixture(scope="module")
+def stored():
+    frame, catalogue = loans()
+    return {"table": frame, "catalogue": catalogue}
+
+
+@pytest.fixture(scope="module")
+def folds(stored):
+    return {fold: run_fold(study(), fold, stored) for fold in FOLDS}
+
+
+@pytest.fixture(scope="module")
+def summary(folds):
+    return summarised(folds)
+
+
+def test_a_killed_training_ends_with_the_same_arrays(stored, folds):
+    settings = study().train_settings("loans")
+    notebook = Notebook(killed_after=3)
+    with pytest.raises(KeyboardInterrupt):
+        train_dadi(**stored, **given(train_dadi, 0, settings), checkpoint=notebook)
+    assert notebook.state is not None
+    assert int(notebook.state["iteration"]) == 6
+    notebook.killed_after = 10**9
+    again = train_dadi(**stored, **given(train_dadi, 0, settings), checkpoint=notebook)
+    for name, array in folds[0]["weights"].items():
+        np.testing.assert_array_equal(again["weights"][name], array)
+    pd.testing.assert_frame_equal(again["curves"], folds[0]["curves"])
+
+
+def test_decisions_and_episodes_tell_the_same(folds):
+    decisions, episodes = folds[0]["decisions"], folds[0]["episodes"]
+    test = episodes[episodes["part"] == "test"]
+    acquired = test.filter(like="acquired:")
+    stops = acquired.shape[1]
+    counted = decisions[decisions["action"] < stops].groupby(["gamma", "row_id"]).size()
+    per_unit = counted.reindex(
+        pd.MultiIndex.from_frame(test[["gamma", "row_id"]]), fill_value=0
+    ).to_numpy()
+    np.testing.assert_array_equal(per_unit, acquired.sum(axis=1))
+    np.testing.assert_allclose(
+        decisions.groupby("gamma")["cost"].sum(), test.groupby("gamma")["cost"].sum()
+    )
+    assert set(decisions["gamma"]) == set(GAMMAS)
+    assert (decisions["probability"] == 1).all()
+
+
+def test_each_unit_stops_or_has_everything_and_never_repeats_a_panel(folds):
+    decisions = folds[0]["decisions"]
+    panels = folds[0]["episodes"].filter(like="acquired:").shape[1]
+    bought = decisions[decisions["action"] < panels]
+    assert not bought.duplicated(["gamma", "row_id", "action"]).any()
+    last = decisions.groupby(["gamma", "row_id"])["action"].last()
+    assert (last == panels).all()
+
+
+def test_scores_follow_from_the_rows(folds):
+    for method, units in folds[0]["predictions"].groupby("method"):
+        row = folds[0]["scores"].set_index("method").loc[str(method)]
+        counts = contingency(*(units[c].to_numpy() for c in ("label", "sensitive", "decision")))
+        assert row["disparity"] == pytest.approx(float(demographic_disparity(counts)))
+        assert row["features_acquired"] == pytest.approx(units["features_acquired"].mean())
+
+
+def test_summary_has_the_public_columns_first_and_a_row_for_each_result(summary):
+    table = summary["summary"]
+    public = ["dataset", "method", "gamma", "fold", "auc", "disparity", "features_acquired", "cost"]
+    assert list(table.columns[:8]) == public
+    assert not table.duplicated(["dataset", "method", "gamma", "fold"]).any()
+    checks = check_dadi(
+        summary=table, means=summary["means"], selection=summary["selection"],
+        settings={"rows": study().wanted_rows()}, streams=Streams(1, "check_dadi", {}),
+        progress=Bar,
+    )["checks"]  # fmt: skip
+    assert checks["rows"] == len(table)
+
+
+def test_a_lost_row_and_a_gap_out_of_range_stop_the_run(summary):
+    def check(table):
+        check_dadi(
+            summary=table, means=summary["means"], selection=summary["selection"],
+            settings={"rows": study().wanted_rows()}, streams=Streams(1, "check_dadi", {}),
+            progress=Bar,
+        )  # fmt: skip
+
+    with pytest.raises(DataError, match="lacks or adds 1 rows"):
+        check(summary["summary"].iloc[1:])
+    with pytest.raises(DataError, match="a gap is a share"):
+        check(summary["summary"].assign(disparity=1.5))
+
+
+def test_every_column_has_a_unit_and_a_meaning(folds, summary):
+    for made in (*folds.values(), summary):
+        for name, table in made.items():
+            if isinstance(table, pd.DataFrame):
+                assert describe_columns(table, {}), name
+
+
+def test_means_are_over_folds_and_someone_is_on_the_front(summary):
+    means, table = summary["means"], summary["summary"]
+    assert (means["folds"] == len(FOLDS)).all()
+    half = means[(means["method"] == "dadi") & (means["gamma"] == 0.5)]
+    rows = table[(table["method"] == "dadi") & (table["gamma"] == 0.5)]
+    assert half["auc"].item() == pytest.approx(rows["auc"].mean())
+    assert means["on_front"].any()
+
+
+def test_the_audit_reads_agents_and_all_panels_with_every_learner(folds):
+    audit = folds[0]["audit"]
+    assert len(audit) == (len(GAMMAS) + 1) * 3 * 2
+    assert audit.groupby("target").size().to_dict() == {"label": 9, "sensitive": 9}
+    everything = audit[(audit["method"] == "all_panels") & (audit["target"] == "sensitive")]
+    assert everything["auc"].max() > 0.7  # three unfair features in plain sight
+
+
+def test_folds_share_no_test_row_and_stages_cut_alike(stored, folds):
+    design = study().train_settings("loans")["design"]
+
+    def part(stage, fold):
+        streams = Streams(1, stage, {"dataset": "loans", "fold": str(fold)})
+        return fold_of(stored["table"], stored["catalogue"], design, streams)
+
+    one, other = part("train_dadi", 0), part("roll_out_dadi", 0)
+    np.testing.assert_array_equal(one.part, other.part)
+    np.testing.assert_array_equal(one.shown.row_id, other.shown.row_id)
+    second = part("train_dadi", 1)
+    assert not np.intersect1d(one.rows("test"), second.rows("test")).size
+    tested = folds[0]["episodes"]
+    tested = set(tested.loc[tested["part"] == "test", "row_id"])
+    assert tested == set(one.shown.row_id[one.rows("test")])
+
+
+def test_withheld_panels_are_shown_to_no_agent_but_to_whoever_is_asked(stored):
+    made = run_fold(study(withheld_panels=["X5"], selection_by=None), 0, stored)
+    assert "acquired:X5" not in made["episodes"]
+    panels = made["panels"].set_index("method")["panel"]
+    assert "X5" in set(panels.loc["all_and_group"])
+    assert "X5" not in set(panels.loc["boosting"])
+
+
+def test_a_withheld_panel_that_is_not_there_is_refused(stored):
+    planned = study(withheld_panels=["X99"])
+    with pytest.raises(ConfigError, match="X99"):
+        train_dadi(
+            **stored, **given(train_dadi, 0, planned.train_settings("loans")), checkpoint=Notebook()
+        )
+
+
+@pytest.mark.parametrize("objective", ["equal_opportunity", "equalised_odds"])
+def test_other_objectives_run_through_all_stages(stored, objective):
+    made = run_fold(study(training={"objective": objective}), 0, stored)
+    assert made["scores"]["auc"].between(0, 1).all()
+    assert made["audit"]["auc"].notna().all()
+
+
+def test_a_table_without_groups_is_refused(stored):
+    bare = {"table": stored["table"].drop(columns="sensitive"), "catalogue": stored["catalogue"]}
+    with pytest.raises(DataError, match="no groups of a protected attribute"):
+        run_fold(study(), 0, bare)
