@@ -15,10 +15,20 @@ from frugal.artifacts.sources import source_digest
 from frugal.contracts.errors import FrugalError
 from frugal.data.study import load_study
 
+
+def cannot_start(error):
+    """End the run with what is wrong, and with the config files in which it may stand."""
+    names = [Path(path).name for path in workflow.config_settings.configfiles or ()]
+    said = str(error)
+    if names and said.startswith("config: "):
+        said = f"config ({', '.join(names)} over config.yaml): {said[8:]}"
+    sys.exit(f"Frugal cannot start: {said}")
+
+
 try:
     STUDY = load_study(config, Path(workflow.basedir))
 except FrugalError as error:
-    sys.exit(f"Frugal cannot start: {error}")
+    cannot_start(error)
 
 
 READING = {"audit", "plan", "benchmark"}  # targets that write nothing under results/
@@ -61,7 +71,7 @@ def raw_inputs(wildcards):
     try:
         return STUDY.raw_inputs(wildcards.dataset)
     except FrugalError as error:
-        sys.exit(f"Frugal cannot start: {error}")
+        cannot_start(error)
 
 
 def audited(**outputs):

@@ -5,7 +5,7 @@ from frugal.data.dadi_study import load_dadi_study
 try:
     DADI = load_dadi_study(config, STUDY.descriptions)
 except FrugalError as error:
-    sys.exit(f"Frugal cannot start: {error}")
+    cannot_start(error)
 
 FOLD = "dataset={dataset}/fold={fold}"
 DADI_FIGURES = ["dadi_tradeoff", "dadi_panels", "dadi_audit", "dadi_curves"]

@@ -5,7 +5,7 @@ from frugal.data.diagnosis_study import load_diagnosis_study
 try:
     DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)
 except FrugalError as error:
-    sys.exit(f"Frugal cannot start: {error}")
+    cannot_start(error)
 
 FRONT = "dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
 DIAGNOSIS_FIGURES = [

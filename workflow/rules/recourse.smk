@@ -5,7 +5,7 @@ from frugal.data.recourse_study import load_recourse_study
 try:
     RECOURSE = load_recourse_study(config, Path(workflow.basedir))
 except FrugalError as error:
-    sys.exit(f"Frugal cannot start: {error}")
+    cannot_start(error)
 
 RECOURSE_FIGURES = [
     "recourse_sizes",

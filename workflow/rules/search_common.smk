@@ -5,7 +5,7 @@ from frugal.data.search_study import load_search_study
 try:
     SEARCHES = load_search_study(config, Path(workflow.basedir))
 except FrugalError as error:
-    sys.exit(f"Frugal cannot start: {error}")
+    cannot_start(error)
 
 
 WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
