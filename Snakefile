@@ -14,6 +14,7 @@ configfile: f"{workflow.basedir}/config.yaml"
 if config["scale"] == "paper":
 
     configfile: f"{workflow.basedir}/config/paper.yaml"
+    configfile: f"{workflow.basedir}/config/paper_dadi.yaml"
     configfile: f"{workflow.basedir}/config/paper_treatment.yaml"
     configfile: f"{workflow.basedir}/config/paper_recourse.yaml"
 
