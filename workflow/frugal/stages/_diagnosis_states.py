@@ -104,7 +104,7 @@ def scaled_task(data: Table) -> tuple[AcquisitionTask, float]:
     return AcquisitionTask(task.available, task.label, cost, task.classes, task.terminals), mean
 
 
-def rewards_of(pairs: Sequence[Sequence[float]]) -> DiagnosisReward:
+def rewards_of(pairs: Sequence[Sequence[Any]]) -> DiagnosisReward:
     """Rewards of [pair, ratio, penalty] triples, costs being of mean 1  [diagnosis, thm 4.1].
 
     The release's reward divided by its penalty W: 1 for a false alarm, λ for a missed ill unit,
@@ -116,7 +116,7 @@ def rewards_of(pairs: Sequence[Sequence[float]]) -> DiagnosisReward:
     return DiagnosisReward(reward.matrix * scale[:, None, None], reward.cost_weight * scale)
 
 
-def solutions_of(method: str, pairs: Sequence[Sequence[float]]) -> list[Solution]:
+def solutions_of(method: str, pairs: Sequence[Sequence[Any]]) -> list[Solution]:
     """The solutions of [pair, ratio, penalty] triples: λ = ratio, ρ = −1/penalty."""
     return [Solution(method, int(k), float(r), -1.0 / float(w), "") for k, r, w in pairs]
 
