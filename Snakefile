@@ -12,11 +12,10 @@ configfile: f"{workflow.basedir}/config.yaml"
 
 
 if config["scale"] == "paper":
+    for name in ("", "_dadi", "_treatment", "_diagnosis", "_recourse"):
+        if Path(f"{workflow.basedir}/config/paper{name}.yaml").is_file():
 
-    configfile: f"{workflow.basedir}/config/paper.yaml"
-    configfile: f"{workflow.basedir}/config/paper_dadi.yaml"
-    configfile: f"{workflow.basedir}/config/paper_treatment.yaml"
-    configfile: f"{workflow.basedir}/config/paper_recourse.yaml"
+            configfile: f"{workflow.basedir}/config/paper{name}.yaml"
 
 
 include: "workflow/rules/common.smk"
