@@ -38,7 +38,7 @@ def choose_policy(
     del progress
     if lacking := [key for key in (*NEEDED, "resamples") if key not in settings]:
         raise ConfigError(f"choose_policy needs the setting {lacking[0]!r}")
-    chosen = chosen_solution(scores, budget=settings["budget"], score=settings["score"])
+    chosen = chosen_solution(scores, budget=float(settings["budget"]), score=settings["score"])
     rows = solution_rows(outcomes, str(chosen["method"]), int(chosen["pair"]), "test")
     found = scores[_is(scores, chosen) & (scores["split"] == "test")].iloc[0]
     intervals = bootstrap_intervals(
@@ -72,7 +72,7 @@ def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Se
     if score not in ("f1", "am"):
         raise ConfigError(f"policies are chosen by 'f1' or 'am', not by {score!r}")
     seen = scores[scores["split"] == "validation"].reset_index(drop=True)
-    return seen.iloc[policy_for_budget(seen, float(budget), score=score)]
+    return seen.iloc[policy_for_budget(seen, budget, score=score)]
 
 
 def solution_rows(frame: pd.DataFrame, method: str, pair: int, split: str) -> pd.DataFrame:

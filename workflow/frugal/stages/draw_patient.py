@@ -37,7 +37,7 @@ def draw_patient(
     """
     del streams, progress
     data, _ = table_from_frames(table, catalogue)
-    policy = chosen_solution(scores, budget=settings["budget"], score=settings["score"])
+    policy = chosen_solution(scores, budget=float(settings["budget"]), score=settings["score"])
     row_id = int(settings["row_id"])
     mine, log = (
         frame[

@@ -208,14 +208,14 @@ def _cwcf(
     name: str,
     *,
     cost_weights: list[float],
-    class_weights: list[float],
+    class_weights: list[Any],
     dqn: Mapping[str, Any],
 ) -> _Way:
     """Q-learning on masked values; λ is in errors per mean panel."""
     values = bench.imputer.scaling.standardise(bench.data.values)
     whole = ValuesEncoder(values, bench.data.provides, bench.data.free_columns)
     observed = {part: _Rows(whole, bench.rows(part)) for part in ("agent", *JUDGED)}
-    healthy, ill = class_weights
+    healthy, ill = map(float, class_weights)
     weights = fit_cwcf(
         scaled_task(bench.data)[0].take(bench.rows("agent")), observed["agent"],
         cost_weight=np.array(cost_weights, dtype=np.float64), class_weights=(healthy, ill),

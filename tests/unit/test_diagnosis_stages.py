@@ -1,0 +1,236 @@
+"""The stages of `diagnosis` from a tiny clinic to the checked summary, the choice and figures."""
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.contracts import Panel, Streams, Table
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.stages._diagnosis_frames import divided, fixed_set_decisions, whole_sets
+from frugal.stages.check_diagnosis import check_diagnosis
+from frugal.stages.choose_policy import choose_policy
+from frugal.stages.draw_diagnosis_figures import draw_diagnosis_figures
+from frugal.stages.draw_patient import draw_patient
+from frugal.stages.roll_out_front import roll_out_front
+from frugal.stages.summarise_diagnosis import BEST_FULL, KEYS
+from frugal.stages.train_front import train_front
+
+from tests.oracles.diagnosis_counts import counted_scores
+from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, TinyRun, run
+
+mpl.use("Agg")
+RUN = (NAME, FRONT, "f1", "0")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> TinyRun:
+    return TinyRun(tmp_path_factory.mktemp("clinic"))
+
+
+def _checked(tiny, **changed):
+    given = {"summary": tiny.summary["summary"], "hypervolumes": tiny.summary["hypervolumes"]}
+    given |= {"recounted": tiny.recounted} | changed
+    return run(check_diagnosis, {"rows": tiny.study.wanted_rows()}, {}, **given)
+
+
+def test_every_solution_is_one_row_of_the_summary(tiny):
+    summary = tiny.summary["summary"]
+    assert not summary.duplicated(["dataset", "method", "criterion", "seed", "pair"]).any()
+    assert list(summary.columns[:5]) == KEYS[:5]
+    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes"}
+    front = summary[(summary["method"] == FRONT) & (summary["seed"] == 0)]
+    assert sorted(zip(front["lambda"], front["rho"], strict=True)) == [
+        (2.0, -0.2), (2.0, -1 / 60), (8.0, -0.2), (8.0, -1 / 60)
+    ]  # fmt: skip
+    assert (front["n"] == PARTS["test"]).all()
+
+
+def test_checks_pass_and_find_what_was_changed(tiny):
+    assert len(_checked(tiny)["checks"]["passed"]) >= 9
+    summary = tiny.summary["summary"]
+    dominated = summary.assign(on_front=True)
+    with pytest.raises(DataError, match="no dominated point"):
+        _checked(tiny, summary=dominated)
+    with pytest.raises(DataError, match="F1 from raw counts"):
+        _checked(tiny, summary=summary.assign(f1=summary["f1"] + 0.001))
+    with pytest.raises(DataError, match="log of decisions"):
+        _checked(tiny, summary=summary.assign(cost=summary["cost"] * 1.01))
+    areas = tiny.summary["hypervolumes"]
+    with pytest.raises(DataError, match="rectangles"):
+        _checked(tiny, hypervolumes=areas.assign(hypervolume=areas["hypervolume"] + 0.01))
+    with pytest.raises(DataError, match="lacks 1 results"):
+        _checked(tiny, summary=summary[(summary["method"] != "greedy") | (summary["seed"] == 0)])
+
+
+def test_f1_and_cost_follow_from_the_rows_of_units(tiny):
+    frames = tiny.runs[RUN]
+    rows = tiny.summary["summary"].query("method == @FRONT and seed == 0")
+    row = rows.loc[rows["f1"].idxmax()]
+    assert row["f1"] > 0  # else precision is not defined
+    pair = row["pair"]
+    units = frames["outcomes"].query("pair == @pair and split == 'test'")
+    columns = (units[c].tolist() for c in ("label", "diagnosis", "probability"))
+    for name, counted in counted_scores(*columns).items():
+        assert row[name] == pytest.approx(counted, abs=1e-12), name
+    log = frames["decisions"].query("pair == @pair and split == 'test'")
+    assert row["cost"] == pytest.approx(log["cost"].sum() / len(units))
+    ends = log[log["action"] >= 6]
+    assert sorted(ends["row_id"]) == sorted(units["row_id"])
+    assert log["belief"].between(0, 1).all()
+
+
+def test_each_seed_has_units_of_its_own_in_parts_of_the_same_size(tiny):
+    parts = {}
+    for seed in ("0", "1", "2"):
+        streams = Streams(7, "any", {"dataset": NAME, "seed": seed})
+        data, part = divided(tiny.data["table"], tiny.data["catalogue"], streams)
+        parts[seed] = part
+        assert {name: int((part == name).sum()) for name in PARTS} == PARTS
+        share = data.label.mean()
+        assert data.label[part == "test"].mean() == pytest.approx(share, abs=0.02)
+    assert (parts["0"] == tiny.data["table"]["part"].to_numpy()).all()
+    assert (parts["1"] != parts["2"]).any()
+    assert (parts["1"] != parts["0"]).any()
+    again = divided(tiny.data["table"], tiny.data["catalogue"],
+                    Streams(7, "other", {"dataset": NAME, "seed": "1", "family": "x"}))  # fmt: skip
+    assert (again[1] == parts["1"]).all()
+
+
+def test_no_unit_of_a_front_was_trained_on(tiny):
+    table = tiny.data["table"]
+    trained = set(
+        table.loc[table["part"].isin(["encoder", "agent", "encoder_validation"]), "row_id"]
+    )
+    judged = tiny.runs[RUN]["outcomes"]
+    assert not trained & set(judged["row_id"])
+    test = set(judged.loc[judged["split"] == "test", "row_id"])
+    assert test == set(table.loc[table["part"] == "test", "row_id"])
+
+
+def test_training_is_the_same_twice_and_names_its_pairs(tiny):
+    study, given = tiny.study, tiny.data | {"encoder": tiny.encoders["0"]["encoder"]}
+    wild = {"seed": "0", "group": "1"}
+    again = run(train_front, study.training_settings(FRONT, "f1", 1), wild, **given)
+    first = tiny.fronts["0"][1]
+    pd.testing.assert_frame_equal(again["curves"], first["curves"])
+    assert all(np.array_equal(again["policies"][k], v) for k, v in first["policies"].items())
+    assert list(first["curves"]["pair"].unique()) == study.groups()[1]
+    kept = first["curves"].query("kept and split == 'validation'")
+    best = first["curves"].query("split == 'validation' and iteration > 0").groupby("pair")["f1"]
+    assert kept.set_index("pair")["f1"].to_dict() == pytest.approx(best.max().to_dict())
+
+
+def test_other_groups_than_the_settings_name_are_refused(tiny):
+    given = tiny.data | {"encoder": tiny.encoders["0"]["encoder"]}
+    with pytest.raises(DataError, match="2 groups of policies, 1 were given"):
+        run(roll_out_front, tiny.study.rollout_settings(FRONT), {"seed": "0"}, **given,
+            policies_0=tiny.fronts["0"][0]["policies"])  # fmt: skip
+
+
+def test_the_exact_rule_is_not_beaten_by_classifiers_on_the_same_panels(tiny):
+    summary = tiny.summary["summary"].query("seed == 0")
+    exact = summary[(summary["method"] == "bayes_static") & (summary["setting"] == "all panels")]
+    full = summary[summary["method"] == "logistic_full"]
+    assert full["cost"].iloc[0] == pytest.approx(exact["cost"].iloc[0])
+    assert full["auroc"].iloc[0] <= exact["auroc"].iloc[0] + 0.02  # 160 units
+
+
+def test_budgets_hold_on_validation_and_name_the_best_full_baseline(tiny):
+    budgets = tiny.summary["budgets"]
+    assert (budgets["validation_cost"] <= budgets["budget"] * (1 + 1e-6)).all()
+    assert BEST_FULL in set(budgets["method"])
+    front = budgets[(budgets["method"] == FRONT) & (budgets["seed"] == 0)]
+    assert front.sort_values("budget_share")["validation_f1"].is_monotonic_increasing
+
+
+def _chosen(tiny, budget):
+    settings = {"budget": budget, "score": "f1", "cost_unit": "USD", "resamples": 50}
+    settings |= {"policies": {str(k): {"file": "f", "position": k} for k in range(4)}}
+    frames = tiny.runs[RUN]
+    given = {name: frames[name] for name in ("scores", "outcomes")}
+    return run(choose_policy, settings, {"seed": "0"}, **given)
+
+
+def test_a_budget_is_answered_with_a_policy_and_intervals(tiny):
+    found = _chosen(tiny, 400.0)
+    choice, scores = found["choice"], tiny.runs[RUN]["scores"]
+    seen = scores[(scores["split"] == "validation") & (scores["cost"] <= 400)]
+    assert choice["chosen_by"]["value"] == seen["f1"].max()
+    expected = choice["expected_on_test"]["f1"]
+    row = scores[(scores["split"] == "test") & (scores["pair"] == choice["pair"])].iloc[0]
+    assert expected["value"] == row["f1"]
+    assert expected["low"] <= expected["value"] <= expected["high"]
+    assert choice["policy"]["position"] == choice["pair"]
+    assert found["sentence"].decode().startswith("Within 400 USD: policy ")
+
+
+def test_a_budget_that_nothing_fits_is_one_sentence(tiny):
+    frames = tiny.runs[RUN]
+    dear = frames["scores"].assign(cost=frames["scores"]["cost"] + 10)
+    settings = {"budget": 5, "score": "f1", "cost_unit": "USD", "resamples": 50}
+    with pytest.raises(ConfigError, match="no solution costs at most 5 on average; the cheapest"):
+        run(choose_policy, settings, {"seed": "0"}, scores=dear, outcomes=frames["outcomes"])
+    with pytest.raises(ConfigError, match="needs the setting 'resamples'"):
+        run(choose_policy, {k: v for k, v in settings.items() if k != "resamples"}, {},
+            scores=dear, outcomes=frames["outcomes"])  # fmt: skip
+
+
+def test_a_patient_is_drawn_and_another_refused(tiny):
+    frames, table = tiny.runs[RUN], tiny.data["table"]
+    given = tiny.data | {name: frames[name] for name in ("scores", "outcomes", "decisions")}
+    row_id = int(table.loc[table["part"] == "test", "row_id"].iloc[0])
+    settings = {"budget": 427.0, "score": "f1", "row_id": row_id}
+    drawn = run(draw_patient, settings, {"seed": "0"}, **given)
+    steps = drawn["patient_table"]
+    assert steps["panel"].iloc[0] == "known at the start"
+    assert steps["paid"].is_monotonic_increasing
+    outside = int(table.loc[table["part"] == "agent", "row_id"].iloc[0])
+    with pytest.raises(DataError, match=f"row_id {outside} is not among"):
+        run(draw_patient, settings | {"row_id": outside}, {"seed": "0"}, **given)
+
+
+def test_figures_are_drawn_from_the_same_tables(tiny):
+    frames = tiny.runs[RUN]
+    curves = pd.concat([front["curves"] for front in tiny.fronts["0"]])
+    given = tiny.data | {name: frames[name] for name in ("scores", "outcomes", "decisions")}
+    settings = dict(tiny.study.figure_settings())
+    summary = tiny.summary["summary"]
+    drawn = run(draw_diagnosis_figures, settings, {}, summary=summary, curves=curves, **given)
+    assert len(drawn) == 15
+    front = drawn["diagnosis_front_table"]
+    assert set(front["seed"]) == {0}
+    assert set(front["split"]) == {"test"}
+    shares = drawn["diagnosis_panels_table"]
+    assert shares.groupby(["group", "label"])["n"].first().sum() == PARTS["test"]
+    assert shares["share"].between(0, 1).all()
+
+
+def _table(costs, columns):
+    panels = [Panel("free", ("a",), 0.0, True)]
+    panels += [Panel(f"p{k}", tuple(c), cost, False) for k, (cost, c) in
+               enumerate(zip(costs, columns, strict=True))]  # fmt: skip
+    names = tuple("abcde")
+    values = np.zeros((2, 5))
+    return Table(np.arange(2), values, names, (), np.array([0, 1]), ("n", "p"), tuple(panels),
+                 np.zeros((2, 2)))  # fmt: skip
+
+
+def test_full_observation_leaves_out_panels_inside_others():
+    inside = _table([3.0, 5.0, 1.0], ["bc", "bcd", "e"])
+    np.testing.assert_array_equal(whole_sets(inside), [False, True, True])
+    equal = _table([3.0, 2.0, 2.0], ["bc", "bc", "de"])
+    np.testing.assert_array_equal(whole_sets(equal), [False, True, True])
+
+
+def test_log_of_fixed_panels_orders_what_a_unit_can_have():
+    sets = np.array([[True, False, True], [False, False, False]])
+    available = np.array([[True, True, True], [False, True, True]])
+    said = np.array([[0, 1], [1, 1]])
+    log = fixed_set_decisions(sets, available, np.array([2.0, 3.0, 5.0]), said)
+    rows = list(
+        zip(log["learner"], log["row"], log["step"], log["action"], log["cost"], strict=True)
+    )
+    assert rows == [
+        (0, 0, 0, 0, 2.0), (0, 0, 1, 2, 5.0), (0, 0, 2, 3, 0.0),
+        (0, 1, 0, 2, 5.0), (0, 1, 1, 4, 0.0), (1, 0, 0, 4, 0.0), (1, 1, 0, 4, 0.0),
+    ]  # fmt: skip

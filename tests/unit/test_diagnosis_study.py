@@ -1,0 +1,128 @@
+"""The diagnosis block is checked before any job: groups, files of steps, refusals."""
+
+import copy
+import dataclasses
+from pathlib import Path
+
+import pytest
+from frugal.contracts.errors import ConfigError
+from frugal.data.description import load_description
+from frugal.data.diagnosis_study import DiagnosisStudy, load_diagnosis_study
+from frugal.data.schema_check import check_against_schema, read_yaml
+from frugal.data.study import SCHEMA
+
+ROOT = Path(__file__).parents[2]
+CONFIG = read_yaml(ROOT / "config.yaml")
+DESCRIPTIONS = {
+    name: load_description(ROOT / CONFIG["datasets"][name])
+    for name in ("clinical_simulator", "breast_cancer_diagnosis", "breast_cancer")
+}
+
+
+@pytest.fixture
+def config():
+    return copy.deepcopy({"diagnosis": CONFIG["diagnosis"]})
+
+
+@pytest.mark.parametrize("size", [1, 5, 12, 18, 24, 100])
+def test_groups_divide_the_pairs_and_differ_by_one(config, size):
+    config["diagnosis"]["pairs"]["group_size"] = size
+    study = DiagnosisStudy(config["diagnosis"], DESCRIPTIONS)
+    groups = study.groups()
+    assert sorted(k for group in groups for k in group) == list(range(len(study.pairs())))
+    sizes = [len(group) for group in groups]
+    assert max(sizes) <= size
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_paper_has_190_pairs():
+    paper = read_yaml(ROOT / "config/paper_diagnosis.yaml")["diagnosis"]
+    study = DiagnosisStudy(CONFIG["diagnosis"] | {"pairs": paper["pairs"]}, DESCRIPTIONS)
+    assert len(study.pairs()) == len(set(study.pairs())) == 190
+    assert study.pairs()[:2] == [(1.0, 1.0), (1.0, 2.0)]
+
+
+def test_every_run_has_files_of_its_own_and_rows_that_are_wanted(config):
+    study = load_diagnosis_study(config, DESCRIPTIONS)
+    files = study.run_files("scores.parquet")
+    assert len(files) == len(set(files)) == len(study.runs())
+    assert {row[4] for row in study.wanted_rows()} >= {
+        "sm_ddpo_end2end", "logistic_full", "logistic_fixed", "greedy", "bayes_static"
+    }  # fmt: skip
+    assert study.has_bayes_rule("clinical_simulator")
+    assert not study.has_bayes_rule("breast_cancer_diagnosis")
+
+
+def test_a_policy_is_found_in_the_file_of_its_group(config):
+    study = load_diagnosis_study(config, DESCRIPTIONS)
+    settings = study.choice_settings("clinical_simulator", "sm_ddpo_end2end", "f1", "0", "90.5")
+    assert settings["budget"] == 90.5
+    assert settings["cost_unit"] == "USD"
+    groups = study.groups()
+    for pair, place in settings["policies"].items():
+        group = int(place["file"].split("group=")[1].split("/")[0])
+        assert groups[group][place["position"]] == int(pair)
+
+
+def _refusal(config, descriptions=None):
+    with pytest.raises(ConfigError) as caught:
+        load_diagnosis_study(config, descriptions or DESCRIPTIONS)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("encoder", "emflw", "encoder names 'emflw'; encoders are emflow, mean; did you mean"),
+        ("methods", ["ddpo"], "methods names 'ddpo'; those under diagnosis.methods are"),
+        ("selection", ["gredy"], "selection names 'gredy'"),
+        ("baselines", ["lightgmb"], "baselines names 'lightgmb'"),
+        ("fixed_panels", ["interview"], "fixed_panels names 'interview'; its panels with a cost"),
+    ],
+)
+def test_a_wrong_name_is_one_sentence_with_what_there_is(config, key, value, words):
+    config["diagnosis"]["scenarios"][0][key] = value
+    assert words in _refusal(config)
+
+
+def test_what_is_shown_must_be_trained(config):
+    config["diagnosis"]["choose"]["seed"] = 7
+    assert "choose.seed names 7; the scenario's seeds are 0" in _refusal(config)
+    config["diagnosis"]["figures"]["dataset"] = "heart"
+    assert "figures.dataset names 'heart'" in _refusal(config)
+
+
+def test_a_data_set_twice_or_without_the_parts_is_refused(config):
+    block = config["diagnosis"]
+    first = block["scenarios"][0]
+    block["scenarios"].append(first)
+    assert "clinical_simulator stands there twice" in _refusal(config)
+    block["scenarios"] = [first | {"dataset": "breast_cancer", "fixed_panels": ["radius"]}]
+    assert "has no part 'encoder' under 'split'; diagnosis needs" in _refusal(config)
+
+
+def test_three_classes_are_refused(config):
+    described = DESCRIPTIONS["clinical_simulator"]
+    label = dataclasses.replace(described.label, classes=("a", "b", "c"))
+    three = dataclasses.replace(described, label=label)
+    said = _refusal(config, DESCRIPTIONS | {"clinical_simulator": three})
+    assert "has 3 classes; diagnosis needs two" in said
+
+
+@pytest.mark.parametrize("name", ["paper_diagnosis", "paper_diagnosis_short"])
+def test_paper_configs_keep_to_the_schema_and_name_what_there_is(name):
+    merged = copy.deepcopy(CONFIG)
+    _update(merged, read_yaml(ROOT / f"config/{name}.yaml"))
+    check_against_schema(merged, read_yaml(SCHEMA), where=name)
+    names = [entry["dataset"] for entry in merged["diagnosis"]["scenarios"]]
+    assert len(names) == 5
+    load_diagnosis_study(merged, {n: load_description(ROOT / merged["datasets"][n]) for n in names})
+
+
+def _update(config, overlay):
+    """As Snakemake merges config files: mappings key by key, everything else replaced."""
+    for key, value in overlay.items():
+        if isinstance(value, dict) and isinstance(config.get(key), dict):
+            _update(config[key], value)
+        else:
+            config[key] = value

@@ -1,0 +1,84 @@
+"""`snakemake diagnosis` on a tiny clinic: planned, run, asked, audited, and the same twice."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, tiny_block, tiny_description
+from tests.workflow.runs import frugal, payloads, snakemake
+
+pytestmark = pytest.mark.workflow
+RUN = f"dataset={NAME}/family={FRONT}/criterion=f1/seed=0"
+
+
+def _config(folder: Path) -> Path:
+    block = tiny_block()
+    block["scenarios"][0]["seeds"] = [0]
+    path = folder / "config.yaml"
+    datasets = {NAME: str(tiny_description(folder))}
+    path.write_text(yaml.safe_dump({"datasets": datasets, "diagnosis": block}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    done = snakemake(folder, "diagnosis", configs=[_config(folder)])
+    assert done.returncode == 0, done.stdout[-5000:]
+    return folder
+
+
+def test_the_summary_checks_and_figures_are_there(finished):
+    summary = pd.read_parquet(finished / "results/summary/diagnosis.parquet")
+    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes"}
+    assert (summary["n"] == PARTS["test"]).all()
+    assert json.loads((finished / "results/checks/diagnosis.json").read_text())["passed"]
+    folder = finished / "results/figures/study=diagnosis"
+    assert len(list(folder.glob("*.png"))) == 5
+    for path in (finished / "results").rglob("*"):
+        if path.is_file() and not path.name.startswith("_"):
+            assert path.with_name(f"_{path.name}.json").is_file(), path
+
+
+def test_a_budget_is_answered_and_a_patient_drawn_on_demand(finished):
+    config = [finished / "config.yaml"]
+    words = ["choose", "--config", "diagnosis={choose: {budget: 200}}", "--quiet"]
+    asked = snakemake(finished, *words, configs=config)
+    assert asked.returncode == 0, asked.stdout[-3000:]
+    assert "Within 200 USD: policy" in asked.stdout
+    table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
+    row_id = int(table.loc[table["part"] == "test", "row_id"].iloc[0])
+    page = f"results/patients/{RUN}/budget=200/row_id={row_id}/patient.png"
+    drawn = snakemake(finished, page, configs=config)
+    assert drawn.returncode == 0, drawn.stdout[-3000:]
+    assert (finished / page).is_file()
+
+
+def test_a_changed_outcome_is_found_by_the_audit(finished):
+    path = finished / f"results/diagnoses/{RUN}/outcomes.parquet"
+    whole = path.read_bytes()
+    look = ["audit", "results", "--sample", "0", "--look-in", str(finished)]
+    assert frugal(finished, *look).returncode == 0
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    broken = frugal(finished, *look)
+    path.write_bytes(whole)
+    assert broken.returncode != 0
+    assert "outcomes.parquet" in broken.stdout
+
+
+def test_training_again_gives_the_same_bytes(finished):
+    before = payloads(finished)
+    place = f"results/fronts/{RUN}/group=1"
+    for name in ("policies.safetensors", "curves.parquet"):
+        (finished / place / name).unlink()
+    again = snakemake(finished, "diagnosis", configs=[finished / "config.yaml"])
+    assert again.returncode == 0, again.stdout[-3000:]
+    assert payloads(finished) == before
+
+
+def test_nothing_is_left_to_do(finished):
+    planned = snakemake(finished, "-n", "diagnosis", configs=[finished / "config.yaml"])
+    assert "Nothing to be done" in planned.stdout
