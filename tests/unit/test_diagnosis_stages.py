@@ -67,12 +67,12 @@ def test_f1_and_cost_follow_from_the_rows_of_units(tiny):
     rows = tiny.summary["summary"].query("method == @FRONT and seed == 0")
     row = rows.loc[rows["f1"].idxmax()]
     assert row["f1"] > 0  # else precision is not defined
-    pair = row["pair"]
-    units = frames["outcomes"].query("pair == @pair and split == 'test'")
+    here = f"pair == {row['pair']} and split == 'test'"
+    units = frames["outcomes"].query(here)
     columns = (units[c].tolist() for c in ("label", "diagnosis", "probability"))
     for name, counted in counted_scores(*columns).items():
         assert row[name] == pytest.approx(counted, abs=1e-12), name
-    log = frames["decisions"].query("pair == @pair and split == 'test'")
+    log = frames["decisions"].query(here)
     assert row["cost"] == pytest.approx(log["cost"].sum() / len(units))
     ends = log[log["action"] >= 6]
     assert sorted(ends["row_id"]) == sorted(units["row_id"])
