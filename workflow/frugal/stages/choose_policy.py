@@ -27,7 +27,7 @@ def choose_policy(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Choose on validation units and report test units, with intervals over resampled units.
+    """Choose on validation units, report test units with resampled intervals [diagnosis, sec. 6.4].
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
     `cost_unit`; and, where the answer shall name them, `policies` (pair → file and its position).

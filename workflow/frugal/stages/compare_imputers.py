@@ -26,7 +26,7 @@ def compare_imputers(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Fit each imputer to complete training rows and fill in what is hidden of the others.
+    """Fit each imputer to training rows and fill in what is hidden of others [diagnosis, table 8].
 
     Settings: `seeds`; `most_rows` of the table that are drawn; `train_share` and
     `validation_share` of them, the rest is judged; `hidden_share`; and `imputers`, by name, each

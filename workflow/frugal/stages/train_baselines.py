@@ -31,7 +31,9 @@ def train_baselines(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Fit each classifier on all panels and on the fixed ones; validation picks its threshold.
+    """Fit each classifier on all panels and on the fixed ones  [diagnosis, table 2].
+
+    Validation units pick its grid point and its threshold.
 
     Every panel that a unit can have is paid for; of full observation, no panel whose columns
     another panel brings as well.

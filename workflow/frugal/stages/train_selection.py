@@ -94,7 +94,7 @@ def train_selection(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Make every way, tune its threshold on validation units, and run it on all judged ones.
+    """Make every way, tune its threshold on validation units, run it on all  [diagnosis, sec. 6.2].
 
     `decisions` is the log of the front whose most ordered panels the fixed selection takes.
     """
