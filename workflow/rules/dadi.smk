@@ -114,6 +114,8 @@ rule score_dadi:
         ),
     log:
         f"logs/score_dadi/{FOLD}.log",
+    benchmark:
+        f"benchmarks/score_dadi/{FOLD}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -138,6 +140,8 @@ rule summarise_dadi:
         ),
     log:
         "logs/summarise_dadi.log",
+    benchmark:
+        "benchmarks/summarise_dadi.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -155,6 +159,8 @@ rule check_dadi:
         **audited(checks="results/checks/dadi.json"),
     log:
         "logs/check_dadi.log",
+    benchmark:
+        "benchmarks/check_dadi.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -183,6 +189,8 @@ rule draw_dadi_figures:
         ),
     log:
         "logs/draw_dadi_figures/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/draw_dadi_figures/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:

@@ -187,6 +187,8 @@ rule recount_diagnoses:
         ),
     log:
         "logs/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.log",
+    benchmark:
+        "benchmarks/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -206,6 +208,8 @@ rule summarise_diagnosis:
         ),
     log:
         "logs/summarise_diagnosis.log",
+    benchmark:
+        "benchmarks/summarise_diagnosis.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -226,6 +230,8 @@ rule check_diagnosis:
         **audited(checks="results/checks/diagnosis.json"),
     log:
         "logs/check_diagnosis.log",
+    benchmark:
+        "benchmarks/check_diagnosis.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -245,6 +251,8 @@ rule choose_policy:
         ),
     log:
         f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
+    benchmark:
+        f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -280,6 +288,8 @@ rule draw_patient:
         ),
     log:
         f"logs/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.log",
+    benchmark:
+        f"benchmarks/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -308,6 +318,8 @@ rule draw_diagnosis_figures:
         ),
     log:
         "logs/draw_diagnosis_figures.log",
+    benchmark:
+        "benchmarks/draw_diagnosis_figures.jsonl"
     conda:
         "../../envs/core.yaml"
     params:

@@ -39,6 +39,8 @@ rule summarise_afape:
         **audited(summary="results/summary/afape.parquet"),
     log:
         "logs/summarise_afape.log",
+    benchmark:
+        "benchmarks/summarise_afape.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -54,6 +56,8 @@ rule check_afape:
         **audited(checks="results/checks/afape.json"),
     log:
         "logs/check_afape.log",
+    benchmark:
+        "benchmarks/check_afape.jsonl"
     conda:
         "../../envs/core.yaml"
     params:

@@ -27,6 +27,8 @@ rule draw_scenario_figures:
         ),
     log:
         "logs/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.log",
+    benchmark:
+        "benchmarks/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -52,6 +54,8 @@ rule draw_study_figures:
         ),
     log:
         "logs/draw_study_figures.log",
+    benchmark:
+        "benchmarks/draw_study_figures.jsonl"
     conda:
         "../../envs/core.yaml"
     params:

@@ -101,6 +101,8 @@ rule summarise_recourse:
         ),
     log:
         "logs/summarise_recourse.log",
+    benchmark:
+        "benchmarks/summarise_recourse.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -121,6 +123,8 @@ rule check_recourse:
         **audited(checks="results/checks/recourse.json"),
     log:
         "logs/check_recourse.log",
+    benchmark:
+        "benchmarks/check_recourse.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -145,6 +149,8 @@ rule draw_recourse_figures:
         ),
     log:
         "logs/draw_recourse_figures.log",
+    benchmark:
+        "benchmarks/draw_recourse_figures.jsonl"
     conda:
         "../../envs/core.yaml"
     params:

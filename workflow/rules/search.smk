@@ -100,6 +100,8 @@ rule summarise_treatment:
         ),
     log:
         "logs/summarise_treatment.log",
+    benchmark:
+        "benchmarks/summarise_treatment.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -116,6 +118,8 @@ rule check_treatment:
         **audited(checks="results/checks/treatment.json"),
     log:
         "logs/check_treatment.log",
+    benchmark:
+        "benchmarks/check_treatment.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -132,6 +136,8 @@ rule draw_world_figures:
         **search_figures(WORLD_FIGURES, "drawn"),
     log:
         "logs/draw_world_figures/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/draw_world_figures/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
@@ -153,6 +159,8 @@ rule draw_table_figures:
         **search_figures(TABLE_FIGURES, "read"),
     log:
         "logs/draw_table_figures/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/draw_table_figures/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:
