@@ -143,8 +143,9 @@ def download_file(
         partial.chmod(0o644)  # a temporary file is private; a data file is not
         partial.replace(destination)
     except (OSError, http.client.HTTPException) as error:
+        reason = " ".join(str(error).split())  # some have several lines
         raise DataError(
-            f"{url} cannot be downloaded ({error}); get the file by other means and set "
+            f"{url} cannot be downloaded ({reason}); get the file by other means and set "
             "data_mirror to the folder that holds it"
         ) from None
     finally:
