@@ -1,11 +1,14 @@
 """The stages of `diagnosis` from a tiny clinic to the checked summary, the choice and figures."""
 
+import dataclasses
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from frugal.contracts import Panel, Streams, Table
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.stages._diagnosis_figures import group_of_units
 from frugal.stages._diagnosis_frames import divided, fixed_set_decisions, whole_sets
 from frugal.stages.check_diagnosis import check_diagnosis
 from frugal.stages.choose_policy import choose_policy
@@ -213,6 +216,20 @@ def _table(costs, columns):
     values = np.zeros((2, 5))
     return Table(np.arange(2), values, names, (), np.array([0, 1]), ("n", "p"), tuple(panels),
                  np.zeros((2, 2)))  # fmt: skip
+
+
+def test_groups_are_levels_or_halves_and_a_missing_value_is_unknown():
+    table = _table([1.0], ["bcde"])
+    values = np.array([[1.0, 2.0, 0.0, 1.0, np.nan], [3.0, 0.0, 0.0, 0.0, 1.0]])
+    named = dataclasses.replace(
+        table, values=values, columns=("age", "x", "sex=f", "sex=m", "z"),
+        panels=(Panel("all", ("age", "x", "sex=f", "sex=m", "z"), 1.0, False),),
+    )  # fmt: skip
+    assert group_of_units(named, "sex").tolist() == ["m", "unknown"]
+    assert group_of_units(named, "age").tolist() == ["age up to 2", "age above 2"]
+    assert group_of_units(named, "z").tolist() == ["unknown", "z up to 1"]
+    with pytest.raises(DataError, match="the table has age, x"):
+        group_of_units(named, "weight")
 
 
 def test_full_observation_leaves_out_panels_inside_others():
