@@ -68,6 +68,19 @@ def test_an_unknown_key_is_refused_with_a_suggestion(tmp_path):
     assert "did you mean 'resamples'?" in said
 
 
+def test_a_refusal_of_the_config_names_its_file(tmp_path):
+    said = refused_at_start(tmp_path, config=changed(CONFIG, seed=-1))
+    assert "config (study.yaml over config.yaml): 'seed' is -1" in said
+
+
+def test_a_panel_that_the_table_does_not_have_is_refused_before_any_job(tmp_path):
+    config = changed(CONFIG)
+    config["afape"]["scenarios"][0]["missingness"]["panels"]["bood test"] = {}
+    said = refused_at_start(tmp_path, config=config)
+    assert "names panel 'bood test'" in said
+    assert "did you mean 'blood test'?" in said
+
+
 def test_a_negative_cost_is_refused(tmp_path):
     description = changed(DESCRIPTION)
     description["panels"][1]["cost"] = -30
