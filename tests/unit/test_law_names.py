@@ -14,7 +14,7 @@ def entry(panels, s=None):
 @pytest.mark.parametrize(
     ("panels", "s", "sentence"),
     [
-        ({"blod": {}}, None, "x.missingness.panels names panel 'blod'; data set 'small' has blood,"),
+        ({"blod": {}}, None, "x.missingness.panels names panel 'blod'; data set 'small' has"),
         ({"blood": {"values": {"agee": 1.0}}}, None, "panels.blood.values names column 'agee'"),
         ({"blood": {"values": ["agee"]}}, None, "did you mean 'age'?"),
         ({"blood": {"indicators": {"scn": 1.0}}}, None, "names panel 'scn'"),
@@ -30,4 +30,5 @@ def test_an_unknown_name_is_refused_with_its_key(tmp_path, panels, s, sentence):
 
 def test_columns_levels_and_panels_that_exist_pass(tmp_path):
     law = {"values": {"age": 1.0, "smoker=yes": 0.5}, "indicators": {"scan": 1.0}}
-    require_known_names("x", entry({"blood": law, "scan": {}}, ["scan"]), load(tmp_path, document()))
+    described = load(tmp_path, document())
+    require_known_names("x", entry({"blood": law, "scan": {}}, ["scan"]), described)

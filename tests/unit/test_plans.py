@@ -43,9 +43,12 @@ def test_the_cost_that_names_most_of_the_job_is_taken(scale, keys, cpu_s):
     assert one("fit", scale, **keys).cpu_s == {"fit": cpu_s}
 
 
-def test_a_data_set_without_a_measurement_gets_the_stages_dearest_and_is_called_guessed():
-    plan = one("draw", dataset="other")
-    assert plan.cpu_s == {"draw": 7.0}
+def test_a_data_set_without_a_measurement_gets_the_stages_mean_and_is_called_guessed():
+    dearer = {"stage": "draw", "scale": "paper", "dataset": "huge", "cpu_s": 9.0, "memory_mb": 50}
+    costs = [*COSTS, dearer, dearer | {"scale": "default", "cpu_s": 1000.0}]
+    plan = planned([Job("draw", {"dataset": "other"})], costs, scale="paper")
+    assert plan.cpu_s == {"draw": 8.0}
+    assert plan.memory_mb == {"draw": 50}
     assert plan.guessed == {"draw"}
     assert "partly guessed" in "\n".join(plan_lines(plan, cores=1, measured_on="m"))
 

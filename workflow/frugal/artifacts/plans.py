@@ -59,7 +59,7 @@ class Plan:
         jobs: stage → number of jobs.
         memory_mb: stage → of its largest job.
         longest_s: of the longest job.
-        guessed: stages with a job whose data set has no measurement; their dearest one was taken.
+        guessed: stages with a job whose data set has no measurement; their mean was taken.
         unmeasured: stage → number of jobs that no measurement speaks of; not in `cpu_s`.
     """
 
@@ -86,7 +86,7 @@ def planned(jobs: Iterable[Job], costs: Sequence[Mapping[str, Any]], *, scale: s
     """Sum up the jobs, each at the measured cost that fits it best.
 
     A cost fits if all that it names is the job's; the one that names most is taken. Where none of
-    the stage fits, the stage's dearest stands in for it.
+    the stage fits, the mean of its costs at that scale stands in, and the most memory of any.
     """
     plan = Plan()
     by_stage: dict[str, list[Mapping[str, Any]]] = {}
@@ -101,12 +101,19 @@ def planned(jobs: Iterable[Job], costs: Sequence[Mapping[str, Any]], *, scale: s
         fitting = [c for c in known if all(own.get(k) == c[k] for k in c.keys() - _NUMBERS)]
         if not fitting:
             plan.guessed.add(job.stage)
-        cost = max(fitting or known, key=lambda c: (len(c) if fitting else 0, c["cpu_s"]))
+        cost = max(fitting, key=len) if fitting else _typical(known, scale)
         plan.jobs[job.stage] += 1
         plan.cpu_s[job.stage] = plan.cpu_s.get(job.stage, 0.0) + cost["cpu_s"]
         plan.memory_mb[job.stage] = max(plan.memory_mb.get(job.stage, 0), cost["memory_mb"])
         plan.longest_s = max(plan.longest_s, cost["cpu_s"])
     return plan
+
+
+def _typical(known: Sequence[Mapping[str, Any]], scale: str) -> Mapping[str, Any]:
+    """Mean CPU time and peak memory of a stage's costs, of those at this scale if there are any."""
+    alike = [cost for cost in known if cost.get("scale", scale) == scale] or known
+    mean = sum(cost["cpu_s"] for cost in alike) / len(alike)
+    return {"cpu_s": mean, "memory_mb": max(cost["memory_mb"] for cost in alike)}
 
 
 def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:

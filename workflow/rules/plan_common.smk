@@ -1,0 +1,52 @@
+# What a run will take, and what Snakemake itself took, for the rules and hooks of plan.smk.
+
+import resource
+
+COSTS = Path(workflow.basedir, "config", "costs.yaml")
+# Of the files in which rules stand; all others are those of afape, the first study.
+STUDY_OF_FILE = {
+    "search": "treatment",
+    "search_common": "treatment",
+    "recourse": "recourse",
+    "dadi": "dadi",
+    "diagnosis": "diagnosis",
+}
+
+
+def study_words():
+    """`--study NAME=STUDY` for each step that is measured."""
+    words = ["--study", "engine=engine"]
+    for each in workflow.rules:
+        if each.benchmark:
+            study = STUDY_OF_FILE.get(Path(str(each.snakefile)).stem, "afape")
+            words += ["--study", f"{each.name}={study}"]
+    return shlex.join(words)
+
+
+def say_plan():
+    """The estimate of this very run, from the jobs that will run."""
+    from frugal.artifacts.plans import Job, load_costs, plan_lines, planned
+
+    steps = [
+        job for job in workflow.dag.needrun_jobs() if not workflow.is_local(job.rule)
+    ]
+    if not steps:
+        return
+    costs = load_costs(COSTS)
+    jobs = [Job(job.rule.name, dict(job.wildcards)) for job in steps]
+    plan = planned(jobs, costs["costs"], scale=config["scale"])
+    cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
+    lines = list(plan_lines(plan, cores=int(cores), measured_on=costs["measured_on"]))
+    shown = lines if config["scale"] == "paper" else lines[:1]
+    print("\n".join(shown), file=sys.stderr, flush=True)
+
+
+def note_engine():
+    """The CPU time of Snakemake itself, without its jobs, as one more measurement."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s = used.ru_utime + used.ru_stime
+    row = {"s": cpu_s, "cpu_time": cpu_s, "max_rss": used.ru_maxrss / 1024}
+    path = Path("benchmarks/engine.jsonl")
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(row) + "\n")
