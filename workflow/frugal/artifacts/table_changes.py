@@ -16,6 +16,8 @@ from frugal.artifacts.files import read_payload
 # Columns that say which row it is, in the order in which they are shown; a table has some of them.
 IDENTITY = (
     *("dataset", "mechanism", "variant", "subset", "method", "agent", "generator", "grid"),
+    *("family", "criterion", "encoder", "imputer", "pair", "setting", "split", "score"),
+    *("target", "learner", "network", "stratum", "iteration", "steps"),
     *("planner", "outcome_model", "bound", "n_train", "threshold", "lambda", "rho", "gamma"),
     *("estimator", "world", "view", "nuisance", "panel", "facet", "series", "group", "parameter"),
     *("fold", "seed", "draw", "resample", "epoch", "round", "bin", "actions", "row_id", "patient"),
