@@ -23,7 +23,6 @@ IDENTITY = (
     *("fold", "seed", "draw", "resample", "epoch", "round", "bin", "actions", "row_id", "patient"),
     *("context", "step", "trial", "trials", "history_index"),
 )
-_NO_COLUMN = pd.Index([])
 
 
 def file_changes(a: Path, b: Path) -> list[str]:
