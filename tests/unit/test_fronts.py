@@ -72,6 +72,11 @@ def test_a_budget_gets_the_best_validation_score_then_the_lowest_cost():
     assert policy_for_budget(front, 1e9, score="f1") == 3
     with pytest.raises(ConfigError, match=r"no solution costs at most 19 .*cheapest costs 20"):
         policy_for_budget(front, 19, score="f1")
+    unscored = pd.DataFrame({"cost": [1.0, 5.0], "f1": [np.nan, 0.5]})
+    with pytest.raises(ConfigError, match="cheapest costs 5"):
+        policy_for_budget(unscored, 3, score="f1")
+    with pytest.raises(ConfigError, match="none of the 1 solutions has a f1"):
+        policy_for_budget(unscored[:1], 3, score="f1")
     with pytest.raises(DataError, match="lacks column 'am'"):
         policy_for_budget(front, 60, score="am")
 

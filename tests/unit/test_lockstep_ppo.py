@@ -1,5 +1,6 @@
 """Lock-step PPO against sb3-contrib's MaskablePPO from the same start, and its parts alone."""
 
+import random
 from dataclasses import replace
 
 import gymnasium as gym
@@ -182,7 +183,8 @@ def test_first_weights_are_orthogonal():
 
 
 def global_state() -> str:
-    return repr(np.random.get_state(legacy=False))  # noqa: NPY002
+    """NumPy's, and Python's but for its place: the type checker of tests draws from it, too."""
+    return repr((np.random.get_state(legacy=False), random.getstate()[1][:-1]))  # noqa: NPY002
 
 
 def fitted(fit, updates: int) -> dict[str, np.ndarray]:
@@ -197,6 +199,8 @@ def fitted(fit, updates: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("fit", [fit_ppo, fit_sb3_ppo])
 def test_training_repeats_bit_for_bit_and_leaves_global_generators_alone(fit):
+    random.seed(0)
+    random.random()  # Python's state is drawn anew only after 624 numbers
     before = torch.random.get_rng_state(), global_state()
     first, second = fitted(fit, 2), fitted(fit, 2)
     assert all(np.array_equal(first[name], second[name]) for name in first)
@@ -207,3 +211,26 @@ def test_training_repeats_bit_for_bit_and_leaves_global_generators_alone(fit):
 def test_episodes_that_do_not_divide_the_steps_are_refused():
     with pytest.raises(ConfigError, match="100 steps in 8 episodes"):
         replace(SETTINGS, steps=100)
+
+
+@pytest.mark.parametrize(("steps", "batch"), [(584, 53), (64, 1)])
+def test_a_minibatch_of_a_single_step_is_refused(steps, batch):
+    with pytest.raises(ConfigError, match="the last would be a single step"):
+        replace(SETTINGS, steps=steps, batch=batch)
+
+
+def test_what_goes_wrong_in_one_learner_stays_there():
+    """Rewards of one learner that are 10⁶ times as large, or NaN, move no other's weights."""
+    weights = []
+    for worth in (3.0, 3e6, np.nan):
+        task, encoder = small_problem()
+        environment = BatchedAcquisition(
+            task, encoder, theorem_reward(np.array([3.0, worth, 1.0]), np.full(3, -0.05)),
+            learners=3, episodes=EPISODES, start="random", rng=np.random.default_rng(0),
+        )  # fmt: skip
+        settings = replace(SETTINGS, epochs=2)
+        weights.append(fit_ppo(environment, settings=settings, updates=1,
+                               rng=np.random.default_rng(1)))  # fmt: skip
+    for name, plain in weights[0].items():
+        for other in weights[1:]:
+            assert np.array_equal(plain[[0, 2]], other[name][[0, 2]])

@@ -40,7 +40,7 @@ class PpoSettings:
         learning_rate: of Adam.
         steps: environment steps of a learner between two updates, all its episodes together.
         episodes: run side by side by each learner; divides `steps`.
-        batch: steps in a minibatch; the last of an epoch may be smaller.
+        batch: steps in a minibatch; the last of an epoch may be smaller, but not a single step.
         epochs: passes over the steps of an update.
         clip: ε of the clipped surrogate.
         gae_lambda: of the generalised advantage estimate.
@@ -70,6 +70,11 @@ class PpoSettings:
             raise ConfigError(
                 f"an update of PPO has {self.steps} steps in {self.episodes} episodes; "
                 "`episodes` must divide `steps`"
+            )
+        if self.batch == 1 or self.steps % self.batch == 1:
+            raise ConfigError(
+                f"an update of PPO has {self.steps} steps in minibatches of {self.batch}; the last "
+                "would be a single step, whose advantage cannot be normalised"
             )
 
     @classmethod

@@ -5,6 +5,7 @@ two can be compared number by number [diagnosis, app. D]. Must not know how the 
 works, nor the data.
 """
 
+import random
 from typing import Any
 
 import numpy as np
@@ -76,11 +77,12 @@ def fit_sb3_ppo(
 ) -> dict[str, Float32[np.ndarray, "..."]]:
     """Train the one learner of an environment; arguments and weights as of `fit_ppo`.
 
-    stable-baselines3 draws from the global generators of NumPy and torch; their states are put
+    stable-baselines3 seeds the global generators of Python, NumPy and torch; their states are put
     back afterwards.
     """
     torch.set_num_threads(1)
     kept = np.random.get_state(legacy=False), torch.random.get_rng_state()  # noqa: NPY002
+    kept_python = random.getstate()
     try:
         vectorised = AcquisitionVecEnv(environment, mask_in_observation=False)
         seed = int(rng.integers(2**31 - 1))
@@ -89,4 +91,5 @@ def fit_sb3_ppo(
     finally:
         np.random.set_state(kept[0])  # noqa: NPY002
         torch.random.set_rng_state(kept[1])
+        random.setstate(kept_python)
     return weights_of(learner.policy)

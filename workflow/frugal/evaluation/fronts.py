@@ -109,9 +109,12 @@ def policy_for_budget(front: pd.DataFrame, budget: float | int, *, score: str) -
             f"the front lacks column {lacking[0]!r}; it has {', '.join(map(str, front.columns))}"
         )
     cost, value = (front[c].to_numpy(dtype=np.float64) for c in ("cost", score))
-    fits = np.flatnonzero((cost <= budget) & ~np.isnan(value))
+    scored = ~np.isnan(value)
+    if not scored.any():
+        raise ConfigError(f"none of the {len(front)} solutions has a {score}; it is not defined")
+    fits = np.flatnonzero((cost <= budget) & scored)
     if not len(fits):
-        cheapest = np.nanmin(cost) if len(cost) else np.nan
+        cheapest = cost[scored].min()
         raise ConfigError(
             f"no solution costs at most {budget:g} on average; the cheapest costs {cheapest:g}"
         )
