@@ -103,14 +103,9 @@ def logits_at_sets(
     """Log-odds of label and sensitive attribute at the given sets, by classifier and adversary."""
     with torch.no_grad():
         memory = remember(named, ENCODER, units.tokens(row))
-        member = both_encoders(units.members(units.holdings(row), known))
+        member = units.members(units.holdings(row), known)
         reading = read_sets(
             named, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
         )
         logits = class_logits(named, reading.encoding, label)
     return logits[: len(row)], logits[len(row) :]
-
-
-def both_encoders(member: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """The same sets for the classifiers' and the adversaries' encoders."""
-    return torch.cat((member[0], member[0])), torch.cat((member[1], member[1]))

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from frugal.agents.dadi_acquisition import both_encoders, policy_values
+from frugal.agents.dadi_acquisition import policy_values
 from frugal.agents.dadi_losses import (
     allowed_decisions,
     combined_loss,
@@ -97,7 +97,7 @@ def pretrain(
         memory = remember(stack.named, ENCODER, population.units.tokens(row))
         member = population.units.members(population.units.holdings(row), known)
         reading = read_sets(
-            stack.named, ENCODER, memory, both_encoders(member),
+            stack.named, ENCODER, memory, member,
             processing_steps=settings.processing_steps, steps=steps,
         )  # fmt: skip
         encoding = encode(stack.named, ENCODER, memory, [reading], steps=steps).squeeze(2)
@@ -223,7 +223,7 @@ class JointTraining:
         """Readings of the agents' sets, their combined loss (k, n), and Q (k, n, a + 1)."""
         settings, named = self._settings, self.stack.named
         reading = read_sets(
-            named, ENCODER, memory, both_encoders(member),
+            named, ENCODER, memory, member,
             processing_steps=settings.processing_steps, steps=self._steps,
         )  # fmt: skip
         encoding, k = reading.encoding, len(self._gamma)

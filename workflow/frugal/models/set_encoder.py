@@ -61,108 +61,95 @@ class SetReading:
     encoding: Float[Tensor, "g n h"]
 
 
-def step_forward(
-    shared: Tensor, own: Tensor, across: Tensor, outside: tuple[Tensor, Tensor], filled: Tensor,
-    heard: Tensor, cell: Tensor, weight: Tensor, bias: Tensor,
-) -> tuple[StepTrace, Tensor]:  # fmt: skip
-    """One processing step, q = LSTM([q r]), a = softmax(mᵀq), r = Σ a m  [dadi, eq. 6].
+def cell_forward(sums: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """An LSTM's cell: input, forget and output gate, candidate; then cell, its tanh, and query.
 
-    tanh x is computed as 2 σ(2x) − 1, ten times faster here and right to the last digits of 1.
+    tanh x is computed as 2 σ(2x) − 1, several times faster here and right to the last digits of 1.
 
     Args:
-        shared: memory of the shared tokens. (g, z, h)
-        own: memory of the units' own tokens. (g n, s, h)
-        across: the same, transposed. (g n, h, s)
-        outside: 0 for members, −1e9 for the rest. (g, n, z), (g, n, s)
-        filled: 1 unless the set is empty. (g, n, 1)
-        heard: query and reading. (g, n, 2h)
-        cell: of the LSTM. (g, n, h)
-        weight: of the LSTM. (g, 2h, 4h)
-        bias: of the LSTM. (g, 1, 4h)
+        sums: what enters the gates' functions. (…, 4h)
+        cell: of the step before. (…, h)
 
     Returns:
-        What the gradient needs, and the reading. (g, n, h)
+        Gates (…, 4h), cell, tanh of the cell and query (…, h).
     """
-    g, n, h = cell.shape
-    z, s = shared.shape[1], own.shape[1]
-    gates = torch.baddbmm(bias, heard, weight)
-    gates[:, :, 3 * h :] *= 2
-    gates = torch.sigmoid(gates)
-    gates[:, :, 3 * h :].mul_(2).sub_(1)
-    let_in, keep, let_out, candidate = gates.split(h, dim=2)
+    let_in, keep, let_out, candidate = sums.split(cell.shape[-1], dim=-1)
+    let_in, keep, let_out = torch.sigmoid(let_in), torch.sigmoid(keep), torch.sigmoid(let_out)
+    candidate = torch.sigmoid(2 * candidate) * 2 - 1
     cell = keep * cell + let_in * candidate
     bent = torch.sigmoid(2 * cell) * 2 - 1
-    query = let_out * bent
-    match_shared = torch.baddbmm(outside[0], query, shared.transpose(1, 2))
-    match_own = torch.bmm(query.view(g * n, 1, h), across).view(g, n, s) + outside[1]
-    attention = torch.softmax(torch.cat((match_shared, match_own), dim=2), dim=2)
-    reading = torch.bmm(attention[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
-    reading = torch.baddbmm(reading, attention[:, :, :z], shared) * filled
-    return StepTrace(heard, gates, cell, bent, query, attention), reading
+    return torch.cat((let_in, keep, let_out, candidate), dim=-1), cell, bent, let_out * bent
 
 
-def step_backward(
-    d_reading: Tensor, d_query: Tensor, d_cell: Tensor, shared: Tensor, own: Tensor,
-    across: Tensor, weight: Tensor, cell_before: Tensor, gates: Tensor, bent: Tensor,
-    attention: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Gradient of `step_forward`, for t sets per unit at once.
-
-    Args:
-        d_reading: gradient by the reading that leaves the step, times `filled`. (g, n, t, h)
-        d_query: gradient by the query, from later steps. (g, n, t, h)
-        d_cell: gradient by the cell, from later steps. (g, n, t, h)
-        shared: as in the step. (g, z, h)
-        own: as in the step. (g n, s, h)
-        across: as in the step. (g n, h, s)
-        weight: as in the step. (g, 2h, 4h)
-        cell_before: the cell that entered the step. (g, n, t, h)
-        gates: of the step. (g, n, t, 4h)
-        bent: of the step. (g, n, t, h)
-        attention: of the step. (g, n, t, z + s)
-
-    Returns:
-        Gradients by the attention's logits, the gates' sums, what was heard, and the cell before.
-    """
-    g, n, t, h = d_query.shape
-    z, s = shared.shape[1], own.shape[1]
-    by_shared = torch.bmm(d_reading.reshape(g, n * t, h), shared.transpose(1, 2))
-    by_own = torch.bmm(d_reading.reshape(g * n, t, h), across)
-    by_token = torch.cat((by_shared.view(g, n, t, z), by_own.view(g, n, t, s)), dim=3)
-    d_match = _softmax_backward(by_token, attention, 3, attention.dtype)
-    d_query = torch.baddbmm(
-        d_query.reshape(g, n * t, h), d_match.view(g, n * t, z + s)[:, :, :z], shared
-    )
-    d_query = torch.baddbmm(
-        d_query.view(g * n, t, h), d_match.view(g * n, t, z + s)[:, :, z:], own
-    ).view(g, n, t, h)
-    let_in, keep, let_out, candidate = gates.split(h, dim=3)
+def cell_backward(
+    d_query: Tensor, d_cell: Tensor, gates: Tensor, cell_before: Tensor, bent: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradient of `cell_forward` by the sums (…, 4h) and the cell before (…, h)."""
+    let_in, keep, let_out, candidate = gates.split(bent.shape[-1], dim=-1)
     d_cell = d_cell + _tanh_backward(d_query * let_out, bent)
-    by_gate = torch.cat((d_cell * candidate, d_cell * cell_before, d_query * bent), dim=3)
-    d_sums = torch.cat(
-        (
-            _sigmoid_backward(by_gate, gates[..., : 3 * h]),
-            _tanh_backward(d_cell * let_in, candidate),
-        ),
-        dim=3,
+    d_sums = (
+        _sigmoid_backward(d_cell * candidate, let_in),
+        _sigmoid_backward(d_cell * cell_before, keep),
+        _sigmoid_backward(d_query * bent, let_out),
+        _tanh_backward(d_cell * let_in, candidate),
     )
-    d_heard = torch.bmm(d_sums.view(g, n * t, 4 * h), weight.transpose(1, 2))
-    return d_match, d_sums, d_heard.view(g, n, t, 2 * h), d_cell * keep
+    return torch.cat(d_sums, dim=-1), d_cell * keep
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The two directions of a processing step, as written above or compiled."""
+    """The two directions of the LSTM's cell, as written above or compiled."""
 
-    forward: Callable[..., Any] = step_forward
-    backward: Callable[..., Any] = step_backward
+    forward: Callable[..., Any] = cell_forward
+    backward: Callable[..., Any] = cell_backward
 
 
 def compiled_steps() -> Steps:
-    """Both directions through torch.compile; the first calls take seconds and need a C compiler."""
+    """Both directions through torch.compile; the first calls take seconds and need a C compiler.
+
+    Only the cells are compiled: they are chains of elementwise functions, which become one pass
+    over memory. Products of matrices and softmax are no faster for it.
+    """
     return Steps(
-        torch.compile(step_forward, dynamic=False), torch.compile(step_backward, dynamic=False)
+        torch.compile(cell_forward, dynamic=False), torch.compile(cell_backward, dynamic=False)
     )
+
+
+def _attend(
+    query: Tensor, shared: Tensor, own: Tensor, across: Tensor, outside: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Attention a = softmax(mᵀq) and reading r = Σ a m of one set per unit  [dadi, eq. 6].
+
+    Args:
+        query: of each encoder and unit. (g, n, h)
+        shared: memory of the shared tokens. (g, z, h)
+        own: memory of the units' own tokens. (g n, s, h)
+        across: the same, transposed. (g n, h, s)
+        outside: 0 for members, −1e9 for the rest. (g, n, z), (g, n, s)
+
+    Returns:
+        Attention (g, n, z + s) and reading (g, n, h).
+    """
+    (g, n, h), z, s = query.shape, shared.shape[1], own.shape[1]
+    match_shared = torch.baddbmm(outside[0], query, shared.transpose(1, 2))
+    match_own = torch.bmm(query.view(g * n, 1, h), across).view(g, n, s) + outside[1]
+    attention = torch.softmax(torch.cat((match_shared, match_own), dim=2), dim=2)
+    reading = torch.bmm(attention[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
+    return attention, torch.baddbmm(reading, attention[:, :, :z], shared)
+
+
+def _attend_backward(
+    d_reading: Tensor, shared: Tensor, own: Tensor, across: Tensor, attention: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradient of `_attend` by logits (g, n, t, z + s) and query (g, n, t, h), t sets per unit."""
+    (g, n, t, h), z, s = d_reading.shape, shared.shape[1], own.shape[1]
+    by_shared = torch.bmm(d_reading.reshape(g, n * t, h), shared.transpose(1, 2))
+    by_own = torch.bmm(d_reading.reshape(g * n, t, h), across)
+    by_token = torch.cat((by_shared.view(g, n, t, z), by_own.view(g, n, t, s)), dim=3)
+    d_match = _softmax_backward(by_token, attention, 3, attention.dtype)
+    d_query = torch.bmm(d_match.view(g, n * t, z + s)[:, :, :z], shared).view(g * n, t, h)
+    d_query.baddbmm_(d_match.view(g * n, t, z + s)[:, :, z:], own)
+    return d_match, d_query.view(g, n, t, h)
 
 
 def read_sets(
@@ -179,7 +166,8 @@ def read_sets(
         named: the encoders' parameters, encoders on the leading axis.
         prefix: of their names.
         memory: memory vectors of the units' tokens.
-        member: 1 where a shared token (g, n, z), where a unit's own token (g, n, s) is in the set.
+        member: 1 where a shared token (k, n, z), where a unit's own token (k, n, s) is in the set
+            of a learner's unit; encoders 0 … k − 1, k … 2k − 1, … read the same sets.
         processing_steps: how often the memory is read.
         steps: how a processing step is computed.
 
@@ -188,22 +176,29 @@ def read_sets(
     """
     shared, own, across = memory.flat()
     weight, bias = named[prefix + "cell"].detach(), named[prefix + "cell_bias"].detach()
+    (g, n, s, h), z = memory.own.shape, shared.shape[1]
     in_set = torch.cat(member, dim=2)
     size = in_set.sum(dim=2, keepdim=True)
-    share, filled = in_set / size.clamp(min=1), (size > 0).to(size.dtype)
-    outside = ((member[0] - 1) * OUTSIDE, (member[1] - 1) * OUTSIDE)
-    (g, n, z), s, h = member[0].shape, member[1].shape[2], shared.shape[2]
+    share, filled, outside_shared, outside_own = (
+        part.repeat(g // len(in_set), 1, 1)
+        for part in (
+            in_set / size.clamp(min=1),
+            (size > 0).to(size.dtype),
+            (member[0] - 1) * OUTSIDE,
+            (member[1] - 1) * OUTSIDE,
+        )
+    )
+    outside = (outside_shared, outside_own)
     reading = torch.bmm(share[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
     reading = torch.baddbmm(reading, share[:, :, :z], shared)
     query = cell = torch.zeros_like(reading)
     trace = []
     for _ in range(processing_steps):
         heard = torch.cat((query, reading), dim=2)
-        left, reading = steps.forward(
-            shared, own, across, outside, filled, heard, cell, weight, bias
-        )
-        query, cell = left.query, left.cell
-        trace.append(left)
+        gates, cell, bent, query = steps.forward(torch.baddbmm(bias, heard, weight), cell)
+        attention, reading = _attend(query, shared, own, across, outside)
+        reading *= filled
+        trace.append(StepTrace(heard, gates, cell, bent, query, attention))
     return SetReading(share, filled, trace, reading)
 
 
@@ -265,9 +260,9 @@ def _read_backward(
         )
         cell = _at_step(readings, step - 1, "cell") if step else torch.zeros_like(bent)
         d_reading = d_reading * filled
-        d_match, d_sums, d_heard, d_cell = steps.backward(
-            d_reading, d_query, d_cell, shared, own, across, weight, cell, gates, bent, attention
-        )
+        d_match, by_memory = _attend_backward(d_reading, shared, own, across, attention)
+        d_query = by_memory.add_(d_query)
+        d_sums, d_cell = steps.backward(d_query, d_cell, gates, cell, bent)
         for left, right in ((d_match, query), (attention, d_reading)):
             d_shared.baddbmm_(
                 left[..., :z].reshape(g, states, z).transpose(1, 2), right.reshape(g, states, h)
@@ -277,6 +272,7 @@ def _read_backward(
         d_sums = d_sums.view(g, states, 4 * h)
         d_weight.baddbmm_(heard.view(g, states, 2 * h).transpose(1, 2), d_sums)
         d_bias += d_sums.sum(dim=1, keepdim=True)
+        d_heard = torch.bmm(d_sums, weight.transpose(1, 2)).view(g, n, t, 2 * h)
         d_query, d_reading = d_heard.split(h, dim=3)
     asked.append(share[..., z:])
     answered.append(d_reading)
