@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.agents.dadi_acquisition import both_encoders, logits_at_sets
+from frugal.agents.dadi_acquisition import logits_at_sets
 from frugal.agents.dadi_networks import ENCODER, NetworkSizes, class_logits, first_parameters
 from frugal.agents.dadi_networks import repeated as repeat_learner
 from frugal.agents.dadi_settings import DadiSettings
@@ -73,7 +73,7 @@ def fit_set_networks(
         memory = remember(stack.named, ENCODER, population.units.tokens(row))
         member = population.units.members(population.units.holdings(row), known[:, row[0]])
         reading = read_sets(
-            stack.named, ENCODER, memory, both_encoders(member),
+            stack.named, ENCODER, memory, member,
             processing_steps=settings.processing_steps, steps=Steps(),
         )  # fmt: skip
         encoding = encode(stack.named, ENCODER, memory, [reading], steps=Steps()).squeeze(2)
