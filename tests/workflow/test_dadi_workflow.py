@@ -1,0 +1,106 @@
+"""`snakemake dadi` on a few loans: planned, run, audited, the same twice, and killed on the way."""
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.workflow.runs import BIN, ROOT, frugal, payloads, plain_environment, snakemake
+
+pytestmark = pytest.mark.workflow
+TINY = (ROOT / "tests/workflow/tiny_dadi.yaml",)
+WEIGHTS = "results/dadi/dataset=telling_loans/fold=0/weights.safetensors"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("dadi")
+    done = snakemake(folder, "dadi", configs=TINY)
+    assert done.returncode == 0, done.stdout[-4000:]
+    return folder, done.stdout
+
+
+def test_the_default_plans_without_a_network(tmp_path):
+    planned = snakemake(tmp_path, "-n", "dadi", configs=(ROOT / "config.yaml",))
+    assert planned.returncode == 0, planned.stdout[-3000:]
+    assert "train_dadi" in planned.stdout
+    assert "fetch_file" not in planned.stdout
+
+
+def test_summary_and_figures_are_there(finished):
+    folder, _ = finished
+    summary = pd.read_parquet(folder / "results/summary/dadi.parquet")
+    assert set(summary["fold"]) == {0, 1}
+    assert summary["auc"].between(0, 1).all()
+    figures = folder / "results/figures/study=dadi/dataset=telling_loans"
+    assert len(list(figures.glob("*.png"))) == 4
+
+
+def test_every_payload_has_a_sidecar_and_no_checkpoint_is_left(finished):
+    folder, _ = finished
+    for path in (folder / "results").rglob("*"):
+        if path.is_file() and not path.name.startswith("_"):
+            assert not path.name.startswith("."), path
+            assert path.with_name(f"_{path.name}.json").is_file(), path
+
+
+def test_the_audit_passes_and_finds_a_changed_byte(finished):
+    folder, _ = finished
+    look = ["--look-in", str(ROOT / "config/datasets")]
+    clean = frugal(folder, "audit", "results", "--sample", "2", *look)
+    assert clean.returncode == 0, clean.stdout[-3000:]
+    path = folder / WEIGHTS
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    broken = frugal(folder, "audit", "results", "--sample", "0", *look)
+    path.write_bytes(whole)
+    assert broken.returncode != 0
+    assert "weights.safetensors" in broken.stdout
+
+
+def test_nothing_is_left_to_do_and_another_threshold_repeats_no_training(finished):
+    folder, _ = finished
+    assert "Nothing to be done" in snakemake(folder, "-n", "dadi", configs=TINY).stdout
+    overlay = folder / "threshold.yaml"
+    overlay.write_text("dadi: {threshold: 0.4}\n")
+    other = snakemake(folder, "-n", "dadi", configs=(*TINY, overlay)).stdout
+    assert "score_dadi" in other
+    assert "rule train_dadi" not in other
+
+
+def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(finished, tmp_path):
+    """The printed command, killed at its first checkpoint and run again, in a folder of its own."""
+    folder, said = finished
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/data").symlink_to(folder / "results/data")
+    start = "Shell command: python -m frugal train_dadi "
+    command = next(
+        line.removeprefix("Shell command: ").split(" 2> ")[0]
+        for line in said.splitlines()
+        if line.startswith(start) and "fold=0" in line
+    )
+    words = [str(BIN / "python"), *shlex.split(command)[1:]]
+    running = subprocess.Popen(
+        words, cwd=tmp_path, env=plain_environment(), stderr=subprocess.DEVNULL
+    )
+    target = tmp_path / WEIGHTS
+    deadline = time.monotonic() + 300
+    while not list(target.parent.glob(".weights*checkpoint-*.safetensors")):
+        assert running.poll() is None, "the training ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    assert not target.exists()
+    again = subprocess.run(words, cwd=tmp_path, env=plain_environment(), capture_output=True)
+    assert again.returncode == 0, again.stderr[-2000:]
+    made, wanted = payloads(tmp_path), payloads(folder)
+    names = [name for name in made if name.startswith("results/dadi")]
+    assert f"{WEIGHTS}" in names
+    for name in names:
+        assert made[name] == wanted[name], name
