@@ -49,6 +49,9 @@ def test_what_is_not_collected_is_zero_and_said_to_be_so():
     panel = np.array([0, 1, -1])  # the last column is known from the start
     inputs = shown_inputs(values, panel, np.array([[True, False], [False, True]]))
     np.testing.assert_array_equal(inputs, [[1, 0, 3, 1, 0], [0, 5, 6, 0, 1]])
+    values[0, 2] = np.nan  # collected, but the table has no value
+    inputs = shown_inputs(values, panel, np.array([[True, False], [False, True]]))
+    np.testing.assert_array_equal(inputs[0], [1, 0, 0, 1, 0])
 
 
 @pytest.mark.parametrize("learner", SETTINGS)

@@ -26,13 +26,14 @@ def shown_inputs(
     """Collected values, zero where there is none, beside the mask of panels. (n, d + a)
 
     Args:
-        values: standardised features, so that zero is a mean. (n, d)
+        values: standardised features, so that zero is a mean; NaN where the table has none. (n, d)
         panel_of_column: action that reveals each column; −1: known from the start. (d,)
         acquired: panels collected for each row. (n, a)
     """
     everywhere = np.hstack([acquired, np.ones((len(acquired), 1), dtype=bool)])
     known = everywhere[:, panel_of_column]  # −1 is the column of ones
-    return np.hstack([np.where(known, values, 0.0), acquired]).astype(np.float64)
+    shown = np.where(known & ~np.isnan(values), values, 0.0)
+    return np.hstack([shown, acquired]).astype(np.float64)
 
 
 def adversary_score(

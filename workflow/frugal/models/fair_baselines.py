@@ -6,6 +6,7 @@ Must not know agents or folds; what acquires at random is made where the network
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.contracts.errors import ConfigError
 from frugal.models.fair_reductions import reduced_probability
-from frugal.models.panel_selection import forward_panels, lasso_panels
+from frugal.models.panel_selection import forward_panels, lasso_panels, shown_columns
 from frugal.models.trees import train_booster
 from frugal.models.weighted_logistic import equal_group_weights, fit_logistic
 
@@ -25,8 +26,8 @@ class Sample:
     """Rows with their panels. Shapes: n rows, d columns, a panels.
 
     Attributes:
-        values: standardised features. (n, d)
-        provides: columns that each panel reveals. (a, d)
+        values: standardised features; NaN where the table has none. (n, d)
+        provides: columns that each panel reveals; one that no panel does is known to all. (a, d)
         label: y. (n,)
         sensitive: b. (n,)
         train: rows to learn from. (n,)
@@ -41,8 +42,20 @@ class Sample:
     held: Bool[np.ndarray, " n"]
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values, label and group of some rows."""
-        return self.values[rows], self.label[rows], self.sensitive[rows]
+        """Filled values, label and group of some rows."""
+        return self.filled[rows], self.label[rows], self.sensitive[rows]
+
+    @cached_property
+    def filled(self) -> Float[np.ndarray, "n d"]:
+        """Values, with the training mean 0 where there is none: for all but boosting. (n, d)"""
+        return np.nan_to_num(self.values, nan=0.0)
+
+
+def evenly(rows: Bool[np.ndarray, " n"], *, most: int) -> Int[np.ndarray, " m"]:
+    """Positions of at most so many of the given rows, at equal distances. (m,)"""
+    found = np.flatnonzero(rows)
+    count = min(most, len(found))
+    return found[np.arange(count) * len(found) // max(1, count)]
 
 
 def chosen_panels(
@@ -54,12 +67,12 @@ def chosen_panels(
         sample: rows and panels.
         settings: `kind` and its own.
         ridge: of the regressions of forward selection.
-        most_rows: rows that a selection reads, from the first; time grows with them.
+        most_rows: rows that a selection reads, evenly over the table, whose order may mean
+            something; time grows with them.
     """
     if settings["kind"] not in ("lasso", "forward"):
         return np.ones(len(sample.provides), dtype=bool)
-    train = np.flatnonzero(sample.train)[:most_rows]
-    held = np.flatnonzero(sample.held)[:most_rows]
+    train, held = (evenly(rows, most=most_rows) for rows in (sample.train, sample.held))
     weight = equal_group_weights(sample.sensitive[train])
     if settings["kind"] == "lasso":
         return lasso_panels(
@@ -89,8 +102,8 @@ def predicted(
     Raises:
         ConfigError: the kind of baseline is unknown.
     """
-    columns = sample.provides[panels].any(axis=0)
-    inputs, train = sample.values[:, columns], sample.train
+    columns, train = shown_columns(sample.provides, panels), sample.train
+    inputs = (sample.values if settings["kind"] == "boosting" else sample.filled)[:, columns]
     match settings["kind"]:
         case "logistic" | "lasso" | "forward":
             weight = equal_group_weights(sample.sensitive[train])
@@ -103,7 +116,7 @@ def predicted(
             )  # fmt: skip
             return np.asarray(booster.predict(inputs, num_threads=1), dtype=np.float64)
         case "reduction":
-            rows = np.flatnonzero(train)[:most_rows]
+            rows = evenly(train, most=most_rows)
             return reduced_probability(
                 inputs[rows], sample.label[rows], sample.sensitive[rows], inputs,
                 bound=settings["bound"], rounds=settings["rounds"],

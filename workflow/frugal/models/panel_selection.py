@@ -21,6 +21,13 @@ WEAKEST = 1e-3
 PROXIMAL_STEPS = 500
 
 
+def shown_columns(
+    provides: Bool[np.ndarray, "a d"], panels: Bool[np.ndarray, " a"]
+) -> Bool[np.ndarray, " d"]:
+    """Columns of the given panels, and those that no panel reveals: they are known to all. (d,)"""
+    return provides[panels].any(axis=0) | ~provides.any(axis=0)
+
+
 def lasso_panels(
     inputs: Float[np.ndarray, "n d"],
     label: Int[np.ndarray, " n"],
@@ -108,7 +115,7 @@ def forward_panels(
     """
 
     def combined(panels: np.ndarray) -> float:
-        columns = provides[panels].any(axis=0)
+        columns = shown_columns(provides, panels)
         losses = [
             log_loss(
                 held[k],

@@ -1,0 +1,65 @@
+"""Baselines of dadi read what the agents may read: free columns, gaps, tables in any order."""
+
+import numpy as np
+import pytest
+from frugal.evaluation.fairness import auc_interval
+from frugal.models.fair_baselines import Sample, chosen_panels, evenly, predicted
+
+N = 1200
+BOOSTING = {"trees": 10, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10}
+KINDS = {
+    "logistic": {"kind": "logistic"},
+    "boosting": {"kind": "boosting"},
+    "lasso": {"kind": "lasso", "most": 1, "parity": 0.0},
+    "forward": {"kind": "forward", "most": 1, "gamma": 1.0},
+    "reduction": {"kind": "reduction", "bound": 0.5, "rounds": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Column 0 is free and tells the label, panel 0 has a gap, panel 1 is noise.
+
+    The label turns around on panel 0 in the first sixth of the rows, as where a file is sorted.
+    """
+    rng = np.random.default_rng(5)
+    label, group = rng.integers(0, 2, N), rng.integers(0, 2, N)
+    values = rng.standard_normal((N, 3))
+    values[:, 0] += 2 * label
+    values[:, 1] += 3 * (label - 0.5) * (np.arange(N) >= N // 6)
+    values[rng.random(N) < 0.1, 1] = np.nan
+    part = np.arange(N) % 3
+    provides = np.array([[False, True, False], [False, False, True]])
+    return Sample(values, provides, label, group, part == 0, part == 1)
+
+
+@pytest.mark.filterwarnings("ignore")  # fairlearn writes to Series as pandas 4 no longer allows
+@pytest.mark.parametrize("kind", KINDS)
+def test_free_columns_are_read_and_gaps_stop_nobody(sample, kind):
+    chosen = KINDS[kind]
+    probability = predicted(
+        sample, np.zeros(2, dtype=bool), chosen,
+        ridge=1e-4, boosting=BOOSTING, most_rows=N, rng=np.random.default_rng(0),
+    )  # fmt: skip
+    # the free column alone: normals two standard deviations apart have the AUC Phi(sqrt 2) = 0.92
+    # as a score; a reduction's mixture takes few values, whose AUC is near its accuracy, 0.84
+    assert auc_interval(sample.label, probability, level=0.95).value > 0.75
+    panels = chosen_panels(sample, chosen, ridge=1e-4, most_rows=N)
+    whole = predicted(
+        sample, panels, chosen,
+        ridge=1e-4, boosting=BOOSTING, most_rows=N, rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert np.isfinite(whole).all()
+
+
+@pytest.mark.parametrize("kind", ["lasso", "forward"])
+def test_a_selection_on_some_rows_reads_all_parts_of_the_table(sample, kind):
+    found = chosen_panels(sample, KINDS[kind], ridge=1e-4, most_rows=N // 18)
+    assert found.tolist() == [True, False]
+
+
+def test_rows_are_taken_at_equal_distances_and_once():
+    rows = np.arange(20) % 2 == 0
+    assert evenly(rows, most=3).tolist() == [0, 6, 12]
+    assert evenly(rows, most=10).tolist() == evenly(rows, most=99).tolist() == [*range(0, 20, 2)]
+    assert not len(evenly(np.zeros(4, dtype=bool), most=3))
