@@ -25,7 +25,7 @@ def shown_columns(
     provides: Bool[np.ndarray, "a d"], panels: Bool[np.ndarray, " a"]
 ) -> Bool[np.ndarray, " d"]:
     """Columns of the given panels, and those that no panel reveals: they are known to all. (d,)"""
-    return provides[panels].any(axis=0) | ~provides.any(axis=0)
+    return np.asarray(provides[panels].any(axis=0) | ~provides.any(axis=0))
 
 
 def lasso_panels(
