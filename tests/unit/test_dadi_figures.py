@@ -8,7 +8,7 @@ import pytest
 from frugal.contracts import Streams
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.figures.dadi import panels_figure, tradeoff_figure
-from frugal.figures.dadi_style import METHODS, method_kind, method_label, method_order
+from frugal.figures.dadi_style import METHODS, method_kind, method_labels, method_order
 from frugal.figures.dadi_trust import audit_figure, curves_figure
 from frugal.stages.draw_dadi_figures import draw_dadi_figures
 from matplotlib.figure import Figure
@@ -128,7 +128,9 @@ def test_bars_are_as_high_as_their_shares():
 def test_baselines_have_a_look_each_and_unknown_ones_are_refused():
     assert len({(s.colour, s.marker, s.hollow) for s in METHODS.values()}) == len(METHODS)
     assert method_kind("lasso_fair_4") == "lasso_fair"
-    assert method_label("lasso_4") == "LASSO 4"
+    assert method_labels(["lasso_10", "lasso_4", "full_features"]) == {
+        "full_features": "all panels, set network", "lasso": "LASSO 4, 10",
+    }  # fmt: skip
     assert method_order(["random_50", "lasso_4", "full_features"])[0] == "full_features"
     with pytest.raises(ConfigError, match="no colour and marker"):
         method_kind("guess")

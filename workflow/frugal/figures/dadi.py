@@ -18,8 +18,7 @@ from frugal.figures.dadi_style import (
     draw_line,
     draw_method,
     limit,
-    method_handle,
-    method_order,
+    method_handles,
     titled,
 )
 
@@ -53,11 +52,10 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
     left.set_title("AUC of the label")
     middle.set_title("demographic disparity")
     _draw_front(right, agents, others)
-    names = method_order(others["method"])
     agent = Line2D(
         [], [], color=AGENT, marker="o", markersize=4, label="DADI (filled: on the front)"
     )
-    style.add_legend(figure, [agent, *map(method_handle, names)])
+    style.add_legend(figure, [agent, *method_handles(others["method"])])
     titled(figure, title, caution)
     return figure
 

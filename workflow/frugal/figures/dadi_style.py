@@ -64,13 +64,6 @@ def method_kind(name: str) -> str:
     return max(found, key=len)
 
 
-def method_label(name: str) -> str:
-    """Words for a baseline; what its name adds to its kind stands behind them."""
-    kind = method_kind(name)
-    rest = style.words(name[len(kind) :].lstrip("_"))
-    return f"{METHODS[kind].label} {rest}".strip()
-
-
 def method_order(names: Iterable[str]) -> list[str]:
     """Distinct baselines in the order in which every figure lists them."""
     kinds = list(METHODS)
@@ -86,13 +79,33 @@ def draw_method(axes: Axes, x: float, y: float, name: str) -> None:
     )  # fmt: skip
 
 
-def method_handle(name: str) -> Line2D:
-    """Entry of a legend for a baseline."""
-    look = METHODS[method_kind(name)]
-    return Line2D(
-        [], [], linestyle="none", color=look.colour, marker=look.marker, markersize=5,
-        markerfacecolor="white" if look.hollow else look.colour, label=method_label(name),
-    )  # fmt: skip
+def method_labels(names: Iterable[str]) -> dict[str, str]:
+    """Kind → words for it, with what the names add to it: "LASSO 2, 4, 8"."""
+    added: dict[str, list[str]] = {}
+    for name in method_order(names):
+        kind = method_kind(name)
+        added.setdefault(kind, []).append(style.words(name[len(kind) :].lstrip("_")))
+    return {
+        kind: f"{METHODS[kind].label} {', '.join(sorted(filter(None, rest), key=_number))}".strip()
+        for kind, rest in added.items()
+    }
+
+
+def method_handles(names: Iterable[str]) -> list[Line2D]:
+    """Entries of a legend, one for each kind of baseline."""
+    return [
+        Line2D(
+            [], [], linestyle="none", color=METHODS[kind].colour, marker=METHODS[kind].marker,
+            markersize=5, markerfacecolor="white" if METHODS[kind].hollow else METHODS[kind].colour,
+            label=label,
+        )
+        for kind, label in method_labels(names).items()
+    ]  # fmt: skip
+
+
+def _number(word: str) -> tuple[float, str]:
+    """Numbers by size, before other words."""
+    return (float(word), "") if word.replace(".", "", 1).isdigit() else (float("inf"), word)
 
 
 def draw_line(axes: Axes, rows: pd.DataFrame, measure: str, **look: Any) -> None:
