@@ -162,7 +162,8 @@ def _planned(bench: _Bench, name: str, plans: Mapping[str, np.ndarray], lengths:
         bench.classifier, len(bench.data.actions), np.array(lengths, dtype=np.int64),
         np.full(len(lengths), UNTUNED),
     )  # fmt: skip
-    solutions = [Solution(name, k, np.nan, np.nan, f"{n} panels") for k, n in enumerate(lengths)]
+    words = ["1 panel" if n == 1 else f"{n} panels" for n in lengths]
+    solutions = [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)]
     return _Way(solutions, policies, observed)
 
 
