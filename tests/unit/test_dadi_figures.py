@@ -70,13 +70,15 @@ def curves_frame():
 
 
 def grouped():
-    return selection_frame().assign(group=lambda t: t["gamma"].map("γ = {:g}".format))
+    table = selection_frame()
+    table = table[table["stratum"] == "0"]
+    return table.assign(group=table["gamma"].map("γ = {:g}".format))
 
 
 DRAWN = {
     "tradeoff": lambda: tradeoff_figure(means_frame(), **WORDS),
     "panels": lambda: panels_figure(
-        singles_frame(), grouped()[lambda t: t["stratum"] == "0"],
+        singles_frame(), grouped(),
         groups=[f"γ = {g:g}" for g in GAMMAS], **WORDS,
     ),
     "audit": lambda: audit_figure(audit_frame(), means_frame(), **WORDS),
@@ -120,7 +122,7 @@ def test_the_front_shows_every_agent_and_baseline():
 def test_bars_are_as_high_as_their_shares():
     figure = DRAWN["panels"]()
     bars = [bar.get_height() for box in figure.axes[1].containers[::2] for bar in box]
-    table = selection_frame()[lambda t: t["stratum"] == "0"]
+    table = grouped()
     wanted = [v for g in GAMMAS for v in [*table.loc[table["gamma"] == g, "frequency"], np.nan]]
     np.testing.assert_allclose(bars, wanted)
 
