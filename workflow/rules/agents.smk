@@ -1,19 +1,6 @@
 # Agents that learn, each on the blocked records of its scenario; the others need no file.
 
 
-def trained_policy(wildcards):
-    """The stored policy of an agent that learns; nothing for the others."""
-    agents = [wildcards.agent]
-    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
-    return {"policy": path for path in paths.values()}
-
-
-def trained_policies(wildcards):
-    """The stored policies of all agents that learn, in the order of the config."""
-    agents = list(STUDY.agents)
-    return STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
-
-
 rule train_agent:
     input:
         table="results/data/dataset={dataset}/table.parquet",

@@ -174,3 +174,16 @@ def engine_arguments(targets, *options):
     if overrides := workflow.config_settings.config:
         words += ["--config", *(config_word(k, v) for k, v in overrides.items())]
     return shlex.join([*words, "--", *targets])
+
+
+def trained_policy(wildcards):
+    """The stored policy of an agent that learns; nothing for the others."""
+    agents = [wildcards.agent]
+    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
+    return {"policy": path for path in paths.values()}
+
+
+def trained_policies(wildcards):
+    """The stored policies of all agents that learn, in the order of the config."""
+    agents = list(STUDY.agents)
+    return STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)

@@ -1,32 +1,5 @@
 # Diagnosis: encoders, fronts of learned policies, baselines, what each ordered and said, the summary.
 
-from frugal.data.diagnosis_study import load_diagnosis_study
-
-try:
-    DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)
-except FrugalError as error:
-    cannot_start(error)
-
-FRONT = "dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
-DIAGNOSIS_FIGURES = [
-    "diagnosis_front",
-    "diagnosis_front_zoomed",
-    "diagnosis_curves",
-    "diagnosis_panels",
-    "diagnosis_patients",
-]
-
-
-def diagnosed(family):
-    """The three payloads of a run, as declared outputs."""
-    folder = f"results/diagnoses/dataset={{dataset}}/family={family}/criterion={{criterion}}/seed={{seed}}"
-    return audited(
-        **{
-            name: f"{folder}/{name}.parquet"
-            for name in ("outcomes", "decisions", "scores")
-        }
-    )
-
 
 wildcard_constraints:
     encoder=r"[A-Za-z0-9_.-]+",
@@ -269,9 +242,13 @@ rule choose_policy:
 rule choose:
     input:
         DIAGNOSIS.chosen_file("choice.txt"),
+    log:
+        "logs/choose.log",
     localrule: True
+    conda:
+        "../../envs/core.yaml"
     shell:
-        "cat {input}"
+        "cat {input} | tee {log}"
 
 
 rule draw_patient:

@@ -1,0 +1,28 @@
+# What the rules of the diagnosis study share: its checked settings, and the files of a run.
+
+from frugal.data.diagnosis_study import load_diagnosis_study
+
+try:
+    DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)
+except FrugalError as error:
+    cannot_start(error)
+
+FRONT = "dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+DIAGNOSIS_FIGURES = [
+    "diagnosis_front",
+    "diagnosis_front_zoomed",
+    "diagnosis_curves",
+    "diagnosis_panels",
+    "diagnosis_patients",
+]
+
+
+def diagnosed(family):
+    """The three payloads of a run, as declared outputs."""
+    folder = f"results/diagnoses/dataset={{dataset}}/family={family}/criterion={{criterion}}/seed={{seed}}"
+    return audited(
+        **{
+            name: f"{folder}/{name}.parquet"
+            for name in ("outcomes", "decisions", "scores")
+        }
+    )
