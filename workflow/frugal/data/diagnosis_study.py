@@ -140,7 +140,7 @@ class DiagnosisStudy:
         chosen = self.block["choose"]
         front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
         folder = run_folder(*front).replace("results/diagnoses", "results/choices")
-        return f"{folder}/budget={chosen['budget']:g}/{name}"
+        return f"{folder}/budget={float(chosen['budget']):g}/{name}"
 
     def figure_settings(self) -> dict[str, Any]:
         """Settings of `draw_diagnosis_figures`."""
@@ -297,7 +297,8 @@ def _check_shown(study: DiagnosisStudy) -> None:
         _require_among(
             shown["criterion"], entry["criteria"], f"{at}.criterion", "the scenario's criteria"
         )
-        _require_among(shown["seed"], entry["seeds"], f"{at}.seed", "the scenario's seeds")
+        seed = int(shown["seed"])
+        _require_among(seed, entry["seeds"], f"{at}.seed", "the scenario's seeds")
 
 
 def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
