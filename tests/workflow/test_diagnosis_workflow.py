@@ -74,7 +74,8 @@ def test_training_again_gives_the_same_bytes(finished):
     place = f"results/fronts/{RUN}/group=1"
     for name in ("policies.safetensors", "curves.parquet"):
         (finished / place / name).unlink()
-    again = snakemake(finished, "diagnosis", configs=[finished / "config.yaml"])
+    wanted = f"{place}/policies.safetensors"
+    again = snakemake(finished, wanted, configs=[finished / "config.yaml"])
     assert again.returncode == 0, again.stdout[-3000:]
     assert payloads(finished) == before
 
