@@ -208,7 +208,8 @@ def _require_agent_rows(study: Study) -> None:
     for entry in study.config["afape"]["scenarios"]:
         dataset = entry["dataset"]
         split = study.descriptions[dataset].split
-        parts = {*split.parts, *(part for group in split.groups.values() for part in group)}
+        grouped = (part for group in split.groups.values() for part in group)
+        parts = list(dict.fromkeys([*split.parts, *grouped]))
         if "train" not in parts:
             raise ConfigError(
                 f"config: afape fits its classifier on the part 'train', and the split of "
