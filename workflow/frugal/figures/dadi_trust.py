@@ -60,9 +60,7 @@ def audit_figure(
     handles.append(
         Line2D([], [], color=style.BLACK, marker="o", markersize=4, label="DADI's own adversary")
     )
-    handles.append(
-        Line2D([], [], color=style.BLACK, linestyle=":", label="best, all panels")
-    )
+    handles.append(Line2D([], [], color=style.BLACK, linestyle=":", label="best, all panels"))
     style.add_legend(figure, handles)
     titled(figure, title, caution)
     return figure
