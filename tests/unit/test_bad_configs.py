@@ -79,6 +79,11 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
         "names column 'X11'; data set 'synthetic_mnar' has X1, X2, X3, X4; did you mean 'X1'?",
     ),
     (of("afape", "scenarios", 0, "s"), ["X7"], "s names panel 'X7'"),
+    (
+        of("afape", "scenarios", 0, "missingness", "panels", "X2", "values"),
+        {1: 2},
+        "'values' holds the key 1",
+    ),
     (of("treatment", "stop_rule"), ">", "'treatment.stop_rule' is '>'"),
     (of("treatment", "forest", "trees"), 0, "'treatment.forest.trees' is 0"),
     (

@@ -6,7 +6,6 @@ nothing disturbed. Files of a killed writer are hidden (`.name.pid.part`) and ar
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -120,10 +119,21 @@ def unlock(study: Study) -> None:
     subprocess.run(words, cwd=ROOT, env=plain_environment(), capture_output=True, check=True)
 
 
+def _forget_newest(folder: Path, generator: random.Random) -> None:
+    """Remove a file and all that is newer: what Snakemake's next start must then make again.
+
+    Without the newer ones nothing would be made: a missing input of a finished file is not missed.
+    """
+    files = [p for p in (folder / "results").rglob("*") if p.is_file()]
+    oldest = generator.choice(files).stat().st_mtime_ns
+    for path in [p for p in files if p.stat().st_mtime_ns >= oldest]:
+        path.unlink()
+
+
 def disturb(study: Study, kinds: Sequence[str], moments_s: Sequence[float], seed: int) -> int:
     """Kill once per kind and moment, then run to the end; the number of kills that hit a run.
 
-    A run that ended before its kill loses some of its results, so that the next has work to do.
+    A run that ended before its kill loses its newest results, so that the next has work to do.
 
     Raises:
         AssertionError: a visible file was half-written, or the last run did not end.
@@ -134,8 +144,7 @@ def disturb(study: Study, kinds: Sequence[str], moments_s: Sequence[float], seed
         hits += hit
         assert not half_written(study), f"after {kind} at {after_s:.1f} s: {half_written(study)}"
         if not hit:
-            folders = sorted(p for p in (study.folder / "results").iterdir() if p.is_dir())
-            shutil.rmtree(generator.choice(folders))
+            _forget_newest(study.folder, generator)
         unlock(study)
     last = start(study)
     said, _ = last.communicate()

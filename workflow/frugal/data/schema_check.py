@@ -114,10 +114,15 @@ def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str
 
 
 def _require_plain_text(found: Any, where: str, key: str) -> None:
-    """Refuse line ends and other control characters in names and values; prose may have lines."""
+    """Refuse keys that are no text, and control characters in names and values but prose."""
     if isinstance(found, Mapping):
         for name, value in found.items():
-            _require_plain_text(str(name), where, key)
+            if not isinstance(name, str):
+                raise ConfigError(
+                    f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
+                    "in quotes"
+                )
+            _require_plain_text(name, where, key)
             _require_plain_text(value, where, str(name))
     elif isinstance(found, list):
         for value in found:
