@@ -56,6 +56,12 @@ def test_checks_pass_and_find_what_was_changed(tiny):
         _checked(tiny, summary=dominated)
     with pytest.raises(DataError, match="F1 from raw counts"):
         _checked(tiny, summary=summary.assign(f1=summary["f1"] + 0.001))
+    with pytest.raises(DataError, match=r"AM from raw counts .*validation units"):
+        _checked(tiny, summary=summary.assign(validation_am=summary["validation_am"] + 0.001))
+    lost = tiny.recounted.assign(units=tiny.recounted["units"] - 1)
+    on_validation = tiny.recounted["split"] == "validation"
+    with pytest.raises(DataError, match=r"every unit has its decisions \(validation units"):
+        _checked(tiny, recounted=lost.where(on_validation, tiny.recounted))
     with pytest.raises(DataError, match="log of decisions"):
         _checked(tiny, summary=summary.assign(cost=summary["cost"] * 1.01))
     areas = tiny.summary["hypervolumes"]
@@ -190,6 +196,19 @@ def test_a_patient_is_drawn_and_another_refused(tiny):
     outside = int(table.loc[table["part"] == "agent", "row_id"].iloc[0])
     with pytest.raises(DataError, match=f"row_id {outside} is not among"):
         run(draw_patient, settings | {"row_id": outside}, {"seed": "0"}, **given)
+
+
+def test_beliefs_are_told_at_every_decision_and_the_last_is_the_outcome(tiny):
+    frames = tiny.runs[NAME, "selection", "f1", "0"]
+    log, units = frames["decisions"], frames["outcomes"]
+    assert log["belief"].between(0, 1).all()
+    keys = ["method", "pair", "split", "row_id"]
+    last = log.drop_duplicates(keys, keep="last").astype({"method": str, "split": str})
+    both = last.merge(units.astype({"method": str, "split": str}), on=keys, validate="one_to_one")
+    assert len(both) == len(units)
+    assert np.allclose(both["belief"], both["probability_y"], atol=1e-6)
+    many = log.groupby(keys, observed=True)["belief"].nunique()
+    assert many.max() > 1  # it moves
 
 
 def test_figures_are_drawn_from_the_same_tables(tiny):

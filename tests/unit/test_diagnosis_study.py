@@ -62,6 +62,9 @@ def test_a_policy_is_found_in_the_file_of_its_group(config):
     for pair, place in settings["policies"].items():
         group = int(place["file"].split("group=")[1].split("/")[0])
         assert groups[group][place["position"]] == int(pair)
+    for family in ("selection", "baselines", "bayes"):  # keep no weights
+        chosen = study.choice_settings("clinical_simulator", family, "f1", "0", "90.5")
+        assert chosen["policies"] == {}
 
 
 def _refusal(config, descriptions=None):

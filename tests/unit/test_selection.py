@@ -19,6 +19,7 @@ from frugal.agents.selection import (
     random_plan,
     tilted_belief,
     tuned_threshold,
+    without_nested,
 )
 from frugal.agents.state_classifier import StateClassifier, fit_state_classifier
 from frugal.agents.training_scores import area_under_curve
@@ -114,6 +115,24 @@ def test_random_selection_takes_every_panel_alike_and_what_is_available_first(cl
     task = AcquisitionTask(available, task.label, task.action_cost, 2, 2)
     outcomes = planned(classifier, task, states, plan, [2])
     assert (outcomes.acquired.sum(axis=2) == 2).all()
+
+
+def test_of_nested_panels_only_the_first_in_the_order_is_taken():
+    """Panel 0 inside 1, panel 2 beside them, 3 the same columns as 2."""
+    provides = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 1]], dtype=bool)
+    plan = fixed_plan(3, np.array([1, 0, 3, 2]))
+    available = np.ones((3, 4), dtype=bool)
+    available[1, 1] = False  # the larger cannot be had: the smaller is ordered
+    available[2, 3] = False
+    gone = np.inf
+    assert without_nested(plan, available, provides).tolist() == [
+        [gone, 0, gone, 1], [1, 0, gone, 2], [gone, 0, 2, 1]
+    ]  # fmt: skip
+    chain = np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1]], dtype=bool)  # 1 and 2 are not nested
+    kept = without_nested(fixed_plan(1, np.array([1, 0, 2])), np.ones((1, 3), dtype=bool), chain)
+    assert kept.tolist() == [[gone, 0, 1]]
+    apart = np.eye(4, dtype=bool)
+    assert (without_nested(plan, available, apart) == plan).all()
 
 
 def test_panels_are_ordered_by_use():

@@ -76,6 +76,35 @@ def fixed_plan(n: int, order: Int[np.ndarray, " a"]) -> Float32[np.ndarray, "n a
     return np.tile(np.argsort(order).astype(np.float32), (n, 1))
 
 
+def without_nested(
+    plan: Float32[np.ndarray, "n a"],
+    available: Bool[np.ndarray, "n a"],
+    provides: Bool[np.ndarray, "a d"],
+) -> Float32[np.ndarray, "n a"]:
+    """Plans in which, of two panels one of which is inside the other, only the first is ordered.
+
+    A panel that the unit cannot have drops no other. Later panels move up. (n, a)
+
+    Args:
+        plan: places of panels, from `random_plan` or `fixed_plan`. (n, a)
+        available: panels that a unit can have. (n, a)
+        provides: columns of each panel. (a, d)
+
+    Returns:
+        The plan with new places; infinite for what is dropped. (n, a)
+    """
+    inside = (provides[:, None] <= provides[None]).all(axis=2)
+    nested = (inside | inside.T) & ~np.eye(len(provides), dtype=bool)
+    ordered, dropped = np.zeros_like(available), np.zeros_like(available)
+    units = np.arange(len(plan))
+    for panel in plan.argsort(axis=1).T:
+        twice = (ordered & nested[panel]).any(axis=1)
+        dropped[units, panel] = twice
+        ordered[units, panel] = available[units, panel] & ~twice
+    place = np.where(dropped, np.inf, plan).argsort(axis=1).argsort(axis=1)
+    return np.where(dropped, np.inf, place).astype(np.float32)
+
+
 def panels_by_use(acquired: Bool[np.ndarray, "*n a"]) -> Int[np.ndarray, " a"]:
     """Panels from the most to the least acquired one, equals by index. (a,)
 

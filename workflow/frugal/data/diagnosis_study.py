@@ -120,11 +120,14 @@ class DiagnosisStudy:
     def choice_settings(
         self, dataset: str, family: str, criterion: str, seed: str, budget: str
     ) -> dict[str, Any]:
-        """Settings of `choose_policy`, with the file and place of every policy of the front."""
+        """Settings of `choose_policy`, with the file and place of every policy of the front.
+
+        Of a family that keeps no weights (baselines, selection, exact rules) no place is named.
+        """
         folder = front_folder(dataset, family, criterion, seed)
         places = {
             str(pair): {"file": f"{folder}/group={g}/policies.safetensors", "position": k}
-            for g, group in enumerate(self.groups())
+            for g, group in enumerate(self.groups() if family in self.block["methods"] else [])
             for k, pair in enumerate(group)
         }
         return {

@@ -22,11 +22,14 @@ from frugal.agents.selection import (
     panels_by_use,
     random_plan,
     tuned_threshold,
+    without_nested,
 )
 from frugal.agents.state_classifier import StateClassifier, fit_state_classifier
+from frugal.agents.training_scores import visited_codes
 from frugal.contracts import AcquisitionTask, StateEncoder, Streams, Table
-from frugal.environments.diagnosis_rollouts import roll_out_learners
+from frugal.environments.diagnosis_rollouts import Outcomes, roll_out_learners
 from frugal.environments.encoders import TabulatedEncoder, ValuesEncoder
+from frugal.environments.state_codes import sets_of
 from frugal.models.imputers import Imputer
 from frugal.stages._diagnosis_frames import (
     JUDGED,
@@ -128,13 +131,31 @@ def train_selection(
             )  # fmt: skip
             found = rollout_frames(
                 way.solutions, split, data.row_id[rows], data.label[rows], run,
-                belief=run.belief[:, 1],
+                belief=_beliefs(tuned, run, way.observed[split], task),
             )  # fmt: skip
             outcomes.append(found[0])
             logs.append(found[1])
         solutions += way.solutions
     whole = {name: float(full_cost(data, task)[bench.rows(name)].mean()) for name in JUDGED}
     return run_frames(solutions, outcomes, logs, whole)
+
+
+def _beliefs(
+    policies: Any, run: Outcomes, observed: StateEncoder, task: AcquisitionTask
+) -> np.ndarray:
+    """What each decision's policy would say if no panel were left to order: P(ill), tilted. (m,)
+
+    At a last decision it is the probability of the outcome.
+    """
+    known = sets_of(visited_codes(run, task.panels), task.panels)
+    count = np.bincount(run.learner, minlength=len(run.terminal))
+    place = np.arange(len(known)) - (count.cumsum() - count)[run.learner]
+    seen = observed.encode(run.row, known)
+    padded = np.zeros((len(count), count.max(), seen.shape[1]), dtype=np.float32)
+    padded[run.learner, place] = seen
+    ends = np.zeros((*padded.shape[:2], task.actions), dtype=bool)
+    ends[..., task.panels :] = True
+    return policies.act(padded, ends)[run.learner, place, task.panels + 1]
 
 
 def _panels_by_use(decisions: pd.DataFrame, a: int) -> np.ndarray:
@@ -156,8 +177,12 @@ def _tuned(way: _Way, bench: _Bench, criterion: Literal["f1", "am"]) -> Any:
 
 
 def _planned(bench: _Bench, name: str, plans: Mapping[str, np.ndarray], lengths: list[int]) -> _Way:
-    """Policies that follow a plan for so many panels."""
-    observed = {split: PlannedStates(bench.states[split], plan) for split, plan in plans.items()}
+    """Policies that follow a plan for so many panels, none of them inside another."""
+    kept = {
+        split: without_nested(plan, bench.task.available[bench.rows(split)], bench.data.provides)
+        for split, plan in plans.items()
+    }
+    observed = {split: PlannedStates(bench.states[split], plan) for split, plan in kept.items()}
     policies = PlannedPolicies(
         bench.classifier, len(bench.data.actions), np.array(lengths, dtype=np.int64),
         np.full(len(lengths), UNTUNED),
