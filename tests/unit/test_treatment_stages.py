@@ -11,6 +11,8 @@ from frugal.contracts import ConfigError, DataError, Streams
 from frugal.contracts.search import SearchSizeError
 from frugal.data.schema_check import read_yaml
 from frugal.data.search_study import load_search_study
+from frugal.stages._searches import IDENTITY
+from frugal.stages.add_cpu_times import add_cpu_times
 from frugal.stages.check_treatment import check_treatment
 from frugal.stages.compare_planners import compare_planners
 from frugal.stages.draw_policy import draw_policy
@@ -100,8 +102,10 @@ def _run(folder):
     made["summary"] = summarise_treatment(
         scores=stacked("scores"),
         best_after=stacked("best_after"),
-        timings=stacked("timings"),
         **nothing,
+    )
+    made["timed"] = add_cpu_times(
+        repeats=made["summary"]["repeats"], timings=stacked("timings"), **nothing
     )
     made["trials"] = {"trials": stacked("trials")}
     return study, made
@@ -113,15 +117,28 @@ def run(tmp_path_factory):
 
 
 def test_the_summary_has_the_columns_of_the_contract(run):
-    summary = run[1]["summary"]["summary"]
+    summary = run[1]["timed"]["summary"]
     contract = ["dataset", "n_train", "planner", "outcome_model", "bound", "threshold", "seed"]
     assert list(summary)[:10] == [*contract, "efficacy", "mean_trials", "cpu_s"]
     assert not summary.duplicated(contract).any()
     assert (summary["cpu_s"] >= 0).all()
+    untimed = summary.drop(columns="cpu_s")
+    pd.testing.assert_frame_equal(untimed, run[1]["summary"]["repeats"])
+
+
+def test_a_policy_that_was_not_timed_stops_the_run(run):
+    timings = run[1]["timed"]["summary"].drop_duplicates(["dataset", *IDENTITY])
+    timings = timings[["dataset", "n_train", *IDENTITY, "cpu_s"]]
+    kept = timings[timings["planner"] != "ndp"]
+    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": silent}
+    with pytest.raises(
+        DataError, match=r"\d+ policies were not timed by time_planners, first"
+    ):
+        add_cpu_times(repeats=run[1]["summary"]["repeats"], timings=kept, **nothing)
 
 
 def test_every_column_is_described(run):
-    for stage in ("prepared", "own", "world", "summary", "trials"):
+    for stage in ("prepared", "own", "world", "summary", "timed", "trials"):
         for payload in run[1][stage].values():
             if isinstance(payload, pd.DataFrame):
                 describe_columns(payload, {})
@@ -137,7 +154,7 @@ def test_a_second_run_gives_the_same_tables(run, tmp_path_factory):
 
 def _check(run, summary):
     return check_treatment(
-        summary=summary,
+        repeats=summary,
         trials=run[1]["trials"]["trials"],
         settings=run[0].check_settings(),
         streams=Streams(1, "test", {}),
@@ -146,7 +163,7 @@ def _check(run, summary):
 
 
 def test_the_check_passes_and_finds_what_is_wrong(run):
-    summary = run[1]["summary"]["summary"]
+    summary = run[1]["summary"]["repeats"]
     assert _check(run, summary)["checks"]["rows"] == len(summary)
     with pytest.raises(DataError, match="policies of own per seed"):
         _check(run, summary.drop(index=0))

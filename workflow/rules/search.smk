@@ -89,12 +89,9 @@ rule summarise_treatment:
         best_after=SEARCHES.files(
             "results/policies/dataset={dataset}/best_after.parquet"
         ),
-        timings=SEARCHES.files(
-            "benchmarks/time_planners/dataset={dataset}/timings.parquet"
-        ),
     output:
         **audited(
-            summary="results/summary/treatment.parquet",
+            repeats="results/summary/treatment_repeats.parquet",
             means="results/summary/treatment_means.parquet",
             curves="results/summary/treatment_curves.parquet",
         ),
@@ -110,9 +107,30 @@ rule summarise_treatment:
         run_stage("summarise_treatment")
 
 
+# CPU seconds differ from run to run, so that no other step may read what has them
+rule add_cpu_times:
+    input:
+        repeats="results/summary/treatment_repeats.parquet",
+        timings=SEARCHES.files(
+            "benchmarks/time_planners/dataset={dataset}/timings.parquet"
+        ),
+    output:
+        **audited(summary="results/summary/treatment.parquet"),
+    log:
+        "logs/add_cpu_times.log",
+    benchmark:
+        "benchmarks/add_cpu_times.jsonl"
+    conda:
+        "../../envs/core.yaml"
+    params:
+        **stage_params("add_cpu_times"),
+    shell:
+        run_stage("add_cpu_times")
+
+
 rule check_treatment:
     input:
-        summary="results/summary/treatment.parquet",
+        repeats="results/summary/treatment_repeats.parquet",
         trials=SEARCHES.files("results/policies/dataset={dataset}/trials.parquet"),
     output:
         **audited(checks="results/checks/treatment.json"),

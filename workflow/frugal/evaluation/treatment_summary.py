@@ -27,8 +27,8 @@ def summarise_searches(rows: pd.DataFrame, *, repeat: str, by: Sequence[str]) ->
     Returns:
         One row per policy: the columns of `by`, planner, outcome_model, bound, threshold, repeats;
         for each of `MEASURES` its mean, `…_se` and `…_variance` (NaN for a single repeat);
-        `worst_case`, the most trials in any repeat, and mean `cpu_s`. Nothing is left out of a
-        mean: it is NaN where a repeat is, as `mean_outcome` of ndp where a trial costs too much.
+        `worst_case`, the most trials in any repeat. Nothing is left out of a mean: it is NaN where
+        a repeat is, as `mean_outcome` of ndp where a trial costs too much.
 
     Raises:
         DataError: a policy occurs twice in one repeat.
@@ -40,9 +40,7 @@ def summarise_searches(rows: pd.DataFrame, *, repeat: str, by: Sequence[str]) ->
             f"{int(twice.sum())} rows repeat a policy within one {repeat}; each may occur once"
         )
     grouped = rows.groupby(identity, dropna=False, sort=True)
-    result = grouped.agg(
-        repeats=(repeat, "nunique"), worst_case=("worst_case", "max"), cpu_s=("cpu_s", "mean")
-    )
+    result = grouped.agg(repeats=(repeat, "nunique"), worst_case=("worst_case", "max"))
     for measure in MEASURES:
         result[measure] = grouped[measure].mean(skipna=False)
         result[f"{measure}_se"] = grouped[measure].sem(skipna=False)

@@ -1,4 +1,4 @@
-"""Stage `summarise_treatment`: the summary table of the study, and means over repeats."""
+"""Stage `summarise_treatment`: every policy and repeat, and means over repeats."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,17 +7,16 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.evaluation.treatment_summary import best_so_far, summarise_searches
-from frugal.stages._searches import IDENTITY
+from frugal.stages._searches import IDENTITY, sized
 
 KEY = ["dataset", "n_train", *IDENTITY, "seed"]
-NUMBERS = ["efficacy", "mean_trials", "cpu_s"]
+NUMBERS = ["efficacy", "mean_trials"]
 
 
 def summarise_treatment(
     *,
     scores: pd.DataFrame,
     best_after: pd.DataFrame,
-    timings: pd.DataFrame,
     settings: Any,
     streams: Streams,
     progress: Callable[..., Any],
@@ -25,25 +24,15 @@ def summarise_treatment(
     """One row per policy and repeat, the contract's columns first; policies of two grids once."""
     del settings, streams, progress
     once = scores.drop_duplicates(KEY, ignore_index=True).drop(columns="grid")
-    timed = _sized(timings, ["dataset"]).drop(columns="n_train")
-    once = _sized(once, ["dataset", "seed"]).merge(
-        timed, on=["dataset", "size", *IDENTITY], how="left", validate="many_to_one"
-    )
-    summary = once.drop(columns="size")
-    further = [c for c in summary.columns if c not in KEY + NUMBERS]
+    further = [c for c in once.columns if c not in KEY + NUMBERS]
     curves = best_after.drop_duplicates([*KEY, "trials"], ignore_index=True).drop(columns="grid")
-    curves = _common_size(_sized(curves, ["dataset", "seed"]))
+    curves = _common_size(sized(curves, ["dataset", "seed"]))
+    alike = _common_size(sized(once, ["dataset", "seed"]))
     return {
-        "summary": summary[KEY + NUMBERS + further],
-        "means": summarise_searches(_common_size(once), repeat="seed", by=["dataset", "n_train"]),
+        "repeats": once[KEY + NUMBERS + further],
+        "means": summarise_searches(alike, repeat="seed", by=["dataset", "n_train"]),
         "curves": best_so_far(curves, repeat="seed", by=["dataset", "n_train", *IDENTITY]),
     }
-
-
-def _sized(rows: pd.DataFrame, group: list[str]) -> pd.DataFrame:
-    """With the rank of the training size: a table's splits differ by a few units in size."""
-    rank = rows.groupby(group)["n_train"].rank(method="dense").astype(int)
-    return rows.assign(size=rank)
 
 
 def _common_size(rows: pd.DataFrame) -> pd.DataFrame:
