@@ -9,6 +9,8 @@ BIN := .venv/bin
 TORCH := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)",--extra-index-url https://download.pytorch.org/whl/cpu --index-strategy unsafe-best-match)
 CORES ?= all
 export OMP_NUM_THREADS := 1
+# Where compiled modules may not be kept, every job would compile what it imports: 5 CPU seconds each.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@sed -n 1p Makefile
@@ -19,7 +21,7 @@ env: .venv/.ready
 	@command -v $(PYTHON) >/dev/null || { echo "Frugal needs $(PYTHON) on the PATH; install Python 3.11 or run: make env PYTHON=/path/to/python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
 
