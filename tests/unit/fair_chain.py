@@ -148,5 +148,8 @@ def summarised(folds: Mapping[int, Mapping[str, Any]]) -> dict[str, pd.DataFrame
 
     tables = {name: together(name) for name in ("scores", "selection", "singles", "audit")}
     return summarise_dadi(
-        **tables, settings={}, streams=Streams(1, "summarise_dadi", {}), progress=Bar
+        **tables,
+        settings=study().summary_settings(),
+        streams=Streams(1, "summarise_dadi", {}),
+        progress=Bar,
     )

@@ -6,6 +6,7 @@ import pytest
 from frugal.artifacts.columns import describe_columns
 from frugal.contracts import DataError, Streams
 from frugal.contracts.errors import ConfigError
+from frugal.data.dadi_study import FAMILIES
 from frugal.evaluation.fairness import contingency, demographic_disparity
 from frugal.stages._dadi_frames import fold_of
 from frugal.stages.check_dadi import check_dadi
@@ -22,6 +23,8 @@ from tests.unit.fair_chain import (
     study,
     summarised,
 )
+
+CHECKED = ("summary", "means", "selection", "least_disparity")
 
 
 @pytest.fixture(scope="module")
@@ -94,25 +97,46 @@ def test_summary_has_the_public_columns_first_and_a_row_for_each_result(summary)
     assert list(table.columns[:8]) == public
     assert not table.duplicated(["dataset", "method", "gamma", "fold"]).any()
     checks = check_dadi(
-        summary=table, means=summary["means"], selection=summary["selection"],
-        settings={"rows": study().wanted_rows()}, streams=Streams(1, "check_dadi", {}),
-        progress=Bar,
+        **{name: summary[name] for name in CHECKED},
+        settings={"rows": study().wanted_rows(), **study().summary_settings()},
+        streams=Streams(1, "check_dadi", {}), progress=Bar,
     )["checks"]  # fmt: skip
     assert checks["rows"] == len(table)
 
 
-def test_a_lost_row_and_a_gap_out_of_range_stop_the_run(summary):
-    def check(table):
+def test_a_lost_row_a_gap_out_of_range_and_a_fairer_solution_stop_the_run(summary):
+    def check(**tables):
         check_dadi(
-            summary=table, means=summary["means"], selection=summary["selection"],
-            settings={"rows": study().wanted_rows()}, streams=Streams(1, "check_dadi", {}),
-            progress=Bar,
+            **({name: summary[name] for name in CHECKED} | tables),
+            settings={"rows": study().wanted_rows(), **study().summary_settings()},
+            streams=Streams(1, "check_dadi", {}), progress=Bar,
         )  # fmt: skip
 
+    table = summary["summary"]
     with pytest.raises(DataError, match="lacks or adds 1 rows"):
-        check(summary["summary"].iloc[1:])
+        check(summary=table.iloc[1:])
     with pytest.raises(DataError, match="a gap is a share"):
-        check(summary["summary"].assign(disparity=1.5))
+        check(summary=table.assign(disparity=1.5))
+    least = summary["least_disparity"]
+    with pytest.raises(DataError, match="fairer than the one that is named"):
+        check(least_disparity=least.assign(disparity=least["disparity"] + 0.1))
+
+
+def test_the_fairest_of_a_family_is_nearly_as_accurate_as_who_reads_all(summary):
+    table, compared = summary["least_disparity"], study().summary_settings()
+    families = ["dadi", *(name for name in FAMILIES if name in compared["families"].values())]
+    assert sorted(table["family"]) == sorted(families)
+    assert "full_features" not in set(table["family"])
+    rows = summary["summary"]
+    for _, row in table.dropna(subset="method").iterrows():
+        whole = rows[rows["method"] == "full_features"].set_index("fold")
+        mine = rows[(rows["method"] == row["method"]) & (rows["gamma"].fillna(-1) == (
+            -1 if np.isnan(row["gamma"]) else row["gamma"]))].set_index("fold")  # fmt: skip
+        assert row["auc"] >= whole["auc"].mean() - compared["auc_slack"]
+        assert row["reference_disparity"] == pytest.approx(whole["disparity"].mean())
+        cut = (whole["disparity"] - mine["disparity"]).mean()
+        assert row["disparity_cut"] == pytest.approx(cut)
+        assert row["disparity_cut_low"] <= cut <= row["disparity_cut_high"]
 
 
 def test_every_column_has_a_unit_and_a_meaning(folds, summary):

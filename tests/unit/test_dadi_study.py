@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from frugal.contracts.errors import ConfigError
-from frugal.data.dadi_study import load_dadi_study
+from frugal.data.dadi_study import FAMILIES, family_of, load_dadi_study
 from frugal.data.schema_check import check_against_schema, read_yaml
 from frugal.data.study import SCHEMA, load_study
 from frugal.figures.dadi_style import METHODS
@@ -64,6 +64,7 @@ def test_own_gammas_replace_those_of_the_study():
         (changed(folds=CONFIG["dadi"]["folds"] | {"run": [6]}), "names fold 6"),
         (changed(training=CONFIG["dadi"]["training"] | {"agents": 63}), "must be even"),
         (changed(scenarios=CONFIG["dadi"]["scenarios"] * 2), "stands there twice"),
+        (changed(comparison={"reference": "best", "auc_slack": 0.02}), "reference names 'best'"),
         (scenario(withheld_panels=["X4"]), r"withheld_panels names 'X4'"),
         (scenario(selection_by="X1"), "one categorical column"),
         (scenario(shown_gammas=[0.4]), "shown_gammas names 0.4"),
@@ -95,4 +96,10 @@ def test_the_schema_asks_for_what_a_kind_needs(baseline):
 def test_every_baseline_name_of_the_schema_has_a_look():
     pattern = read_yaml(SCHEMA)["$defs"]["baseline_name"]["pattern"]
     names = pattern.split("(")[1].split(")")[0].split("|")
-    assert set(names) == set(METHODS)
+    assert set(names) == set(METHODS) == set(FAMILIES)
+
+
+def test_a_baseline_belongs_to_the_longest_family_that_its_name_begins_with():
+    assert family_of("lasso_fair_4") == "lasso_fair"
+    assert family_of("lasso_10") == "lasso"
+    assert family_of("all_and_group") == "all_and_group"

@@ -106,5 +106,7 @@ def test_fold_interval_is_students():
 
 def test_least_disparity_at_an_auc():
     auc, gap = np.array([0.6, 0.7, 0.8]), np.array([0.0, 0.1, 0.3])
-    assert least_disparity(auc, gap, least_auc=0.7) == 0.1
-    assert np.isnan(least_disparity(auc, gap, least_auc=0.9))
+    assert least_disparity(auc, gap, least_auc=0.7) == 1
+    assert least_disparity(auc, gap, least_auc=0.9) is None
+    assert least_disparity(auc, np.array([0.0, np.nan, 0.3]), least_auc=0.7) == 2
+    assert least_disparity(auc, np.array([0.2, 0.1, 0.1]), least_auc=0.5) == 2

@@ -134,6 +134,7 @@ rule summarise_dadi:
         **audited(
             summary="results/summary/dadi.parquet",
             means="results/summary/dadi_means.parquet",
+            least_disparity="results/summary/dadi_least_disparity.parquet",
             selection="results/summary/dadi_selection.parquet",
             singles="results/summary/dadi_singles.parquet",
             audit="results/summary/dadi_audit.parquet",
@@ -145,7 +146,7 @@ rule summarise_dadi:
     conda:
         "../../envs/core.yaml"
     params:
-        **stage_params("summarise_dadi"),
+        **stage_params("summarise_dadi", DADI.summary_settings()),
     shell:
         run_stage("summarise_dadi")
 
@@ -155,6 +156,7 @@ rule check_dadi:
         summary="results/summary/dadi.parquet",
         means="results/summary/dadi_means.parquet",
         selection="results/summary/dadi_selection.parquet",
+        least_disparity="results/summary/dadi_least_disparity.parquet",
     output:
         **audited(checks="results/checks/dadi.json"),
     log:
@@ -164,7 +166,9 @@ rule check_dadi:
     conda:
         "../../envs/core.yaml"
     params:
-        **stage_params("check_dadi", {"rows": DADI.wanted_rows()}),
+        **stage_params(
+            "check_dadi", {"rows": DADI.wanted_rows(), **DADI.summary_settings()}
+        ),
     shell:
         run_stage("check_dadi")
 

@@ -1,9 +1,10 @@
 """How DADI learns: pretraining of classifier and adversary, then all networks jointly.
 
 K learners, one for each γ, run in lock-step. They start from the same pretrained networks and share
-every random draw, so that a learner's result does not depend on which others run beside it and two
-γ are compared on common random numbers. Networks do not change within a window of decisions, so the
-forward passes that chose the decisions serve the update as well. Must not know files.
+every random draw, so that two γ are compared on common random numbers. Which learners run beside
+another changes its result by rounding only, which a long training can enlarge. Networks do not
+change within a window of decisions, so the forward passes that chose the decisions serve the update
+as well. Must not know files.
 """
 
 from collections.abc import Mapping

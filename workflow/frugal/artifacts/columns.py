@@ -206,9 +206,16 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "target": ("", "what an outsider is to tell: label or sensitive"),
     "learner": ("", "outsider: logistic, boosting or set_network"),
     "folds": ("", "folds behind the row"),
+    "reference_auc": ("", "AUC of the classifier that is compared with"),
+    "reference_disparity": ("", "its disparity"),
+    "disparity_cut": ("", "its disparity less that of the row's method, a mean over folds"),
     "on_front": ("", "True where no other point is at least as good in both and better in one"),
     # diagnosis
-    "family": ("", "what is judged together: a front by its method, baselines, selection or bayes"),
+    "family": (
+        "",
+        "what is judged together: a front by its method, baselines, selection or bayes; in dadi, "
+        "methods of one kind",
+    ),
     "criterion": ("", "score by which weights are kept and solutions chosen: f1 or am"),
     "pair": ("", "number of the solution within its method; of a front, of its reward pair"),
     "lambda": (
@@ -310,7 +317,7 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"acquired:(.+)", ("", "True where the policy acquired panel {0}")),
     (
         r"(features_acquired|cost|equal_opportunity_gap|equalised_odds_gap|adversary_auc|audit_auc"
-        r"|frequency)_(low|high)",
+        r"|frequency|reference_auc|reference_disparity|disparity_cut)_(low|high)",
         ("unit of {0}", "{1} end of the 95 % interval of {0} over folds"),
     ),
 )

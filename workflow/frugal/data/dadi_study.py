@@ -11,6 +11,10 @@ from frugal.contracts.errors import ConfigError
 from frugal.data.description import Description
 from frugal.data.schema_check import did_you_mean, listed
 
+FAMILIES = (  # with one of which a baseline's name begins
+    "full_features", "boosting", "logistic", "all_and_group", "reduction", "lasso", "lasso_fair",
+    "forward", "forward_fair", "random",
+)  # fmt: skip
 READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
 
 
@@ -98,6 +102,17 @@ class DadiStudy:
             "reads_all": reads_all,
         }
 
+    def summary_settings(self) -> dict[str, Any]:
+        """Settings of `summarise_dadi`: who is compared with whom, each method with its family."""
+        compared = self.block["comparison"]
+        others = [name for name in self.baselines if name != compared["reference"]]
+        families = {"dadi": "dadi"} | {name: family_of(name) for name in others}
+        return {
+            "reference": compared["reference"],
+            "auc_slack": compared["auc_slack"],
+            "families": families,
+        }
+
     def figure_settings(self, dataset: str) -> dict[str, Any]:
         """Settings of `draw_dadi_figures`."""
         entry = self.scenario(dataset)
@@ -126,6 +141,12 @@ class DadiStudy:
         ]
 
 
+def family_of(name: str) -> str:
+    """The family with which a baseline's name begins, the longest: `lasso_fair_4` → lasso_fair."""
+    found = [family for family in FAMILIES if name == family or name.startswith(f"{family}_")]
+    return max(found, key=len)
+
+
 def load_dadi_study(
     config: Mapping[str, Any], descriptions: Mapping[str, Description]
 ) -> DadiStudy:
@@ -148,6 +169,11 @@ def load_dadi_study(
             )
     if block["training"]["agents"] % 2:
         raise ConfigError("config: dadi.training.agents must be even: half a batch has full sets")
+    if block["comparison"]["reference"] not in study.baselines:
+        raise ConfigError(
+            f"config: dadi.comparison.reference names {block['comparison']['reference']!r}; the "
+            f"baselines are {listed(list(study.baselines))}"
+        )
     seen: set[str] = set()
     for k, entry in enumerate(block["scenarios"]):
         at, name = f"config: dadi.scenarios[{k}]", entry["dataset"]

@@ -5,6 +5,7 @@ intervals over folds and the front of their means. Knows neither agents nor file
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from frugal.evaluation.fairness import (
     equal_opportunity_gap,
     equalised_odds_gap,
     fold_interval,
+    least_disparity,
 )
 from frugal.evaluation.fronts import non_dominated
 
@@ -79,14 +81,7 @@ def over_folds(
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
         row = dict(zip(keys, key if isinstance(key, tuple) else (key,), strict=True))
-        for measure in measures:
-            found = fold_interval(group[measure].to_numpy(dtype=np.float64), level=level)
-            row |= {
-                measure: found.value,
-                f"{measure}_low": found.low,
-                f"{measure}_high": found.high,
-            }
-        rows.append(row | {"folds": len(group)})
+        rows.append(row | _intervals(group, measures, level=level) | {"folds": len(group)})
     return pd.DataFrame(rows)
 
 
@@ -105,6 +100,75 @@ def with_front(means: pd.DataFrame) -> pd.DataFrame:
             disparity[known], part["auc"].to_numpy(dtype=np.float64)[known]
         )
     return means.assign(on_front=on_front)
+
+
+def least_disparities(
+    summary: pd.DataFrame,
+    families: Mapping[str, str],
+    *,
+    reference: str,
+    auc_slack: float,
+    level: float,
+) -> pd.DataFrame:
+    """The fairest solution of each family that is nearly as accurate as a reference.
+
+    Among the solutions of a family (methods, or agents by γ) whose AUC, as a mean over folds, is at
+    most `auc_slack` below that of the reference: the one with the least mean disparity, beside the
+    reference. `disparity_cut` is what it saves, fold by fold. Chosen and judged on the same folds,
+    so that the best of many solutions looks a little fairer than it is.
+
+    Args:
+        summary: one row per data set, method, γ and fold.
+        families: method → family, in the order of the result; without the reference.
+        reference: the method that is compared with.
+        auc_slack: AUC that may be given up.
+        level: of the intervals over folds.
+
+    Returns:
+        One row per data set and family; without a solution, `method` is None and numbers are NaN.
+    """
+    rows = []
+    for dataset, part in summary.groupby("dataset", sort=False):
+        whole = part[part["method"] == reference].sort_values("fold")
+        said = _intervals(whole, ("auc", "disparity"), level=level)
+        beside = {f"reference_{name}": value for name, value in said.items()}
+        least_auc = said["auc"] - auc_slack
+        for family in dict.fromkeys(families.values()):
+            names = [name for name, other in families.items() if other == family]
+            members = part[part["method"].isin(names)].sort_values("fold")
+            solutions = [one for _, one in members.groupby(["method", "gamma"], dropna=False)]
+            best = least_disparity(
+                np.array([s["auc"].mean() for s in solutions]),
+                np.array([s["disparity"].mean() for s in solutions]),
+                least_auc=least_auc,
+            )  # fmt: skip
+            row = {"dataset": dataset, "family": family, "solutions": len(solutions)}
+            found = None if best is None else solutions[best]
+            rows.append(row | beside | _beside(found, whole, level=level))
+    return pd.DataFrame(rows).astype({"method": object})
+
+
+def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float) -> dict[str, Any]:
+    """A solution, its means over folds, its cut of the reference's disparity; or their gaps."""
+    measures = ("auc", "disparity", "disparity_cut", "features_acquired", "cost")
+    if found is None:
+        named = {"method": None, "gamma": np.nan, "folds": 0}
+        return named | {
+            f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")
+        }
+    cut = reference["disparity"].to_numpy() - found["disparity"].to_numpy()
+    first = found.iloc[0]
+    named = {"method": first["method"], "gamma": float(first["gamma"]), "folds": len(found)}
+    return named | _intervals(found.assign(disparity_cut=cut), measures, level=level)
+
+
+def _intervals(rows: pd.DataFrame, measures: Sequence[str], *, level: float) -> dict[str, float]:
+    """Means over the rows, one for each fold, with Student's intervals."""
+    said = {}
+    for measure in measures:
+        found = fold_interval(rows[measure].to_numpy(dtype=np.float64), level=level)
+        said |= {measure: found.value, f"{measure}_low": found.low, f"{measure}_high": found.high}
+    return said
 
 
 def selection_rows(

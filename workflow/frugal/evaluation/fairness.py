@@ -147,7 +147,12 @@ def fold_interval(values: Float[np.ndarray, " k"], *, level: float) -> Estimated
 
 def least_disparity(
     auc: Float[np.ndarray, " n"], disparity: Float[np.ndarray, " n"], *, least_auc: float
-) -> float:
-    """Lowest disparity among the points with at least this AUC; NaN if none has it."""
-    enough = auc >= least_auc
-    return float(disparity[enough].min()) if enough.any() else float("nan")
+) -> int | None:
+    """Position of the lowest disparity among points with at least this AUC; None if none has it.
+
+    Of equal disparities the highest AUC, then the first; a point without a disparity is none.
+    """
+    enough = np.flatnonzero((auc >= least_auc) & ~np.isnan(disparity))
+    if not len(enough):
+        return None
+    return int(enough[np.lexsort((-auc[enough], disparity[enough]))[0]])

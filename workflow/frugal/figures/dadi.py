@@ -55,7 +55,7 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
     agent = Line2D(
         [], [], color=AGENT, marker="o", markersize=4, label="DADI (filled: on the front)"
     )
-    style.add_legend(figure, [agent, *method_handles(others["method"])])
+    style.add_legend(figure, [agent, *method_handles(others["method"], dotted="full_features")])
     titled(figure, title, caution)
     return figure
 

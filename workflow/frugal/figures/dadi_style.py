@@ -91,11 +91,12 @@ def method_labels(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def method_handles(names: Iterable[str]) -> list[Line2D]:
-    """Entries of a legend, one for each kind of baseline."""
+def method_handles(names: Iterable[str], *, dotted: str) -> list[Line2D]:
+    """Entries of a legend, one for each kind of baseline; that of `dotted` with its line."""
     return [
         Line2D(
-            [], [], linestyle="none", color=METHODS[kind].colour, marker=METHODS[kind].marker,
+            [], [], linestyle=":" if kind == dotted else "none",
+            color=METHODS[kind].colour, marker=METHODS[kind].marker,
             markersize=5, markerfacecolor="white" if METHODS[kind].hollow else METHODS[kind].colour,
             label=label,
         )

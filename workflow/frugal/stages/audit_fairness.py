@@ -1,6 +1,7 @@
 """Stage `audit_fairness`: what outsiders, trained afterwards, learn from the collected sets."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,21 @@ from frugal.stages._dadi_frames import Fold, acquired_sets, fold_of
 from frugal.stages.roll_out_dadi import LEVEL
 
 TARGETS = ("label", "sensitive")
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Among which of the n rows outsiders are to tell what.
+
+    Attributes:
+        number: of the question.
+        rows: among which it is asked. (n,)
+        targets: label, sensitive or both.
+    """
+
+    number: int
+    rows: np.ndarray
+    targets: tuple[str, ...]
 
 
 def audit_fairness(
@@ -34,18 +50,15 @@ def audit_fairness(
     fold = fold_of(table, catalogue, settings["design"], streams)
     sets, train, used = _collected(fold, episodes)
     found = []
-    for target in TARGETS:
-        for k, condition in enumerate(_conditions(target, fold.label[used], settings)):
-            scores = _scores(
-                fold, sets, used, train, target, condition, settings, streams, progress
-            )
-            truth = getattr(fold, target)[used][condition & ~train]
-            for (name, learner), score in scores:
-                auc = auc_interval(truth, score, level=LEVEL)
-                found.append(
-                    {"set": name, "target": target, "learner": learner, "condition": k,
-                     "auc": auc.value, "auc_low": auc.low, "auc_high": auc.high}
-                )  # fmt: skip
+    for asked in _questions(fold.label[used], settings["training"]["objective"]):
+        scores = _scores(fold, sets, used, train, asked, settings, streams, progress)
+        for (name, target, learner), score in scores:
+            truth = getattr(fold, target)[used][asked.rows & ~train]
+            auc = auc_interval(truth, score, level=LEVEL)
+            found.append(
+                {"set": name, "target": target, "learner": learner,
+                 "auc": auc.value, "auc_low": auc.low, "auc_high": auc.high}
+            )  # fmt: skip
     rows = pd.DataFrame(found)
     worst = rows.sort_values("auc", ascending=False, kind="stable").groupby(
         ["set", "target", "learner"], sort=False
@@ -54,7 +67,7 @@ def audit_fairness(
     gammas = [*dict.fromkeys(episodes["gamma"]), np.nan]
     best.insert(0, "gamma", np.array(gammas)[best["set"].to_numpy()])
     best.insert(0, "method", np.where(best["gamma"].isna(), "all_panels", "dadi").astype(object))
-    return {"audit": best.drop(columns=["set", "condition"]).reset_index(drop=True)}
+    return {"audit": best.drop(columns="set").reset_index(drop=True)}
 
 
 def _collected(fold: Fold, episodes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -68,33 +81,41 @@ def _collected(fold: Fold, episodes: pd.DataFrame) -> tuple[np.ndarray, np.ndarr
     return np.stack([*sets, everything]), train, used
 
 
-def _conditions(target: str, label: np.ndarray, settings: Mapping[str, Any]) -> list[np.ndarray]:
-    """Rows among which the target is to be told, by the aim of the agent."""
-    objective = settings["training"]["objective"]
-    if target == "label" or objective == "demographic_parity":
-        return [np.ones(len(label), dtype=bool)]
-    return [label == 1] if objective == "equal_opportunity" else [label == 0, label == 1]
+def _questions(label: np.ndarray, objective: str) -> list[_Question]:
+    """What is asked, by the aim of the agent; both targets at once where they share rows."""
+    everybody = np.ones(len(label), dtype=bool)
+    if objective == "demographic_parity":
+        return [_Question(0, everybody, TARGETS)]
+    told = [label == 1] if objective == "equal_opportunity" else [label == 0, label == 1]
+    groups = [_Question(k, rows, ("sensitive",)) for k, rows in enumerate(told, start=1)]
+    return [_Question(0, everybody, ("label",)), *groups]
 
 
 def _scores(
-    fold: Fold, sets: np.ndarray, used: np.ndarray, train: np.ndarray, target: str,
-    condition: np.ndarray, settings: Mapping[str, Any], streams: Streams,
-    progress: Callable[..., Any],
-) -> Iterator[tuple[tuple[int, str], np.ndarray]]:  # fmt: skip
-    """Scores of the test rows that meet the condition, by collected sets and learner."""
-    values, truth = fold.values[used][condition], getattr(fold, target)[used][condition]
-    fits = train[condition]
-    audit = settings["audit"]
-    for k, acquired in enumerate(progress(sets, desc=f"sets, {target}")):
-        inputs = shown_inputs(values, fold.panel_of_column, acquired[condition])
-        for learner in LEARNERS[:2]:
-            rng = streams.generator(target, learner, k)
-            score = adversary_score(learner, inputs, truth, fits, settings=audit[learner], rng=rng)
-            yield (k, learner), score
+    fold: Fold, sets: np.ndarray, used: np.ndarray, train: np.ndarray, asked: _Question,
+    settings: Mapping[str, Any], streams: Streams, progress: Callable[..., Any],
+) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:  # fmt: skip
+    """Scores of the test rows of a question, by collected sets, target and learner.
+
+    A set network tells both targets at once, so it is trained once per question.
+    """
+    rows = used[asked.rows]
+    values, fits, audit = fold.values[rows], train[asked.rows], settings["audit"]
+    for k, acquired in enumerate(progress(sets, desc=f"sets, {' and '.join(asked.targets)}")):
+        inputs = shown_inputs(values, fold.panel_of_column, acquired[asked.rows])
+        for target in asked.targets:
+            for learner in LEARNERS[:2]:
+                rng = streams.generator(asked.number, target, learner, k)
+                score = adversary_score(
+                    learner, inputs, getattr(fold, target)[rows], fits,
+                    settings=audit[learner], rng=rng,
+                )  # fmt: skip
+                yield (k, target, learner), score
     networks = fit_set_networks(
-        values, fold.panel_of_column, sets[:, condition], fold.label[used][condition],
-        fold.sensitive[used][condition], fits, networks=settings["training"],
-        iterations=audit["set_network"]["iterations"], rng=streams.generator(target, "network"),
+        values, fold.panel_of_column, sets[:, asked.rows], fold.label[rows], fold.sensitive[rows],
+        fits, networks=settings["training"], iterations=audit["set_network"]["iterations"],
+        rng=streams.generator(asked.number, "network"),
     )  # fmt: skip
-    for k, score in enumerate(networks[TARGETS.index(target)]):
-        yield (k, LEARNERS[2]), score
+    for target in asked.targets:
+        for k, score in enumerate(networks[TARGETS.index(target)]):
+            yield (k, target, LEARNERS[2]), score

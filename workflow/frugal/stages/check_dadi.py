@@ -14,11 +14,12 @@ def check_dadi(
     summary: pd.DataFrame,
     means: pd.DataFrame,
     selection: pd.DataFrame,
+    least_disparity: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, dict[str, Any]]:
-    """Count rows and check ranges.
+    """Count rows, check ranges, and search again for the fairest of each family.
 
     Raises:
         DataError: the first check that fails.
@@ -41,8 +42,26 @@ def check_dadi(
         & (summary["features_acquired"] >= 0),
         "a frequency is a share": selection["frequency"].between(0, 1),
         "each data set has a front": means.groupby("dataset")["on_front"].any(),
+        "no solution of a family is as accurate as asked and fairer than the one that is named": (
+            _none_is_fairer(means, least_disparity, settings)
+        ),
     }
     for what, holds in checks.items():
         if not np.all(holds):
             raise DataError(f"dadi: it does not hold that {what}")
     return {"checks": {"rows": len(summary), "passed": list(checks)}}
+
+
+def _none_is_fairer(
+    means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
+) -> list[bool]:
+    """Of each data set and family: whether the table of means knows no better answer."""
+    family = means["method"].map(dict(settings["families"]))
+    found = []
+    for _, row in least.iterrows():
+        here = means["dataset"] == row["dataset"]
+        auc = means.loc[here & (means["method"] == settings["reference"]), "auc"].item()
+        enough = means["auc"] >= auc - settings["auc_slack"]
+        best = means.loc[here & enough & (family == row["family"]), "disparity"].min()
+        found.append(bool(np.isclose(best, row["disparity"], atol=1e-9, equal_nan=True)))
+    return found
