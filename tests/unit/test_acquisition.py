@@ -124,6 +124,20 @@ def test_random_starts_are_half_full_and_never_hold_what_is_unavailable():
     assert np.abs(known[:, 1:].mean(axis=0) - 0.5).max() < 0.032
 
 
+def test_half_of_the_mixed_starts_are_free_and_the_rest_half_full():
+    task, encoder = small_problem()
+    environment = BatchedAcquisition(
+        task, encoder, rewards(1), learners=1, episodes=4000, start="mixed",
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    known = environment.acquired[0]
+    empty = ~known.any(axis=1)
+    # a panel in 1/4, none in 1/2 + 1/2^(a + 1); 4 se of a share of 4,000 coins
+    assert np.abs(known.mean(axis=0) - 0.25).max() < 4 * np.sqrt(0.1875 / 4000)
+    expected = 0.5 + 0.5 ** (task.panels + 1)
+    assert abs(empty.mean() - expected) < 4 * np.sqrt(0.25 / 4000)
+
+
 def test_a_masked_action_is_our_own_mistake():
     task, encoder = random_problem(1)
     task.available[:, 0] = False

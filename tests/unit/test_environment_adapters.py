@@ -30,7 +30,7 @@ def vector_environment(episodes: int, *, mask_in_observation: bool) -> Acquisiti
     return AcquisitionVecEnv(environment, mask_in_observation=mask_in_observation)
 
 
-@pytest.mark.parametrize("start", ["free", "random"])
+@pytest.mark.parametrize("start", ["free", "random", "mixed"])
 @pytest.mark.filterwarnings("ignore")  # advice on infinite boxes, which standardised values are
 def test_the_single_environment_passes_the_checkers(start):
     task, encoder = small_problem()

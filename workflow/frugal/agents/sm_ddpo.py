@@ -31,7 +31,7 @@ from frugal.agents.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
 from frugal.agents.state_classifier import fit_state_classifier, learn_states
 from frugal.agents.training_scores import SCORES, WatchedUnits, score_policies
 from frugal.contracts import AcquisitionTask, ConfigError, DataError, StateEncoder
-from frugal.environments.acquisition import BatchedAcquisition
+from frugal.environments.acquisition import BatchedAcquisition, Start
 from frugal.environments.rewards import DiagnosisReward
 from frugal.environments.state_codes import set_codes
 
@@ -55,7 +55,8 @@ class SmDdpoSettings:
         classifier_updates: minibatches of the classifier in an outer loop, L2.
         visited_states: the latest states of each learner that are kept for the classifier, Q.
         input_bound: completed values are clipped to ± this many standard deviations.
-        start: of training episodes: "random" panels, at no cost, or the "free" block alone.
+        start: of training episodes: "random" panels, at no cost, the "free" block alone, or "mixed",
+            half of them each.
         validate_every: outer loops between two looks at the validation units.
         patience: looks without improvement, for every learner, after which training stops.
         criterion: what the best weights are kept by: "f1", "am" or "value" (mean sum of rewards).
@@ -72,7 +73,7 @@ class SmDdpoSettings:
     classifier_updates: int
     visited_states: int
     input_bound: float
-    start: Literal["free", "random"]
+    start: Start
     validate_every: int
     patience: int
     criterion: Literal["f1", "am", "value"]

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float32, Int
 from frugal.contracts import AcquisitionTask, StateEncoder
 from frugal.environments.rewards import Reward
 
-Start = Literal["free", "random"]
+Start = Literal["free", "random", "mixed"]
+FREE_SHARE = 0.5  # of the episodes of a mixed start that begin with the free block alone
 
 
 class BatchedAcquisition:
@@ -52,7 +53,8 @@ class BatchedAcquisition:
             learners: K.
             episodes: E, of each learner.
             start: "free": no panel is known at first; "random": each available panel is, at no
-                cost, with probability ½ (the random subsets of [diagnosis, sec. 5]).
+                cost, with probability ½ (the random subsets of [diagnosis, sec. 5]); "mixed": the
+                one or the other with probability ½.
             rng: source of units and starting panels.
         """
         assert len(reward.cost_weight) == learners, "bug: rewards and learners differ in number"
@@ -123,6 +125,8 @@ class BatchedAcquisition:
             self._acquired[ended] = False
         else:
             known = self._rng.random((episodes, self.task.panels), dtype=np.float32) < 0.5
+            if self._start == "mixed":
+                known &= self._rng.random((episodes, 1)) >= FREE_SHARE
             self._acquired[ended] = known[place] & self.task.available[row[place]]
 
     def _look(self) -> None:

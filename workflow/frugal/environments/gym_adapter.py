@@ -12,7 +12,7 @@ from gymnasium import spaces
 from jaxtyping import Bool, Float32
 
 from frugal.contracts import AcquisitionTask, StateEncoder
-from frugal.environments.acquisition import Start
+from frugal.environments.acquisition import FREE_SHARE, Start
 from frugal.environments.rewards import Reward
 
 
@@ -57,7 +57,8 @@ class AcquisitionEnv(gymnasium.Env):
         super().reset(seed=seed)
         self._row[0] = self.np_random.integers(len(self.task))
         self._acquired[:], self._steps = False, 0
-        if self._start == "random":
+        bare = self._start == "mixed" and self.np_random.random() < FREE_SHARE
+        if self._start != "free" and not bare:
             known = self.np_random.random(self.task.panels) < 0.5
             self._acquired[0] = known & self.task.available[self._row[0]]
         return self._observe(), {}
