@@ -55,8 +55,8 @@ class SmDdpoSettings:
         classifier_updates: minibatches of the classifier in an outer loop, L2.
         visited_states: the latest states of each learner that are kept for the classifier, Q.
         input_bound: completed values are clipped to ± this many standard deviations.
-        start: of training episodes: "random" panels, at no cost, the "free" block alone, or "mixed",
-            half of them each.
+        start: of training episodes: "random" panels, at no cost, the "free" block alone, or
+            "mixed", half of them each.
         validate_every: outer loops between two looks at the validation units.
         patience: looks without improvement, for every learner, after which training stops.
         criterion: what the best weights are kept by: "f1", "am" or "value" (mean sum of rewards).
