@@ -1,0 +1,130 @@
+"""Lock-step PPO and sb3-contrib's, from independent seeds, on a real table: the same F1 and worth.
+
+Breast cancer, eight trainings against six at one (λ, ρ), and three broken trainers that the same
+comparison finds. Marked statistical for its length; its seeds are fixed, so that it gives the same
+verdict each time.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from frugal.agents import lockstep_ppo
+from frugal.agents.actor_critic import ActorCritic
+from frugal.agents.diagnosis_policies import ImputedStates
+from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
+from frugal.agents.sb3_ppo import fit_sb3_ppo
+from frugal.contracts import AcquisitionTask, Streams
+from frugal.data.tables import table_from_frames
+from frugal.environments.acquisition import BatchedAcquisition
+from frugal.environments.diagnosis_rollouts import roll_out_learners
+from frugal.environments.rewards import DiagnosisReward
+from frugal.models.column_scaling import fit_scaling
+from frugal.models.imputers import MeanImputer
+from frugal.stages._diagnosis_states import completed_states, rewards_of, scaled_task
+from frugal.stages.prepare_data import prepare_data
+
+pytestmark = pytest.mark.statistical
+
+ROOT = Path(__file__).parents[2]
+PAIR = [0, 2.0, 20.0]  # number, λ = 2, ρ = −1/20
+SEEDS, REFERENCE_SEEDS = range(8), range(100, 106)
+UPDATES = 30
+WIDEST = (0.03, 0.012)  # three standard errors of F1 and of worth that still tell something
+SETTINGS = PpoSettings(
+    hidden=(32, 32), activation="silu", learning_rate=3e-3, steps=1024, episodes=64, batch=256,
+    epochs=6, clip=0.2, gae_lambda=0.95, value_weight=0.5, entropy_weight=0.0,
+    max_gradient_norm=0.5, compiled=False,
+)  # fmt: skip
+Problem = tuple[AcquisitionTask, ImputedStates]
+
+
+@pytest.fixture(scope="module")
+def halves() -> tuple[Problem, Problem]:
+    """Every second aspirate to learn from, the others to judge on."""
+    path = ROOT / "config/datasets/breast_cancer_diagnosis.yaml"
+    streams = Streams(7, "prepare_data", {"dataset": "breast_cancer_diagnosis"})
+    made = prepare_data(
+        description=path, settings=None, streams=streams, progress=lambda rows, **_: rows
+    )
+    data, _ = table_from_frames(made["table"], made["catalogue"])
+    imputer = MeanImputer(fit_scaling(data.values))
+    task, _ = scaled_task(data)
+    problems = []
+    for first in (0, 1):
+        rows = np.arange(first, len(data), 2)
+        states = completed_states(imputer, data, rows, memory_gib=1.0)
+        problems.append((task.take(rows), ImputedStates(states, task.panels)))
+    return problems[0], problems[1]
+
+
+def scores(fit, halves, seed: int, *, reward: DiagnosisReward, updates: int) -> tuple[float, float]:
+    """F1 on the second half, and mean sum of the true rewards on the first, of one training."""
+    task, states = halves[0]
+    environment = BatchedAcquisition(
+        task, states, reward, learners=1, episodes=SETTINGS.episodes, start="free",
+        rng=np.random.default_rng([seed, 0]),
+    )  # fmt: skip
+    weights = fit(
+        environment, settings=SETTINGS, updates=updates, rng=np.random.default_rng([seed, 1])
+    )
+    learners = ActorCritic.of(weights, SETTINGS.activation)
+
+    def act(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        law = learners.probabilities(torch.from_numpy(observation), torch.from_numpy(mask))
+        return law.numpy()
+
+    seen, judged = (roll_out_learners(act, *half, learners=1, uniforms=None) for half in halves)
+    true = rewards_of([PAIR])
+    ends = true.matrix[0][task.label, seen.terminal[0]]
+    worth = ends - true.cost_weight[0] * seen.total_cost[0]
+    ill, said = halves[1][0].label == 1, judged.terminal[0] == 1
+    return 2 * (ill & said).sum() / (ill.sum() + said.sum()), float(worth.mean())
+
+
+def runs(fit, halves, seeds, *, reward=None, updates=UPDATES) -> np.ndarray:
+    """F1 and worth of independent trainings. (seeds, 2)"""
+    given = reward or rewards_of([PAIR])
+    return np.array([scores(fit, halves, s, reward=given, updates=updates) for s in seeds])
+
+
+@pytest.fixture(scope="module")
+def reference(halves) -> np.ndarray:
+    return runs(fit_sb3_ppo, halves, REFERENCE_SEEDS)
+
+
+def differences(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Differences of the means of F1 and worth, and their standard errors."""
+    error = np.sqrt(sum(runs.var(axis=0, ddof=1) / len(runs) for runs in (one, other)))
+    return np.abs(one.mean(axis=0) - other.mean(axis=0)), error
+
+
+def test_lockstep_and_reference_agree_within_seed_noise(halves, reference):
+    """Three standard errors; they are narrow, so that agreement says something."""
+    apart, error = differences(runs(fit_ppo, halves, SEEDS), reference)
+    assert (3 * error < WIDEST).all()
+    assert (apart <= 3 * error).all()
+
+
+def _blind_to_ends(reward, value, done, last_value, *, gae_lambda):
+    return lockstep_ppo_advantages(
+        reward, value, np.zeros_like(done), last_value, gae_lambda=gae_lambda
+    )
+
+
+lockstep_ppo_advantages = lockstep_ppo.generalised_advantages
+
+
+@pytest.mark.parametrize("mistake", ["costs ignored", "ends ignored", "half of the updates"])
+def test_a_broken_trainer_would_be_found(halves, reference, mistake, monkeypatch):
+    changed = {}
+    if mistake == "costs ignored":
+        true = rewards_of([PAIR])
+        changed["reward"] = DiagnosisReward(true.matrix, 0 * true.cost_weight)
+    elif mistake == "ends ignored":
+        monkeypatch.setattr(lockstep_ppo, "generalised_advantages", _blind_to_ends)
+    else:
+        changed["updates"] = UPDATES // 2
+    apart, error = differences(runs(fit_ppo, halves, SEEDS, **changed), reference)
+    assert (apart > 3 * error).any()
