@@ -94,7 +94,7 @@ def study(**changes: Any) -> DadiStudy:
 def loans(n: int = 360) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The telling loans as stored, fewer of them."""
     described = load_description(ROOT / "config/datasets/telling_loans.yaml")
-    raw = raw_from_frame(loan_applications(rows=n, divisor=2.0, seed=0), source="loans")
+    raw = raw_from_frame(loan_applications(rows=n, divisor=1.0, seed=0), source="loans")
     encoded = encode(raw, described)
     assert described.groups is not None
     return table_to_frames(

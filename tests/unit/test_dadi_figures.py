@@ -131,7 +131,7 @@ def test_baselines_have_a_look_each_and_unknown_ones_are_refused():
     assert len({(s.colour, s.marker, s.hollow) for s in METHODS.values()}) == len(METHODS)
     assert method_kind("lasso_fair_4") == "lasso_fair"
     assert method_labels(["lasso_10", "lasso_4", "full_features"]) == {
-        "full_features": "all panels, set network", "lasso": "LASSO 4, 10",
+        "full_features": "all panels, set network", "lasso": "LASSO, 4, 10 panels",
     }  # fmt: skip
     assert method_order(["random_50", "lasso_4", "full_features"])[0] == "full_features"
     with pytest.raises(ConfigError, match="no colour and marker"):

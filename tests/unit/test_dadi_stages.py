@@ -181,11 +181,11 @@ def test_folds_share_no_test_row_and_stages_cut_alike(stored, folds):
 
 
 def test_withheld_panels_are_shown_to_no_agent_but_to_whoever_is_asked(stored):
-    made = run_fold(study(withheld_panels=["X5"], selection_by=None), 0, stored)
-    assert "acquired:X5" not in made["episodes"]
+    made = run_fold(study(withheld_panels=["unfair X5"], selection_by=None), 0, stored)
+    assert "acquired:unfair X5" not in made["episodes"]
     panels = made["panels"].set_index("method")["panel"]
-    assert "X5" in set(panels.loc["all_and_group"])
-    assert "X5" not in set(panels.loc["boosting"])
+    assert "unfair X5" in set(panels.loc["all_and_group"])
+    assert "unfair X5" not in set(panels.loc["boosting"])
 
 
 def test_a_withheld_panel_that_is_not_there_is_refused(stored):

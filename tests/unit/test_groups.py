@@ -72,12 +72,12 @@ def test_synthetic_loans_have_groups_beside_their_features():
     prepared = prepare(described, {}, 0)
     assert len(prepared.table) == 100_000
     assert [p.name for p in prepared.table.panels] == [
-        "X1",
-        "X2",
-        "X3",
-        "X5",
-        "X6",
-        "X7",
+        "fair X1",
+        "fair X2",
+        "fair X3",
+        "unfair X5",
+        "unfair X6",
+        "unfair X7",
         "X9",
         "X10",
     ]

@@ -123,7 +123,7 @@ def panels_figure(
     bottom.set_ylabel("share of units")
     bottom.set_xticks(
         range(len(panels)),
-        [name.replace("_", " ") for name in panels],
+        [_label(name, upright=upright) for name in panels],
         rotation=90 if upright else 0,
     )
     bottom.tick_params(axis="x", length=0)
@@ -138,6 +138,12 @@ def panels_figure(
     style.add_legend(figure, handles)
     titled(figure, title, caution)
     return figure
+
+
+def _label(panel: str, *, upright: bool) -> str:
+    """A panel's name as words, broken where it stands level."""
+    words = panel.replace("_", " ")
+    return words if upright else style.wrapped(words, characters=8)
 
 
 def _bars(

@@ -26,12 +26,14 @@ class MethodStyle:
         colour: of the family.
         marker: matplotlib's code.
         hollow: True for what reads every panel.
+        unit: of the numbers that names add: panels, or per cent of panels or of disparity.
     """
 
     label: str
     colour: str
     marker: str
     hollow: bool
+    unit: str = ""
 
 
 AGENT = style.BLUE
@@ -40,12 +42,12 @@ METHODS: dict[str, MethodStyle] = {
     "boosting": MethodStyle("all panels, boosting", style.GREY, "D", True),
     "logistic": MethodStyle("all panels, logistic", style.GREY, "v", True),
     "all_and_group": MethodStyle("withheld too, boosting", style.VERMILLION, "D", True),
-    "reduction": MethodStyle("reductions", style.GREEN, "P", True),
-    "lasso": MethodStyle("LASSO", style.ORANGE, "^", False),
-    "lasso_fair": MethodStyle("fair LASSO", style.VERMILLION, "^", False),
-    "forward": MethodStyle("forward", style.ORANGE, "<", False),
-    "forward_fair": MethodStyle("fair forward", style.VERMILLION, "<", False),
-    "random": MethodStyle("random panels", style.PURPLE, "X", False),
+    "reduction": MethodStyle("reductions", style.GREEN, "P", True, "%"),
+    "lasso": MethodStyle("LASSO", style.ORANGE, "^", False, "panels"),
+    "lasso_fair": MethodStyle("fair LASSO", style.VERMILLION, "^", False, "panels"),
+    "forward": MethodStyle("forward", style.ORANGE, "<", False, "panels"),
+    "forward_fair": MethodStyle("fair forward", style.VERMILLION, "<", False, "panels"),
+    "random": MethodStyle("random panels", style.PURPLE, "X", False, "%"),
 }
 
 
@@ -80,15 +82,12 @@ def draw_method(axes: Axes, x: float, y: float, name: str) -> None:
 
 
 def method_labels(names: Iterable[str]) -> dict[str, str]:
-    """Kind → words for it, with what the names add to it: "LASSO 2, 4, 8"."""
+    """Kind → words for it, with what the names add to it: "LASSO, 2, 4, 8 panels"."""
     added: dict[str, list[str]] = {}
     for name in method_order(names):
         kind = method_kind(name)
         added.setdefault(kind, []).append(style.words(name[len(kind) :].lstrip("_")))
-    return {
-        kind: f"{METHODS[kind].label} {', '.join(sorted(filter(None, rest), key=_number))}".strip()
-        for kind, rest in added.items()
-    }
+    return {kind: _with_numbers(METHODS[kind], rest) for kind, rest in added.items()}
 
 
 def method_handles(names: Iterable[str], *, dotted: str) -> list[Line2D]:
@@ -102,6 +101,11 @@ def method_handles(names: Iterable[str], *, dotted: str) -> list[Line2D]:
         )
         for kind, label in method_labels(names).items()
     ]  # fmt: skip
+
+
+def _with_numbers(look: MethodStyle, added: Iterable[str]) -> str:
+    numbers = ", ".join(sorted(filter(None, added), key=_number))
+    return f"{look.label}, {numbers} {look.unit}".rstrip() if numbers else look.label
 
 
 def _number(word: str) -> tuple[float, str]:

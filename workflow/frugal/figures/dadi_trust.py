@@ -60,7 +60,9 @@ def audit_figure(
     handles.append(
         Line2D([], [], color=style.BLACK, marker="o", markersize=4, label="DADI's own adversary")
     )
-    handles.append(Line2D([], [], color=style.BLACK, linestyle=":", label="best, all panels"))
+    handles.append(
+        Line2D([], [], color=style.BLACK, linestyle=":", label="best outsider, all panels")
+    )
     style.add_legend(figure, handles)
     titled(figure, title, caution)
     return figure
@@ -84,7 +86,7 @@ def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> F
         mean = curves[curves["gamma"] == gamma].groupby("iteration")[["objective", "panels"]].mean()
         left.plot(mean.index, mean["objective"] - mean["objective"].iloc[0], color=colour)
         right.plot(mean.index, mean["panels"], color=colour)
-    left.set_title("combined loss, change since the first evaluation (nats)")
+    left.set_title("change of the combined loss (nats)")
     right.set_title("panels acquired")
     for axes in (left, right):
         axes.set_xlabel("iteration")
