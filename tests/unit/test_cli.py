@@ -1,6 +1,7 @@
 """The command line: a complete command runs, any other is refused in a sentence, writing none."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -156,3 +157,18 @@ def test_the_module_is_the_command_and_exits_with_its_status():
     assert done.returncode == 2
     assert done.stderr.startswith("frugal nothing: there is no stage")
     assert "Traceback" not in done.stderr
+
+
+def test_a_job_has_one_thread_whatever_the_caller_has_set():
+    """With two, numpy's sums are rounded otherwise, and the bytes are not the workflow's."""
+    code = "import frugal.__main__, numpy, torch, threadpoolctl as t; "
+    code += "print({p['num_threads'] for p in t.threadpool_info()}, torch.get_num_threads())"
+    asked = {f"{library}_NUM_THREADS": "2" for library in ("OMP", "OPENBLAS", "MKL")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "{1} 1"

@@ -3,15 +3,21 @@
 Apart from `frugal.cli`, so that an edit of the audit does not make every result out of date.
 """
 
+import os
 import sys
 
-from frugal.cli import limit_threads, run_command, run_job
-from frugal.contracts.errors import FrugalError
+# One thread a process, whatever the caller has set, and set before numpy is loaded: with two threads
+# sums are rounded in another order, and a job run by hand would not give the workflow's bytes.
+# Parallelism is the engine's.
+for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ[f"{_library}_NUM_THREADS"] = "1"
+
+from frugal.cli import run_command, run_job  # noqa: E402
+from frugal.contracts.errors import FrugalError  # noqa: E402
 
 
 def main(words: list[str]) -> int:
     """Entry of the command line; returns the exit status: 0 done, 1 differs, 2 refused."""
-    limit_threads()
     try:
         return _run(words)
     except FrugalError as error:

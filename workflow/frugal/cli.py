@@ -8,7 +8,6 @@ import argparse
 import importlib
 import inspect
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,18 +19,8 @@ from frugal.contracts.errors import ConfigError
 if TYPE_CHECKING:
     from frugal.artifacts.sidecars import Job
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _STAGES = Path(__file__).parent / "stages"
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
-
-
-def limit_threads() -> None:
-    """One thread a process, unless the caller says otherwise.
-
-    Parallelism is the engine's, and spinning threads cost a factor of 20.
-    """
-    for variable in _THREADS:
-        os.environ.setdefault(variable, "1")
 
 
 def stage_names() -> list[str]:
