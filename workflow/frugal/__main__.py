@@ -6,7 +6,7 @@ Apart from `frugal.cli`, so that an edit of the audit does not make every result
 import os
 import sys
 
-# One thread a process, whatever the caller has set, and set before numpy is loaded: with two threads
+# One thread a process, whatever the caller has set, and before numpy is loaded: with two threads
 # sums are rounded in another order, and a job run by hand would not give the workflow's bytes.
 # Parallelism is the engine's.
 for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
