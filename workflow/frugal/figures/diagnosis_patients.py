@@ -72,11 +72,13 @@ def _draw_shares(
         shares = 100 * rows.loc[rows["panel"] == panel, "share"]
         if len(shares):
             axes.plot([shares.min(), shares.max()], [y, y], color=style.GREY, linewidth=0.8)
-    for label, (colour, marker) in looks.items():
+    for k, (label, (colour, marker)) in enumerate(looks.items()):
         mine = rows[rows["label"] == label]
+        lower = (k - (len(looks) - 1) / 2) * 0.24  # so that equal shares are seen
+        heights = [panels.index(p) + lower for p in mine["panel"]]
         axes.plot(
-            100 * mine["share"], [panels.index(p) for p in mine["panel"]], marker, color=colour,
-            markersize=5, linestyle="none", zorder=3, clip_on=False,
+            100 * mine["share"], heights, marker, color=colour, markersize=5, linestyle="none",
+            zorder=3, clip_on=False,
         )  # fmt: skip
     axes.set_xlim(-4, 104)
     axes.set_xticks([0, 50, 100])

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from frugal.contracts.errors import DataError
 from frugal.figures import style
@@ -19,7 +20,7 @@ _SPLITS = {
 }
 _PATTERNS = {
     "classifier_auroc_random": ("classifier, random panels known", style.VERMILLION, "--"),
-    "classifier_auroc_policy": ("classifier, where the policy ends", style.PURPLE, "-"),
+    "classifier_auroc_policy": ("classifier, states that the policy visits", style.PURPLE, "-"),
 }
 _COLUMNS = ["pair", "steps", "split", "f1", "auroc", "cost", *_PATTERNS]
 
@@ -30,10 +31,10 @@ def curves_figure(
 ) -> Figure:
     """A policy and its classifier while they are trained, those of all other pairs faint behind.
 
-    Upper left: AUROC of the classifier on random states and on those where the policy ends
+    Upper left: AUROC of the classifier on random states and on those that the policy visits
     [diagnosis, fig. 3]; then AUROC, F1 and cost of the policy on training, validation and test
-    units [diagnosis, fig. 5]. Faint lines are the other pairs: their classifiers where policies
-    end, and their policies on the first of the splits that the table has of validation and
+    units [diagnosis, fig. 5]. Faint lines are the other pairs: their classifiers on visited
+    states, and their policies on the first of the splits that the table has of validation and
     training units. A mark shows the weights that were kept, where the table has `kept`.
 
     Args:
@@ -42,7 +43,7 @@ def curves_figure(
         pair: drawn strongly.
         classifier_split: split on which the classifier is shown.
         cost_unit: of the cost axis.
-        title: of the data set.
+        title: of the data set and the pair.
 
     Raises:
         DataError: a column is missing, the pair or the split is not in the table, or a split has
@@ -64,11 +65,12 @@ def curves_figure(
         axes.set_ylabel(words[score])
     for axes in (f1, cost):
         axes.set_xlabel("steps of the policy")
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     cost.set_ylim(bottom=0)
     classifier.set_title(f"classifier, {_SPLITS[classifier_split][0]}", loc="left")
     auroc.set_title("policy", loc="left")
-    figure.suptitle(f"{title}: training of pair {pair}", x=0.01, ha="left")
+    figure.suptitle(title, x=0.01, ha="left")
     style.add_legend(figure, _handles(mine, faint=not others.empty))
     return figure
 

@@ -52,7 +52,9 @@ def draw_diagnosis_figures(
     shares = panel_shares(data, group_of_units(data, settings["group"]), mine, log)
     units = {c["name"]: c["unit"] or "" for c in catalogue["columns"]}
     steps = patient_steps(data, units, mine, log, telling_patients(mine, log))
-    split = {"pair": pair, "classifier_split": "validation", "title": title}
+    which = f"λ = {policy['lambda']:.3g}, ρ = −{-policy['rho']:.3g} per mean panel"
+    split = {"pair": pair, "classifier_split": "validation"}
+    split["title"] = f"{title}: training at {which}"
     return {
         **drawn("diagnosis_front", front_figure(solutions, highest_cost=None, **names), solutions),
         **drawn(
