@@ -71,10 +71,11 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         )  # fmt: skip
     for name, gap, auc in zip(others["method"], others["disparity"], others["auc"], strict=True):
         draw_method(axes, gap, auc, name)
-    for (_, row), below in zip(agents.iloc[[0, -1]].iterrows(), (-10, 5), strict=True):
+    ends = ((3, -10, "left"), (-4, 5, "right"))  # outside the front, which rises to the right
+    for (_, row), (right, up, side) in zip(agents.iloc[[0, -1]].iterrows(), ends, strict=True):
         axes.annotate(
-            f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(3, below),
-            textcoords="offset points", color=AGENT, zorder=6,
+            f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(right, up),
+            textcoords="offset points", ha=side, color=AGENT, zorder=6,
         )  # fmt: skip
     axes.set_title("trade-off")
     axes.set_xlabel("demographic disparity")
