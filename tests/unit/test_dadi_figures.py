@@ -8,7 +8,7 @@ import pytest
 from frugal.contracts import Streams
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.figures.dadi import panels_figure, tradeoff_figure
-from frugal.figures.dadi_style import METHODS, method_kind, method_labels, method_order
+from frugal.figures.dadi_style import METHODS, ends_of, method_kind, method_labels, method_order
 from frugal.figures.dadi_trust import audit_figure, curves_figure
 from frugal.stages.draw_dadi_figures import draw_dadi_figures
 from matplotlib.figure import Figure
@@ -19,7 +19,8 @@ PANELS = ("age", "relationship", "capital-gain")
 
 
 def interval(name, value, half):
-    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
+    ends = {"low": -half, "high": half, "least": -half / 13, "most": half / 13}
+    return {name: value, "folds": 3} | {f"{name}_{end}": value + ends[end] for end in ends}
 
 
 def means_frame():
@@ -136,6 +137,14 @@ def test_baselines_have_a_look_each_and_unknown_ones_are_refused():
     assert method_order(["random_50", "lasso_4", "full_features"])[0] == "full_features"
     with pytest.raises(ConfigError, match="no colour and marker"):
         method_kind("guess")
+
+
+def test_whiskers_of_two_folds_are_their_range():
+    table = means_frame().iloc[:3]
+    np.testing.assert_array_equal(ends_of(table, "auc"), table[["auc_low", "auc_high"]].T)
+    ends = ends_of(table.assign(folds=[2, 2, 3]), "auc").T
+    np.testing.assert_array_equal(ends[:2], table[["auc_least", "auc_most"]][:2])
+    np.testing.assert_array_equal(ends[2], table[["auc_low", "auc_high"]].iloc[2])
 
 
 def test_two_data_sets_in_one_figure_are_refused():

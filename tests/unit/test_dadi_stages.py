@@ -152,6 +152,8 @@ def test_means_are_over_folds_and_someone_is_on_the_front(summary):
     half = means[(means["method"] == "dadi") & (means["gamma"] == 0.5)]
     rows = table[(table["method"] == "dadi") & (table["gamma"] == 0.5)]
     assert half["auc"].item() == pytest.approx(rows["auc"].mean())
+    assert half["auc_least"].item() == rows["auc"].min()
+    assert half["auc_most"].item() == rows["auc"].max()
     assert means["on_front"].any()
 
 

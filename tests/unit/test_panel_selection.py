@@ -115,3 +115,15 @@ def test_reductions_meet_their_bound(world):
     assert gap > 0.2
     # the bound holds on average over the rounds; their tolerance is of the order 1/sqrt(n)
     assert abs(fair[group == 1].mean() - fair[group == 0].mean()) < 0.02 + 2 / np.sqrt(2000)
+
+
+def test_lasso_halves_a_step_that_would_choose_too_many_panels_at_once():
+    """Eight features of nearly the same use enter within one step of the path."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((4000, 8))
+    use = np.linspace(1.0, 1.15, 8)
+    label = (rng.random(4000) < expit(x @ use)).astype(np.int64)
+    ones, group = np.ones(4000), rng.integers(0, 2, 4000)
+    for most in range(1, 8):
+        found = lasso_panels(x, label, group, ones, np.eye(8, dtype=bool), most=most, parity=0.0)
+        assert most - 1 <= found.sum() <= most

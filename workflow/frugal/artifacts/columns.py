@@ -320,6 +320,11 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
         r"|frequency|reference_auc|reference_disparity|disparity_cut)_(low|high)",
         ("unit of {0}", "{1} end of the 95 % interval of {0} over folds"),
     ),
+    (
+        r"(auc|disparity|features_acquired|cost|equal_opportunity_gap|equalised_odds_gap"
+        r"|adversary_auc|audit_auc|frequency)_(least|most)",
+        ("unit of {0}", "{1} of {0} in any fold"),
+    ),
 )
 
 

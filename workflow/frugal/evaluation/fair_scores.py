@@ -70,7 +70,8 @@ def fairness_row(
 def over_folds(
     table: pd.DataFrame, keys: Sequence[str], measures: Sequence[str], *, level: float
 ) -> pd.DataFrame:
-    """Mean of each measure over folds, with Student's interval as `<measure>_low`, `_high`.
+    """Mean of each measure over folds; Student's interval as `<measure>_low`, `_high`; the range of
+    the folds, for where they are too few for an interval, as `_least`, `_most`.
 
     Args:
         table: one row per key and fold.
@@ -81,7 +82,9 @@ def over_folds(
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
         row = dict(zip(keys, key if isinstance(key, tuple) else (key,), strict=True))
-        rows.append(row | _intervals(group, measures, level=level) | {"folds": len(group)})
+        ends = {f"{m}_least": group[m].min(skipna=False) for m in measures}
+        ends |= {f"{m}_most": group[m].max(skipna=False) for m in measures}
+        rows.append(row | _intervals(group, measures, level=level) | ends | {"folds": len(group)})
     return pd.DataFrame(rows)
 
 

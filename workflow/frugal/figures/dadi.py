@@ -17,9 +17,11 @@ from frugal.figures.dadi_style import (
     AGENT,
     draw_line,
     draw_method,
+    ends_of,
     limit,
     method_handles,
     titled,
+    told_of,
 )
 
 _GROUP_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY, style.GREEN, style.PURPLE)
@@ -36,7 +38,7 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
         caution: what must be known before it is read; None if nothing.
     """
     columns = ["method", "gamma", "auc", "auc_low", "disparity", "disparity_low", "on_front"]
-    style.require(means, columns, single=["dataset"])
+    style.require(means, [*columns, "folds"], single=["dataset"])
     agents = means[means["method"] == "dadi"].sort_values("gamma")
     others = means[means["method"] != "dadi"]
     figure = style.new_figure(height_in=2.7)
@@ -56,7 +58,7 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
         [], [], color=AGENT, marker="o", markersize=4, label="DADI (filled: on the front)"
     )
     style.add_legend(figure, [agent, *method_handles(others["method"], dotted="full_features")])
-    titled(figure, title, caution)
+    titled(figure, title, told_of(int(means["folds"].max()), whiskers=True), caution)
     return figure
 
 
@@ -102,7 +104,7 @@ def panels_figure(
         caution: what must be known before it is read; None if nothing.
     """
     style.require(singles, ["panel", "network", "auc", "auc_low", "auc_high"], single=["dataset"])
-    style.require(selection, ["group", "panel", "frequency"], single=["dataset"])
+    style.require(selection, ["group", "panel", "frequency", "folds"], single=["dataset"])
     panels = list(dict.fromkeys(singles["panel"]))
     longest = max(len(name) for name in panels)
     upright = len(panels) > 12
@@ -137,24 +139,24 @@ def panels_figure(
         Patch(facecolor=_GROUP_COLOURS[k % 6], label=group) for k, group in enumerate(groups)
     ]
     style.add_legend(figure, handles)
-    titled(figure, title, caution)
+    titled(figure, title, told_of(int(selection["folds"].max()), whiskers=True), caution)
     return figure
 
 
 def _label(panel: str, *, upright: bool) -> str:
     """A panel's name as words, broken where it stands level."""
     words = panel.replace("_", " ")
-    return words if upright else style.wrapped(words, characters=8)
+    return words if upright else style.wrapped(words, characters=6)
 
 
 def _bars(
     axes: Axes, rows: pd.DataFrame, measure: str, k: int, count: int, colour: str, *, floor: float
 ) -> None:
-    """One bar for each panel, in slot k of `count`, with its interval cut at 0 and 1."""
+    """One bar for each panel, in slot k of `count`, with its whisker cut at 0 and 1."""
     width = 0.8 / count
     at = np.arange(len(rows)) + (k - (count - 1) / 2) * width
     value = rows[measure].to_numpy(dtype=np.float64)
-    ends = rows[[f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=np.float64).T
+    ends = ends_of(rows, measure)
     spread = np.abs(np.clip(np.nan_to_num(ends, nan=0.0), 0, 1) - value)
     spread = np.where(np.isfinite(ends), spread, 0.0)
     axes.bar(at, value - floor, bottom=floor, width=0.92 * width, color=colour)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -37,6 +38,7 @@ class MethodStyle:
 
 
 AGENT = style.BLUE
+FEWEST_FOLDS = 3  # that have an interval worth drawing
 METHODS: dict[str, MethodStyle] = {
     "full_features": MethodStyle("all panels, set network", style.BLACK, "s", True),
     "boosting": MethodStyle("all panels, boosting", style.GREY, "D", True),
@@ -113,12 +115,24 @@ def _number(word: str) -> tuple[float, str]:
     return (float(word), "") if word.replace(".", "", 1).isdigit() else (float("inf"), word)
 
 
+def ends_of(rows: pd.DataFrame, measure: str) -> Float[np.ndarray, "2 n"]:
+    """Ends of the whiskers: Student's interval, or the range of fewer than three folds.
+
+    With two folds the interval is thirteen times as wide as the two are apart, and says nothing.
+    """
+    few = (rows["folds"] < FEWEST_FOLDS).to_numpy()
+    ends = [
+        np.where(few, rows[f"{measure}_{most}"], rows[f"{measure}_{high}"])
+        for most, high in (("least", "low"), ("most", "high"))
+    ]
+    return np.array(ends, dtype=np.float64)
+
+
 def draw_line(axes: Axes, rows: pd.DataFrame, measure: str, **look: Any) -> None:
-    """Means over folds along γ, with their intervals where there are several folds."""
+    """Means over folds along γ, with their whiskers where there are several folds."""
     rows = rows.sort_values("gamma")
     value = rows[measure].to_numpy(dtype=np.float64)
-    ends = rows[[f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=np.float64).T
-    spread = np.nan_to_num(np.abs(ends - value))
+    spread = np.nan_to_num(np.abs(ends_of(rows, measure) - value))
     axes.errorbar(rows["gamma"], value, yerr=spread, capsize=2, markersize=4, **look)
 
 
@@ -132,7 +146,15 @@ def limit(axes: Axes, tables: Iterable[tuple[pd.DataFrame, str]], *, least: floa
     )
 
 
-def titled(figure: Figure, title: str, caution: str | None) -> None:
-    """The data set above the figure; below its name, what must be known before it is read."""
-    words = style.wrapped(caution, characters=100) if caution else ""
-    figure.suptitle(f"{title}\n{words}" if words else title, fontsize=style.FONT_PT + 1)
+def told_of(folds: int, *, whiskers: bool) -> str:
+    """What marks and whiskers stand for, with so many folds."""
+    if folds == 1:
+        return "one fold"
+    ends = "and their range" if folds < FEWEST_FOLDS else "with 95 % intervals"
+    return f"means over {folds} folds {ends if whiskers else ''}".rstrip()
+
+
+def titled(figure: Figure, title: str, means: str, caution: str | None) -> None:
+    """The data set above the figure, and what is drawn; below, what must be known to read it."""
+    words = f"\n{style.wrapped(caution, characters=100)}" if caution else ""
+    figure.suptitle(f"{title}: {means}{words}", fontsize=style.FONT_PT + 1)

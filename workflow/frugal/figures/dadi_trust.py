@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from frugal.figures import style
-from frugal.figures.dadi_style import draw_line, titled
+from frugal.figures.dadi_style import draw_line, titled, told_of
 
 _LEARNERS = {
     "logistic": ("logistic regression", style.ORANGE, "^"),
@@ -31,7 +31,7 @@ def audit_figure(
         title: name of the data set.
         caution: what must be known before it is read; None if nothing.
     """
-    columns = ["method", "gamma", "target", "learner", "auc", "auc_low", "auc_high"]
+    columns = ["method", "gamma", "target", "learner", "auc", "auc_low", "auc_high", "folds"]
     style.require(audit, columns, single=["dataset"])
     figure = style.new_figure(height_in=2.7)
     left, right = figure.subplots(1, 2)
@@ -64,7 +64,7 @@ def audit_figure(
         Line2D([], [], color=style.BLACK, linestyle=":", label="best outsider, all panels")
     )
     style.add_legend(figure, handles)
-    titled(figure, title, caution)
+    titled(figure, title, told_of(int(audit["folds"].max()), whiskers=True), caution)
     return figure
 
 
@@ -96,5 +96,5 @@ def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> F
         for colour, gamma in zip(_RAMP, shown, strict=False)
     ]
     style.add_legend(figure, handles)
-    titled(figure, title, caution)
+    titled(figure, title, told_of(curves["fold"].nunique(), whiskers=False), caution)
     return figure

@@ -18,6 +18,7 @@ from frugal.models.weighted_logistic import (
 
 PATH = 30  # penalties, each so much weaker that the last is this share of the first:
 WEAKEST = 1e-3
+HALVINGS = 6  # of the step in which the path chooses too many at once
 PROXIMAL_STEPS = 500
 
 
@@ -44,7 +45,8 @@ def lasso_panels(
 
     so that with `parity` above zero a column that tells the group must tell more of the label to be
     chosen. A panel is chosen where one of its columns has a slope. The path goes down by equal
-    ratios from the weakest penalty that leaves no slope.
+    ratios from the weakest penalty that leaves no slope; the step that chooses too many panels is
+    halved, up to `HALVINGS` times.
 
     Args:
         inputs: columns on comparable scales. (n, d)
@@ -64,14 +66,20 @@ def lasso_panels(
     strongest = float((slope / factor).max())
     chosen = np.zeros(len(provides), dtype=bool)
     fitted: Logistic | None = None
-    for l1 in strongest * np.geomspace(1, WEAKEST, PATH):
-        fitted = fit_sparse_logistic(
-            inputs, label, weight, l1=l1 * factor, steps=PROXIMAL_STEPS, start=fitted
-        )
-        found = (provides & (fitted.slope != 0)).any(axis=1)
-        if found.sum() > most:
-            break
-        chosen = found
+    shrink, halvings = WEAKEST ** (1 / (PATH - 1)), 0
+    share_of_strongest = 1.0
+    while share_of_strongest > WEAKEST and halvings <= HALVINGS:
+        tried = fit_sparse_logistic(
+            inputs, label, weight, l1=strongest * share_of_strongest * factor,
+            steps=PROXIMAL_STEPS, start=fitted,
+        )  # fmt: skip
+        found = (provides & (tried.slope != 0)).any(axis=1)
+        if found.sum() <= most:
+            chosen, fitted = found, tried
+        else:  # back to the last penalty, and a smaller step
+            share_of_strongest /= shrink
+            shrink, halvings = np.sqrt(shrink), halvings + 1
+        share_of_strongest *= shrink
     return chosen
 
 
