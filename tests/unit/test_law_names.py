@@ -17,6 +17,7 @@ def entry(panels, s=None):
         ({"blod": {}}, None, "x.missingness.panels names panel 'blod'; data set 'small' has"),
         ({"blood": {"values": {"agee": 1.0}}}, None, "panels.blood.values names column 'agee'"),
         ({"blood": {"values": ["agee"]}}, None, "did you mean 'age'?"),
+        ({"blood": {"values": ["smoker"]}}, None, "name a level, for example 'smoker=yes'"),
         ({"blood": {"indicators": {"scn": 1.0}}}, None, "names panel 'scn'"),
         ({"interview": {}}, None, "names panel 'interview'"),  # free: always known
         ({"blood": {}}, ["blood", "x"], "x.s names panel 'x'"),

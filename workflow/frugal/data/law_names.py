@@ -25,6 +25,7 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
     """
     panels = [panel.name for panel in description.panels if not panel.free]
     columns = [column.name for column in description.columns]
+    categorical = {c.name: c.levels for c in description.columns if c.kind == "categorical"}
     for key, kind, name in _names(entry):
         known = columns if kind == "column" else panels
         stem = name.partition("=")[0] if kind == "column" else name  # smoker=yes is of smoker
@@ -32,6 +33,12 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
             raise ConfigError(
                 f"{at}.{key} names {kind} {name!r}; data set {description.name!r} has "
                 f"{listed(known)}{did_you_mean(name, known)}"
+            )
+        if kind == "column" and name in categorical:
+            example = (categorical[name] or ("…",))[-1]
+            raise ConfigError(
+                f"{at}.{key} names column {name!r}, which is categorical and becomes one 0/1 "
+                f"column per level; name a level, for example '{name}={example}'"
             )
 
 
