@@ -127,11 +127,14 @@ def test_an_edited_sidecar_is_refused_by_name(tmp_path, monkeypatch):
         diff_command([str(a), str(b)])
 
 
-@pytest.mark.parametrize("name", ["nothing", "a/outside"])
-def test_a_folder_without_results_is_refused(tmp_path, monkeypatch, capsys, name):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nothing", "nothing: there is no such folder"), ("a/outside", "holds no folder results/")],
+)
+def test_a_folder_without_results_is_refused(tmp_path, monkeypatch, capsys, name, said):
     a, _ = two_folders(tmp_path, monkeypatch, LINE, LINE)
     assert main(["diff", str(a), str(tmp_path / name)]) == 2
-    assert "holds no folder results/" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_reports_sidecars_and_half_written_files_are_no_payloads(tmp_path, monkeypatch):

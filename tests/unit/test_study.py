@@ -141,9 +141,18 @@ def test_figures_of_an_agent_that_was_left_out_are_refused(config):
     assert "afape.figures names agent 'dqn'" in refusal(config)
 
 
-def test_a_data_set_of_diagnosis_has_no_rows_for_the_classifier_of_afape(config):
-    path = "config/datasets/breast_cancer_diagnosis.yaml"
-    config["datasets"]["breast_cancer"] = path
+def test_a_description_under_another_name_is_refused(config):
+    config["datasets"]["breast_cancer"] = "config/datasets/breast_cancer_diagnosis.yaml"
+    said = refusal(config)
+    assert "'datasets.breast_cancer' is 'config/datasets/breast_cancer_diagnosis.yaml'" in said
+    assert "describes the data set 'breast_cancer_diagnosis'; write one name in both" in said
+
+
+def test_a_data_set_of_diagnosis_has_no_rows_for_the_classifier_of_afape(config, tmp_path):
+    text = (ROOT / "config/datasets/breast_cancer_diagnosis.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "breast_cancer.yaml"
+    path.write_text(text.replace("name: breast_cancer_diagnosis", "name: breast_cancer"))
+    config["datasets"]["breast_cancer"] = str(path)
     assert "afape fits its classifier on the part 'train'" in refusal(config)
 
 

@@ -35,7 +35,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "index of the panel acquired; from the number of panels on: stop, or a diagnosis",
     ),
     "probability": ("", "with which the policy took the decision"),
-    "cost": (COST, "acquisition plus misclassification cost; of a decision: acquisition alone"),
+    "cost": (
+        COST,
+        "acquisition plus misclassification cost; of a decision, in diagnosis and dadi: "
+        "acquisition alone",
+    ),
     "acquisition_cost": (COST, "cost of the acquired panels"),
     "misclassification_cost": (COST, "cost of the predicted class against the label"),
     "prediction": ("", "predicted class index"),
@@ -144,7 +148,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "lower_bound": (COST, "no action set is cheaper than this: the certificate"),
     "optima": ("", "number of irredundant action sets of the lowest cost"),
     "size": ("actions", "actions in the cheapest set"),
-    "correct": ("", "True where the answer is the one cheapest action set"),
+    "correct": ("", "True where the answer is the one cheapest action set, or how many are"),
     "feasible": ("", "True where the answer's actions are open to the unit and make it positive"),
     "answer_cost": (COST, "cost of the generated action set"),
     "true_cost": (COST, "cost of the cheapest action set"),
@@ -307,6 +311,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "better_than_mean": ("", "True where the error is below mean imputation's in every seed"),
 }
 
+OF_ITS_COLUMN = "that of the column named"
+
 PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"value:(.+)", ("unit of the raw column", "encoded feature {0}")),
     (r"observed:(.+)", ("", "True where panel {0} is in the records")),
@@ -318,12 +324,12 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (
         r"(features_acquired|cost|equal_opportunity_gap|equalised_odds_gap|adversary_auc|audit_auc"
         r"|frequency|reference_auc|reference_disparity|disparity_cut)_(low|high)",
-        ("unit of {0}", "{1} end of the 95 % interval of {0} over folds"),
+        (OF_ITS_COLUMN, "{1} end of the 95 % interval of {0} over folds"),
     ),
     (
         r"(auc|disparity|features_acquired|cost|equal_opportunity_gap|equalised_odds_gap"
         r"|adversary_auc|audit_auc|frequency)_(least|most)",
-        ("unit of {0}", "{1} of {0} in any fold"),
+        (OF_ITS_COLUMN, "{1} of {0} in any fold"),
     ),
 )
 
@@ -351,5 +357,6 @@ def _description(name: str) -> tuple[str, str]:
         return COLUMNS[name]
     for pattern, (unit, meaning) in PATTERNS:
         if match := re.fullmatch(pattern, name, flags=re.DOTALL):
-            return unit, meaning.format(*match.groups())
+            own = COLUMNS[match[1]][0] if unit == OF_ITS_COLUMN else unit
+            return own, meaning.format(*match.groups())
     raise DataError(f"column {name!r} has no description in frugal.artifacts.columns")

@@ -134,6 +134,8 @@ def results_folder(path: Path) -> Path:
         return path
     if path.is_dir() and path.resolve().name == "results":
         return path.resolve().parent
+    if not path.is_dir():
+        raise AuditError(f"{path}: there is no such folder")
     raise AuditError(f"{path}: holds no folder results/, and is none")
 
 

@@ -164,7 +164,14 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         seen.add(pair)
     used = _used_datasets(config)
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
-    study = Study(config, paths, {name: load_description(path) for name, path in paths.items()})
+    descriptions = {name: load_description(path) for name, path in paths.items()}
+    for name, description in descriptions.items():
+        if description.name != name:
+            raise ConfigError(
+                f"config: 'datasets.{name}' is {str(paths[name])!r}, which describes the data set "
+                f"{description.name!r}; write one name in both"
+            )
+    study = Study(config, paths, descriptions)
     for k, entry in enumerate(config["afape"]["scenarios"]):
         at = f"config: afape.scenarios[{k}]"
         require_known_names(at, entry, study.descriptions[entry["dataset"]])

@@ -29,6 +29,9 @@ def summarise_recourse(
 ) -> dict[str, pd.DataFrame]:
     """Accuracies, groups, confidence, frequencies, and what became of the units of each group."""
     del streams, progress
+    outcomes, labels = (
+        t.assign(seed=t["seed"].astype(str).astype(int)) for t in (outcomes, labels)
+    )
     tables: dict[str, list[pd.DataFrame]] = {
         "summary": [], "groups": [], "confidence": [], "frequencies": [],
     }  # fmt: skip
