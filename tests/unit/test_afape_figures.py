@@ -248,7 +248,7 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
     assert [t.get_text() for t in left.get_yticklabels()] == [
         style.ESTIMATORS[e].label for e in frames.ESTIMATORS
     ]
-    truth, *points = left.lines
+    truth, *points = [line for line in left.lines if line.get_gid() != "cut"]
     assert np.ravel(truth.get_xdata())[0] == frames.TRUTH["random_50"] - 3.4
     np.testing.assert_allclose([np.ravel(p.get_xdata())[0] for p in points], rows["estimate"][ok])
     np.testing.assert_array_equal([np.ravel(p.get_ydata())[0] for p in points], np.flatnonzero(ok))
@@ -271,6 +271,11 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
     colours = {t.get_text(): t.get_color() for t in figure.axes[0].get_yticklabels()}
     assert colours["AFAIS"] == style.GREY
     assert colours["stabilised AFAIS(s)"] == style.BLACK
+    low, high = left.get_xlim()
+    ok = style.select(CASE, agent="random_90").query("status == 'ok'")
+    ok = ok[ok["estimate"].between(low, high)]
+    cut = (ok["ci_low"] < low).sum() + (ok["ci_high"] > high).sum()
+    assert sum(line.get_gid() == "cut" for line in left.lines) == cut
     blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
     assert _legend(blind)[0] == "estimate, 95 % interval"
     assert not {"truth", "warning in the table"} & set(_legend(blind))

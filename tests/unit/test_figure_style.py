@@ -117,6 +117,13 @@ def test_window_is_not_flattened_by_one_absurd_estimate():
     assert style.window(*(np.array([np.nan]),) * 3) == (0.0, 1.0)
 
 
+def test_window_holds_most_intervals_where_estimates_lie_close_together():
+    centre = np.array([750.0, 750.0, 750.0, 751.0, 752.0])
+    low, high = style.window(centre, centre - 300.0, centre + 300.0)
+    assert low < 450.0
+    assert high > 1050.0
+
+
 @pytest.mark.parametrize(
     ("values", "places"),
     [([6.5, 7.1], 2), ([0.052, 0.061], 4), ([512.0], 0), ([35.0, np.nan], 1), ([np.nan], 2)],

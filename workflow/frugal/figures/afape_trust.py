@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.patches import Patch, Rectangle
 
 from frugal.figures import style
@@ -116,6 +117,7 @@ def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
                 markersize=4.5 * look.size,
                 zorder=3,
             )
+            _mark_cut(axes, y, row["ci_low"] < left, row["ci_high"] > right, look.colour)
         else:
             _point_beyond(axes, y, f"{row['estimate']:.{places}f}", row["estimate"] > right, look)
     axes.tick_params(axis="y", length=0)
@@ -134,6 +136,16 @@ def _say_why(axes: Axes, y: int, status: object) -> None:
         transform=axes.get_yaxis_transform(), gid="reason", zorder=2.2,
         bbox={"facecolor": style.PALE if y % 2 else "white", "edgecolor": "none", "pad": 0.4},
     )  # fmt: skip
+
+
+def _mark_cut(axes: Axes, y: int, is_left: bool, is_right: bool, colour: str) -> None:
+    """Small triangles where an interval goes on beyond the axis."""
+    for place, marker, is_cut in ((0.0, CARETLEFT, is_left), (1.0, CARETRIGHT, is_right)):
+        if is_cut:
+            axes.plot(
+                place, y, marker=marker, color=colour, markersize=4, clip_on=False,
+                transform=axes.get_yaxis_transform(), gid="cut",
+            )  # fmt: skip
 
 
 def _point_beyond(
@@ -180,7 +192,7 @@ def _trust_handles(summary: pd.DataFrame, figure: Figure) -> list[Line2D | Patch
     ]
     if summary["truth"].notna().any():
         handles.append(Line2D([], [], color=style.BLACK, linestyle="--", label="truth"))
-    if any(line.get_gid() == "beyond" for axes in figure.axes for line in axes.lines):
+    if any(line.get_gid() in ("beyond", "cut") for axes in figure.axes for line in axes.lines):
         handles.append(
             Line2D([], [], color=style.GREY, marker=">", linestyle="none", label="beyond the axis")
         )

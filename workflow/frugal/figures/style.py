@@ -325,7 +325,8 @@ def window(
     """Limits of an axis that a single absurd estimate cannot flatten.
 
     Centres and ends of intervals set the limits as far as six interquartile ranges of the centres
-    beyond their quartiles; what lies farther must be marked at the edge by the caller.
+    beyond their quartiles, or the longer half of the median interval, if that is more; what lies
+    farther must be marked at the edge by the caller.
 
     Args:
         centre: estimates and truths; NaN where there is none. (n,)
@@ -339,7 +340,9 @@ def window(
     if not len(finite):
         return 0.0, 1.0
     first, third = np.quantile(finite, [0.25, 0.75])
-    reach = 6 * (third - first) if third > first else np.inf
+    halves = np.fmax(centre - low, high - centre)
+    half = float(np.median(halves[np.isfinite(halves)])) if np.isfinite(halves).any() else 0.0
+    reach = max(6 * (third - first), 1.1 * half) if third > first else np.inf
     every = np.concatenate([finite, low[np.isfinite(low)], high[np.isfinite(high)]])
     kept = np.clip(every, first - reach, third + reach)
     bottom, top = float(kept.min()), float(kept.max())
