@@ -122,11 +122,12 @@ def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
     if not jobs:
         yield "Plan: no job whose cost is known"
     else:
-        least = max(total / cores, plan.longest_s)
+        least, left_out = max(total / cores, plan.longest_s), sum(plan.unmeasured.values())
+        blank = f", {left_out} of them never measured and left out of the sums" if left_out else ""
         yield (
-            f"Plan: {jobs} jobs, {total / 3600:.2f} core-hours, at least {least / 60:.0f} minutes "
-            f"on {cores} cores; the largest job takes {max(plan.memory_mb.values()):.0f} MB, the "
-            f"longest {plan.longest_s / 60:.0f} minutes (measured on {measured_on})"
+            f"Plan: {jobs + left_out} jobs{blank}: {total / 3600:.2f} core-hours, "
+            f"at least {least / 60:.0f} minutes on {cores} cores; the largest job takes "
+            f"{max(plan.memory_mb.values()):.0f} MB, the longest {plan.longest_s / 60:.0f} minutes (measured on {measured_on})"
         )
     for stage, cpu_s in sorted(plan.cpu_s.items(), key=lambda item: -item[1]):
         note = ", partly guessed" if stage in plan.guessed else ""
