@@ -127,7 +127,8 @@ def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
         yield (
             f"Plan: {jobs + left_out} jobs{blank}: {total / 3600:.2f} core-hours, "
             f"at least {least / 60:.0f} minutes on {cores} cores; the largest job takes "
-            f"{max(plan.memory_mb.values()):.0f} MB, the longest {plan.longest_s / 60:.0f} minutes (measured on {measured_on})"
+            f"{max(plan.memory_mb.values()):.0f} MB, the longest "
+            f"{plan.longest_s / 60:.0f} minutes (measured on {measured_on})"
         )
     for stage, cpu_s in sorted(plan.cpu_s.items(), key=lambda item: -item[1]):
         note = ", partly guessed" if stage in plan.guessed else ""
