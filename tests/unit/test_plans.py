@@ -93,6 +93,11 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     costs = load_costs(ROOT / "config" / "costs.yaml")
     stages = {path.stem for path in (ROOT / "workflow/frugal/stages").glob("[a-z]*.py")}
     assert {cost["stage"] for cost in costs["costs"]} <= stages
+    at_default = {cost["stage"] for cost in costs["costs"] if cost.get("scale") != "paper"}
+    # on demand, of tables that are downloaded, or after the last step
+    elsewhere = {"fetch_file", "choose_policy", "draw_patient", "draw_policy"}
+    elsewhere |= {"prepare_searches", "draw_table_figures", "time_planners"}
+    assert at_default == stages - elsewhere
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
     words = ["--costs", str(ROOT / "config/costs.yaml"), "--scale", "paper", "--cores", "16"]
     assert main(["plan", *words]) == 0
