@@ -131,9 +131,7 @@ def test_a_policy_that_was_not_timed_stops_the_run(run):
     timings = timings[["dataset", "n_train", *IDENTITY, "cpu_s"]]
     kept = timings[timings["planner"] != "ndp"]
     nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": silent}
-    with pytest.raises(
-        DataError, match=r"\d+ policies were not timed by time_planners, first"
-    ):
+    with pytest.raises(DataError, match=r"\d+ policies were not timed by time_planners, first"):
         add_cpu_times(repeats=run[1]["summary"]["repeats"], timings=kept, **nothing)
 
 
