@@ -19,7 +19,8 @@ from frugal.contracts import MissingnessGraph, Streams
 from frugal.data.tables import table_from_frames
 from frugal.missingness.mechanisms import draw_mask
 
-PLACE = "dataset=synthetic_mnar_large/mechanism=mnar"
+SCENARIO = {"dataset": "synthetic_mnar_large", "mechanism": "mnar"}
+PLACE = "/".join(f"{key}={value}" for key, value in SCENARIO.items())
 AGENTS = ("never", "random_10", "random_50", "random_90", "always")
 DRAWS, BLOCK = 600, 20
 
@@ -41,11 +42,11 @@ def errors(results):
         worlds = read(results / f"rollouts/{PLACE}/agent={agent}/worlds.parquet")
         costs[agent] = worlds.query("world == 'full' and seed == 0")["cost"].to_numpy()
     root = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())["seed"]
-    wildcards = dict(pair.split("=") for pair in PLACE.split("/"))
-    streams, rows = Streams(root, "draw_missingness", wildcards), []
+    streams, rows = Streams(root, "draw_missingness", SCENARIO), []
     first = next(iter(graph.indicators))
     for seed in range(DRAWS):
         mask = draw_mask(data, graph, rng=streams.generator("mask", seed))
+        assert mask.propensity is not None
         observed, propensity = mask.observed[test], mask.propensity[test]
         some, every = observed[:, 0] / propensity[:, 0], observed.all(1) / propensity.prod(1)
         row = {f"AFAIS({first}) never": _mean(some, costs["never"]) - costs["never"].mean()}
