@@ -125,6 +125,20 @@ def test_a_figure_names_no_date_and_no_program_version(name):
         assert word not in content
 
 
+def test_a_table_as_a_page_is_escaped_rounded_and_says_how_much_of_it_is_shown():
+    short = pd.DataFrame({"name": ["<b>&", None], "value": [1 / 3, np.nan]})
+    page = payload_bytes(Path("figures/trust.html"), short).decode()
+    assert "trust.parquet: 2 rows" in page
+    assert "<td>&lt;b&gt;&amp;</td>" in page
+    assert "<td>0.33333</td>" in page
+    assert "nan" not in page.lower().replace("parquet", "")
+    assert "http" not in page
+    long = payload_bytes(Path("a.html"), pd.DataFrame({"x": np.arange(1234)})).decode()
+    assert "the first 500 of 1,234 rows" in long
+    assert long.count("<tr>") == 500
+    assert "<td>499</td>" in long
+
+
 def test_an_unknown_format_is_a_mistake_of_ours(tmp_path):
     with pytest.raises(TypeError, match="no payload format"):
         payload_bytes(tmp_path / "x.pkl", object())

@@ -262,10 +262,10 @@ def test_figures_are_drawn_with_their_tables(run):
         streams=Streams(1, "test", {"dataset": "own"}),
         progress=silent,
     )
-    assert len(world) == 6 * 3
-    assert len(table) == 5 * 3
+    assert len(world) == 6 * 4
+    assert len(table) == 5 * 4
     for name, payload in (world | table).items():
-        if name.endswith("_table"):
+        if name.endswith(("_table", "_page")):
             describe_columns(payload, {})
         else:
             assert isinstance(payload, Figure)

@@ -123,16 +123,20 @@ def stage_params(stage, settings=None):
     }
 
 
-def figure_outputs(names, folder, category, **labels):
-    """PNG (in the report), PDF and table of each figure, with sidecars."""
+def figure_outputs(names, folder, category, caption="../report/{}.rst", **labels):
+    """PNG and its table as a page (both in the report), PDF and table of each figure, audited."""
     outputs = {}
     for name in names:
-        outputs[f"{name}_png"] = report(
-            f"{folder}/{name}.png",
-            caption=f"../report/{name}.rst",
-            category=category,
-            labels={"figure": name.replace("_", " ")} | labels,
-        )
+        for kind, suffix, shown in (
+            ("png", "png", "figure"),
+            ("page", "html", "table"),
+        ):
+            outputs[f"{name}_{kind}"] = report(
+                f"{folder}/{name}.{suffix}",
+                caption=caption.format(name),
+                category=category,
+                labels={"figure": name.replace("_", " "), **labels, "shown": shown},
+            )
         outputs[f"{name}_pdf"] = f"{folder}/{name}.pdf"
         outputs[f"{name}_table"] = f"{folder}/{name}.parquet"
     return audited(**outputs)

@@ -262,6 +262,7 @@ rule draw_patient:
             patient_png=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.png",
             patient_pdf=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.pdf",
             patient_table=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.parquet",
+            patient_page=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.html",
         ),
     log:
         f"logs/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.log",

@@ -13,21 +13,14 @@ TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
 
 
 def search_figures(names, kind):
-    """PNG (in the report), PDF and table of each figure of a scenario, with sidecars."""
-    outputs = {}
-    for name in names:
-        path = (
-            f"results/figures/study=treatment/dataset={{dataset}}/units={kind}/{name}"
-        )
-        outputs[f"{name}_png"] = report(
-            f"{path}.png",
-            caption=f"../report/search_{name}.rst",
-            category="treatment: searches for a near-optimal treatment",
-            labels={"figure": name.replace("_", " "), "dataset": "{dataset}"},
-        )
-        outputs[f"{name}_pdf"] = f"{path}.pdf"
-        outputs[f"{name}_table"] = f"{path}.parquet"
-    return audited(**outputs)
+    """The outputs of each figure of a scenario."""
+    return figure_outputs(
+        names,
+        f"results/figures/study=treatment/dataset={{dataset}}/units={kind}",
+        "treatment: searches for a near-optimal treatment",
+        caption="../report/search_{}.rst",
+        dataset="{dataset}",
+    )
 
 
 def search_figure_files(suffix):

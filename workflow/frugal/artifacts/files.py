@@ -1,4 +1,4 @@
-"""Payload files: Parquet tables, JSON documents, safetensors arrays, PNG and PDF; no pickles.
+"""Payload files: Parquet tables, JSON documents, safetensors arrays, PNG, PDF, HTML; no pickles.
 
 Every write is deterministic (equal content, equal bytes) and atomic (a reader sees the old file or
 the whole new one, never a part).
@@ -19,6 +19,13 @@ import numpy as np
 from frugal.contracts import DataError
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
+_PAGE_ROWS = 500
+_PAGE_STYLE = (
+    "body{font:14px sans-serif;color:#111;background:#fff;margin:1em}"
+    "table{border-collapse:collapse}th,td{padding:2px 10px;text-align:right;white-space:nowrap}"
+    "th{position:sticky;top:0;background:#fff;border-bottom:1px solid #111}"
+    "tr:nth-child(even) td{background:#f2f2f2}"
+)
 
 
 def file_digest(path: Path) -> str:
@@ -131,9 +138,25 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
         sink = io.BytesIO()
         payload.to_parquet(sink, index=False, engine="pyarrow", compression="zstd")
         return sink.getvalue()
+    if path.suffix == ".html":
+        return _page_bytes(path, payload)
     if isinstance(payload, bytes):
         return payload
     raise TypeError(f"no payload format for {path}")
+
+
+def _page_bytes(path: Path, table: Any) -> bytes:
+    """A table as a page of its own, for people: rounded, and only its first rows if it is long."""
+    shown = table.head(_PAGE_ROWS)
+    note = f"{len(table):,} rows" if len(shown) == len(table) else (
+        f"the first {len(shown):,} of {len(table):,} rows"
+    )  # fmt: skip
+    rows = shown.to_html(index=False, border=0, na_rep="", float_format="{:.5g}".format)
+    name = path.with_suffix(".parquet").name
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{name}</title>'
+        f"<style>{_PAGE_STYLE}</style>\n<p>{name}: {note}, rounded to five digits.</p>\n{rows}\n"
+    ).encode()
 
 
 def _safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -33,5 +33,6 @@ def in_s(identification: Mapping[str, Any], data: Table) -> np.ndarray:
 
 
 def drawn(name: str, figure: Any, table: pd.DataFrame) -> dict[str, Any]:
-    """A figure as PNG and PDF, and the table that it shows, as outputs of a stage."""
-    return {f"{name}_png": figure, f"{name}_pdf": figure, f"{name}_table": table}
+    """Outputs of a stage: a figure as PNG and PDF, and the table that it shows, also as a page."""
+    pictures = {f"{name}_png": figure, f"{name}_pdf": figure}
+    return pictures | {f"{name}_table": table, f"{name}_page": table}
