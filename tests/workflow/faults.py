@@ -52,17 +52,23 @@ def half_written(study: Study) -> list[str]:
     return sorted(name for name, content in seen.items() if study.expected.get(name) != content)
 
 
+def said_file(study: Study) -> Path:
+    """What the last start said: a file, for a pipe that nobody reads would stop it when full."""
+    return study.folder.with_name(f"{study.folder.name}_said.txt")
+
+
 def start(study: Study) -> subprocess.Popen[str]:
     """Snakemake in a process group of its own."""
-    return subprocess.Popen(
-        study.command(),
-        cwd=ROOT,
-        env=plain_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    with said_file(study).open("w") as stream:
+        return subprocess.Popen(
+            study.command(),
+            cwd=ROOT,
+            env=plain_environment(),
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
 
 def kill(process: subprocess.Popen[str], kind: str) -> bool:
@@ -93,7 +99,7 @@ def kill_at(study: Study, kind: str, after_s: float) -> bool:
     while kind == "job" and not killed and process.poll() is None:
         time.sleep(0.02)
         killed = kill(process, kind)
-    process.communicate()
+    process.wait()
     wait_for_orphans(process.pid)
     if killed:
         assert process.returncode != 0, f"{kind}: killed, and yet it ended well"
@@ -147,7 +153,7 @@ def disturb(study: Study, kinds: Sequence[str], moments_s: Sequence[float], seed
             _forget_newest(study.folder, generator)
         unlock(study)
     last = start(study)
-    said, _ = last.communicate()
-    assert last.returncode == 0, said[-3000:]
+    last.wait()
+    assert last.returncode == 0, said_file(study).read_text()[-3000:]
     assert visible_files(study.folder) == study.expected
     return hits
