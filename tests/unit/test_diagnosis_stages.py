@@ -218,7 +218,7 @@ def test_figures_are_drawn_from_the_same_tables(tiny):
     settings = dict(tiny.study.figure_settings())
     summary = tiny.summary["summary"]
     drawn = run(draw_diagnosis_figures, settings, {}, summary=summary, curves=curves, **given)
-    assert len(drawn) == 15
+    assert len(drawn) == 20
     front = drawn["diagnosis_front_table"]
     assert set(front["seed"]) == {0}
     assert set(front["split"]) == {"test"}
