@@ -14,7 +14,7 @@ from frugal.stages._estimators import ESTIMATORS
 from tests.workflow.expected import EXPECTED, KEY, NUMBERS, golden_table
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, payloads, printed_command, run, snakemake
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 
 CAPTIONS = [
     "trust",

@@ -14,7 +14,7 @@ import pytest
 from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
 from tests.workflow.runs import BIN, ROOT, TEN_LINES, TINY, frugal, plain_environment, snakemake
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 
 PREPARE = ["prepare_data", "--seed", "0"]
 PREPARE += ["--input", f"description={ROOT / 'docs/examples/ten_lines.yaml'}"]
@@ -40,7 +40,7 @@ def test_what_is_killed_is_taken_up_again_and_ends_with_the_same_bytes(study):
 
 def test_the_check_of_the_check_sees_a_half_written_file(study, tmp_path):
     folder = tmp_path / "copy"
-    shutil.copytree(study.folder, folder)
+    shutil.copytree(study.folder.with_name("plain"), folder)
     path = next(p for p in sorted((folder / "results").rglob("*.parquet")))
     path.write_bytes(path.read_bytes()[:-1])
     copy = Study(folder, study.configs, study.target, study.expected)

@@ -9,7 +9,7 @@ import yaml
 
 from tests.workflow.runs import ROOT, TEN_LINES, frugal, snakemake
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 
 EXAMPLE = ROOT / "docs" / "examples"
 TABLE = (EXAMPLE / "ten_lines.csv").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.workflow.runs import frugal
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 
 SCENARIO = Path("dataset=tiny_world/mechanism=mnar")
 SUMMARY = Path("results/summary/afape.parquet")

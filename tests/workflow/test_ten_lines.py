@@ -5,7 +5,7 @@ import pytest
 
 from tests.workflow.runs import TEN_LINES, jobs, snakemake
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 
 
 @pytest.fixture(scope="module")
