@@ -133,6 +133,11 @@ def test_a_table_as_a_page_is_escaped_rounded_and_says_how_much_of_it_is_shown()
     assert "<td>0.33333</td>" in page
     assert "nan" not in page.lower().replace("parquet", "")
     assert "http" not in page
+    mixed = pd.DataFrame({"value": [123456.7, 1e12], "any": ["a", 2.5]}, dtype=object)
+    page = payload_bytes(Path("a.html"), pd.concat([mixed, pd.DataFrame({"any": [None]})])).decode()
+    assert "<td>123457</td>" in page
+    assert "<td>1e+12</td>" in page
+    assert "None" not in page
     long = payload_bytes(Path("a.html"), pd.DataFrame({"x": np.arange(1234)})).decode()
     assert "the first 500 of 1,234 rows" in long
     assert long.count("<tr>") == 500

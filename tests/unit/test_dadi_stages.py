@@ -7,6 +7,7 @@ from frugal.artifacts.columns import describe_columns
 from frugal.contracts import DataError, Streams
 from frugal.contracts.errors import ConfigError
 from frugal.data.dadi_study import FAMILIES
+from frugal.evaluation.fair_scores import least_disparities
 from frugal.evaluation.fairness import contingency, demographic_disparity
 from frugal.stages._dadi_frames import fold_of
 from frugal.stages.check_dadi import check_dadi
@@ -120,6 +121,21 @@ def test_a_lost_row_a_gap_out_of_range_and_a_fairer_solution_stop_the_run(summar
     least = summary["least_disparity"]
     with pytest.raises(DataError, match="fairer than the one that is named"):
         check(least_disparity=least.assign(disparity=least["disparity"] + 0.1))
+
+
+def test_a_solution_without_a_score_in_one_fold_is_never_the_fairest():
+    """By hand: one of two agents has no AUC in fold 0, the other cuts 0.1 in fold 2, 0.3 in 1."""
+    rows = [("full", np.nan, f, 0.9, 0.5) for f in (0, 1, 2)]
+    rows += [("dadi", 0.0, 0, np.nan, 0.0), ("dadi", 0.0, 1, 0.9, 0.0)]
+    rows += [("dadi", 0.5, 2, 0.9, 0.4), ("dadi", 0.5, 1, 0.9, 0.2)]
+    table = pd.DataFrame(rows, columns=["method", "gamma", "fold", "auc", "disparity"])
+    table = table.assign(dataset="d", features_acquired=1.0, cost=1.0)
+    table.loc[table["method"] == "full", "disparity"] = [9.0, 0.5, 0.5]
+    (row,) = least_disparities(
+        table, {"dadi": "dadi"}, reference="full", auc_slack=0.02, level=0.95
+    ).to_dict("records")
+    assert (row["method"], row["gamma"], row["folds"]) == ("dadi", 0.5, 2)
+    np.testing.assert_allclose([row["disparity"], row["disparity_cut"]], [0.3, 0.2])
 
 
 def test_the_fairest_of_a_family_is_nearly_as_accurate_as_who_reads_all(summary):

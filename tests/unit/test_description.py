@@ -151,6 +151,10 @@ MISTAKES = {
         _set("panels", 1, "columns", value=["markr"]),
         ["'blood'", "'markr'", "did you mean 'marker'?"],
     ),
+    "costly panel of free columns": (
+        _set("panels", 1, "columns", value=["age"]),
+        ["panels[1]", "'blood'", "every column of it is free"],
+    ),
     "homeless column": (_drop("panels", 2), ["'scan'", "no panel"]),
     "all free": (
         _set("panels", value=[{"name": "p", "columns": ["age", "smoker", "marker", "scan"],

@@ -256,6 +256,8 @@ def test_full_observation_leaves_out_panels_inside_others():
     np.testing.assert_array_equal(whole_sets(inside), [False, True, True])
     equal = _table([3.0, 2.0, 2.0], ["bc", "bc", "de"])
     np.testing.assert_array_equal(whole_sets(equal), [False, True, True])
+    beside_free = _table([3.0, 5.0, 1.0], ["ac", "bcd", "e"])  # "a" is free
+    np.testing.assert_array_equal(whole_sets(beside_free), [False, True, True])
 
 
 def test_log_of_fixed_panels_orders_what_a_unit_can_have():

@@ -117,6 +117,19 @@ def test_reductions_meet_their_bound(world):
     assert abs(fair[group == 1].mean() - fair[group == 0].mean()) < 0.02 + 2 / np.sqrt(2000)
 
 
+def test_lasso_goes_down_to_the_weakest_penalty_of_its_path():
+    """Beside the first feature, the second's slope is 1.125e-3 of the first's at the start."""
+    x = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]] * 2, dtype=np.float64)
+    label = np.array([1, 1, 0, 0, 0, 0, 1, 1])
+    agrees = np.where((x[:, 1] > 0) == (label == 1), 1, -1)
+    weight = np.repeat([3.0, 1.0], 4) * (1 + 0.00075 * agrees)
+    slope = np.abs(x.T @ (weight * (label - 0.5)))
+    np.testing.assert_allclose(slope[1] / slope[0], 0.0015, rtol=1e-9)
+    group = np.array([0, 1] * 4)
+    found = lasso_panels(x, label, group, weight, np.eye(2, dtype=bool), most=2, parity=0.0)
+    assert found.tolist() == [True, True]
+
+
 def test_lasso_halves_a_step_that_would_choose_too_many_panels_at_once():
     """Eight features of nearly the same use enter within one step of the path."""
     rng = np.random.default_rng(5)

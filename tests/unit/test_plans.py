@@ -71,7 +71,8 @@ def test_sums_are_those_of_the_jobs_one_by_one(names, cores):
     assert plan.longest_s == max(each)
     first = next(iter(plan_lines(plan, cores=cores, measured_on="m")))
     least = max(sum(each) / cores, max(each))
-    assert f"{len(names)} jobs: {sum(each) / 3600:.2f} core-hours" in first
+    count = "1 job" if len(names) == 1 else f"{len(names)} jobs"
+    assert f"{count}: {sum(each) / 3600:.2f} core-hours" in first
     assert f"at least {least / 60:.0f} minutes on {cores} cores" in first
 
 
@@ -96,7 +97,7 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     at_default = {cost["stage"] for cost in costs["costs"] if cost.get("scale") != "paper"}
     # on demand, of tables that are downloaded, or after the last step
     elsewhere = {"fetch_file", "choose_policy", "draw_patient", "draw_policy"}
-    elsewhere |= {"prepare_searches", "draw_table_figures", "time_planners"}
+    elsewhere |= {"prepare_searches", "draw_table_figures"}
     assert at_default == stages - elsewhere
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
     words = ["--costs", str(ROOT / "config/costs.yaml"), "--scale", "paper", "--cores", "16"]

@@ -75,6 +75,8 @@ rule time_planners:
         **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     log:
         "logs/time_planners/dataset={dataset}.log",
+    benchmark:
+        "benchmarks/time_planners/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
     params:

@@ -88,7 +88,7 @@ def without_nested(
     Args:
         plan: places of panels, from `random_plan` or `fixed_plan`. (n, a)
         available: panels that a unit can have. (n, a)
-        provides: columns of each panel. (a, d)
+        provides: columns that each panel adds to the free ones; at least one. (a, d)
 
     Returns:
         The plan with new places; infinite for what is dropped. (n, a)

@@ -37,8 +37,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "probability": ("", "with which the policy took the decision"),
     "cost": (
         COST,
-        "acquisition plus misclassification cost; of a decision, in diagnosis and dadi: "
-        "acquisition alone",
+        "acquisition plus misclassification cost; acquisition alone in decisions and in the tables "
+        "of diagnosis and dadi",
     ),
     "acquisition_cost": (COST, "cost of the acquired panels"),
     "misclassification_cost": (COST, "cost of the predicted class against the label"),
@@ -211,8 +211,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "learner": ("", "outsider: logistic, boosting or set_network"),
     "folds": ("", "folds behind the row"),
     "reference_auc": ("", "AUC of the classifier that is compared with"),
-    "reference_disparity": ("", "its disparity"),
-    "disparity_cut": ("", "its disparity less that of the row's method, a mean over folds"),
+    "reference_disparity": ("", "disparity of the classifier that is compared with"),
+    "disparity_cut": ("", "reference_disparity less disparity, a mean over folds"),
     "on_front": ("", "True where no other point is at least as good in both and better in one"),
     # diagnosis
     "family": (

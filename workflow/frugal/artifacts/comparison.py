@@ -15,7 +15,7 @@ from frugal.artifacts.audit import UNAUDITED
 from frugal.artifacts.files import file_digest
 from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
 from frugal.artifacts.sources import reached_modules
-from frugal.artifacts.table_changes import file_changes, leaf_changes, shown
+from frugal.artifacts.table_changes import DRAWN, file_changes, leaf_changes, shown
 from frugal.contracts import DataError
 
 _NAMED_MODULES = 6  # a longer list of modules that may have changed says nothing
@@ -240,4 +240,4 @@ def _results_inputs(document: Mapping[str, Any]) -> set[str]:
 
 def _importance(path: str) -> tuple[bool, bool, str]:
     """Summaries first, drawings last: what a person asks about stands on top."""
-    return not path.startswith("results/summary/"), path.endswith((".png", ".pdf")), path
+    return not path.startswith("results/summary/"), path.endswith(DRAWN), path

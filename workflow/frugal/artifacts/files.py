@@ -151,12 +151,20 @@ def _page_bytes(path: Path, table: Any) -> bytes:
     note = f"{len(table):,} rows" if len(shown) == len(table) else (
         f"the first {len(shown):,} of {len(table):,} rows"
     )  # fmt: skip
-    rows = shown.to_html(index=False, border=0, na_rep="", float_format="{:.5g}".format)
+    shown = shown.astype({c: object for c in shown if shown[c].dtype.kind != "f"})
+    rows = shown.where(shown.notna(), np.nan).to_html(
+        index=False, border=0, na_rep="", float_format=_five_digits
+    )
     name = path.with_suffix(".parquet").name
     return (
         f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{name}</title>'
         f"<style>{_PAGE_STYLE}</style>\n<p>{name}: {note}, rounded to five digits.</p>\n{rows}\n"
     ).encode()
+
+
+def _five_digits(value: float) -> str:
+    """A number with five digits, written out where that is no longer than a power of ten."""
+    return f"{value:.0f}" if 1e5 <= abs(value) < 1e10 else f"{value:.5g}"
 
 
 def _safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:

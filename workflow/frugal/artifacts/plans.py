@@ -116,6 +116,10 @@ def _typical(known: Sequence[Mapping[str, Any]], scale: str) -> Mapping[str, Any
     return {"cpu_s": mean, "memory_mb": max(cost["memory_mb"] for cost in alike)}
 
 
+def _jobs(count: int) -> str:
+    return f"{count} job" if count == 1 else f"{count} jobs"
+
+
 def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
     """The plan in words: first the sum, then the stages, dearest first, then what is not known."""
     total, jobs = sum(plan.cpu_s.values()), sum(plan.jobs.values())
@@ -125,7 +129,7 @@ def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
         least, left_out = max(total / cores, plan.longest_s), sum(plan.unmeasured.values())
         blank = f", {left_out} of them never measured and left out of the sums" if left_out else ""
         yield (
-            f"Plan: {jobs + left_out} jobs{blank}: {total / 3600:.2f} core-hours, "
+            f"Plan: {_jobs(jobs + left_out)}{blank}: {total / 3600:.2f} core-hours, "
             f"at least {least / 60:.0f} minutes on {cores} cores; the largest job takes "
             f"{max(plan.memory_mb.values()):.0f} MB, the longest "
             f"{plan.longest_s / 60:.0f} minutes (measured on {measured_on})"
@@ -133,7 +137,7 @@ def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
     for stage, cpu_s in sorted(plan.cpu_s.items(), key=lambda item: -item[1]):
         note = ", partly guessed" if stage in plan.guessed else ""
         yield (
-            f"  {stage:<24}{plan.jobs[stage]:>5} jobs{cpu_s:>10.0f} CPU s"
+            f"  {stage:<24}{_jobs(plan.jobs[stage]):>10}{cpu_s:>10.0f} CPU s"
             f"{plan.memory_mb[stage]:>8.0f} MB{note}"
         )
     if plan.unmeasured:

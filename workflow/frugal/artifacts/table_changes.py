@@ -25,6 +25,9 @@ IDENTITY = (
 )
 
 
+DRAWN = (".png", ".pdf", ".html")  # what a table beside it holds in numbers
+
+
 def file_changes(a: Path, b: Path) -> list[str]:
     """What differs between two files of one kind, a sentence each; by their suffix.
 
@@ -37,8 +40,10 @@ def file_changes(a: Path, b: Path) -> list[str]:
         return list(document_changes(read_payload(a), read_payload(b)))
     if a.suffix == ".safetensors":
         return list(array_changes(read_payload(a), read_payload(b)))
-    if a.suffix in {".png", ".pdf"}:
-        return ["the drawing differs; the table of the same name beside it holds what is drawn"]
+    if a.suffix in DRAWN:
+        return [
+            "the drawing or page differs; the table of the same name beside it holds its numbers"
+        ]
     return [f"{a.stat().st_size} bytes and {b.stat().st_size} bytes"]
 
 

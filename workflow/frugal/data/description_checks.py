@@ -208,6 +208,13 @@ def _check_panels(document: Mapping[str, Any]) -> None:
             raise ConfigError(f"{at} has a drawn cost, but 'cost_draw' is null")
         if not isinstance(cost, str) and cost < 0:
             raise ConfigError(f"'panels[{i}].cost' is {cost!r}; a cost is never below zero")
+    free = {c for p in panels if p.get("free", False) for c in p["columns"]}
+    for i, panel in enumerate(panels):
+        if not panel.get("free", False) and free.issuperset(panel["columns"]):
+            raise ConfigError(
+                f"'panels[{i}]' ({panel['name']!r}) has a cost, but every column of it is free; "
+                "remove it, or add a column that must be paid for"
+            )
     homeless = set(names) - {c for p in panels for c in p["columns"]}
     if homeless:
         raise ConfigError(

@@ -117,7 +117,8 @@ def least_disparities(
 
     Among the solutions of a family (methods, or agents by γ) whose AUC, as a mean over folds, is at
     most `auc_slack` below that of the reference: the one with the least mean disparity, beside the
-    reference. `disparity_cut` is what it saves, fold by fold. Chosen and judged on the same folds,
+    reference. `disparity_cut` is what it saves, fold by fold. A solution without a score in one of
+    its folds is not among them. Chosen and judged on the same folds,
     so that the best of many solutions looks a little fairer than it is.
 
     Args:
@@ -141,8 +142,8 @@ def least_disparities(
             members = part[part["method"].isin(names)].sort_values("fold")
             solutions = [one for _, one in members.groupby(["method", "gamma"], dropna=False)]
             best = least_disparity(
-                np.array([s["auc"].mean() for s in solutions]),
-                np.array([s["disparity"].mean() for s in solutions]),
+                np.array([s["auc"].mean(skipna=False) for s in solutions]),
+                np.array([s["disparity"].mean(skipna=False) for s in solutions]),
                 least_auc=least_auc,
             )  # fmt: skip
             row = {"dataset": dataset, "family": family, "solutions": len(solutions)}
@@ -159,7 +160,8 @@ def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float
         return named | {
             f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")
         }
-    cut = reference["disparity"].to_numpy() - found["disparity"].to_numpy()
+    before = reference.set_index("fold")["disparity"].reindex(found["fold"]).to_numpy()
+    cut = before - found["disparity"].to_numpy()
     first = found.iloc[0]
     named = {"method": first["method"], "gamma": float(first["gamma"]), "folds": len(found)}
     return named | _intervals(found.assign(disparity_cut=cut), measures, level=level)

@@ -68,7 +68,7 @@ def lasso_panels(
     fitted: Logistic | None = None
     shrink, halvings = WEAKEST ** (1 / (PATH - 1)), 0
     share_of_strongest = 1.0
-    while share_of_strongest > WEAKEST and halvings <= HALVINGS:
+    while share_of_strongest > WEAKEST * (1 - 1e-9) and halvings <= HALVINGS:
         tried = fit_sparse_logistic(
             inputs, label, weight, l1=strongest * share_of_strongest * factor,
             steps=PROXIMAL_STEPS, start=fitted,

@@ -232,9 +232,10 @@ def fixed_runs(
 def whole_sets(data: Table) -> np.ndarray:
     """True for the panels that make up full observation: none whose columns another has as well.
 
-    Of panels with equal columns, the cheapest (the first among equals) counts. (a,)
+    Columns that are free count for no panel. Of panels with equal columns, the cheapest (the first
+    among equals) counts. (a,)
     """
-    provides, cost = data.provides, data.action_cost
+    provides, cost = data.provides & ~data.free_columns, data.action_cost
     rank = np.lexsort((np.arange(len(cost)), cost)).argsort()
     inside = (provides[:, None] <= provides[None]).all(axis=2)  # inside[j, k]: j's are among k's
     equal = inside & inside.T

@@ -178,8 +178,9 @@ def _tuned(way: _Way, bench: _Bench, criterion: Literal["f1", "am"]) -> Any:
 
 def _planned(bench: _Bench, name: str, plans: Mapping[str, np.ndarray], lengths: list[int]) -> _Way:
     """Policies that follow a plan for so many panels, none of them inside another."""
+    adds = bench.data.provides & ~bench.data.free_columns
     kept = {
-        split: without_nested(plan, bench.task.available[bench.rows(split)], bench.data.provides)
+        split: without_nested(plan, bench.task.available[bench.rows(split)], adds)
         for split, plan in plans.items()
     }
     observed = {split: PlannedStates(bench.states[split], plan) for split, plan in kept.items()}
