@@ -208,7 +208,9 @@ def test_resample_subset_and_facets():
     figure = resample_figure(resamples, FIRST, cost_unit="€", estimators=SIX, agents=["dqn"])
     assert len(figure.axes) == 6
     assert [t.get_text() for t in figure.axes[-1].get_xticklabels()] == ["DQN"]
-    assert _legend(figure) == [*(style.ESTIMATORS[e].label for e in SIX), "truth"]
+    *names, truth, box = _legend(figure)
+    assert names == [style.ESTIMATORS[e].label for e in SIX]
+    assert (truth, box) == ("truth", "quartiles; whiskers: 1.5 × their gap")
     other = SUMMARY[SUMMARY["seed"] == 1]
     with pytest.raises(DataError, match="resamples are of seed 0, the summary is of seed 1"):
         resample_figure(resamples, other, cost_unit="€")
@@ -244,7 +246,7 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
     right = figure.axes[figure.axes.index(left) + 1]
     rows = style.select(CASE, agent="random_50").set_index("estimator").loc[frames.ESTIMATORS]
     ok = (rows["status"] == "ok").to_numpy()
-    assert left.get_xlabel() == "cost per case (€)"
+    assert left.get_xlabel() == "cost per case\n(€)"
     assert [t.get_text() for t in left.get_yticklabels()] == [
         style.ESTIMATORS[e].label for e in frames.ESTIMATORS
     ]
@@ -314,7 +316,10 @@ def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
 
 def test_decision_without_truth_judges_nobody():
     figure = decision_figure(CASE.assign(truth=np.nan), cost_unit="€")
-    assert _legend(figure) == ["lowest estimate of the row"]
+    assert _legend(figure) == ["lowest estimate of the row", "no estimate, so no pick"]
+    every = CASE[CASE["estimator"].isin(CASE.loc[CASE["status"] == "ok", "estimator"])]
+    every = every[~every["estimator"].isin(every.loc[every["status"] != "ok", "estimator"])]
+    assert "no estimate, so no pick" not in _legend(decision_figure(every, cost_unit="€"))
     assert not [t for t in figure.axes[0].texts if t.get_gid() == "verdict"]
     assert "truth" not in [t.get_text() for t in figure.axes[0].get_yticklabels()]
 

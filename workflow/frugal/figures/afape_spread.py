@@ -229,6 +229,11 @@ def _box_handles(figure: Figure, estimators: Sequence[str]) -> list[Line2D | Pat
     )
     handles: list[Line2D | Patch] = [style.estimator_handle(e, line=False) for e in estimators]
     handles.append(Line2D([], [], color=style.BLACK, linestyle=(0, (3, 1.5)), label="truth"))
+    handles.append(
+        Patch(
+            facecolor=style.PALE, edgecolor=style.GREY, label="quartiles; whiskers: 1.5 × their gap"
+        )
+    )
     if "no estimate" in marks:
         handles.append(
             Line2D([], [], color=style.GREY, marker="x", linestyle="none", label="no estimate")

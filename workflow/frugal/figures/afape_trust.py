@@ -57,8 +57,8 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         _draw_estimates(left, rows)
         _draw_sizes(right, rows, most=max(1.0, float(summary["ess"].max())))
         left.set_title(style.agent_label(agent), loc="left")
-        left.set_xlabel(f"cost per case ({cost_unit})")
-        right.set_xlabel("effective rows")
+        left.set_xlabel(f"cost per case\n({cost_unit})")
+        right.set_xlabel("effective\nrows")
     for axes in pairs[len(agents) :].ravel():
         axes.remove()
     for axes in grid[:, 0]:
@@ -248,7 +248,8 @@ def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         f"{style.scenario_title(scenario)}: the policy that each estimator would pick",
         x=0.01, ha="left",
     )  # fmt: skip
-    style.add_legend(figure, _decision_handles(known=known))
+    partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
+    style.add_legend(figure, _decision_handles(known=known, partly=partly))
     return figure
 
 
@@ -312,12 +313,16 @@ def _dress_matrix(axes: Axes, rows: list[str], columns: int, *, known: bool) -> 
     axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, columns - 0.5, color=style.PALE, lw=0.7)
 
 
-def _decision_handles(*, known: bool) -> list[Patch]:
+def _decision_handles(*, known: bool, partly: bool) -> list[Patch | Line2D]:
     """Entries for the two kinds of pick, or for the pick alone where no truth is known."""
+    dash = Line2D([], [], color=style.GREY, marker="$–$", linestyle="none",
+                  label="no estimate, so no pick")  # fmt: skip
+    dashes: list[Patch | Line2D] = [dash] if partly else []
     if not known:
-        return [Patch(facecolor=_LOWEST, label="lowest estimate of the row")]
+        return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *dashes]
     return [
         Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
         Patch(facecolor=_WRONG, label="✗ picks another; what that costs more"),
         Patch(facecolor="none", edgecolor=style.BLACK, label="best policy in truth"),
+        *dashes,
     ]

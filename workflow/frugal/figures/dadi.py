@@ -123,10 +123,10 @@ def panels_figure(
         rows = selection[selection["group"] == group].set_index("panel").reindex(panels)
         _bars(bottom, rows, "frequency", k, len(groups), _GROUP_COLOURS[k % 6], floor=0.0)
     bottom.set_ylim(0, 1.03)
-    bottom.set_ylabel("share of units")
+    bottom.set_ylabel("collected for\n(share of units)")
     bottom.set_xticks(
         range(len(panels)),
-        [_label(name, upright=upright) for name in panels],
+        _labels(panels, upright=upright),
         rotation=90 if upright else 0,
     )
     bottom.tick_params(axis="x", length=0)
@@ -143,10 +143,14 @@ def panels_figure(
     return figure
 
 
-def _label(panel: str, *, upright: bool) -> str:
-    """A panel's name as words, broken where it stands level."""
-    words = panel.replace("_", " ")
-    return words if upright else style.wrapped(words, characters=6)
+def _labels(panels: list[str], *, upright: bool) -> list[str]:
+    """Panels' names as words; where they stand level, broken, their last words on one line."""
+    words = [panel.replace("_", " ") for panel in panels]
+    if upright:
+        return words
+    broken = [style.wrapped(name, characters=6) for name in words]
+    lines = max(name.count("\n") for name in broken)
+    return ["\n" * (lines - name.count("\n")) + name for name in broken]
 
 
 def _bars(

@@ -69,9 +69,11 @@ def front_figure(
             axes.set_xlim(right=1.03 * highest_cost)
     count = int((solutions["method"] == method).sum())
     zoom = "" if highest_cost is None else f", costs up to {highest_cost:.4g}"
+    split = solutions["split"].iloc[0]
     figure.suptitle(
-        f"{title}: {count} solutions on {solutions['split'].iloc[0]} units{zoom}", x=0.01, ha="left"
-    )
+        f"{title}: {count} solutions of {method_style(method).label} and other methods, "
+        f"{split} units{zoom}", x=0.01, ha="left",
+    )  # fmt: skip
     style.add_legend(figure, _handles(shown, method))
     return figure
 
@@ -143,10 +145,9 @@ def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
     ]  # fmt: skip
     if "on_test_front" in own and own["on_test_front"].any():
         handles.append(
-            Line2D(
-                [], [], color=style.BLACK, linestyle=":", linewidth=0.9, label="best on these units"
-            )
-        )
+            Line2D([], [], color=style.BLACK, linestyle=":", linewidth=0.9,
+                   label="the best of them on these units")
+        )  # fmt: skip
     for name in method_order(solutions["method"]):
         if name != method:
             look, many = method_style(name), int((solutions["method"] == name).sum()) > 1

@@ -165,4 +165,5 @@ def _draw_patient(
     right.set_xlim(0, 1)
     right.set_ylim(height, 0)
     right.set_yticks([])
+    right.tick_params(labelbottom=True)
     right.spines["left"].set_visible(False)

@@ -96,6 +96,12 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(names)), [generator_label(n) for n in names])
+    scenario = [
+        style.words(str(summary[c].iloc[0])) for c in ("dataset", "variant") if c in summary
+    ]
+    figure.suptitle(
+        ": ".join([", ".join(scenario), "held-out units, 95 % intervals"]), x=0.01, ha="left"
+    )
     figure.supxlabel("share of units whose cheapest actions are found", fontsize=style.FONT_PT)
     return figure
 

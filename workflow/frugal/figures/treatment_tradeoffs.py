@@ -62,6 +62,11 @@ def data_size_figure(means: pd.DataFrame, *, title: str) -> Figure:
                label=f"n = {low:,}"),
         Line2D([], [], color=style.GREY, marker="o", linestyle="none", label=f"n = {high:,}"),
     ]  # fmt: skip
+    sizes = sorted(int(n) for n in set(means["n_train"]) if low < n < high)
+    if sizes:
+        words = ", ".join(f"{n:,}" for n in sizes)
+        ends.append(Line2D([], [], color=style.GREY, marker="o", markersize=2, linestyle="none",
+                           label=f"n = {words}"))  # fmt: skip
     figure.suptitle(
         f"{title}: search as data grow, ± 1 s.e. over {means['repeats'].iloc[0]} realisations",
         x=0.01, ha="left",

@@ -133,7 +133,7 @@ def _words(data: Table, units: Mapping[str, str], at: int, columns: np.ndarray) 
             continue
         unit = units.get(name) or ""
         unit = "" if unit == "1" else f" {unit}"
-        words = "no value" if np.isnan(value) else f"{value:.4g}{unit}"
+        words = "no value" if np.isnan(value) else f"{value:.3g}{unit}"
         parts.append(f"{name.replace('_', ' ')} {words}")
     return "; ".join(parts)
 
