@@ -71,8 +71,8 @@ def front_figure(
     zoom = "" if highest_cost is None else f", costs up to {highest_cost:.4g}"
     split = solutions["split"].iloc[0]
     figure.suptitle(
-        f"{title}: {count} solutions of {method_style(method).label} and other methods, "
-        f"{split} units{zoom}", x=0.01, ha="left",
+        f"{title}: {method_style(method).label}, {count} solutions, and other methods "
+        f"on {split} units{zoom}", x=0.01, ha="left",
     )  # fmt: skip
     style.add_legend(figure, _handles(shown, method))
     return figure
@@ -146,7 +146,7 @@ def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
     if "on_test_front" in own and own["on_test_front"].any():
         handles.append(
             Line2D([], [], color=style.BLACK, linestyle=":", linewidth=0.9,
-                   label="the best of them on these units")
+                   label="its best on these units")
         )  # fmt: skip
     for name in method_order(solutions["method"]):
         if name != method:

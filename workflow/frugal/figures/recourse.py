@@ -99,9 +99,8 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
     scenario = [
         style.words(str(summary[c].iloc[0])) for c in ("dataset", "variant") if c in summary
     ]
-    figure.suptitle(
-        ": ".join([", ".join(scenario), "held-out units, 95 % intervals"]), x=0.01, ha="left"
-    )
+    title = ": ".join([", ".join(scenario), "held-out units, 95 % intervals"])
+    figure.suptitle(title[:1].upper() + title[1:], x=0.01, ha="left")
     figure.supxlabel("share of units whose cheapest actions are found", fontsize=style.FONT_PT)
     return figure
 
