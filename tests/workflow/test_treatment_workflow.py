@@ -77,6 +77,17 @@ def test_the_default_plans_without_a_network(tmp_path):
     assert "fetch_search_file" not in planned.stdout + planned.stderr
 
 
+def test_a_table_that_is_not_there_is_one_sentence(tmp_path):
+    config = _own_table(tmp_path)
+    (tmp_path / "isolates.csv").unlink()
+    planned = _snakemake(tmp_path, "-n", "--configfile", str(config), "--", "treatment")
+    said = planned.stdout + planned.stderr
+    assert planned.returncode != 0
+    assert "Traceback" not in said
+    (sentence,) = [line for line in said.splitlines() if "Frugal cannot start: " in line]
+    assert "there is no file 'isolates.csv'" in sentence
+
+
 def test_the_summary_and_figures_are_there(finished):
     summary = pd.read_parquet(finished / "results/summary/treatment.parquet")
     assert set(summary["dataset"]) == {"synthetic", "own"}

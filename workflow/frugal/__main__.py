@@ -11,6 +11,7 @@ import sys
 # Parallelism is the engine's.
 for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_library}_NUM_THREADS"] = "1"
+os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
 from frugal.cli import run_command, run_job  # noqa: E402
 from frugal.contracts.errors import FrugalError  # noqa: E402

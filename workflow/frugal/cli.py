@@ -19,6 +19,7 @@ from frugal.contracts.errors import ConfigError
 if TYPE_CHECKING:
     from frugal.artifacts.sidecars import Job
 
+OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan")
 _STAGES = Path(__file__).parent / "stages"
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
 
@@ -58,7 +59,7 @@ def run_job(job: "Job") -> None:
             written then.
     """
     if job.stage not in stage_names():
-        known = ", ".join(["audit", "diff", *stage_names()])
+        known = ", ".join([*OTHER_COMMANDS, *stage_names()])
         raise ConfigError(f"there is no stage {job.stage!r}; there are {known}")
     from tqdm import tqdm
 
@@ -106,8 +107,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m frugal",
         description="Run one stage of the workflow by hand, exactly as Snakemake runs it.",
+        epilog=f"Stages: {', '.join(stage_names())}. Commands that run no stage, each with its own "
+        f"--help: {', '.join(OTHER_COMMANDS)}.",
     )
-    parser.add_argument("stage", help="name of the stage, the same as the rule's")
+    parser.add_argument("stage", help="name of the stage, often the same as the rule's")
     add = partial(parser.add_argument, type=_pair, action="append", default=[])
     add("--input", metavar="NAME=PATH", help="NAME[]=PATH, repeated, for several files as one")
     add("--output", metavar="NAME=PATH")

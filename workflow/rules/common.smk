@@ -66,12 +66,16 @@ def run_stage(stage):
     return f"python -m frugal {stage} {{params.arguments}} 2> {{log}}"
 
 
-def raw_inputs(wildcards):
-    """The raw files of a data set, or the end of the run with the sentence that says what lacks."""
-    try:
-        return STUDY.raw_inputs(wildcards.dataset)
-    except FrugalError as error:
-        cannot_start(error)
+def raw_inputs(study):
+    """Raw files of a study's data set, or the end of the run with the sentence on what lacks."""
+
+    def located(wildcards):
+        try:
+            return study.raw_inputs(wildcards.dataset)
+        except FrugalError as error:
+            cannot_start(error)
+
+    return located
 
 
 def audited(**outputs):

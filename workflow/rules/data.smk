@@ -17,7 +17,7 @@ rule fetch_file:
 
 rule prepare_data:
     input:
-        unpack(raw_inputs),
+        unpack(raw_inputs(STUDY)),
     output:
         **audited(
             table="results/data/dataset={dataset}/table.parquet",

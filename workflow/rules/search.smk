@@ -22,7 +22,7 @@ rule fetch_search_file:
 
 rule prepare_searches:
     input:
-        unpack(lambda w: SEARCHES.raw_inputs(w.dataset)),
+        unpack(raw_inputs(SEARCHES)),
     output:
         **audited(
             units="results/searches/dataset={dataset}/units.parquet",

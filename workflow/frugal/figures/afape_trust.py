@@ -116,6 +116,7 @@ def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
                 color=look.colour,
                 markersize=4.5 * look.size,
                 zorder=3,
+                clip_on=False,
             )
             _mark_cut(axes, y, row["ci_low"] < left, row["ci_high"] > right, look.colour)
         else:
