@@ -9,12 +9,14 @@ from frugal.contracts.cover import CoverInstance, LabelledUnits
 from frugal.contracts.errors import ConfigError
 from frugal.data.recourse_worlds import train_rows, variant_design
 from frugal.environments.labelled_worlds import labelled_world
+from frugal.generators.answerers import answerer
 from frugal.generators.answers import as_action_sets, as_membership, sorted_sets, state_inputs
 from frugal.generators.cover_scores import cheapest_seen_cover, fit_cover_generator, seen_cover
 from frugal.generators.dense import slot_order, weighted_sparse_loss
 from frugal.generators.hamming import commonest_of_nearest, nearest_rows
 from frugal.generators.registry import KINDS, fit_generator
 from frugal.generators.training import TrainingSettings, held_out_split, train_network
+from safetensors.numpy import load, save
 
 STEPS = {"epochs": 30, "batch": 128, "learning_rate": 0.1, "weight_decay": 0.0}
 STEPS |= {"held_out_share": 0.1, "patience": 30}
@@ -139,6 +141,12 @@ def test_every_generator_learns_a_small_world_and_repeats_itself(kind):
     assert ((found[0].confidence >= 0) & (found[0].confidence <= 1 + 1e-6)).all()
     np.testing.assert_array_equal(found[0].action_set, found[1].action_set)
     np.testing.assert_array_equal(found[0].confidence, found[1].confidence)
+    stored = load(
+        save({name: np.asarray(array, order="C") for name, array in fitted.arrays.items()})
+    )
+    again = answerer(kind, stored, SMALL.instance)(SMALL.features, SMALL.group)
+    np.testing.assert_array_equal(found[1].action_set, again.action_set)
+    np.testing.assert_array_equal(found[1].confidence, again.confidence)
 
 
 @pytest.mark.parametrize("kind", ["named", "named_action", "full_action"])

@@ -17,6 +17,7 @@ from frugal.stages._recourse_frames import labelled_of
 from frugal.stages.answer_units import answer_units
 from frugal.stages.check_recourse import check_recourse
 from frugal.stages.label_units import label_units
+from frugal.stages.recommend_actions import recommend_actions
 from frugal.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +49,7 @@ def results():
                        "seen_cover_ag2": {"kind": "seen_cover", "augmentation": "ag2"},
                        "named_action": STEPS | {"kind": "named_action"}},
     }  # fmt: skip
-    given = {"labels": labels["labels"], "instance": labels["instance"]}
+    given = {name: labels[name] for name in ("labels", "instance", "names")}
     return labels, _run(answer_units, settings, **given)
 
 
@@ -75,6 +76,73 @@ def test_tables_pass_their_checks_and_have_the_contracts_columns(results):
     spoiled = outcomes.assign(repaired_cost=0.0)
     with pytest.raises(DataError, match="no repaired answer is cheaper"):
         _run(check_recourse, {"rows": rows}, **(given | {"outcomes": spoiled}))
+
+
+def test_outcomes_name_units_and_what_they_would_do(results):
+    """Each row leads to its unit; the repaired actions make it positive, by the catalogue alone."""
+    made, answered = results
+    arrays, outcomes = made["instance"], answered["outcomes"]
+    units = made["labels"].set_index("row_id").loc[outcomes["row_id"]]
+    right = outcomes["answer"].to_numpy() == units["actions_chosen"].to_numpy()
+    np.testing.assert_array_equal(right, outcomes["correct"])
+    assert set(outcomes["row_id"]) < set(made["labels"]["row_id"])
+    number = {name: i for i, name in enumerate(made["names"]["actions"])}
+    features = units.filter(like="feature:").to_numpy(dtype=np.int64)
+    for column, works in (("answer", outcomes["feasible"]), ("repaired", True)):
+        taken = [[number[a] for a in words.split(";") if a] for words in outcomes[column]]
+        reached = features + np.array([arrays["provides"][t].sum(axis=0) for t in taken])
+        np.testing.assert_array_equal((reached >= arrays["thresholds"]).all(axis=1), works)
+    assert (~outcomes["feasible"]).any()
+
+
+def _units_file(path: Path, labels: pd.DataFrame) -> Path:
+    features = labels.filter(like="feature:").astype(int)
+    features.columns = [str(name).removeprefix("feature:") for name in features]
+    features.insert(0, "unit", labels["row_id"].to_numpy())
+    features.to_csv(path, index=False)
+    return path
+
+
+def test_a_fitted_generator_answers_new_units_and_no_answer_fails(results, tmp_path):
+    made, answered = results
+    outcomes = answered["outcomes"].query("generator == 'named_action'").set_index("row_id")
+    labels = made["labels"]
+    chosen = labels[labels["row_id"].isin(outcomes.index)]
+    whole = chosen.iloc[:1].assign(row_id="whole")
+    whole[list(chosen.filter(like="feature:"))] = True
+    found = _run(
+        recommend_actions,
+        {"generator": "named_action", "max_nodes": 10**6},
+        generators=answered["generators"], instance=made["instance"], names=made["names"],
+        units=_units_file(tmp_path / "new.csv", pd.concat([chosen, whole])),
+    )["recommendations"].set_index("row_id")  # fmt: skip
+    again = found.loc[outcomes.index]
+    for column in ("answer", "repaired", "confidence", "answer_cost", "repaired_cost"):
+        pd.testing.assert_series_equal(again[column], outcomes[column], check_dtype=False)
+    works = np.where(outcomes["feasible"], "works", "repaired")
+    np.testing.assert_array_equal(again["answer_status"], works)
+    assert found.loc["whole", "answer_status"] == "positive"
+    assert found.loc["whole", "repaired"] == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"generator": "named"}, "settings are generator and max_nodes; given are generator"),
+        (
+            {"generator": "nobody", "max_nodes": 9},
+            "no generator 'nobody' here; there are hamming_3",
+        ),
+        ({"generator": "hamming_3", "max_nodes": 0}, "max_nodes is 0; it is a whole number from 1"),
+    ],
+)
+def test_recommendations_refuse_what_they_cannot_do(results, tmp_path, settings, sentence):
+    made, answered = results
+    with pytest.raises(ConfigError, match=sentence):
+        _run(
+            recommend_actions, settings, generators=answered["generators"],
+            instance=made["instance"], names=made["names"], units=tmp_path / "none.csv",
+        )  # fmt: skip
 
 
 def test_augmented_generator_learns_from_more_and_leaks_nothing(results):

@@ -65,12 +65,14 @@ rule answer_units:
     input:
         labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",
         instance="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/instance.safetensors",
+        names="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/names.json",
     output:
         **audited(
             outcomes="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/outcomes.parquet",
             training="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/training.parquet",
             augmentation="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/augmentation.parquet",
             unseen="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/unseen.json",
+            generators="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/generators.safetensors",
         ),
     log:
         "logs/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.log",

@@ -51,7 +51,7 @@ class Outcomes:
     train_frequency: Int[np.ndarray, " n"]
 
     def frame(self) -> pd.DataFrame:
-        """One row per unit, without the sets."""
+        """One row per unit, without the set."""
         columns = [name for name in self.__dataclass_fields__ if name != "repaired_set"]
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 

@@ -5,7 +5,6 @@ is a matter of settings. They know states and, of each training unit, what their
 gives; no costs, no classifier.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -53,42 +52,66 @@ class DenseGenerator:
 
     Attributes:
         network: outputs from a unit's inputs.
-        read: action sets and confidences from outputs.
+        names: of padded FA, index of each action that may be said; −1 for none, last. (k + 1,)
         history: held-out accuracy after each epoch.
     """
 
     network: nn.Module
-    read: Callable[[Tensor], Answers]
+    names: Int[np.ndarray, " s"]
     history: tuple[float, ...]
 
-    def answer(self, inputs: Float[np.ndarray, "n i"]) -> Answers:
-        """One action set for each unit; `inputs` as in training."""
+    def outputs(self, inputs: Float[np.ndarray, "n i"]) -> Tensor:
+        """Scores of each unit, for one of the functions below to read; `inputs` as in training."""
         torch.set_num_threads(1)
-        return self.read(scored(self.network, torch.from_numpy(inputs)))
+        return scored(self.network, torch.from_numpy(inputs))
+
+
+NO_NAMES = np.empty(0, dtype=np.int64)
+
+
+def read_explanations(scores: Tensor, explanations: Int[np.ndarray, "k m"]) -> Answers:
+    """The likeliest explanation of each unit, from the outputs of MC."""
+    top, best = scores.softmax(dim=1).max(dim=1)
+    return Answers(explanations[best.numpy()], top.double().numpy())
+
+
+def read_actions(scores: Tensor) -> Answers:
+    """Every action whose probability exceeds one half, from the outputs of NA.
+
+    The confidence is the probability of the set if actions were independent.
+    """
+    likely = nn.functional.logsigmoid(scores.abs().double()).sum(dim=1).exp()
+    return Answers(as_action_sets((scores > 0).numpy()), likely.numpy())
+
+
+def read_blocks(
+    scores: Tensor, names: Int[np.ndarray, " s"], effects: Bool[np.ndarray, "a d"]
+) -> Answers:
+    """The action that is likeliest under each block of d bits, from the outputs of padded FA."""
+    offered = torch.from_numpy(np.pad(effects[names[:-1]], ((0, 1), (0, 0)))).double()  # last: none
+    blocks = scores.reshape(len(scores), -1, effects.shape[1]).double()
+    log_prob = blocks @ offered.T  # up to a term that all offered share
+    top, best = log_prob.softmax(dim=2).max(dim=2)
+    return Answers(sorted_sets(names[best.numpy()]), top.prod(dim=1).numpy())
 
 
 def fit_named(
     inputs: Float[np.ndarray, "n i"],
     explanation: Int[np.ndarray, " n"],
-    explanations: Int[np.ndarray, "k m"],
     *,
+    explanations: int,
     settings: DenseSettings,
     rng: np.random.Generator,
 ) -> DenseGenerator:
-    """The multi-class generator MC: the likeliest of the named explanations.
+    """The multi-class generator MC: the likeliest of so many named explanations.
 
     L = −(1/m) Σᵢ Σₖ I_i⁽ᵏ⁾ log Î_i⁽ᵏ⁾                              [recourse, eq. 6]
     """
-
-    def read(scores: Tensor) -> Answers:
-        top, best = scores.softmax(dim=1).max(dim=1)
-        return Answers(explanations[best.numpy()], top.double().numpy())
-
     target = torch.from_numpy(explanation)
     return _fit(
-        inputs, target, nn.functional.cross_entropy, read,
+        inputs, target, nn.functional.cross_entropy,
         lambda scores, truth: scores.argmax(dim=1) == truth,
-        outputs=len(explanations), settings=settings, rng=rng,
+        outputs=explanations, names=NO_NAMES, settings=settings, rng=rng,
     )  # fmt: skip
 
 
@@ -115,16 +138,9 @@ def fit_named_action(
 ) -> DenseGenerator:
     """The multi-label generator NA: every action whose probability exceeds one half.
 
-        Î_i⁽ᵃ⁾ = σ(z_i⁽ᵃ⁾)                                             [recourse, eq. 2]
-
-    Its confidence is the probability of the set if actions were independent.
+    Î_i⁽ᵃ⁾ = σ(z_i⁽ᵃ⁾)                                             [recourse, eq. 2]
     """
-
-    def read(scores: Tensor) -> Answers:
-        likely = nn.functional.logsigmoid(scores.abs().double()).sum(dim=1).exp()
-        return Answers(as_action_sets((scores > 0).numpy()), likely.numpy())
-
-    return _fit_bits(inputs, member, read, settings=settings, rng=rng)
+    return _fit_bits(inputs, member, names=NO_NAMES, settings=settings, rng=rng)
 
 
 def fit_padded_full_action(
@@ -149,18 +165,9 @@ def fit_padded_full_action(
         rng: first weights, held-out rows, order of rows.
     """
     slots, d = action_set.shape[1], effects.shape[1]
-    seen = np.unique(action_set[action_set >= 0])
-    offered = torch.from_numpy(np.pad(effects[seen], ((0, 1), (0, 0)))).float()  # last: none
-    names = np.append(seen, EMPTY)
+    names = np.append(np.unique(action_set[action_set >= 0]), EMPTY)
     bits = np.pad(effects, ((0, 1), (0, 0)))[slot_order(action_set, effects)].reshape(-1, slots * d)
-
-    def read(scores: Tensor) -> Answers:
-        blocks = scores.reshape(-1, slots, d).double()
-        log_prob = blocks @ offered.T.double()  # up to a term that all offered share
-        top, best = log_prob.softmax(dim=2).max(dim=2)
-        return Answers(sorted_sets(names[best.numpy()]), top.prod(dim=1).numpy())
-
-    return _fit_bits(inputs, bits, read, settings=settings, rng=rng)
+    return _fit_bits(inputs, bits, names=names, settings=settings, rng=rng)
 
 
 def slot_order(
@@ -177,7 +184,7 @@ def slot_order(
     return np.take_along_axis(action_set, np.argsort(rank[action_set], axis=1, kind="stable"), 1)
 
 
-def _fit_bits(inputs, bits: np.ndarray, read, *, settings: DenseSettings, rng) -> DenseGenerator:
+def _fit_bits(inputs, bits: np.ndarray, *, names, settings: DenseSettings, rng) -> DenseGenerator:
     """A network of yes/no outputs; an answer counts as right if every output is."""
 
     def loss(scores: Tensor, target: Tensor) -> Tensor:
@@ -187,17 +194,19 @@ def _fit_bits(inputs, bits: np.ndarray, read, *, settings: DenseSettings, rng) -
 
     target = torch.from_numpy(bits.astype(np.float32))
     return _fit(
-        inputs, target, loss, read,
-        lambda scores, truth: ((scores > 0) == (truth > 0.5)).all(dim=1),
-        outputs=bits.shape[1], settings=settings, rng=rng,
+        inputs, target, loss, lambda scores, truth: ((scores > 0) == (truth > 0.5)).all(dim=1),
+        outputs=bits.shape[1], names=names, settings=settings, rng=rng,
     )  # fmt: skip
 
 
-def _fit(inputs, target: Tensor, loss, read, right, *, outputs, settings, rng) -> DenseGenerator:
+def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) -> DenseGenerator:
     """Train a dense network on (inputs, target); `right` judges the held-out rows."""
     torch.set_num_threads(1)
     generator = torch_generator(rng)
-    network = dense_network(inputs.shape[1], outputs, settings=settings, generator=generator)
+    network = dense_network(
+        inputs.shape[1], outputs, hidden=settings.hidden, layers=settings.layers,
+        dropout=settings.dropout, generator=generator,
+    )  # fmt: skip
     given = torch.from_numpy(inputs)
     rows, held_out = held_out_split(len(inputs), share=settings.training.held_out_share, rng=rng)
 
@@ -208,7 +217,7 @@ def _fit(inputs, target: Tensor, loss, read, right, *, outputs, settings, rng) -
         network, lambda chosen: loss(network(given[chosen]), target[chosen]), held_out_accuracy,
         rows=rows, settings=settings.training, generator=generator,
     )  # fmt: skip
-    return DenseGenerator(network, read, tuple(history))
+    return DenseGenerator(network, names, tuple(history))
 
 
 class SeededDropout(nn.Module):
@@ -227,14 +236,20 @@ class SeededDropout(nn.Module):
 
 
 def dense_network(
-    inputs: int, outputs: int, *, settings: DenseSettings, generator: torch.Generator
+    inputs: int,
+    outputs: int,
+    *,
+    hidden: int,
+    layers: int,
+    dropout: float,
+    generator: torch.Generator,
 ) -> nn.Sequential:
     """Linear layers with batch normalisation, ReLU and dropout between.   [recourse, sec. 4.3]"""
-    widths = [inputs, *[settings.hidden] * settings.layers]
+    widths = [inputs, *[hidden] * layers]
     parts: list[nn.Module] = []
     for before, after in pairwise(widths):
         parts += [nn.Linear(before, after), nn.BatchNorm1d(after), nn.ReLU()]
-        parts.append(SeededDropout(settings.dropout, generator))
+        parts.append(SeededDropout(dropout, generator))
     network = nn.Sequential(*parts, nn.Linear(widths[-1], outputs))
     fill_weights(network, generator)
     return network

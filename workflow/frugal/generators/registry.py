@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
 
-from frugal.contracts.cover import LabelledUnits
+from frugal.contracts.cover import CoverInstance, LabelledUnits
 from frugal.contracts.errors import ConfigError
 from frugal.data.recourse_worlds import explanation_index
+from frugal.generators.answerers import answerer, as_bits, network_arrays
 from frugal.generators.answers import Answers, as_membership, state_inputs
 from frugal.generators.cover_scores import (
     ActionScores,
     NamedScores,
-    cheapest_seen_cover,
     fit_cover_generator,
     seen_cover,
 )
@@ -28,11 +27,8 @@ from frugal.generators.dense import (
     fit_named_action,
     fit_padded_full_action,
 )
-from frugal.generators.hamming import commonest_of_nearest
 from frugal.generators.sequence import fit_sequence
 from frugal.generators.training import TrainingSettings, held_out_split
-
-AnswerUnits = Callable[[np.ndarray, np.ndarray], Answers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +36,23 @@ class Fitted:
     """A fitted generator of any kind.
 
     Attributes:
-        answer: (features, group) → answers.
+        kind: of the generator.
+        arrays: all that it answers from, beside the catalogue (see `answerer`).
         history: held-out accuracy after each epoch; empty where nothing is trained.
+        instance: the catalogue.
     """
 
-    answer: AnswerUnits
+    kind: str
+    arrays: Mapping[str, np.ndarray]
     history: tuple[float, ...]
+    instance: CoverInstance
+
+    def answer(self, features: np.ndarray, group: np.ndarray) -> Answers:
+        """One action set for each unit. features (n, d), group (n,)."""
+        return answerer(self.kind, self.arrays, self.instance)(features, group)
+
+
+Learned = tuple[dict[str, np.ndarray], tuple[float, ...]]
 
 
 def fit_generator(
@@ -59,7 +66,8 @@ def fit_generator(
     kind = settings["kind"]
     if kind not in KINDS:
         raise ConfigError(f"there is no generator {kind!r}; allowed are {', '.join(KINDS)}")
-    return KINDS[kind](settings, units, rng)
+    arrays, history = KINDS[kind](settings, units, rng)
+    return Fitted(kind, arrays, history, units.instance)
 
 
 def _training(settings: Mapping[str, Any]) -> TrainingSettings:
@@ -80,43 +88,31 @@ def _named(units: LabelledUnits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return index, explanations, cost
 
 
-def _hamming(settings, units: LabelledUnits, rng) -> Fitted:
+def _hamming(settings, units: LabelledUnits, rng) -> Learned:
     del rng
     index, explanations, _ = _named(units)
-    groups = len(units.instance.access)
-    train = _as_bits(units.features, units.group, groups)
-
-    def answer(features: np.ndarray, group: np.ndarray) -> Answers:
-        chosen, share = commonest_of_nearest(
-            train, index, _as_bits(features, group, groups), neighbours=settings["neighbours"]
-        )
-        return Answers(explanations[chosen], share)
-
-    return Fitted(answer, ())
+    return {
+        "train": as_bits(units.features, units.group, len(units.instance.access)),
+        "index": index,
+        "explanations": explanations,
+        "neighbours": np.array([settings["neighbours"]]),
+    }, ()
 
 
-def _as_bits(
-    features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"], groups: int
-) -> Bool[np.ndarray, "n b"]:
-    """States with the group as bits: two units of different groups differ in two of them."""
-    return state_inputs(features, group, groups=groups) > 0
-
-
-def _seen_cover(settings, units: LabelledUnits, rng) -> Fitted:
+def _seen_cover(settings, units: LabelledUnits, rng) -> Learned:
     del settings, rng
     index, explanations, cost = _named(units)
-    covered = seen_cover(units.features, index, explanations=len(explanations))
     open_to = np.zeros((len(units.instance.access), len(explanations)), dtype=bool)
     open_to[units.group, index] = True
+    return {
+        "covered": seen_cover(units.features, index, explanations=len(explanations)),
+        "cost": cost,
+        "open_to": open_to,
+        "explanations": explanations,
+    }, ()
 
-    def answer(features: np.ndarray, group: np.ndarray) -> Answers:
-        best, sure = cheapest_seen_cover(features, group, covered, cost, open_to)
-        return Answers(explanations[best], sure.astype(np.float64))
 
-    return Fitted(answer, ())
-
-
-def _cover(settings, units: LabelledUnits, rng: np.random.Generator, information: str) -> Fitted:
+def _cover(settings, units: LabelledUnits, rng: np.random.Generator, information: str) -> Learned:
     index, explanations, cost = _named(units)
     d, training = units.features.shape[1], _training(settings)
     split = held_out_split(len(units), share=training.held_out_share, rng=rng)
@@ -138,23 +134,25 @@ def _cover(settings, units: LabelledUnits, rng: np.random.Generator, information
     )  # fmt: skip
     if isinstance(network, NamedScores):
         network.add_seen(seen_in(split[1]))  # weights are chosen: held-out units now only inform
-    return Fitted(fitted.answer, fitted.history)
+    arrays = network_arrays(network) | {"explanations": explanations, "open_to": fitted.open_to}
+    return arrays, fitted.history
 
 
-def _dense_named(settings, units: LabelledUnits, rng) -> Fitted:
+def _dense_named(settings, units: LabelledUnits, rng) -> Learned:
     index, explanations, _ = _named(units)
-    return _on_inputs(
-        fit_named(_inputs(units), index, explanations, settings=_dense(settings), rng=rng), units
+    fitted = fit_named(
+        _inputs(units), index, explanations=len(explanations), settings=_dense(settings), rng=rng
     )
+    return network_arrays(fitted.network) | {"explanations": explanations}, fitted.history
 
 
-def _dense_named_action(settings, units: LabelledUnits, rng) -> Fitted:
+def _dense_named_action(settings, units: LabelledUnits, rng) -> Learned:
     member = as_membership(units.action_set, actions=len(units.instance.cost))
     fitted = fit_named_action(_inputs(units), member, settings=_dense(settings), rng=rng)
-    return _on_inputs(fitted, units)
+    return network_arrays(fitted.network), fitted.history
 
 
-def _padded_full_action(settings, units: LabelledUnits, rng) -> Fitted:
+def _padded_full_action(settings, units: LabelledUnits, rng) -> Learned:
     fitted = fit_padded_full_action(
         _inputs(units),
         units.action_set,
@@ -162,30 +160,23 @@ def _padded_full_action(settings, units: LabelledUnits, rng) -> Fitted:
         settings=_dense(settings),
         rng=rng,
     )
-    return _on_inputs(fitted, units)
+    return network_arrays(fitted.network) | {"names": fitted.names}, fitted.history
 
 
-def _sequence(settings, units: LabelledUnits, rng) -> Fitted:
+def _sequence(settings, units: LabelledUnits, rng) -> Learned:
     fitted = fit_sequence(
         _inputs(units), units.action_set, units.instance.gain > 0, hidden=settings["hidden"],
         settings=_training(settings), rng=rng,
     )  # fmt: skip
-    return _on_inputs(fitted, units)
+    own = {"names": fitted.names, "longest": np.array([fitted.longest])}
+    return network_arrays(fitted.network) | own, fitted.history
 
 
 def _inputs(units: LabelledUnits) -> np.ndarray:
     return state_inputs(units.features, units.group, groups=len(units.instance.access))
 
 
-def _on_inputs(fitted: Any, units: LabelledUnits) -> Fitted:
-    groups = len(units.instance.access)
-    return Fitted(
-        lambda features, group: fitted.answer(state_inputs(features, group, groups=groups)),
-        fitted.history,
-    )
-
-
-KINDS: dict[str, Callable[[Any, LabelledUnits, np.random.Generator], Fitted]] = {
+KINDS: dict[str, Callable[[Any, LabelledUnits, np.random.Generator], Learned]] = {
     "hamming": _hamming,
     "seen_cover": _seen_cover,
     "named": lambda s, u, r: _cover(s, u, r, "named"),

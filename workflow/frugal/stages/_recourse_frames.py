@@ -75,6 +75,11 @@ def slot_frame(action_set: np.ndarray, *, slots: int) -> pd.DataFrame:
     return pd.DataFrame(padded, columns=[f"chosen:{k}" for k in range(slots)])
 
 
+def action_words(action_set: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Names of each set's actions, separated by semicolons; empty for an empty set."""
+    return [";".join([str(names[a]) for a in row if a >= 0]) for row in action_set]
+
+
 def keyed(rows: pd.DataFrame, keys: Sequence[str], values: Any) -> pd.DataFrame:
     """The rows with key columns in front."""
     return rows.assign(**dict(zip(keys, values, strict=True)))[[*keys, *rows.columns]]

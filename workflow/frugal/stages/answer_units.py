@@ -15,7 +15,7 @@ from frugal.data.augmentation import augment
 from frugal.data.recourse_worlds import first_occurrences, frequent_explanations, train_rows
 from frugal.evaluation.recourse_accuracy import judge_answers, unseen_explanations
 from frugal.generators.registry import fit_generator
-from frugal.stages._recourse_frames import instance_of, labelled_of
+from frugal.stages._recourse_frames import action_words, instance_of, labelled_of
 
 AUGMENTED = ("ag1", "ag2")
 
@@ -24,18 +24,29 @@ def answer_units(
     *,
     labels: pd.DataFrame,
     instance: Mapping[str, np.ndarray],
+    names: Mapping[str, Any],
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Split the labelled states, augment where asked, fit, answer, judge and repair."""
-    units = _distinct(labelled_of(labels, instance_of(instance)))
-    units = units.take(frequent_explanations(units.action_set, more_than=settings["more_than"]))
+    """Split the labelled states, augment where asked, fit, answer, judge and repair.
+
+    Returns:
+        outcomes: a row per test unit and generator, with its answer before and after repair.
+        generators: all that each generator answers from, as `recommend_actions` takes it.
+        training, augmentation, unseen: held-out accuracies, derived units, unseen explanations.
+    """
+    units = labelled_of(labels, instance_of(instance))
+    row_id = labels.loc[labels["label_status"] == "labelled", "row_id"].to_numpy()
+    once = _distinct(units)
+    units, row_id = units.take(once), row_id[once]
+    frequent = frequent_explanations(units.action_set, more_than=settings["more_than"])
+    units, row_id = units.take(frequent), row_id[frequent]
     in_train = train_rows(
         len(units), train_share=settings["train_share"], rng=streams.generator("split")
     )
     train, test = units.take(in_train), units.take(~in_train)
-    outcomes, training, derived = [], [], []
+    outcomes, training, derived, arrays = [], [], [], {}
     unseen = unseen_explanations(test.action_set, train.action_set)
     for name in progress(list(settings["generators"]), desc="generators"):
         chosen = settings["generators"][name]
@@ -46,7 +57,11 @@ def answer_units(
             test, answers.action_set, answers.confidence, train.action_set,
             max_nodes=settings["max_nodes"],
         )  # fmt: skip
-        outcomes.append(judged.frame().assign(generator=name))
+        sets = {"answer": answers.action_set, "repaired": judged.repaired_set}
+        words = {column: action_words(found, names["actions"]) for column, found in sets.items()}
+        rows = judged.frame().assign(row_id=row_id[~in_train], generator=name, **words)
+        outcomes.append(rows[["row_id", "generator", *words, *judged.frame().columns]])
+        arrays |= {f"{name}/{fitted.kind}/{key}": a for key, a in fitted.arrays.items()}
         epochs = range(1, len(fitted.history) + 1)
         training.append(
             pd.DataFrame({"generator": name, "epoch": epochs, "accuracy": fitted.history})
@@ -54,6 +69,7 @@ def answer_units(
         derived += [{"generator": name, "round": k + 1, **vars(c)} for k, c in enumerate(counts)]
     return {
         "outcomes": pd.concat(outcomes, ignore_index=True),
+        "generators": arrays,
         "training": pd.concat(training, ignore_index=True),
         "augmentation": pd.DataFrame(derived, columns=list(AUGMENTATION_COLUMNS)),
         "unseen": unseen,
@@ -70,10 +86,10 @@ AUGMENTATION_COLUMNS = (
 )
 
 
-def _distinct(units: LabelledUnits) -> LabelledUnits:
+def _distinct(units: LabelledUnits) -> np.ndarray:
     """Each state of a group once: a repeated one would stand in both parts of the split."""
     groups = np.eye(len(units.instance.access), dtype=bool)[units.group]
-    return units.take(first_occurrences(np.concatenate([units.features, groups], axis=1)))
+    return first_occurrences(np.concatenate([units.features, groups], axis=1))
 
 
 def _augmented(kind: str, train: LabelledUnits, test: LabelledUnits, settings, streams: Streams):

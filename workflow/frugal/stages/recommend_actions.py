@@ -1,0 +1,103 @@
+"""Stage `recommend_actions`: a fitted generator answers new units, and no answer fails.
+
+Run by hand, on what `answer_units` and `label_units` wrote (recourse; beyond the paper).
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import Streams
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.covers.branch_and_bound import unreachable_features
+from frugal.covers.repair import repair_answers
+from frugal.data.recourse_catalogue import Catalogue, parse_units, refusal_sentences
+from frugal.generators.answerers import Arrays, answerer
+from frugal.generators.answers import as_action_sets, as_membership
+from frugal.stages._recourse_frames import action_words, instance_of
+
+
+def recommend_actions(
+    *,
+    generators: Mapping[str, np.ndarray],
+    instance: Mapping[str, np.ndarray],
+    names: Mapping[str, Any],
+    units: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Ask one generator, and repair by the solver what does not work.
+
+    Units that cannot be covered are also named on stderr, a sentence each.
+
+    Args:
+        generators: of `answer_units`.
+        instance: of `label_units`.
+        names: of `label_units`.
+        units: CSV as `label_units` takes it.
+        settings: generator (a name in `generators`), max_nodes.
+        streams: not used; nothing is random.
+        progress: not used.
+
+    Raises:
+        ConfigError: a setting is missing, or there is no such generator.
+        DataError: a unit is not what the catalogue describes.
+    """
+    del streams, progress
+    kind, arrays, max_nodes = _asked(generators, settings)
+    known = Catalogue(
+        tuple(names["actions"]), tuple(names["features"]), tuple(names["groups"]),
+        instance_of(instance),
+    )  # fmt: skip
+    who, amounts, group = parse_units(units.read_text("utf-8-sig"), known, source=units.name)
+    if amounts.max(initial=0) > 1:
+        raise DataError(f"{units.name} has a {amounts.max()}; generators know features of 0 or 1")
+    features, actions = amounts.astype(bool), len(known.actions)
+    positive = (known.instance.deficit(features) == 0).all(axis=1)
+    answers = answerer(kind, arrays, known.instance)(features, group)
+    given = as_membership(answers.action_set, actions=actions) & ~positive[:, None]
+    repaired = repair_answers(features, group, given, known.instance, max_nodes=max_nodes)
+    out_of_reach = unreachable_features(features, group, known.instance)
+    reasons = refusal_sentences(who, amounts.astype(np.int64), group, out_of_reach, known)
+    for sentence in reasons.values():
+        print(f"frugal recommend_actions: {sentence}", file=sys.stderr)
+    status = np.select(
+        [positive, ~repaired.coverable, repaired.was_feasible],
+        ["positive", "uncoverable", "works"],
+        "repaired",
+    )
+    frame = {
+        "row_id": who,
+        "group": group,
+        "answer_status": status,
+        "answer": action_words(as_action_sets(given), known.actions),
+        "answer_cost": repaired.cost_before,
+        "confidence": answers.confidence,
+        "repaired": action_words(as_action_sets(repaired.chosen), known.actions),
+        "repaired_cost": repaired.cost_after,
+        "refusal": [reasons.get(name, "") for name in who],
+    }
+    return {"recommendations": pd.DataFrame(frame)}
+
+
+def _asked(
+    generators: Mapping[str, np.ndarray], settings: Mapping[str, Any]
+) -> tuple[str, Arrays, int]:
+    """Kind and arrays of the generator that the settings name, and the solver's limit."""
+    if set(settings) != {"generator", "max_nodes"}:
+        given = ", ".join(settings) or "none"
+        raise ConfigError(f"settings are generator and max_nodes; given are {given}")
+    kinds = dict(key.split("/")[:2] for key in generators)
+    name, max_nodes = settings["generator"], settings["max_nodes"]
+    if name not in kinds:
+        raise ConfigError(f"there is no generator {name!r} here; there are {', '.join(kinds)}")
+    if not isinstance(max_nodes, int) or max_nodes < 1:
+        raise ConfigError(f"max_nodes is {max_nodes!r}; it is a whole number from 1")
+    start = f"{name}/{kinds[name]}/"
+    own = {k.removeprefix(start): a for k, a in generators.items() if k.startswith(start)}
+    return kinds[name], own, max_nodes
