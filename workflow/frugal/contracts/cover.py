@@ -35,14 +35,16 @@ class CoverInstance:
     access: Bool[np.ndarray, "g a"]
 
     def __post_init__(self) -> None:
-        scaled = self.cost * 10**COST_DECIMALS
+        with np.errstate(over="ignore"):  # what is too large is refused below
+            scaled = self.cost * 10**COST_DECIMALS
+            total, units = self.cost.sum(), scaled.sum()
         wrong = ~(np.isfinite(self.cost) & (self.cost >= 0))
         if wrong.any():
             i = int(np.argmax(wrong))
             raise DataError(f"action {i} costs {self.cost[i]}; a cost is a number from 0")
-        if scaled.sum() > 2**53:
+        if units > 2**53:
             raise DataError(
-                f"the costs sum to {self.cost.sum():.3g}; at most {2**53 / 10**COST_DECIMALS:.3g} "
+                f"the costs sum to {total:.3g}; at most {2**53 / 10**COST_DECIMALS:.3g} "
                 "can be compared exactly"
             )
         uneven = np.abs(scaled - np.round(scaled)) > 1e-3

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,12 @@ from jaxtyping import Bool, Int
 from frugal.contracts.cover import COST_DECIMALS, CoverInstance
 from frugal.contracts.errors import DataError
 from frugal.data.description_sources import Format
+from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import parse_text
 from frugal.data.schema_check import did_you_mean, listed
 
-_CSV = Format("csv", (), ",", None, "#", True, "utf-8")
+_CSV = Format("csv", (), ",", None, None, True, "utf-8")
+_COMMENT = "#"
 _THRESHOLD_ROW = "threshold"
 _NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 EVERYONE = "everyone"
@@ -42,8 +45,25 @@ class Catalogue:
     instance: CoverInstance
 
 
+def read_text(path: Path) -> str:
+    """The text of a CSV file in UTF-8, with a byte order mark (as of a spreadsheet) or without.
+
+    Raises:
+        DataError: it cannot be read, or is in another encoding; which line.
+    """
+    content = unpacked_bytes(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path.name}, line {line} is not UTF-8 text (byte 0x{content[error.start]:02x}); save "
+            "the file in UTF-8, which spreadsheets call 'CSV UTF-8'"
+        ) from None
+
+
 def parse_catalogue(text: str, *, source: str) -> Catalogue:
-    """A catalogue from CSV text; lines that begin with `#` are comments.
+    """A catalogue from CSV text; lines above the column names that begin with `#` are comments.
 
     Columns: `action`, `cost`, optionally `groups` (names separated by `;`, empty means all), then
     one column per feature with the whole number that the action adds to it. One row is named
@@ -52,7 +72,7 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
     Raises:
         DataError: a column, the threshold row or a number is missing or wrong; which, and where.
     """
-    frame, lines = parse_text(text, _CSV, source=source)
+    frame, lines = _table(text, source)
     for needed in ("action", "cost"):
         _require(frame, needed, source)
     features = tuple(str(c) for c in frame.columns if c not in ("action", "cost", "groups"))
@@ -74,6 +94,12 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
     at = names.index(_THRESHOLD_ROW)
     if str(frame["cost"].iloc[at]):
         raise DataError(f"{source}, line {lines[at]}: the threshold row has a cost; leave it empty")
+    if "groups" in frame.columns and str(frame["groups"].iloc[at]):
+        raise DataError(
+            f"{source}, line {lines[at]}: the threshold row has groups "
+            f"({str(frame['groups'].iloc[at])!r}); what a feature needs holds for everyone, so "
+            "leave them empty"
+        )
     rows = [i for i in range(len(names)) if i != at]
     if not rows:
         raise DataError(f"{source} holds thresholds and no action")
@@ -103,7 +129,7 @@ def parse_units(
         DataError: a column is missing, a unit has no name or that of another, a group is unknown,
             or a cell is no whole number from 0.
     """
-    frame, lines = parse_text(text, _CSV, source=source)
+    frame, lines = _table(text, source)
     grouped = catalogue.groups != (EVERYONE,)
     for needed in ("unit", *catalogue.features, *(["group"] if grouped else [])):
         _require(frame, needed, source)
@@ -120,6 +146,38 @@ def parse_units(
                 )
             group[i] = catalogue.groups.index(name)
     return names, features, group
+
+
+def group_warnings(
+    units: str, group: Int[np.ndarray, " n"], catalogue: Catalogue, *, source: str, of_units: str
+) -> list[str]:
+    """Groups that stand on one side only: allowed, but likely misspelt; a sentence each.
+
+    A unit's group that no action names is refused by `parse_units`, unless no action names any.
+
+    Args:
+        units: the text that `parse_units` read.
+        group: of each unit. (n,)
+        catalogue: its names of groups.
+        source: name of the catalogue's file.
+        of_units: name of the units' file.
+    """
+    frame, _ = _table(units, of_units)
+    if catalogue.groups == (EVERYONE,):
+        named = [g for g in dict.fromkeys(frame.get("group", ())) if g not in ("", EVERYONE)]
+        if not named:
+            return []
+        return [
+            f"{of_units} has the groups {listed(named)}, but no action of {source} names a group, "
+            "so every action is open to every unit"
+        ]
+    met = [catalogue.groups[g] for g in np.unique(group)]
+    return [
+        f"{source} names the group {name!r}, and no unit of {of_units} is in it; its units are in "
+        f"{listed(met)}{did_you_mean(name, met)}"
+        for name in catalogue.groups
+        if name not in met
+    ]
 
 
 def refusal_sentences(
@@ -153,6 +211,26 @@ def refusal_sentences(
             f"for {listed(short)}"
         )
     return sentences
+
+
+def _table(text: str, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells as text and their lines; a line that begins with `#` is no row and no silent loss.
+
+    Raises:
+        DataError: such a line stands below the column names, where it could be either.
+    """
+    rows = text.splitlines(keepends=True)
+    header = next(
+        (k for k, row in enumerate(rows) if row.strip() and not row.lstrip().startswith(_COMMENT)),
+        len(rows),
+    )
+    for k, row in enumerate(rows[header:], start=header + 1):
+        if row.lstrip().startswith(_COMMENT):
+            raise DataError(
+                f"{source}, line {k} begins with '#'; comments stand above the column names only: "
+                "remove the line or, where it is a name, write it in quotes"
+            )
+    return parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
 
 
 def _require(frame: pd.DataFrame, name: str, source: str) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.contracts.cover import Covers
+from frugal.contracts.errors import ConfigError
 from frugal.covers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.data.capabilities import capabilities_of, load_capability_rules
 from frugal.data.description import load_description
@@ -21,14 +22,23 @@ from frugal.data.prepare import read_raw
 from frugal.data.recourse_catalogue import (
     EVERYONE,
     Catalogue,
+    group_warnings,
     parse_catalogue,
     parse_units,
+    read_text,
     refusal_sentences,
 )
+from frugal.data.recourse_settings import check_label_settings
 from frugal.data.recourse_worlds import sample_world, variant_design
+from frugal.data.schema_check import did_you_mean, listed
 from frugal.stages._recourse_frames import feature_columns, instance_arrays, slot_frame
 
-Units = tuple[tuple[str, ...], np.ndarray, np.ndarray, Catalogue]
+_FILES = {
+    "simulated": (),
+    "table": ("rules", "description"),
+    "own": ("catalogue", "units"),
+}
+Units = tuple[tuple[str, ...], np.ndarray, np.ndarray, Catalogue, dict[str, Any]]
 
 
 def label_units(
@@ -44,28 +54,31 @@ def label_units(
 ) -> dict[str, Any]:
     """Read or draw units, solve each, and say of every unit what became of it.
 
-    Units of one's own that cannot be covered are also named on stderr, a sentence each.
+    Of units of one's own, those that cannot be covered and groups that stand on one side only are
+    named on stderr, a sentence each.
+
+    Raises:
+        ConfigError: the settings are not those of a source, or its files are not given, or others.
+        DataError: a file does not hold what it should; which, where, and what is allowed.
     """
     del progress
-    source = settings["source"]
+    check_label_settings(settings)
+    source, said = settings["source"], []
+    named = {"rules": rules, "description": description, "catalogue": catalogue, "units": units}
+    given = _given(source["kind"], {k: p for k, p in named.items() if p is not None} | raw)
     if source["kind"] == "simulated":
-        names, features, group, known = _simulated(source, streams)
+        names, features, group, known, more = _simulated(source, streams)
     elif source["kind"] == "table":
-        assert rules is not None
-        assert description is not None
-        names, features, group, known = _table(rules, description, raw)
+        names, features, group, known, more = _table(given, raw)
     else:
-        assert catalogue is not None
-        assert units is not None
-        known = parse_catalogue(catalogue.read_text("utf-8"), source=catalogue.name)
-        names, features, group = parse_units(units.read_text("utf-8"), known, source=units.name)
+        names, features, group, known, more = _own(given, said)
     covers = cheapest_covers(features, group, known.instance, max_nodes=settings["max_nodes"])
     out_of_reach = unreachable_features(features, group, known.instance)
     labels = _label_frame(names, features, group, known, covers, settings["most_actions"])
     reasons = refusal_sentences(names, features.astype(np.int64), group, out_of_reach, known)
     labels["refusal"] = [reasons.get(name, "") for name in names]
     if source["kind"] == "own":
-        for sentence in reasons.values():
+        for sentence in [*said, *reasons.values()]:
             print(f"frugal label_units: {sentence}", file=sys.stderr)
     counts = labels["label_status"].value_counts()
     return {
@@ -76,16 +89,46 @@ def label_units(
             "features": list(known.features),
             "groups": list(known.groups),
             "status": {str(k): int(v) for k, v in counts.items()},
-            **_groups_of_own(source["kind"], names, group, known),
+            **more,
         },
     }
 
 
-def _groups_of_own(kind: str, names, group, known: Catalogue) -> dict[str, dict[str, str]]:
-    """Group of each unit by name, for a catalogue of one's own."""
-    if kind != "own":
-        return {}
-    return {"units": {name: known.groups[g] for name, g in zip(names, group, strict=True)}}
+def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
+    """The files of a source, all of them and no others.
+
+    Raises:
+        ConfigError: one is missing, is not read by this source, or is no file as it stands.
+    """
+    needed = _FILES[kind]
+    for name in needed:
+        if name not in files:
+            raise ConfigError(
+                f"source.kind {kind!r} needs the input {name!r} (--input {name}=PATH); given are "
+                f"{listed(files) or 'none'}"
+            )
+    for name, file in files.items():
+        if name not in needed and kind != "table":
+            raise ConfigError(
+                f"source.kind {kind!r} reads no input {name!r}; it reads {listed(needed) or 'none'}"
+                f"{did_you_mean(name, needed)}"
+            )
+        if not isinstance(file, Path):
+            raise ConfigError(
+                f"input {name!r} is no single file of text; it is one CSV, or one YAML"
+            )
+    return files
+
+
+def _own(given: Mapping[str, Path], said: list[str]) -> Units:
+    """Units of one's own; what is to be said of their groups is added to `said`."""
+    catalogue, units = given["catalogue"], given["units"]
+    known = parse_catalogue(read_text(catalogue), source=catalogue.name)
+    text = read_text(units)
+    names, features, group = parse_units(text, known, source=units.name)
+    said += group_warnings(text, group, known, source=catalogue.name, of_units=units.name)
+    of = {name: known.groups[g] for name, g in zip(names, group, strict=True)}
+    return names, features, group, known, {"units": of}
 
 
 def _simulated(source: Mapping[str, Any], streams: Streams) -> Units:
@@ -105,16 +148,29 @@ def _simulated(source: Mapping[str, Any], streams: Streams) -> Units:
         tuple(f"group {g}" for g in range(groups)) if groups > 1 else (EVERYONE,),
         world.instance,
     )
-    return tuple(str(i) for i in range(len(world.features))), world.features, world.group, known
+    names = tuple(str(i) for i in range(len(world.features)))
+    return names, world.features, world.group, known, {}
 
 
-def _table(rules_path: Path, description_path: Path, raw: Mapping[str, Path]) -> Units:
-    described = load_description(description_path)
-    rules = load_capability_rules(rules_path)
-    files = dict(zip([f.name for f in described.source.files], raw.values(), strict=True))
+def _table(given: Mapping[str, Path], raw: Mapping[str, Path]) -> Units:
+    described = load_description(given["description"])
+    rules = load_capability_rules(given["rules"])
+    if rules.dataset != described.name:
+        raise ConfigError(
+            f"{given['rules'].name} is written for the data set {rules.dataset!r}, and "
+            f"{given['description'].name} describes {described.name!r}"
+        )
+    wanted = [file.name for file in described.source.files]
+    if len(raw) != len(wanted):
+        raise ConfigError(
+            f"{given['description'].name} names the files {listed(wanted)}, one input each (raw_0, "
+            f"raw_1, …); given are {listed(raw) or 'none'}"
+        )
+    files = dict(zip(wanted, raw.values(), strict=True))
     features = capabilities_of(read_raw(described, files), rules)
     names = tuple(str(i) for i in range(len(features)))
-    return names, features, np.zeros(len(features), dtype=np.int64), rules.catalogue
+    group = np.zeros(len(features), dtype=np.int64)
+    return names, features, group, rules.catalogue, {"cost_unit": rules.cost_unit}
 
 
 def _label_frame(names, features, group, known: Catalogue, covers: Covers, most: int):
