@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from frugal.contracts.cover import CoverInstance
-from frugal.generators.answers import Answers, state_inputs
+from frugal.generators.answers import Answers, of_explanations, state_inputs
 from frugal.generators.cover_scores import (
     ActionScores,
     CoverGenerator,
@@ -87,10 +87,12 @@ def _seen_cover(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
     del instance
 
     def answer(features: np.ndarray, group: np.ndarray) -> Answers:
+        open_to = arrays["open_to"].astype(bool)
         best, sure = cheapest_seen_cover(
-            features, group, arrays["covered"], arrays["cost"], arrays["open_to"]
+            features, group, arrays["covered"], arrays["cost"], open_to
         )
-        return Answers(arrays["explanations"][best], sure.astype(np.float64))
+        known = open_to[group].any(axis=1)
+        return of_explanations(arrays["explanations"], best, sure.astype(np.float64), known)
 
     return answer
 

@@ -25,6 +25,25 @@ class Answers:
     confidence: Float[np.ndarray, " n"]
 
 
+def of_explanations(
+    explanations: Int[np.ndarray, "k m"],
+    row: Int[np.ndarray, " n"],
+    confidence: Float[np.ndarray, " n"],
+    known: Bool[np.ndarray, " n"],
+) -> Answers:
+    """Named explanations as answers; the empty set, without confidence, where none is known.
+
+    Args:
+        explanations: padded with −1. (k, m)
+        row: of the explanation of each unit. (n,)
+        confidence: in it. (n,)
+        known: False where a unit's group was seen with no explanation. (n,)
+    """
+    return Answers(
+        np.where(known[:, None], explanations[row], EMPTY), np.where(known, confidence, 0.0)
+    )
+
+
 def as_membership(action_set: Int[np.ndarray, "n m"], *, actions: int) -> Bool[np.ndarray, "n a"]:
     """True where an action is in the set. (n, a)"""
     member = np.zeros((len(action_set), actions), dtype=bool)

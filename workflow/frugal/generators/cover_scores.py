@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from frugal.generators.answers import Answers
+from frugal.generators.answers import Answers, of_explanations
 from frugal.generators.training import (
     TrainingSettings,
     scored,
@@ -119,11 +119,15 @@ class CoverGenerator:
     history: tuple[float, ...]
 
     def answer(self, features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"]) -> Answers:
-        """The likeliest explanation of each unit."""
+        """The likeliest explanation of each unit; the empty set where its group was seen with none.
+
+        The empty set is no cover, so that it is judged and repaired as any wrong answer.
+        """
         torch.set_num_threads(1)
         inputs = _inputs(features, group)
         best, top = _best(self.network, inputs, torch.from_numpy(self.open_to))
-        return Answers(self.explanations[best.numpy()], top.double().numpy())
+        known = self.open_to[group].any(axis=1)
+        return of_explanations(self.explanations, best.numpy(), top.double().numpy(), known)
 
 
 def fit_cover_generator(
@@ -197,7 +201,8 @@ def cheapest_seen_cover(
 
     Nothing is fitted. Names and costs of explanations are all it uses, as the named generator
     may. An answer that is seen to cover works; where there is none, the one that leaves fewest
-    features uncovered is taken, the cheapest of these.
+    features uncovered is taken, the cheapest of these. Of a unit whose group was seen with no
+    explanation, the row means nothing (see `of_explanations`).
 
     Returns:
         row of the explanation (n,), and whether it is seen to cover the unit (n,).

@@ -28,7 +28,7 @@ from frugal.generators.dense import (
     fit_padded_full_action,
 )
 from frugal.generators.sequence import fit_sequence
-from frugal.generators.training import TrainingSettings, held_out_split
+from frugal.generators.training import TrainingSettings, held_out_split, require_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,14 @@ def fit_generator(
 
     Raises:
         ConfigError: there is no such kind.
+        DataError: there are too few units to train on.
     """
     kind = settings["kind"]
     if kind not in KINDS:
         raise ConfigError(f"there is no generator {kind!r}; allowed are {', '.join(KINDS)}")
+    if "held_out_share" in settings:
+        least = 2 if kind in NORMALISED else 1
+        require_rows(len(units), share=settings["held_out_share"], least=least, name=kind)
     arrays, history = KINDS[kind](settings, units, rng)
     return Fitted(kind, arrays, history, units.instance)
 
@@ -176,6 +180,7 @@ def _inputs(units: LabelledUnits) -> np.ndarray:
     return state_inputs(units.features, units.group, groups=len(units.instance.access))
 
 
+NORMALISED = ("dense_named", "dense_named_action", "padded_full_action")  # over a step's rows
 KINDS: dict[str, Callable[[Any, LabelledUnits, np.random.Generator], Learned]] = {
     "hamming": _hamming,
     "seen_cover": _seen_cover,

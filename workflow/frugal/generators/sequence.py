@@ -34,6 +34,7 @@ class EncoderDecoder(nn.Module):
     """
 
     effects: Tensor
+    words: Tensor
 
     def __init__(self, inputs: int, effects: Bool[np.ndarray, "k d"], *, hidden: int) -> None:
         super().__init__()
@@ -43,7 +44,11 @@ class EncoderDecoder(nn.Module):
             nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
         )
         self.move = nn.Linear(hidden + inputs + effects.shape[1], hidden)
-        self.out = nn.Linear(hidden, len(extended))
+        # what an action does, and last whether it is stop
+        words = torch.cat([extended, torch.zeros(len(extended), 1)], dim=1)
+        words[-1, -1] = 1.0
+        self.register_buffer("words", words)
+        self.out = nn.Linear(hidden, words.shape[1])
 
     def start(self, inputs: Tensor) -> Tensor:
         """Internal state before the first action. (n, h)"""
@@ -58,7 +63,7 @@ class EncoderDecoder(nn.Module):
             done: what the actions so far do together. (n, d)
         """
         moved = torch.relu(self.move(torch.cat([state, inputs, done], dim=1))) + state
-        return moved, self.out(moved)
+        return moved, self.out(moved) @ self.words.T
 
 
 @dataclass(frozen=True, eq=False)

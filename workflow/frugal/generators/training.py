@@ -6,10 +6,13 @@ are kept [recourse, sec. 4.3]. Knows neither what a network computes nor what it
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from frugal.contracts.errors import DataError
 
 SCORED_ROWS = 4096  # at a time
 
@@ -39,9 +42,33 @@ def held_out_split(
     n: int, *, share: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows to train on and rows that choose the weights; at least one of each."""
-    order = rng.permutation(n)
-    count = min(n - 1, max(1, round(share * n)))
-    return np.sort(order[count:]), np.sort(order[:count])
+    order, held_out = rng.permutation(n), _held_out(n, share)
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+
+def _held_out(n: int, share: float) -> int:
+    return min(n - 1, max(1, round(share * n)))
+
+
+def require_rows(n: int, *, share: float, least: int, name: str) -> None:
+    """Refuse to train on fewer rows than a network needs, one of them to choose the weights.
+
+    Args:
+        n: training units.
+        share: of them, held out.
+        least: rows that a step needs: 2 where a layer normalises over them, else 1.
+        name: of the generator.
+
+    Raises:
+        DataError: fewer are left; how many there are, and how many are needed.
+    """
+    held_out = _held_out(n, share)
+    if held_out < 1 or n - held_out < least:
+        needed = next(m for m in count(least + 1) if m - _held_out(m, share) >= least)
+        raise DataError(
+            f"generator {name!r} has {n} training units, {n - held_out} of them to train on; with "
+            f"held_out_share {share} it needs at least {needed}"
+        )
 
 
 def train_network(

@@ -15,7 +15,7 @@ from frugal.contracts import Streams
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.covers.branch_and_bound import unreachable_features
 from frugal.covers.repair import repair_answers
-from frugal.data.recourse_catalogue import Catalogue, parse_units, refusal_sentences
+from frugal.data.recourse_catalogue import Catalogue, parse_units, read_text, refusal_sentences
 from frugal.generators.answerers import Arrays, answerer
 from frugal.generators.answers import as_action_sets, as_membership
 from frugal.stages._recourse_frames import action_words, instance_of
@@ -54,7 +54,7 @@ def recommend_actions(
         tuple(names["actions"]), tuple(names["features"]), tuple(names["groups"]),
         instance_of(instance),
     )  # fmt: skip
-    who, amounts, group = parse_units(units.read_text("utf-8-sig"), known, source=units.name)
+    who, amounts, group = parse_units(read_text(units), known, source=units.name)
     if amounts.max(initial=0) > 1:
         raise DataError(f"{units.name} has a {amounts.max()}; generators know features of 0 or 1")
     features, actions = amounts.astype(bool), len(known.actions)
