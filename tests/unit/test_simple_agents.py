@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from tests.unit.missingness_tables import table_of
+
 
 def _states(a, n, seed):
     rng = np.random.default_rng(seed)
@@ -64,9 +66,15 @@ def test_fixed_policy_acquires_what_it_wants_in_order_and_skips_what_is_missing(
     assert (law.sum(axis=1) == 1).all()
 
 
+def _table(*panels):
+    """A table with panels of one column each to acquire."""
+    columns = {name: [f"X{k + 1}"] for k, name in enumerate(panels)}
+    return table_of(np.zeros((2, len(panels))), columns, [])
+
+
 def test_config_names_an_agent():
-    actions = ("labs", "scan", "biopsy")
-    random = build_policy({"kind": "random", "probability": 0.1}, actions=actions)
+    table = _table("labs", "scan", "biopsy")
+    random = build_policy({"kind": "random", "probability": 0.1}, table=table)
     assert random == RandomPolicy(0.1)
     for panels, expected in (
         ("all", [True, True, True]),
@@ -74,7 +82,7 @@ def test_config_names_an_agent():
         (["biopsy", "labs"], [True, False, True]),
         ([], [False, False, False]),
     ):
-        fixed = build_policy({"kind": "fixed", "panels": panels}, actions=actions)
+        fixed = build_policy({"kind": "fixed", "panels": panels}, table=table)
         assert isinstance(fixed, FixedPolicy)
         assert fixed.panels.tolist() == expected
 
@@ -96,4 +104,4 @@ def test_config_names_an_agent():
 )
 def test_config_that_names_no_agent_is_refused_in_one_sentence(settings, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        build_policy(settings, actions=("labs", "scan"))
+        build_policy(settings, table=_table("labs", "scan"))

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from frugal.contracts import ConfigError
 from frugal.data.study import load_study
+from frugal.stages._estimators import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
@@ -139,6 +140,59 @@ def test_an_agent_can_be_left_out(config):
 def test_figures_of_an_agent_that_was_left_out_are_refused(config):
     config["afape"]["agents"]["dqn"] = None
     assert "afape.figures names agent 'dqn'" in refusal(config)
+
+
+def test_without_any_agent_there_is_nothing_to_judge(config):
+    config["afape"]["agents"] = dict.fromkeys(config["afape"]["agents"])
+    assert "'afape.agents' has no agent that is not null; at least one is needed" in refusal(config)
+
+
+def test_figures_of_an_estimator_that_is_not_there_are_refused(config):
+    config["afape"]["figures"]["estimators"] = ["blocking", "stabilized_ipw"]
+    said = refusal(config)
+    assert "'afape.figures.estimators[1]' is 'stabilized_ipw'; allowed are ground_truth" in said
+    assert "did you mean 'stabilised_ipw'?" in said
+
+
+def test_every_estimator_may_stand_in_the_figures(config):
+    config["afape"]["figures"]["estimators"] = list(ESTIMATORS)
+    load_study(config, ROOT)
+
+
+def test_an_agent_that_names_what_no_data_set_has_is_refused(config):
+    config["afape"]["agents"]["mine"] = {"kind": "rule", "steps": [{"panel": "superX"}]}
+    said = refusal(config)
+    assert "afape.agents.mine.steps[0].panel names panel 'superX'; data set 'synthetic" in said
+    assert "did you mean 'superX3'?" in said
+
+
+def test_a_rule_that_every_data_set_understands_is_a_study(config):
+    del config["afape"]["scenarios"][1:]
+    when = [{"column": "X1", "below": 0}, {"column": "X2", "above": 0.5, "below": 2}]
+    steps = [{"panel": "X2"}, {"panel": "superX3", "when": when}]
+    config["afape"]["agents"]["mine"] = {"kind": "rule", "steps": steps}
+    assert "mine" in load_study(config, ROOT).agents
+
+
+def test_panels_recorded_in_part_are_not_for_afape(config, tmp_path):
+    text = (ROOT / "docs/examples/ten_lines.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "ten_lines.yaml"
+    path.write_text(text.replace("missing_values: own", "missing_values: partial"), "utf-8")
+    config["datasets"]["ten_lines"] = str(path)
+    config["afape"]["agents"]["dqn"] = None
+    config["afape"]["figures"]["frequency_agent"] = "never"
+    missingness = {"source": "own", "panels": {"angiography": {}}}
+    config["afape"]["scenarios"] = [
+        {"dataset": "ten_lines", "mechanism": "own", "missingness": missingness}
+        | {"nuisance_method": None, "s": None}
+    ]
+    said = refusal(config)
+    assert (
+        "afape.scenarios[0] names data set 'ten_lines', whose 'missing_values' is partial" in said
+    )
+    assert "allowed there are own" in said
+    config["datasets"]["ten_lines"] = str(ROOT / "docs/examples/ten_lines.yaml")
+    load_study(config, ROOT)
 
 
 def test_a_description_under_another_name_is_refused(config):

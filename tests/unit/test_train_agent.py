@@ -215,4 +215,4 @@ def test_rows_for_the_agent_and_its_policy_are_asked_for(table, given):
     with pytest.raises(DataError, match="needs rows in the part 'agent'"):
         train(given | {"table": frame, "catalogue": catalogue})
     with pytest.raises(ConfigError, match="acts by what `train_agent` made"):
-        build_policy(DQN, actions=["P2", "P3"])
+        build_policy(DQN, table=table)

@@ -1,6 +1,7 @@
 """From a block of config, and what training left of an agent, to an acquisition policy.
 
-It knows the names and settings of agents, and nothing of data, files or how agents are trained.
+It knows the names and settings of agents and the names of panels and columns, and nothing of
+values, files or how agents are trained.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,34 +13,36 @@ from jaxtyping import Bool
 from frugal.agents.fixed import FixedPolicy
 from frugal.agents.q_policy import QPolicy
 from frugal.agents.random import RandomPolicy
-from frugal.contracts import ConfigError, Policy
+from frugal.agents.rule import rule_policy
+from frugal.contracts import ConfigError, Policy, Table
 
-SETTINGS = {"fixed": ("panels",), "random": ("probability",)}
+SETTINGS = {"fixed": ("panels",), "random": ("probability",), "rule": ("steps",)}
 TRAINED = ("dqn",)
 
 
 def build_policy(
     settings: Mapping[str, Any],
     *,
-    actions: Sequence[str],
+    table: Table,
     stored: Mapping[str, np.ndarray] | None = None,
 ) -> Policy:
     """Agent described by `{kind: random, probability: 0.1}` or `{kind: fixed, panels: all}`.
 
-    A trained agent, `{kind: dqn, …}`, is rebuilt from its arrays; its settings are for training.
+    `{kind: rule, steps: […]}` is one's own policy, see `rule.rule_policy`. A trained agent,
+    `{kind: dqn, …}`, is rebuilt from its arrays; its settings are for training.
 
     Args:
         settings: `kind` and the setting that this kind needs; `panels` is `all`, `none` or a list
             of names.
-        actions: name of each panel that can be acquired, in order.
+        table: whose panels and columns the settings name; its values are not read.
         stored: arrays of a trained agent, None for the others.
 
     Returns:
         The policy.
 
     Raises:
-        ConfigError: unknown kind, missing or unknown setting, unknown panel, no probability; or a
-            trained agent without its arrays.
+        ConfigError: unknown kind, missing or unknown setting, unknown panel, column or level, no
+            probability; or a trained agent without its arrays.
     """
     kind = settings.get("kind")
     if kind in TRAINED:
@@ -61,7 +64,9 @@ def build_policy(
         )
     if kind == "random":
         return RandomPolicy(_number(settings["probability"]))
-    return FixedPolicy(_chosen_panels(settings["panels"], actions))
+    if kind == "rule":
+        return rule_policy(settings["steps"], table)
+    return FixedPolicy(_chosen_panels(settings["panels"], [p.name for p in table.actions]))
 
 
 def _listed(names: Any) -> str:

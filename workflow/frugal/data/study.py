@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.contracts.errors import ConfigError
+from frugal.data.agent_names import require_known_agent
 from frugal.data.description import Description, load_description
 from frugal.data.law_names import require_known_names
 from frugal.data.raw import locate_file
@@ -174,7 +175,11 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     study = Study(config, paths, descriptions)
     for k, entry in enumerate(config["afape"]["scenarios"]):
         at = f"config: afape.scenarios[{k}]"
-        require_known_names(at, entry, study.descriptions[entry["dataset"]])
+        description = study.descriptions[entry["dataset"]]
+        require_known_names(at, entry, description)
+        _require_whole_panels(at, description)
+        for name, agent in study.agents.items():
+            require_known_agent(f"config: afape.agents.{name}", agent, description)
     _require_drawn_agents(study)
     _require_agent_rows(study)
     return study
@@ -199,9 +204,23 @@ def _used_datasets(config: Mapping[str, Any]) -> list[str]:
     return list(used)
 
 
+def _require_whole_panels(at: str, description: Description) -> None:
+    """Refuse a table in which a panel may be recorded in part: no study of masks knows such R."""
+    if description.missing_values == "partial":
+        raise ConfigError(
+            f"{at} names data set {description.name!r}, whose 'missing_values' is partial; afape "
+            "knows a panel as recorded or missing as a whole, so allowed there are own (a panel "
+            "that lacks any value is missing) and induced (the table is complete)"
+        )
+
+
 def _require_drawn_agents(study: Study) -> None:
     """Refuse figures of agents that are not there."""
     figures = study.config["afape"]["figures"]
+    if not study.agents:
+        raise ConfigError(
+            "config: 'afape.agents' has no agent that is not null; at least one is needed"
+        )
     for agent in [figures["frequency_agent"], *figures["convergence_agents"]]:
         if agent not in study.agents:
             raise ConfigError(

@@ -55,10 +55,9 @@ def fit_nuisances(
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
     blocked = blocked[blocked["row_id"].isin(data.row_id)]
-    names = [panel.name for panel in data.actions]
     stored = dict(zip(settings["trained"], policies.values(), strict=True))
     built = {
-        agent: build_policy(chosen, actions=names, stored=stored.get(agent))
+        agent: build_policy(chosen, table=data, stored=stored.get(agent))
         for agent, chosen in settings["agents"].items()
     }
     found: dict[str, list[pd.DataFrame]] = {}

@@ -64,7 +64,7 @@ def roll_out(
     A trained agent comes with `policy`, as `train_agent` stored it.
     """
     data, part = table_from_frames(table, catalogue)
-    agent = build_policy(settings, actions=[p.name for p in data.actions], stored=policy)
+    agent = build_policy(settings, table=data, stored=policy)
     ensemble = TreeEnsemble.from_arrays(classifier)
     rows = np.flatnonzero(np.isin(part, EVALUATED))
     test = part[rows] == "test"
