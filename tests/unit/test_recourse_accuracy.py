@@ -41,6 +41,12 @@ def test_each_answer_is_judged_and_repaired():
     np.testing.assert_array_equal(OUTCOMES.repaired_set, [[2, -1], [0, -1], [1, -1], [0, 1]])
     np.testing.assert_array_equal(OUTCOMES.repaired_cost, [4, 1, 2, 3])
     np.testing.assert_array_equal(OUTCOMES.repaired_correct, [False, True, True, True])
+    assert OUTCOMES.repaired_feasible.all()
+    assert not OUTCOMES.empty.any()
+    silent = judge_answers(TEST, np.full((4, 1), -1), np.zeros(4), TRAIN, max_nodes=1000)
+    assert silent.empty.all()
+    assert silent.repaired_correct.all()  # the repair of nothing is the solver's own answer
+    assert accuracy_rows(silent.frame())["empty_share"].tolist() == [1, 1, 1]
     np.testing.assert_array_equal(OUTCOMES.train_frequency, [1, 2, 0, 1])
 
 

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from frugal.contracts.cover import LabelledUnits
 from frugal.contracts.errors import DataError
-from frugal.covers.repair import repair_answers
+from frugal.covers.repair import is_feasible, repair_answers
 from frugal.generators.answers import as_action_sets, as_membership
 
 HALF_WIDTHS = float(ndtri(0.975))  # standard errors in half a 95 % interval
@@ -32,6 +32,8 @@ class Outcomes:
         repaired_cost: of the answer after repair; that of the answer where it works. (n,)
         repaired_set: the answer after repair, ascending, padded with −1. (n, m)
         repaired_correct: the answer after repair is the cheapest set. (n,)
+        repaired_feasible: the answer after repair works, tried anew. (n,)
+        empty: the answer has no action. (n,)
         confidence: of the generator. (n,)
         size: actions in the cheapest set. (n,)
         group: of the unit. (n,)
@@ -45,6 +47,8 @@ class Outcomes:
     repaired_cost: Float[np.ndarray, " n"]
     repaired_set: Int[np.ndarray, "n m"]
     repaired_correct: Bool[np.ndarray, " n"]
+    repaired_feasible: Bool[np.ndarray, " n"]
+    empty: Bool[np.ndarray, " n"]
     confidence: Float[np.ndarray, " n"]
     size: Int[np.ndarray, " n"]
     group: Int[np.ndarray, " n"]
@@ -88,6 +92,8 @@ def judge_answers(
         repaired_cost=repaired.cost_after,
         repaired_set=as_action_sets(repaired.chosen),
         repaired_correct=(repaired.chosen == truth).all(axis=1),
+        repaired_feasible=is_feasible(test.features, test.group, repaired.chosen, instance),
+        empty=~chosen.any(axis=1),
         confidence=confidence,
         size=test.size,
         group=test.group,
@@ -133,7 +139,8 @@ def accuracy_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
         more, relative to the cheapest set), infeasible_cost_gap (the same over infeasible ones,
         below zero if they are cheaper), infeasible_share, repair_cost_gap (mean over infeasible
         answers of what the repaired one costs more than the cheapest, relative), repaired_accuracy,
-        unseen (units whose set no training unit has).
+        repaired_infeasible_share, empty_share (of answers without an action: their repair is the
+        solver's own answer), unseen (units whose set no training unit has).
     """
     kinds = [(ALL, outcomes), *((str(size), rows) for size, rows in outcomes.groupby("size"))]
     return pd.DataFrame([{"actions": name, **_accuracy(rows)} for name, rows in kinds])
@@ -232,6 +239,8 @@ def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
         "infeasible_share": len(infeasible) / len(rows),
         "repair_cost_gap": _gap(infeasible, "repaired_cost"),
         "repaired_accuracy": float(rows["repaired_correct"].mean()),
+        "repaired_infeasible_share": float((~rows["repaired_feasible"]).mean()),
+        "empty_share": float(rows["empty"].mean()),
         "unseen": int((rows["train_frequency"] == 0).sum()),
     }
 

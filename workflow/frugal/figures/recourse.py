@@ -126,15 +126,19 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     """Cheapest answers and answers that do not work, before and after repair. Not in the paper.
 
     An arrow runs from what a generator answers to what a unit receives once the solver has added
-    the cheapest actions that make a failing answer work; its height is then exactly zero. The
-    column on the right says what repaired answers cost more than the cheapest.
+    the cheapest actions that make a failing answer work. The legend says what repaired answers cost
+    more than the cheapest, and how many of all answers were empty: there the repair is the solver's
+    own answer.
 
     Args:
         summary: rows of one scenario, seed and subset (see `accuracy_rows`).
     """
     style.require(
-        summary, [*_SUMMARY, "infeasible_share", "repaired_accuracy", "repair_cost_gap"], single=[]
-    )
+        summary,
+        [*_SUMMARY, "infeasible_share", "repaired_accuracy", "repair_cost_gap",
+         "repaired_infeasible_share", "empty_share"],
+        single=[],
+    )  # fmt: skip
     rows = summary[summary["actions"] == "all"].set_index("generator")
     names = generator_order(rows.index)
     figure = style.new_figure(height_in=3.1)
@@ -142,7 +146,7 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     for name in names:
         look, row = generator_style(name), rows.loc[name]
         start = (row["accuracy"], 100 * row["infeasible_share"])
-        end = (row["repaired_accuracy"], 0.0)
+        end = (row["repaired_accuracy"], 100 * row["repaired_infeasible_share"])
         axes.annotate(
             "", end, start,
             arrowprops={"arrowstyle": "->", "color": look.colour, "linewidth": 1.1},
@@ -155,17 +159,16 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     axes.set_ylabel("answers that do not work (%)")
     axes.set_ylim(bottom=0)
     axes.axhline(0, color=style.BLACK, linewidth=0.7)
-    style.add_legend(
-        figure, [_repair_handle(name, rows["repair_cost_gap"].loc[name]) for name in names]
-    )
+    style.add_legend(figure, [_repair_handle(name, rows.loc[name]) for name in names])
     return figure
 
 
-def _repair_handle(name: str, gap: float) -> Line2D:
-    """Name of a generator and what its repaired answers cost more than the cheapest."""
-    look = generator_style(name)
+def _repair_handle(name: str, row: pd.Series) -> Line2D:
+    """Name of a generator, what its repaired answers cost more, and how many were empty."""
+    look, gap = generator_style(name), float(row["repair_cost_gap"])
     price = "nothing to repair" if pd.isna(gap) else f"repaired: +{100 * gap:.0f} %"
+    empty = f", {100 * row['empty_share']:.0f} % empty" if row["empty_share"] >= 0.005 else ""
     return Line2D(
         [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5.5,
-        linestyle="none", label=f"{generator_label(name)} ({price})",
+        linestyle="none", label=f"{generator_label(name)} ({price}{empty})",
     )  # fmt: skip

@@ -1,8 +1,9 @@
 """The full-action generator as encoder–decoder: one action after the other, by its effects.
 
 The encoder turns a state into an internal state; the decoder, fed with what the last action does,
-moves the internal state on and scores every action seen in training by its effects, until it says
-stop [recourse, fig. 2]. Knows the effects of actions in training sets; no costs, no classifier.
+moves the internal state on and scores every action seen in training by its effects alone (two
+actions that do the same score the same), until it says stop [recourse, fig. 2]. Knows the effects
+of actions in training sets; no costs, no classifier.
 """
 
 from dataclasses import dataclass
@@ -48,7 +49,10 @@ class EncoderDecoder(nn.Module):
         words = torch.cat([extended, torch.zeros(len(extended), 1)], dim=1)
         words[-1, -1] = 1.0
         self.register_buffer("words", words)
-        self.out = nn.Linear(hidden, words.shape[1])
+        self.out = nn.Linear(hidden, hidden)
+        self.reading = nn.Sequential(
+            nn.Linear(words.shape[1], hidden), nn.ReLU(), nn.Linear(hidden, hidden)
+        )
 
     def start(self, inputs: Tensor) -> Tensor:
         """Internal state before the first action. (n, h)"""
@@ -63,7 +67,8 @@ class EncoderDecoder(nn.Module):
             done: what the actions so far do together. (n, d)
         """
         moved = torch.relu(self.move(torch.cat([state, inputs, done], dim=1))) + state
-        return moved, self.out(moved) @ self.words.T
+        scores = self.out(moved) @ self.reading(self.words).T
+        return moved, scores / self.out.in_features**0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,6 +50,7 @@ def check_recourse(
         "a right answer works": outcomes.loc[outcomes["correct"], "feasible"],
         "no wrong answer that works is cheaper": wrong.loc[wrong["feasible"], "answer_cost"]
         >= wrong.loc[wrong["feasible"], "true_cost"],
+        "a repaired answer works": outcomes["repaired_feasible"],
         "no repaired answer is cheaper than the cheapest": outcomes["repaired_cost"]
         >= outcomes["true_cost"] - 1e-6,
         "an accuracy is a share": summary["accuracy"].between(0, 1),
