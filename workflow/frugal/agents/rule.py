@@ -30,6 +30,11 @@ class Range:
     above: float
     below: float
 
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The encoded columns that it looks at."""
+        return (self.column, *self.codes)
+
     def holds(self, values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
         """True where the condition holds. (n,)"""
         number = values[:, self.column]
@@ -51,6 +56,11 @@ class Levels:
     def column(self) -> int:
         """Any of its encoded columns: a panel reveals all levels or none."""
         return self.columns[0]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The encoded columns that it looks at."""
+        return self.columns
 
     def holds(self, values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
         """True where the condition holds. (n,)"""
@@ -89,6 +99,15 @@ class RulePolicy:
     def reads_values(self) -> bool:
         """True if any step has a condition."""
         return any(step.conditions for step in self.steps)
+
+    @property
+    def reads_columns(self) -> Bool[np.ndarray, " d"]:
+        """True for each encoded column that a condition looks at. (d,)"""
+        result = np.zeros(len(self.free_columns), dtype=bool)
+        for step in self.steps:
+            for condition in step.conditions:
+                result[list(condition.reads)] = True
+        return result
 
     def action_probabilities(
         self,

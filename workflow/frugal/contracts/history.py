@@ -14,7 +14,8 @@ class Policy(Protocol):
     """Chooses the next panel or stops; batched over units, without state of its own.
 
     A policy may carry `reads_values = False` to promise that it ignores feature values: it is then
-    shown NaN only, and its probabilities are computed once for units in the same state.
+    shown NaN only, and its probabilities are computed once for units in the same state. One that
+    reads some columns only may name them by `reads_columns`, True where it reads one. (d,)
     """
 
     def action_probabilities(

@@ -22,6 +22,19 @@ def reads_values(policy: Policy) -> bool:
     return bool(getattr(policy, "reads_values", True))
 
 
+def columns_read(policy: Policy, columns: int) -> Bool[np.ndarray, " d"]:
+    """True for each encoded column on which decisions may depend; all unless the policy says. (d,)
+
+    Args:
+        policy: with `reads_values = False` it reads none; else its `reads_columns` tells which.
+        columns: d, how many there are.
+    """
+    if not reads_values(policy):
+        return np.zeros(columns, dtype=bool)
+    named = getattr(policy, "reads_columns", None)
+    return np.ones(columns, dtype=bool) if named is None else np.asarray(named, dtype=bool)
+
+
 def decision_probabilities(
     policy: Policy,
     values: Float[np.ndarray, "n d"],

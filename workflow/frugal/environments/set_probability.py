@@ -8,6 +8,8 @@ It must not know outcomes, costs or estimators; the law of the retrospective mis
 an array of pattern probabilities.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -15,7 +17,7 @@ from frugal.contracts import Policy
 from frugal.environments.rollouts import decision_probabilities, reads_values
 
 STATES_AT_ONCE = 1 << 16  # subset states held at a time: bounds memory, changes no result
-ROWS_AT_ONCE = 1 << 12  # units whose (unit, pattern) pairs are held at a time: the same
+CELLS_AT_ONCE = 1 << 21  # (unit, pattern) pairs held at a time: the same
 
 
 def terminal_set_probability(
@@ -183,15 +185,23 @@ def true_afa_propensity(
     complete = np.flatnonzero(patterns.all(axis=1))
     assert len(complete) == 1, f"bug: {len(complete)} patterns are complete, one must be"
     result = np.full(len(target), np.nan)
-    sorted_rows = np.lexsort(target.T)  # equal targets side by side, to be computed once
-    for start in range(0, len(target), ROWS_AT_ONCE):
-        row = sorted_rows[start : start + ROWS_AT_ONCE]
+    for row in rows_in_parts(target, len(patterns)):
         likelihood = _likelihood(policy, values, row, target[row], patterns, free_columns, provides)
         joint = likelihood * law[row]
         total = joint.sum(axis=1)
         possible = total > 0
         result[row[possible]] = joint[possible, complete[0]] / total[possible]
     return result
+
+
+def rows_in_parts(
+    target: Bool[np.ndarray, "n a"], patterns: int
+) -> Iterator[Int[np.ndarray, " m"]]:
+    """All rows, as many at a time as bounded memory allows; equal targets stand side by side."""
+    at_once = max(1, CELLS_AT_ONCE // patterns)
+    order = np.lexsort(target.T)  # equal targets are computed once
+    for start in range(0, len(target), at_once):
+        yield order[start : start + at_once]
 
 
 def _likelihood(

@@ -129,14 +129,43 @@ def compare_positivity(
         DataError: no row or set is given, a pattern is listed twice, or a probability is outside
             [0, 1] or sums to more than 1.
     """
-    _check_patterns(pattern_probability, patterns, policy_sets)
-    missing = (~patterns).astype(np.float64)
-    wanted = policy_sets.astype(np.float64)
-    contains = wanted @ missing.T == 0  # (t, q): the pattern holds every panel of the set
-    equal = contains & (policy_sets.sum(axis=1)[:, None] == patterns.sum(axis=1))
-    exact = (pattern_probability @ equal.T.astype(np.float64)).min(axis=1)
-    superset = (pattern_probability @ contains.T.astype(np.float64)).min(axis=1)
-    complete = pattern_probability[:, patterns.all(axis=1)].sum(axis=1)
+    needed = needed_probability(pattern_probability, patterns, policy_sets)
+    return summarise_positivity(needed, threshold=threshold)
+
+
+def needed_probability(
+    pattern_probability: Float[np.ndarray, "n q"],
+    patterns: Bool[np.ndarray, "q a"],
+    policy_sets: Bool[np.ndarray, "t a"],
+) -> Float[np.ndarray, "3 n"]:
+    """What each row needs above zero: the sets themselves, R = 1, supersets  [afape, sec. A.10].
+
+    The sums over supersets are made for all 2^v sets of the v panels that some pattern lacks at
+    once, panel by panel. Arguments and errors as for `compare_positivity`.
+    """
+    _check_patterns(pattern_probability, policy_sets)
+    lacked = ~patterns.all(axis=0)
+    place = 2 ** np.arange(int(lacked.sum()), dtype=np.int64)
+    code = patterns[:, lacked] @ place
+    if len(np.unique(code)) < len(code):
+        raise DataError("a missingness pattern is listed twice; patterns must be distinct")
+    by_set = np.zeros((len(pattern_probability), 2 ** len(place)))
+    by_set[:, code] = pattern_probability
+    wanted = policy_sets[:, lacked] @ place
+    whole = policy_sets[:, ~lacked].all(axis=1)  # what is never lacked belongs to every pattern
+    exact = np.where(whole, by_set[:, wanted], 0.0).min(axis=1)
+    complete = by_set[:, -1].copy()
+    for bit in place:
+        halves = by_set.reshape(len(by_set), -1, 2, int(bit))
+        halves[:, :, 0] += halves[:, :, 1]
+    return np.stack([exact, complete, by_set[:, wanted].min(axis=1)])
+
+
+def summarise_positivity(
+    needed: Float[np.ndarray, "3 n"], *, threshold: float
+) -> tuple[ViewPositivity, ...]:
+    """The least and the share below a threshold, per view, of what `needed_probability` gave."""
+    exact, complete, superset = needed
     required = (exact, exact, complete, superset, superset)
     return tuple(
         ViewPositivity(
@@ -150,17 +179,13 @@ def compare_positivity(
 
 
 def _check_patterns(
-    pattern_probability: Float[np.ndarray, "n q"],
-    patterns: Bool[np.ndarray, "q a"],
-    policy_sets: Bool[np.ndarray, "t a"],
+    pattern_probability: Float[np.ndarray, "n q"], policy_sets: Bool[np.ndarray, "t a"]
 ) -> None:
     if len(pattern_probability) == 0 or len(policy_sets) == 0:
         raise DataError(
             f"{len(pattern_probability)} rows and {len(policy_sets)} policy sets were given; "
             f"at least one of each is needed"
         )
-    if len(np.unique(patterns, axis=0)) < len(patterns):
-        raise DataError("a missingness pattern is listed twice; patterns must be distinct")
     if not ((pattern_probability >= 0) & (pattern_probability <= 1)).all():
         raise DataError("a pattern probability is not within [0, 1]")
     largest = pattern_probability.sum(axis=1).max()

@@ -3,13 +3,13 @@
 Knows the law that masks were drawn from; must not know what was fitted to them, or any policy.
 """
 
-import itertools
-
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.contracts import Mask, MissingnessGraph, Table
 from frugal.missingness.mechanisms import pattern_probability
+
+CELLS_AT_ONCE = 1 << 21  # (row, pattern) pairs held at a time: bounds memory, changes no result
 
 
 def recorded_probability(mask: Mask) -> Float[np.ndarray, " n"]:
@@ -37,9 +37,17 @@ def missable_patterns(graph: MissingnessGraph, table: Table) -> Bool[np.ndarray,
     Returns:
         Each pattern once; True where observed. (2^m, a)
     """
-    options = [(True, False) if p.name in graph.indicators else (True,) for p in table.actions]
-    patterns = list(itertools.product(*options))
-    return np.array(patterns, dtype=bool).reshape(len(patterns), len(options))
+    can_be_missing = np.array([p.name in graph.indicators for p in table.actions], dtype=bool)
+    subsets = every_subset(int(can_be_missing.sum()))
+    patterns = np.ones((len(subsets), len(can_be_missing)), dtype=bool)
+    patterns[:, can_be_missing] = subsets
+    return patterns
+
+
+def every_subset(panels: int) -> Bool[np.ndarray, "q m"]:
+    """Every subset of m panels, all of them first, none last. (2^m, m)"""
+    lacks = np.arange(2**panels)[:, None] >> np.arange(panels)[::-1]
+    return lacks % 2 == 0
 
 
 def subset_probability(
@@ -56,7 +64,13 @@ def subset_probability(
         In (0, 1]; 1 where no panel of s can be missing. (n,)
     """
     patterns = missable_patterns(graph, table)
-    return pattern_probability(graph, table, patterns[patterns[:, subset].all(axis=1)]).sum(axis=1)
+    patterns = patterns[patterns[:, subset].all(axis=1)]
+    at_once = max(1, CELLS_AT_ONCE // len(patterns))
+    parts = [
+        pattern_probability(graph, table, patterns, rows=rows).sum(axis=1)
+        for rows in np.split(np.arange(len(table)), range(at_once, len(table), at_once))
+    ]
+    return np.concatenate(parts)
 
 
 def factorised_patterns(

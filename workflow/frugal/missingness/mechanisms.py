@@ -5,7 +5,7 @@ module must not know what a graph identifies, nor any agent or estimator.
 """
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
@@ -50,8 +50,12 @@ def draw_mask(table: Table, graph: MissingnessGraph, *, rng: np.random.Generator
 
 
 def pattern_probability(
-    graph: MissingnessGraph, table: Table, patterns: Bool[np.ndarray, "q a"]
-) -> Float[np.ndarray, "n q"]:
+    graph: MissingnessGraph,
+    table: Table,
+    patterns: Bool[np.ndarray, "q a"],
+    *,
+    rows: Int[np.ndarray, " m"] | None = None,
+) -> Float[np.ndarray, "m q"]:
     """True probability of each pattern for each unit. [afape, sec. A.2]
 
         p(R = r | x) = Π_j p(R_j = r_j | x, r_parents)
@@ -61,9 +65,10 @@ def pattern_probability(
         table: the whole table; only columns that are parents are read.
         patterns: True where observed; a pattern that lacks a panel without a law has probability
             0. (q, a)
+        rows: units that are asked about; None for all. (m,)
 
     Returns:
-        Rows sum to 1 over all 2^a patterns. (n, q)
+        Rows sum to 1 over all 2^a patterns. (m, q)
 
     Raises:
         ConfigError: see `graphs.value_logit`.
@@ -71,13 +76,14 @@ def pattern_probability(
     position = {action.name: i for i, action in enumerate(table.actions)}
     lawless = [i for panel, i in position.items() if panel not in graph.indicators]
     possible = patterns[:, lawless].all(axis=1)
-    probability = np.tile(possible.astype(np.float64), (len(table), 1))
+    rows = np.arange(len(table)) if rows is None else rows
+    probability = np.tile(possible.astype(np.float64), (len(rows), 1))
     for panel in graph.indicators:
         # patterns differ in few parent settings: σ is taken once for each, then spread
         by_parents, setting = np.unique(
             indicator_logit(graph, table, patterns, panel), return_inverse=True
         )
-        log_odds = value_logit(graph, table, panel)[:, None] + by_parents
+        log_odds = value_logit(graph, table, panel)[rows, None] + by_parents
         shown = patterns[:, position[panel]]
         probability[:, shown] *= expit(log_odds)[:, setting[shown]]
         probability[:, ~shown] *= expit(-log_odds)[:, setting[~shown]]  # 1 − σ would round
