@@ -164,3 +164,32 @@ def test_no_complete_case_is_refused(tiny_run, tmp_path):
     said = refused_law(tiny_run, tmp_path, {"X2": {"intercept": -30.0}})
     assert "no complete case: none of 800 test rows" in said
     assert "mechanism 'spoilt' with seed 0" in said
+
+
+@pytest.mark.parametrize(
+    ("recourse", "sentence"),
+    [
+        ({"frequency_edges": [1, 5]}, "recourse.frequency_edges is [1, 5]; allowed are whole"),
+        (
+            {"generators": {"hamming": {"epochs": 5}}},
+            "recourse.generators.hamming has 'epochs', which kind 'hamming' does not use",
+        ),
+    ],
+)
+def test_a_recourse_block_that_would_fail_after_fitting_is_refused(tmp_path, recourse, sentence):
+    said = refused_at_start(tmp_path, config=changed(CONFIG, recourse=recourse))
+    assert f"config (study.yaml over config.yaml): {sentence}" in said
+
+
+def test_a_catalogue_of_ones_own_that_cannot_be_read_is_refused(tmp_path):
+    actions = (EXAMPLE / "recourse_actions.csv").read_text(encoding="utf-8")
+    (tmp_path / "actions.csv").write_bytes(actions.replace("course", "kürs").encode("latin-1"))
+    said = refused_in_a_stage(
+        tmp_path,
+        stage="label_units",
+        inputs={"catalogue": "actions.csv", "units": str(EXAMPLE / "recourse_units.csv")},
+        outputs={"labels": "results/labels.parquet", "names": "results/names.json"}
+        | {"instance": "results/instance.safetensors"},
+        settings=json.dumps({"source": {"kind": "own"}, "most_actions": 3, "max_nodes": 1000}),
+    )
+    assert "actions.csv, line 8 is not UTF-8 text (byte 0xfc)" in said

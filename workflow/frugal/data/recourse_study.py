@@ -12,6 +12,12 @@ from typing import Any
 from frugal.contracts.errors import ConfigError
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
+from frugal.data.recourse_checks import (
+    check_edges,
+    check_generators,
+    check_source,
+    check_table,
+)
 from frugal.data.schema_check import did_you_mean, listed
 
 
@@ -114,10 +120,14 @@ class RecourseStudy:
 
     def find(self, path: str) -> Path:
         """A path of the config, from the working folder or from the project's."""
-        for candidate in (Path(path), self.base / path):
-            if candidate.is_file():
-                return candidate
-        raise ConfigError(f"config: recourse names {path!r}, and there is no such file")
+        found = _found(path, self.base)
+        if found is None:
+            raise ConfigError(f"config: recourse names {path!r}, and there is no such file")
+        return found
+
+
+def _found(path: str, base: Path) -> Path | None:
+    return next((p for p in (Path(path), base / path) if p.is_file()), None)
 
 
 def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
@@ -129,6 +139,8 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
     block = config["recourse"]
     mirror = config["data_mirror"]
     study = RecourseStudy(block, None if mirror is None else Path(mirror), base, {})
+    check_generators(block["generators"])
+    check_edges(block["frequency_edges"])
     seen, descriptions = set(), {}
     for k, entry in enumerate(block["scenarios"]):
         at, pair = f"config: recourse.scenarios[{k}]", (entry["dataset"], entry["variant"])
@@ -142,16 +154,17 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
                         f"{at}.{key} names {name!r}; under recourse.{key} there are "
                         f"{listed(block[key])}{did_you_mean(name, block[key])}"
                     )
+        check_source(at, entry, lambda path: _found(path, base))
         if entry["source"]["kind"] == "table":
             path = study.find(entry["source"]["description"])
-            descriptions[entry["dataset"]] = (path, load_description(path))
+            described = load_description(path)
+            check_table(at, entry["dataset"], described, study.find(entry["source"]["rules"]))
+            descriptions[entry["dataset"]] = (path, described)
         if bool(entry["generators"]) != bool(entry["subsets"]):
             raise ConfigError(
                 f"{at} has generators or subsets, but not both; name both to learn, or leave both "
                 "empty to solve only"
             )
-        if entry["source"]["kind"] != "simulated":
-            study.find(entry["source"].get("rules") or entry["source"]["catalogue"])
     _check_figures(block)
     return RecourseStudy(block, study.mirror, base, descriptions)
 

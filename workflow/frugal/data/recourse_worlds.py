@@ -64,6 +64,11 @@ class WorldDesign:
             raise ConfigError(
                 f"a group gets {self.actions_per_group} of only {self.actions} actions"
             )
+        if self.actions_per_group == 0:
+            raise ConfigError(
+                f"a group gets none of {self.actions} actions; each of {self.groups} gets its "
+                f"share, so at least {self.groups} are needed"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def _seen_cover(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         best, sure = cheapest_seen_cover(
             features, group, arrays["covered"], arrays["cost"], open_to
         )
-        known = open_to[group].any(axis=1)
+        known = np.asarray(open_to[group].any(axis=1))
         return of_explanations(arrays["explanations"], best, sure.astype(np.float64), known)
 
     return answer

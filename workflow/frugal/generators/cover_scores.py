@@ -126,7 +126,7 @@ class CoverGenerator:
         torch.set_num_threads(1)
         inputs = _inputs(features, group)
         best, top = _best(self.network, inputs, torch.from_numpy(self.open_to))
-        known = self.open_to[group].any(axis=1)
+        known = np.asarray(self.open_to[group].any(axis=1))
         return of_explanations(self.explanations, best.numpy(), top.double().numpy(), known)
 
 

@@ -1,0 +1,120 @@
+"""Recourse blocks that their schema allows and no run could finish: refused before any job."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from frugal.contracts.errors import ConfigError
+from frugal.data.recourse_checks import GENERATOR_KEYS, MANUAL_GROUPS
+from frugal.data.recourse_study import load_recourse_study
+from frugal.data.recourse_worlds import variant_design
+from frugal.data.schema_check import read_yaml
+from frugal.figures.recourse_style import GENERATORS, generator_kind
+from frugal.generators.registry import KINDS
+
+ROOT = Path(__file__).parents[2]
+CONFIG = read_yaml(ROOT / "config.yaml")
+STEPS = CONFIG["recourse"]["generators"]["named"]
+TABLE = {
+    "dataset": "german_credit", "variant": "eight_conditions", "seeds": [0], "subsets": ["all"],
+    "generators": ["hamming"],
+    "source": {"kind": "table", "description": "config/datasets/german_credit.yaml",
+               "rules": "config/recourse/german_credit.yaml"},
+}  # fmt: skip
+
+
+def _load(**block):
+    config = copy.deepcopy(CONFIG)
+    config["recourse"] |= block
+    return load_recourse_study(config, ROOT)
+
+
+def _with_generator(name, settings):
+    return _load(generators=CONFIG["recourse"]["generators"] | {name: settings})
+
+
+def _with_scenario(entry):
+    return _load(scenarios=[*CONFIG["recourse"]["scenarios"], entry])
+
+
+def test_kinds_and_their_settings_are_those_of_registry_figures_and_schema():
+    assert set(GENERATOR_KEYS) == set(KINDS) == set(GENERATORS)
+    schema = read_yaml(ROOT / "workflow/schemas/config.schema.yaml")
+    rule = schema["properties"]["recourse"]["properties"]["generators"]["additionalProperties"]
+    assert set(rule["properties"]["kind"]["enum"]) == set(GENERATOR_KEYS)
+    for kind, keys in GENERATOR_KEYS.items():
+        required = set()
+        for part in rule["allOf"]:
+            condition = part["if"]["properties"]["kind"]
+            if kind in condition.get("enum", [condition.get("const")]):
+                required |= set(part["then"]["required"])
+        assert set(keys) == required
+    for name, settings in CONFIG["recourse"]["generators"].items():
+        assert generator_kind(name) == settings["kind"]
+
+
+@pytest.mark.parametrize("edges", [[1, 5], [0, 6, 2]])
+def test_classes_of_frequency_that_do_not_ascend_from_0_are_refused(edges):
+    with pytest.raises(ConfigError, match=r"^config: recourse\.frequency_edges is \["):
+        _load(frequency_edges=edges)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "sentence"),
+    [
+        ("foo", {"kind": "hamming", "neighbours": 3}, r"generators\.foo has a name that figures"),
+        ("named_x", {"kind": "hamming", "neighbours": 3}, "'hamming', but .* show it as 'named'"),
+        ("named_action_x", STEPS, "of kind 'named', but .* show it as 'named_action'"),
+        (
+            "hamming_e",
+            {"kind": "hamming", "neighbours": 3, "epochs": 5},
+            r"generators\.hamming_e has 'epochs', which kind 'hamming' does not use; it uses kind,",
+        ),
+        ("named_h", STEPS | {"hidden": 3}, r"generators\.named_h has 'hidden', which kind 'named'"),
+    ],
+)
+def test_generators_that_figures_or_their_kind_do_not_know_are_refused(name, settings, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        _with_generator(name, {"augmentation": "none"} | settings)
+
+
+def test_files_of_a_source_that_are_not_there_are_refused_by_their_key():
+    own = copy.deepcopy(CONFIG["recourse"]["scenarios"][-1]) | {"variant": "other"}
+    for key in ("catalogue", "units"):
+        spoilt = own | {"source": own["source"] | {key: "nowhere.csv"}}
+        with pytest.raises(ConfigError, match=rf"scenarios\[4\]\.source\.{key} names 'nowhere"):
+            _with_scenario(spoilt)
+    for key in ("description", "rules"):
+        spoilt = TABLE | {"source": TABLE["source"] | {key: "nowhere.yaml"}}
+        with pytest.raises(ConfigError, match=rf"scenarios\[4\]\.source\.{key} names 'nowhere"):
+            _with_scenario(spoilt)
+
+
+def test_a_table_its_rules_and_its_scenario_bear_one_name(tmp_path):
+    assert set(_with_scenario(TABLE).descriptions) == {"german_credit"}
+    text = (ROOT / "config/recourse/german_credit.yaml").read_text("utf-8")
+    rules = tmp_path / "rules.yaml"
+    for old, new, sentence in (
+        ("dataset: german_credit", "dataset: adult", r"\[4\]\.source\.rules is written for .*'adu"),
+        ("dataset: german_credit", "data: german_credit", "unknown key 'data' at top level"),
+    ):
+        rules.write_text(text.replace(old, new, 1), "utf-8")
+        with pytest.raises(ConfigError, match=sentence):
+            _with_scenario(TABLE | {"source": TABLE["source"] | {"rules": str(rules)}})
+    with pytest.raises(ConfigError, match=r"\[4\]\.source\.description describes .* 'german_cred"):
+        _with_scenario(TABLE | {"dataset": "credit"})
+
+
+def test_manual_groups_without_actions_are_refused():
+    scenario = copy.deepcopy(CONFIG["recourse"]["scenarios"][1]) | {"variant": "few"}
+    for actions in (3, MANUAL_GROUPS - 1):
+        scenario["source"]["actions"] = actions
+        with pytest.raises(ConfigError, match=rf"scenarios\[4\]\.source\.actions is {actions};"):
+            _with_scenario(scenario)
+    scenario["source"]["actions"] = MANUAL_GROUPS
+    _with_scenario(scenario)
+    world = {"draws": 10, "feature_probability": 0.5, "action_probability": 0.5}
+    with pytest.raises(ConfigError, match="a group gets none of 4 actions"):
+        variant_design("manual_groups", actions=4, **world)
+    design = variant_design("manual_groups", actions=MANUAL_GROUPS, **world)
+    assert (design.groups, design.actions_per_group) == (MANUAL_GROUPS, 1)
