@@ -1,5 +1,6 @@
 """The afape stages wired together on small tables: what is estimated, and what is said if not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 from frugal.contracts import ConfigError, DataError, GraphError, NoSupportError, Streams
 from frugal.stages._estimators import ESTIMATORS
 from frugal.stages.check_afape import check_afape
+from frugal.stages.draw_scenario_figures import draw_scenario_figures
 from frugal.stages.draw_study_figures import draw_study_figures
 from frugal.stages.prepare_data import prepare_data
 
-from tests.unit.afape_chain import AGENTS, Chain, draw, no_bar, run_chain, small_table
+from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "ten_lines.yaml"
 MNAR = {
@@ -159,6 +161,56 @@ def test_a_scenario_without_truth_has_a_sentence_for_convergence(own):
     (said,) = [text.get_text() for text in made["convergence_png"].texts]
     assert "truth is unknown" in said
     assert len(made["convergence_table"]) == 0
+
+
+def scenario_figures(chain, catalogue):
+    return draw_scenario_figures(
+        catalogue=catalogue,
+        estimates=chain.estimates["estimates"],
+        frequencies=chain.estimates["frequencies"],
+        calibration=chain.nuisances["calibration"],
+        settings={"frequency_agent": "half"},
+        streams=Streams(0, "draw_scenario_figures", {"dataset": "d", "mechanism": "m"}),
+        progress=no_bar,
+    )
+
+
+def test_a_graph_that_identifies_nothing_is_drawn_to_the_end(unidentified):
+    _, catalogue = frames(small_table())
+    catalogue["report"]["cost_unit"] = "EUR"
+    made = scenario_figures(unidentified, catalogue)
+    (said,) = [" ".join(text.get_text().split()) for text in made["calibration_png"].texts]
+    assert said.startswith("Not identified, nothing fitted. p(R = 1 | X_adj) is not identified")
+    assert "self-censoring" in said
+    assert len(made["calibration_table"]) == 0
+    words = [t.get_text() for axes in made["trust_png"].axes for t in axes.texts]
+    assert "not identified" in words
+    key = {"dataset": "d", "mechanism": "m"}
+    for shown in (["stabilised_ipw"], ["blocking", "stabilised_ipw", "ground_truth"]):
+        drawn = draw_study_figures(
+            summary=unidentified.estimates["estimates"].assign(**key),
+            resamples=unidentified.estimates["resamples"].assign(**key),
+            convergence=unidentified.estimates["convergence"].assign(**key),
+            settings={"convergence_agents": ["half"], "estimators": shown, "cost_unit": "EUR"},
+            streams=Streams(0, "draw_study_figures", {}),
+            progress=no_bar,
+        )
+        if shown == ["stabilised_ipw"]:
+            (said,) = [text.get_text() for text in drawn["convergence_png"].texts]
+            assert said == "None of the chosen estimators has an estimate: no error to show."
+
+
+def test_nothing_to_calibrate_is_said(own):
+    _, catalogue = frames(small_table())
+    catalogue["report"]["cost_unit"] = "EUR"
+    empty = replace(own, nuisances={"calibration": own.nuisances["calibration"].iloc[:0]})
+    estimates = own.estimates["estimates"]
+    kept = estimates[estimates["status"] != "not_identified"]
+    empty = replace(empty, estimates={**own.estimates, "estimates": kept})
+    (said,) = [
+        text.get_text() for text in scenario_figures(empty, catalogue)["calibration_png"].texts
+    ]
+    assert said == "No fitted probability serves any test row: nothing to calibrate."
 
 
 def test_without_a_complete_case_nothing_is_drawn():

@@ -106,12 +106,14 @@ def resample_figure(
         agents: those to be shown; None for all in `summary`.
 
     Raises:
-        DataError: a column is missing, there is no row, several seeds, or the tables' seeds differ.
+        DataError: a column is missing, the summary has no row, several seeds, or the tables' seeds
+            differ.
         ConfigError: an estimator has no fixed colour and marker.
     """
-    style.require(resamples, [*_SERIES, "estimate"], single=["seed"])
     style.require(summary, [*_SERIES, "truth", "status"], single=["seed"])
-    if resamples["seed"].iloc[0] != summary["seed"].iloc[0]:
+    if len(resamples):  # else no estimate could be computed, and every slot says so
+        style.require(resamples, [*_SERIES, "estimate"], single=["seed"])
+    if len(resamples) and resamples["seed"].iloc[0] != summary["seed"].iloc[0]:
         raise DataError(
             f"the resamples are of seed {resamples['seed'].iloc[0]}, the summary is of seed "
             f"{summary['seed'].iloc[0]}; both must be of one seed"

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from frugal.contracts import Streams
 from frugal.figures.afape_parts import calibration_figure, cost_split_figure, frequency_figure
 from frugal.figures.afape_trust import decision_figure, trust_figure
+from frugal.figures.style import sentence_figure
 from frugal.stages._frames import drawn
 
 
@@ -34,5 +36,15 @@ def draw_scenario_figures(
         **drawn("decision", decision_figure(first, **unit), first),
         **drawn("cost_split", cost_split_figure(first, **unit), first),
         **drawn("frequency", frequency_figure(chosen.assign(**streams.wildcards)), chosen),
-        **drawn("calibration", calibration_figure(curves), curves),
+        **drawn("calibration", _calibration(curves, first), curves),
     }
+
+
+def _calibration(curves: pd.DataFrame, estimates: pd.DataFrame) -> Figure:
+    """Calibration of what was fitted; a sentence in its place where nothing was."""
+    if len(curves):
+        return calibration_figure(curves)
+    reasons = estimates.loc[estimates["status"] == "not_identified", "reason"]
+    if len(reasons):
+        return sentence_figure(f"Not identified, nothing fitted. {reasons.iloc[0]}")
+    return sentence_figure("No fitted probability serves any test row: nothing to calibrate.")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from frugal.contracts import Streams
 from frugal.figures.afape_spread import convergence_figure, resample_figure
-from frugal.figures.style import new_figure, printed
+from frugal.figures.style import sentence_figure
 from frugal.stages._frames import drawn
 
 
@@ -35,18 +35,15 @@ def draw_study_figures(
     ]
     unit = {"cost_unit": settings["cost_unit"]}
     return {
-        **drawn("convergence", _errors(lines, unit), lines),
+        **drawn("convergence", _errors(lines, summary, unit), lines),
         **drawn("resamples", resample_figure(boxes, behind, **unit), boxes),
     }
 
 
-def _errors(lines: pd.DataFrame, unit: Mapping[str, str]) -> Figure:
-    """Convergence to the truth; a sentence in its place where the truth is known nowhere."""
-    return convergence_figure(lines, **unit) if len(lines) else _unknown_truth()
-
-
-@printed
-def _unknown_truth() -> Figure:
-    figure = new_figure(height_in=1.0)
-    figure.text(0.5, 0.5, "The truth is unknown in every scenario: no error to show.", ha="center")
-    return figure
+def _errors(lines: pd.DataFrame, summary: pd.DataFrame, unit: Mapping[str, str]) -> Figure:
+    """Convergence to the truth; a sentence in its place where there is no error to show."""
+    if len(lines):
+        return convergence_figure(lines, **unit)
+    if summary["truth"].isna().all():
+        return sentence_figure("The truth is unknown in every scenario: no error to show.")
+    return sentence_figure("None of the chosen estimators has an estimate: no error to show.")

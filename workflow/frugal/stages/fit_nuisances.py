@@ -314,9 +314,21 @@ def _diagnostics(
                 "share_below_1_percent": (held < 0.01).mean(),
             }
         )
+    if not calibration:
+        return _no_diagnostics()
     return {
         "calibration": pd.concat(calibration, ignore_index=True),
         "overlap": pd.DataFrame(overlap),
+    }
+
+
+def _no_diagnostics() -> dict[str, pd.DataFrame]:
+    """The same two tables without a row."""
+    curve = {"nuisance": "", "bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
+    spread = {"nuisance": "", "n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}
+    return {
+        "calibration": pd.DataFrame([curve]).iloc[:0],
+        "overlap": pd.DataFrame([spread]).iloc[:0],
     }
 
 
@@ -328,11 +340,8 @@ def _nothing_fitted(agents: list[str], row_id: np.ndarray) -> dict[str, pd.DataF
         np.nan,
     )
     per_agent = [pd.DataFrame({"agent": a, "row_id": row_id} | fits) for a in agents]
-    curve = {"nuisance": "", "bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
-    spread = {"nuisance": "", "n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}
     return {
         "propensities": pd.DataFrame({"row_id": row_id} | nan),
         "agents": pd.concat(per_agent, ignore_index=True),
-        "calibration": pd.DataFrame([curve]).iloc[:0],
-        "overlap": pd.DataFrame([spread]).iloc[:0],
+        **_no_diagnostics(),
     }
