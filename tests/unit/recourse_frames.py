@@ -19,7 +19,8 @@ def summary_frame() -> pd.DataFrame:
             half = 1.96 * np.sqrt(share * (1 - share) / n)
             rows.append(
                 {**SCENARIO, "generator": name, "actions": actions, "n": n, "accuracy": share,
-                 "half_width": half, "infeasible_share": (1 - whole) / 2,
+                 "half_width": half, "accuracy_low": max(0, share - half),
+                 "accuracy_high": min(1, share + half), "infeasible_share": (1 - whole) / 2,
                  "repaired_accuracy": whole + (1 - whole) / 5, "repaired_infeasible_share": 0.0,
                  "empty_share": 0.2 if name == "hamming" else 0.0,
                  "repair_cost_gap": np.nan if name == "named_ag2" else 0.1}

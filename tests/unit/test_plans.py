@@ -96,7 +96,7 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     assert {cost["stage"] for cost in costs["costs"]} <= stages
     at_default = {cost["stage"] for cost in costs["costs"] if cost.get("scale") != "paper"}
     # on demand, of tables that are downloaded, or after the last step
-    elsewhere = {"fetch_file", "choose_policy", "draw_patient", "draw_policy"}
+    elsewhere = {"fetch_file", "choose_policy", "draw_patient", "draw_policy", "recommend_actions"}
     elsewhere |= {"prepare_searches", "draw_table_figures"}
     assert at_default == stages - elsewhere
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))

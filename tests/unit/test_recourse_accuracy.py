@@ -14,7 +14,9 @@ from frugal.evaluation.recourse_accuracy import (
     mistake_rows,
     training_frequency,
     unseen_explanations,
+    wilson_interval,
 )
+from scipy.stats import binomtest
 
 INSTANCE = CoverInstance(
     cost=np.array([1.0, 2.0, 4.0]),
@@ -65,6 +67,14 @@ def test_summary_by_number_of_actions():
     assert whole["repaired_accuracy"] == 0.75
     assert rows.loc["1", "n"] == 2
     assert np.isnan(accuracy_rows(OUTCOMES.frame().iloc[[1]])["cost_gap"].iloc[0])
+
+
+def test_interval_of_a_share_is_scipys_and_no_point_at_the_ends():
+    for right, n in ((0, 12), (12, 12), (3, 12), (700, 1000)):
+        found = wilson_interval(right / n, n)
+        oracle = binomtest(right, n).proportion_ci(method="wilson")
+        np.testing.assert_allclose(found, (oracle.low, oracle.high), atol=1e-6)
+        assert found[1] - found[0] > 0
 
 
 def test_groups_and_mistakes():

@@ -58,6 +58,12 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "",
         "p(R=1|X_adj, acquired set and values, R_s=1) by Bayes from fitted factors and the policy",
     ),
+    "reads_values": ("", "True where the policy's decisions depend on values"),
+    "afa_propensity_suffices": (
+        "",
+        "True where afa_propensity is all that the policy's weights need: it reads no value outside "
+        "X_adj",
+    ),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
     "mean_misclassification_cost": (COST, "fitted E[misclassification cost | X_adj, R=1]"),
@@ -163,7 +169,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "train_frequency": ("units", "training units with the unit's cheapest action set"),
     "accuracy": ("", "share of units whose answer is the cheapest action set"),
     "accuracy_se": ("", "binomial standard error of accuracy"),
-    "half_width": ("", "half of the 95 % interval of accuracy"),
+    "half_width": ("", "half of the binomial 95 % interval of accuracy, as the paper prints it"),
+    "accuracy_low": ("", "lower end of Wilson's 95 % interval of accuracy"),
+    "accuracy_high": ("", "upper end of Wilson's 95 % interval of accuracy"),
     "mistakes": ("units", "units whose answer is another set"),
     "feasible_share_of_mistakes": ("", "share of mistakes that work but are dearer"),
     "cost_gap": ("", "mean extra cost of feasible mistakes, as a share of the cheapest cost"),
@@ -323,6 +331,7 @@ OF_ITS_COLUMN = "that of the column named"
 PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"value:(.+)", ("unit of the raw column", "encoded feature {0}")),
     (r"observed:(.+)", ("", "True where panel {0} is in the records")),
+    (r"factor:(.+)", ("", "fitted probability that panel {0} is recorded, given its causes are")),
     (r"probability:(.+)", ("", "true probability that panel {0} is recorded, given its causes")),
     (r"result:(.+)", ("", "index of the outcome under action {0}, from the worst on")),
     (r"feature:(.+)", ("", "state of feature {0}")),

@@ -93,7 +93,7 @@ def judge_answers(
         repaired_set=as_action_sets(repaired.chosen),
         repaired_correct=(repaired.chosen == truth).all(axis=1),
         repaired_feasible=is_feasible(test.features, test.group, repaired.chosen, instance),
-        empty=~chosen.any(axis=1),
+        empty=chosen.sum(axis=1) == 0,
         confidence=confidence,
         size=test.size,
         group=test.group,
@@ -134,7 +134,8 @@ def accuracy_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
         half-width = 1.96 √(p (1 − p) / n)                              [recourse, table 2]
 
     Returns:
-        actions ('all', '1', '2', …), n, accuracy, accuracy_se, half_width, mistakes,
+        actions ('all', '1', '2', …), n, accuracy, accuracy_se, half_width, accuracy_low and
+        accuracy_high (see `wilson_interval`), mistakes,
         feasible_share_of_mistakes, cost_gap (mean over feasible mistakes of what the answer costs
         more, relative to the cheapest set), infeasible_cost_gap (the same over infeasible ones,
         below zero if they are cheaper), infeasible_share, repair_cost_gap (mean over infeasible
@@ -216,6 +217,18 @@ def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def wilson_interval(share: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share: beyond a point also where none or all of n are right.
+
+    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)
+    """
+    z = HALF_WIDTHS
+    centre, scale = share + z**2 / (2 * n), 1 + z**2 / n
+    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    low, high = float(centre - half) / scale, float(centre + half) / scale
+    return min(share, max(0.0, low)), max(share, min(1.0, high))  # rounding at 0 and 1
+
+
 def _share(hits: pd.Series) -> tuple[float, float]:
     """Share of True and its binomial standard error."""
     share = float(hits.mean())
@@ -225,6 +238,7 @@ def _share(hits: pd.Series) -> tuple[float, float]:
 def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
     """One row of the study's tables; NaN where there is nothing to average."""
     share, spread = _share(rows["correct"])
+    low, high = wilson_interval(share, len(rows))
     wrong = rows[~rows["correct"]]
     feasible, infeasible = wrong[wrong["feasible"]], wrong[~wrong["feasible"]]
     return {
@@ -232,6 +246,8 @@ def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
         "accuracy": share,
         "accuracy_se": spread,
         "half_width": HALF_WIDTHS * spread,
+        "accuracy_low": low,
+        "accuracy_high": high,
         "mistakes": len(wrong),
         "feasible_share_of_mistakes": len(feasible) / len(wrong) if len(wrong) else np.nan,
         "cost_gap": _gap(feasible, "answer_cost"),

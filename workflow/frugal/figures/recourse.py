@@ -3,6 +3,8 @@
 They place marks from the study's tables and know neither generators nor files.
 """
 
+from collections.abc import Hashable
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,7 +20,7 @@ from frugal.figures.recourse_style import (
 )
 
 _SIZE_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY)
-_SUMMARY = ["generator", "actions", "n", "accuracy", "half_width"]
+_SUMMARY = ["generator", "actions", "n", "accuracy", "accuracy_low", "accuracy_high"]
 
 
 @style.printed
@@ -109,16 +111,16 @@ def _draw_accuracy(axes: Axes, y: int, name: str, row: pd.Series) -> None:
     """A mark with its interval, and the number at the right edge."""
     look = generator_style(name)
     axes.errorbar(
-        row["accuracy"], y, xerr=_within_0_and_1(row), color=look.colour, marker=look.marker,
+        row["accuracy"], y, xerr=_to_both_sides(row), color=look.colour, marker=look.marker,
         markerfacecolor=face(look), markersize=5, capsize=2, zorder=3,
     )  # fmt: skip
     axes.text(1.48, y, f"{row['accuracy']:.3f}", ha="right", va="center_baseline")
 
 
-def _within_0_and_1(row: pd.Series) -> list[list[float]]:
-    """Lengths of an interval to the left and to the right, cut where a share ends."""
-    share, half = float(row["accuracy"]), float(row["half_width"])
-    return [[min(half, share)], [min(half, 1 - share)]]
+def _to_both_sides(row: pd.Series) -> list[list[float]]:
+    """Lengths of an interval to the left and to the right."""
+    share = float(row["accuracy"])
+    return [[share - float(row["accuracy_low"])], [float(row["accuracy_high"]) - share]]
 
 
 @style.printed
@@ -143,6 +145,7 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     names = generator_order(rows.index)
     figure = style.new_figure(height_in=3.1)
     axes = figure.subplots()
+    hidden = {name: _later_beside(rows.loc[names[k:]]) for k, name in enumerate(names)}
     for name in names:
         look, row = generator_style(name), rows.loc[name]
         start = (row["accuracy"], 100 * row["infeasible_share"])
@@ -153,22 +156,30 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
         )  # fmt: skip
         axes.plot(
             *start, marker=look.marker, color=look.colour, markerfacecolor=face(look),
-            markersize=6.5, linestyle="none", zorder=3, clip_on=False,
+            markersize=6.5 + 4 * hidden[name], linestyle="none", zorder=3, clip_on=False,
         )  # fmt: skip
     axes.set_xlabel("share of units whose cheapest actions are found")
     axes.set_ylabel("answers that do not work (%)")
     axes.set_ylim(bottom=0)
     axes.axhline(0, color=style.BLACK, linewidth=0.7)
-    style.add_legend(figure, [_repair_handle(name, rows.loc[name]) for name in names])
+    style.add_legend(
+        figure, [_repair_handle(name, row) for name, row in rows.loc[names].iterrows()]
+    )
     return figure
 
 
-def _repair_handle(name: str, row: pd.Series) -> Line2D:
+def _later_beside(rows: pd.DataFrame) -> int:
+    """How many of the rows after the first would hide it: such marks are drawn larger."""
+    near = rows[["accuracy", "infeasible_share"]] - rows[["accuracy", "infeasible_share"]].iloc[0]
+    return int((near.abs() < 0.008).all(axis=1).sum()) - 1
+
+
+def _repair_handle(name: Hashable, row: pd.Series) -> Line2D:
     """Name of a generator, what its repaired answers cost more, and how many were empty."""
-    look, gap = generator_style(name), float(row["repair_cost_gap"])
+    look, gap = generator_style(str(name)), float(row["repair_cost_gap"])
     price = "nothing to repair" if pd.isna(gap) else f"repaired: +{100 * gap:.0f} %"
     empty = f", {100 * row['empty_share']:.0f} % empty" if row["empty_share"] >= 0.005 else ""
     return Line2D(
         [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5.5,
-        linestyle="none", label=f"{generator_label(name)} ({price}{empty})",
+        linestyle="none", label=f"{generator_label(str(name))} ({price}{empty})",
     )  # fmt: skip
