@@ -69,6 +69,9 @@ DRAWN = {
     ),
     "frequency": lambda: frequency_figure(frames.frequency_frame()),
     "trust": _trust,
+    "trust, many warnings": lambda: trust_figure(
+        CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"), cost_unit="€"
+    ),
     "trust, one agent": lambda: trust_figure(style.select(CASE, agent="dqn"), cost_unit="€"),
     "decision": lambda: decision_figure(CASE, cost_unit="€"),
     "decision, no truth": lambda: decision_figure(CASE.assign(truth=np.nan), cost_unit="€"),
@@ -143,10 +146,12 @@ def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():
     gap = (table["estimator"] == "stabilised_ipw") & (table["n"] == 100) & (table["seed"] == 3)
     table.loc[gap, "estimate"] = np.nan
     figure = convergence_figure(table, cost_unit="€")
-    assert [a.get_title(loc="left") for a in figure.axes] == ["random 10 %", "random 90 %"]
+    titles = [a.get_title(loc="left") for a in figure.axes]
+    assert titles == ["random 10 %", "random 90 %", "", ""]
     axes = figure.axes[1]
     assert axes.get_xscale() == "log"
-    assert axes.get_xlabel() == "number of data points (rows)"
+    assert figure.axes[3].get_xlabel() == "number of data points (rows)"
+    assert "s.d." in figure.axes[2].get_ylabel()
     assert "(€)" in figure.axes[0].get_ylabel()
     for line, name in zip(axes.lines[1:], SIX, strict=True):  # the first line is zero
         rows = table[(table["agent"] == "random_90") & (table["estimator"] == name)]
@@ -159,6 +164,24 @@ def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():
         assert line.get_marker() == style.ESTIMATORS[name].marker
     assert np.isnan(np.asarray(axes.lines[5].get_ydata(), dtype=float)[0])
     assert _legend(figure) == [style.ESTIMATORS[e].label for e in SIX] + ["± 1 s.d. over seeds"]
+
+
+def test_convergence_spread_over_seeds_has_logarithmic_axes_of_its_own():
+    table = frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5)
+    last = (table["estimator"] == "ground_truth") & (table["n"] == table["n"].max())
+    table.loc[last, "estimate"] = table.loc[last, "truth"]
+    axes = convergence_figure(table, cost_unit="€").axes[3]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    for line, name in zip(axes.lines, SIX, strict=True):
+        rows = table[(table["agent"] == "random_90") & (table["estimator"] == name)]
+        expected = (rows["estimate"] - rows["truth"]).groupby(rows["n"]).std().to_numpy()
+        shown = np.asarray(line.get_ydata(), dtype=float)
+        if name == "ground_truth":  # no spread on all rows, where it is the truth itself
+            assert np.isnan(shown[-1])
+            shown, expected = shown[:-1], expected[:-1]
+        np.testing.assert_allclose(shown, expected, rtol=1e-12)
+    few = convergence_figure(table[table["seed"] < 4], cost_unit="€")
+    assert len(few.axes) == 2
 
 
 def test_convergence_band_is_one_standard_deviation():
@@ -259,7 +282,34 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
     bars = [p.get_width() for p in right.patches if isinstance(p, Rectangle) and p.get_height() < 1]
     np.testing.assert_allclose(bars, rows["ess"][ok])
     assert [t.get_text() for t in left.texts] == ["not identified"]
-    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !"]
+    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !a"]
+    assert "ess below 30" in _legend(figure)
+
+
+def test_trust_names_every_warning_by_a_letter():
+    spoilt = CASE.assign(warning=CASE["warning"].mask(CASE["estimator"] == "ipw", "low_p,heavy"))
+    figure = trust_figure(spoilt, cost_unit="€")
+    marks = {
+        t.get_text().split(" !")[1] for a in figure.axes for t in a.texts if "!" in t.get_text()
+    }
+    assert marks == {"ab", "c"}
+    assert _legend(figure)[-3:] == ["low p", "heavy", "ess below 30"]
+    for text in (None, "", np.nan):
+        assert "ess below 30" not in _legend(trust_figure(CASE.assign(warning=text), cost_unit="€"))
+
+
+def test_trust_draws_no_interval_where_all_rows_cost_the_same():
+    same = CASE["estimator"] == "complete_case"
+    table = CASE.assign(
+        ci_low=CASE["ci_low"].mask(same, CASE["estimate"]),
+        ci_high=CASE["ci_high"].mask(same, CASE["estimate"]),
+    )
+    figure = trust_figure(table, cost_unit="€")
+    hollow = [li for a in figure.axes for li in a.lines if li.get_gid() == "no interval"]
+    assert {li.get_color() for li in hollow} == {style.ESTIMATORS["complete_case"].colour}
+    assert {li.get_markerfacecolor() for li in hollow} == {"white"}
+    assert "no interval: its rows cost the same" in _legend(figure)
+    assert "no interval: its rows cost the same" not in _legend(_trust())
 
 
 def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
@@ -280,7 +330,7 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
     assert sum(line.get_gid() == "cut" for line in left.lines) == cut
     blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
     assert _legend(blind)[0] == "estimate, 95 % interval"
-    assert not {"truth", "warning in the table"} & set(_legend(blind))
+    assert not {"truth", "ess below 30"} & set(_legend(blind))
     with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1, 2"):
         trust_figure(style.select(SUMMARY, dataset="income", mechanism="mnar"), cost_unit="€")
 
@@ -357,6 +407,18 @@ def test_cost_split_stacks_both_parts():
         cost_split_figure(rows.assign(estimator="ipw"), cost_unit="€")
 
 
+def test_a_sentence_stands_where_nothing_is_to_be_drawn():
+    long = "Not identified, nothing fitted. " + "A reason of many words. " * 12
+    figure = style.sentence_figure(long)
+    (text,) = figure.texts
+    assert " ".join(text.get_text().split()) == long.strip()
+    box = text.get_window_extent(FigureCanvasAgg(figure).get_renderer())
+    assert box.x0 > 0
+    assert box.y0 > 0
+    assert box.x1 < figure.bbox.width
+    assert box.y1 < figure.bbox.height
+
+
 def test_a_study_in_which_nothing_could_be_estimated_is_still_drawn():
     nothing = CASE.assign(status="no_support", estimate=np.nan, ess=np.nan, truth=np.nan)
     reasons = [t.get_text() for a in trust_figure(nothing, cost_unit="€").axes for t in a.texts]
@@ -364,4 +426,7 @@ def test_a_study_in_which_nothing_could_be_estimated_is_still_drawn():
     reasons = [t.get_text() for t in decision_figure(nothing, cost_unit="€").axes[0].texts]
     assert reasons == ["no support"] * (len(frames.ESTIMATORS) - 1)
     boxes = resample_figure(frames.resample_frame(CASE, 2), nothing, cost_unit="€").axes[0]
+    assert sum(line.get_gid() == "no estimate" for line in boxes.lines) == len(nothing)
+    none = frames.resample_frame(CASE, 2).iloc[:0]
+    boxes = resample_figure(none, nothing, cost_unit="€").axes[0]
     assert sum(line.get_gid() == "no estimate" for line in boxes.lines) == len(nothing)

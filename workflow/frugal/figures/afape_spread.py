@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from frugal.contracts.errors import DataError
 from frugal.figures import style
 
+LEAST_SEEDS = 5  # of a standard deviation that is worth an axis of its own
 _SERIES = ["dataset", "mechanism", "agent", "estimator"]
 
 
@@ -25,9 +26,10 @@ def convergence_figure(convergence: pd.DataFrame, *, cost_unit: str) -> Figure:
     """Error of each estimator against the number of data points [afape, fig. 5].
 
     A row of panels per scenario, a panel per agent. Line: mean over seeds of estimate − truth;
-    band: ± one standard deviation over seeds (no band from a single seed). Where a seed has no
-    estimate at some size, the line has a gap there: the mean of the other seeds would be another
-    quantity.
+    band: ± one standard deviation over seeds (no band from a single seed). Below, from five seeds
+    on: that standard deviation alone, both axes logarithmic, which tells apart unbiased estimators
+    that lie on each other above. Where a seed has no estimate at some size, the line has a gap
+    there: the mean of the other seeds would be another quantity.
 
     Args:
         convergence: dataset, mechanism, agent, estimator, seed, n, estimate, truth.
@@ -41,25 +43,43 @@ def convergence_figure(convergence: pd.DataFrame, *, cost_unit: str) -> Figure:
     scenarios = style.scenario_order(convergence)
     agents = style.agent_order(convergence["agent"])
     estimators = style.estimator_order(convergence["estimator"])
-    figure = style.new_figure(
-        height_in=0.55 + (2.1 if len(scenarios) < 4 else 1.45) * len(scenarios)
-    )
-    grid = figure.subplots(len(scenarios), len(agents), sharex=True, sharey="row", squeeze=False)
-    for scenario, line_of_axes in zip(scenarios, grid, strict=True):
-        for agent, axes in zip(agents, line_of_axes, strict=True):
-            rows = style.select(convergence, dataset=scenario[0], mechanism=scenario[1])
-            _draw_errors(axes, rows[rows["agent"] == agent], estimators)
-            where = f"{style.scenario_title(scenario)}: " if len(scenarios) > 1 else ""
-            axes.set_title(where + style.agent_label(agent), loc="left")
+    several = convergence["seed"].nunique() >= LEAST_SEEDS
+    heights = [2.1 if len(scenarios) < 4 else 1.45] + [1.5 if len(scenarios) < 4 else 1.1] * several
+    figure = style.new_figure(height_in=0.55 + sum(heights) * len(scenarios))
+    grid = figure.subplots(
+        len(heights) * len(scenarios), len(agents), sharex=True, sharey="row", squeeze=False,
+        height_ratios=heights * len(scenarios),
+    )  # fmt: skip
+    for scenario, lines in zip(
+        scenarios, grid.reshape(len(scenarios), len(heights), len(agents)), strict=True
+    ):
+        rows = style.select(convergence, dataset=scenario[0], mechanism=scenario[1])
+        where = f"{style.scenario_title(scenario)}: " if len(scenarios) > 1 else ""
+        for k, agent in enumerate(agents):
+            of_agent = rows[rows["agent"] == agent]
+            _draw_errors(lines[0, k], of_agent, estimators)
+            lines[0, k].set_title(where + style.agent_label(agent), loc="left")
+            if several:
+                _draw_spreads(lines[1, k], of_agent, estimators)
+        lines[0, 0].set_ylabel(f"error of the cost\nper case ({cost_unit})")
+        if several:
+            lines[1, 0].set_ylabel(f"its s.d. over\nseeds ({cost_unit})")
     if len(scenarios) == 1:
         figure.suptitle(style.scenario_title(scenarios[0]), x=0.01, ha="left")
     for axes in grid[-1]:
         axes.set_xlabel("number of data points (rows)")
-    for axes in grid[:, 0]:
-        axes.set_ylabel(f"error of the cost\nper case ({cost_unit})")
     band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over seeds")
     style.add_legend(figure, [*(style.estimator_handle(e, line=True) for e in estimators), band])
     return figure
+
+
+def _moments(rows: pd.DataFrame, estimator: str) -> tuple[pd.Series, pd.Series]:
+    """Mean and standard deviation over seeds of one estimator's error, by number of rows."""
+    part = rows[rows["estimator"] == estimator]
+    error = part.assign(error=part["estimate"] - part["truth"]).pivot(
+        index="n", columns="seed", values="error"
+    )
+    return error.mean(axis=1, skipna=False), error.std(axis=1, ddof=1, skipna=False)
 
 
 def _draw_errors(axes: Axes, rows: pd.DataFrame, estimators: Sequence[str]) -> None:
@@ -67,17 +87,28 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, estimators: Sequence[str]) -> N
     axes.axhline(0, color=style.BLACK, linewidth=0.7, linestyle="--", zorder=1)
     for name in estimators:
         look = style.estimator_style(name)
-        part = rows[rows["estimator"] == name]
-        error = part.assign(error=part["estimate"] - part["truth"]).pivot(
-            index="n", columns="seed", values="error"
-        )
-        mean, spread = error.mean(axis=1, skipna=False), error.std(axis=1, ddof=1, skipna=False)
+        mean, spread = _moments(rows, name)
         n = mean.index.to_numpy()
         axes.plot(n, mean, color=look.colour, marker=look.marker, markersize=4 * look.size)
         axes.fill_between(
             n, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0
         )
     axes.set_xscale("log")
+    axes.minorticks_off()
+
+
+def _draw_spreads(axes: Axes, rows: pd.DataFrame, estimators: Sequence[str]) -> None:
+    """Standard deviation of the error per estimator; where it is zero (the truth on all rows), a
+    logarithmic axis has no place for it and the line ends.
+    """
+    for name in estimators:
+        look = style.estimator_style(name)
+        _, spread = _moments(rows, name)
+        shown = spread.where(spread > 1e-9 * spread.max())  # rounding of a difference of equals
+        axes.plot(shown.index, shown, color=look.colour, marker=look.marker,
+                  markersize=4 * look.size)  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
     axes.minorticks_off()
 
 

@@ -5,6 +5,10 @@ many effective rows it stands, what cannot be computed and why, and which policy
 They place marks from the summary table and know neither estimators nor files.
 """
 
+import string
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -28,9 +32,10 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
 
     A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
     vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
-    stands at the edge with its number, and an interval that touches the edge goes on. Right:
-    effective sample size, with `!` where the table holds a warning. More than six agents do not
-    fit a page: select some.
+    stands at the edge with its number, and an interval that touches the edge goes on. An interval
+    of no width, where all rows with weight cost the same, is none: its marker is hollow. Right:
+    effective sample size, with `!` and a letter for each warning that the table holds; the legend
+    names them. More than six agents do not fit a page: select some.
 
     Args:
         summary: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one
@@ -52,10 +57,14 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         lines, 2 * columns, squeeze=False, sharey=True, width_ratios=[2.1, 1] * columns
     )
     pairs = grid.reshape(-1, 2)
+    letters = _letters(summary)
+    most = max(1.0, float(summary["ess"].max()))
+    longest = max(len(_warnings(row)) for _, row in summary.iterrows())
+    room = 2.1 + 0.2 * max(0, longest - 1)  # the right half is for the numbers and letters
     for agent, (left, right) in zip(agents, pairs, strict=False):
         rows = style.select(summary, agent=agent).set_index("estimator").reindex(estimators)
         _draw_estimates(left, rows)
-        _draw_sizes(right, rows, most=max(1.0, float(summary["ess"].max())))
+        _draw_sizes(right, rows, letters, most=most, room=room)
         left.set_title(style.agent_label(agent), loc="left")
         left.set_xlabel(f"cost per case\n({cost_unit})")
         right.set_xlabel("effective\nrows")
@@ -69,8 +78,25 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         f"{style.scenario_title(scenario)}: estimated run-time cost and the rows behind it",
         x=0.01, ha="left",
     )  # fmt: skip
-    style.add_legend(figure, _trust_handles(summary, figure))
+    style.add_legend(figure, _trust_handles(summary, figure, letters))
     return figure
+
+
+def _warnings(row: pd.Series) -> list[str]:
+    """Names of the warnings of one row."""
+    return row["warning"].split(",") if isinstance(row["warning"], str) and row["warning"] else []
+
+
+def _letters(summary: pd.DataFrame) -> dict[str, str]:
+    """Warning → a letter, in the order in which the figure's rows first hold them."""
+    drawn = summary[_computed(summary)].set_index("estimator")
+    names = (
+        name
+        for estimator in style.estimator_order(drawn.index)
+        for _, row in drawn.loc[[estimator]].iterrows()
+        for name in _warnings(row)
+    )
+    return dict(zip(dict.fromkeys(names), string.ascii_lowercase, strict=False))
 
 
 def _label(estimator: str) -> str:
@@ -109,15 +135,12 @@ def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
             _say_why(axes, y, row["status"])
         elif left <= row["estimate"] <= right:
             axes.hlines(y, row["ci_low"], row["ci_high"], color=look.colour, linewidth=1.4)
+            certain = row["ci_low"] == row["ci_high"]
             axes.plot(
-                row["estimate"],
-                y,
-                look.marker,
-                color=look.colour,
-                markersize=4.5 * look.size,
-                zorder=3,
-                clip_on=False,
-            )
+                row["estimate"], y, look.marker, color=look.colour, markersize=4.5 * look.size,
+                zorder=3, clip_on=False, gid="no interval" if certain else None,
+                markerfacecolor="white" if certain else None,
+            )  # fmt: skip
             _mark_cut(axes, y, row["ci_low"] < left, row["ci_high"] > right, look.colour)
         else:
             _point_beyond(axes, y, f"{row['estimate']:.{places}f}", row["estimate"] > right, look)
@@ -163,46 +186,54 @@ def _point_beyond(
     )  # fmt: skip
 
 
-def _draw_sizes(axes: Axes, rows: pd.DataFrame, *, most: float) -> None:
-    """Effective sample size as bars with their number; `!` where the row carries a warning."""
+def _draw_sizes(
+    axes: Axes, rows: pd.DataFrame, letters: Mapping[str, str], *, most: float, room: float
+) -> None:
+    """Effective sample size as bars with their number; `!` and letters for the row's warnings."""
     style.shade_every_second(axes, len(rows), vertical=False)
     for y, (name, row) in enumerate(rows.iterrows()):
         if not _computed(rows)[y]:
             continue
         colour = style.estimator_style(str(name)).colour
         size = float(row["ess"])
-        warned = isinstance(row["warning"], str) and bool(row["warning"].strip())
+        marks = "".join(sorted(letters[warning] for warning in _warnings(row)))
         axes.barh(y, size, height=0.62, color=style.lightened(colour, share=0.35), zorder=2)
         axes.annotate(
-            f"{size:,.0f}{' !' if warned else ''}", (size, y), (2, 0),
+            f"{size:,.0f}{' !' if marks else ''}{marks}", (size, y), (2, 0),
             textcoords="offset points", va="center_baseline", ha="left",
-            color=style.VERMILLION if warned else style.BLACK,
-            fontweight="bold" if warned else None, gid="warning" if warned else "size",
+            color=style.VERMILLION if marks else style.BLACK,
+            fontweight="bold" if marks else None, gid="warning" if marks else "size",
         )  # fmt: skip
-    axes.set_xlim(0, 2.1 * most)  # the right half is for the numbers
+    axes.set_xlim(0, room * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
     axes.tick_params(axis="y", length=0)
 
 
-def _trust_handles(summary: pd.DataFrame, figure: Figure) -> list[Line2D | Patch]:
+def _trust_handles(
+    summary: pd.DataFrame, figure: Figure, letters: Mapping[str, str]
+) -> list[Line2D | Patch]:
     """Entries for those marks that the figure holds."""
-    handles: list[Line2D | Patch] = [
-        Line2D(
-            [], [], color=style.GREY, marker="o", markersize=4.5, label="estimate, 95 % interval"
-        )
-    ]
+    point: dict[str, Any] = {"color": style.GREY, "marker": "o", "markersize": 4.5}
+    marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
+    handles: list[Line2D | Patch] = [Line2D([], [], **point, label="estimate, 95 % interval")]
+    if "no interval" in marks:
+        hollow: dict[str, Any] = point | {"markerfacecolor": "white", "linestyle": "none"}
+        handles.append(Line2D([], [], **hollow, label="no interval: its rows cost the same"))
     if summary["truth"].notna().any():
         handles.append(Line2D([], [], color=style.BLACK, linestyle="--", label="truth"))
-    if any(line.get_gid() in ("beyond", "cut") for axes in figure.axes for line in axes.lines):
+    if marks & {"beyond", "cut"}:
         handles.append(
             Line2D([], [], color=style.GREY, marker=">", linestyle="none", label="beyond the axis")
         )
-    if any(text.get_gid() == "warning" for axes in figure.axes for text in axes.texts):
-        handles.append(
-            Line2D([], [], color=style.VERMILLION, marker="$!$", markeredgewidth=0.3,
-                   linestyle="none", label="warning in the table")
-        )  # fmt: skip
-    return handles
+    return [*handles, *(_warning_handle(name, letter) for name, letter in letters.items())]
+
+
+def _warning_handle(name: str, letter: str) -> Line2D:
+    """Entry of a warning: its mark, and its name in words."""
+    return Line2D(
+        [], [], color=style.VERMILLION, marker=rf"$\mathbf{{!{letter}}}$", markersize=8,
+        markeredgewidth=0.1, linestyle="none", label=style.words(name),
+    )  # fmt: skip
 
 
 @style.printed

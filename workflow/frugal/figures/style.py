@@ -143,9 +143,8 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
 def _legend_columns(labels: Sequence[str]) -> int:
     """The most columns, five at most, that fit the width; entries fill column after column."""
     for columns in range(min(5, len(labels)), 1, -1):
-        lines = -(-len(labels) // columns)
-        blocks = [labels[k : k + lines] for k in range(0, len(labels), lines)]
-        if sum(0.5 + 0.058 * max(map(len, block)) for block in blocks) <= WIDTH_IN - 0.1:
+        blocks = np.array_split(np.array([len(label) for label in labels]), columns)
+        if sum(0.5 + 0.058 * block.max() for block in blocks) <= WIDTH_IN - 0.1:
             return columns
     return 1
 
