@@ -45,6 +45,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "prediction": ("", "predicted class index"),
     "set_probability": ("", "probability that the unblocked policy ends with the recorded set"),
     "sequence_probability": ("", "as set_probability, in the order of the records"),
+    "in_record_order": ("", "1 where panels were acquired in the order of the records, else 0"),
     "true_afa_propensity": ("", "p(R=1 | X, acquired values, acquired set, R_s=1), by enumeration"),
     # missingness and nuisances
     "complete_probability": ("", "true p(R=1|X)"),
@@ -61,8 +62,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "reads_values": ("", "True where the policy's decisions depend on values"),
     "afa_propensity_suffices": (
         "",
-        "True where afa_propensity is all that the policy's weights need: it reads no value outside "
-        "X_adj",
+        "True where afa_propensity is all that the policy's weights need: the policy reads no "
+        "value outside X_adj",
     ),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
@@ -163,7 +164,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "true_cost": (COST, "cost of the cheapest action set"),
     "repaired_cost": (COST, "cost of the answer after repair by the solver"),
     "repaired_correct": ("", "True where the repaired answer is the cheapest action set"),
-    "repaired_feasible": ("", "True where the repaired answer, tried anew, makes the unit positive"),
+    "repaired_feasible": (
+        "",
+        "True where the repaired answer, tried anew, makes the unit positive",
+    ),
     "empty": ("", "True where the answer has no action"),
     "confidence": ("", "the generator's probability that its answer is right"),
     "train_frequency": ("units", "training units with the unit's cheapest action set"),

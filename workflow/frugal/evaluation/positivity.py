@@ -123,6 +123,24 @@ def propensity_findings(
     return tuple(found)
 
 
+def policy_findings(*, suffices: bool) -> tuple[Finding, ...]:
+    """`policy_reads_values`: AFAIS as in the paper, for a policy that it is biased for.
+
+    Args:
+        suffices: p(R = 1 | X_adj, R̂, R_s = 1) is all that the policy's weights need: its decisions
+            depend on no value outside X_adj.
+    """
+    if suffices:
+        return ()
+    return (
+        Finding(
+            "policy_reads_values",
+            "The policy reads values outside X_adj, for which the AFA propensity given X_adj and "
+            "the acquired set alone is biased; the one by the policy is not.",
+        ),
+    )
+
+
 def support_findings(
     policy_sets: Bool[np.ndarray, "t a"],
     mass: Float[np.ndarray, " t"],

@@ -21,6 +21,8 @@ class Case:
     Attributes:
         blocked: outcomes of the rollout on the records. (n, o)
         full: outcomes on the full table, None where it is unknown. (n, o)
+        in_record_order: on the full table, the policy took the panels in the order in which
+            records list them; None where it is unknown. (n,)
         recorded: outcomes at the records' own sets. (n, o)
         imputed: method → outcomes on each imputed copy. (draws, n, o)
         observed: R. (n, a)
@@ -28,10 +30,14 @@ class Case:
         fitted: nuisances by column name, NaN where not evaluable. (n,) each
         outcome_mean: fitted E[outcome | X_adj, R=1] of the first three outcomes. (n, 3)
         identification: as `draw_missingness` stored it.
+        reads_values: decisions depend on values.
+        afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
+            value outside X_adj.
     """
 
     blocked: np.ndarray
     full: np.ndarray | None
+    in_record_order: np.ndarray | None
     recorded: np.ndarray
     imputed: Mapping[str, np.ndarray]
     observed: np.ndarray
@@ -39,6 +45,8 @@ class Case:
     fitted: Mapping[str, np.ndarray]
     outcome_mean: np.ndarray
     identification: Mapping[str, Any]
+    reads_values: bool
+    afa_propensity_suffices: bool
 
     @property
     def complete(self) -> np.ndarray:
@@ -140,7 +148,10 @@ UNWEIGHTED = {"ground_truth", "blocking", "complete_case", *IMPUTED}
 OFF_POLICY = {"off_policy_set": "set_probability", "off_policy_sequence": "sequence_probability"}
 _BY_POLICY = {"stabilised_afais_s_policy", "doubly_robust_afais"}
 _EVERY_ROW = {"afais", "stabilised_afais"}
+AS_IN_PAPER = {*_EVERY_ROW, "afais_s", "stabilised_afais_s"}  # h given X_adj and R̂ alone
+_ON_COMPLETE_ROWS = {"ipw", "stabilised_ipw", "stabilised_ipw_true", "doubly_robust"}
 LEAST_MASS = 0.01  # sets of panels with less mass are not missed
+_SURE = 3.0  # standard errors by which an estimated gap must exceed zero
 
 
 def obstacle(name: str, case: Case) -> tuple[str, str] | None:
@@ -150,7 +161,7 @@ def obstacle(name: str, case: Case) -> tuple[str, str] | None:
     this kind could tell), `no_support` (these records happen not to hold what it needs).
     """
     if name in UNWEIGHTED or name.endswith("_true"):
-        return _not_made(name, case)
+        return _not_made(name, case) or _zero_propensity(name, case)
     known = case.identification
     if not known["propensity_identified"]:
         return "not_identified", _reason(known, "not identified")
@@ -163,13 +174,13 @@ def obstacle(name: str, case: Case) -> tuple[str, str] | None:
         )
     if name in _BY_POLICY and np.isnan(case.fitted["afa_propensity_policy"]).all():
         return "not_available", (
-            "One missingness indicator causes another, so that the fitted factors give no law of "
-            "patterns from which the policy's AFA propensity follows."
+            "One missingness indicator causes another, and the graph or these records do not tell "
+            "its law where a cause is missing, from which the policy's AFA propensity follows."
         )
     unknown_s = np.isnan(case.fitted["s_propensity"][case.s_observed]).any()
     if name.startswith("doubly_robust") and unknown_s:
         return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
-    return _off_policy_obstacle(case, OFF_POLICY[name]) if name in OFF_POLICY else None
+    return _off_policy_obstacle(name, case) if name in OFF_POLICY else _zero_propensity(name, case)
 
 
 def _not_made(name: str, case: Case) -> tuple[str, str] | None:
@@ -183,33 +194,83 @@ def _not_made(name: str, case: Case) -> tuple[str, str] | None:
     return None
 
 
-def _off_policy_obstacle(case: Case, probability: str) -> tuple[str, str] | None:
+def _zero_propensity(name: str, case: Case) -> tuple[str, str] | None:
+    """A propensity that is zero to all digits on a row in use: its weight would be infinite."""
+    if name in UNWEIGHTED:
+        return None
+    kind = "complete_probability" if name.endswith("_true") else "propensity"
+    used = case.complete if name in _ON_COMPLETE_ROWS else case.s_observed
+    zero = int((case.fitted[kind][used] == 0).sum())
+    if name.startswith("doubly_robust"):
+        zero += int((case.fitted["s_propensity"][case.s_observed] == 0).sum())
+    return ("no_support", _infinite(zero)) if zero else None
+
+
+def _infinite(rows: int) -> str:
+    return (
+        f"The propensity is 0 in {rows} of the rows that would carry weight, so that their weight "
+        "is infinite: look for values far from all others in the columns that cause missingness."
+    )
+
+
+def _off_policy_obstacle(name: str, case: Case) -> tuple[str, str] | None:
     """Off-policy evaluation needs the law of the recorded pattern, and every set of the policy."""
-    pattern = case.fitted["pattern_propensity"]
+    pattern, own = case.fitted["pattern_propensity"], case.fitted[OFF_POLICY[name]]
     if np.isnan(pattern).all():
         return "not_identified", (
-            "One missingness indicator causes another, so that p(R=r|X_adj) is no product of the "
-            "factors."
+            "One missingness indicator causes another, and the graph or these records do not tell "
+            "its law where a cause is missing, so that p(R=r|X_adj) is not known."
         )
-    lost = (case.fitted[probability] > 0) & np.isnan(pattern)
+    lost = (own > 0) & np.isnan(pattern)
     if lost.any():
         return "not_identified", (
             f"p(R=r|X_adj) cannot be evaluated on {int(lost.sum())} rows, where a cause of "
             "missingness is itself missing; leaving them out would bias the estimate."
         )
-    if case.full is not None:
-        recorded = {row.tobytes() for row in np.unique(case.observed, axis=0)}
+    if zero := int(((own > 0) & (pattern == 0)).sum()):
+        return "no_support", _infinite(zero)
+    return _unrecorded(name, case)
+
+
+def _unrecorded(name: str, case: Case) -> tuple[str, str] | None:
+    """What the policy does that no record shows: its sets, or their order in the sequence view.
+
+    Exact for a policy that ignores values, whose probability of a recorded set is the same in
+    every row. For another, the episodes on the full table; where there is none, E[w] = 1 if the
+    records hold all that the policy does, and a gap counts beyond three standard errors.
+    """
+    own = case.fitted[OFF_POLICY[name]]
+    in_sets = name == "off_policy_set"
+    what = "end with a set of panels" if in_sets else "acquire panels in an order"
+    recorded, first = np.unique(case.observed, axis=0, return_index=True)
+    if not case.reads_values:
+        gap = 1.0 - own[first].sum()
+    elif case.full is not None and case.in_record_order is not None:
+        held = {row.tobytes() for row in recorded}
         sets = np.ascontiguousarray(case.full[:, -case.observed.shape[1] :].astype(bool))
-        gap = np.mean([row.tobytes() not in recorded for row in sets])
-    else:  # E[w] = 1 if every set of the policy occurs in the records
-        used = case.fitted[probability] > 0
-        gap = 1.0 - (case.fitted[probability][used] / pattern[used]).sum() / len(pattern)
-    if gap > LEAST_MASS:
-        return "no_support", (
-            f"About {gap:.0%} of the policy's run-time episodes end with a set of panels that no "
-            "record holds exactly."
-        )
-    return None
+        shown = np.array([row.tobytes() in held for row in sets], dtype=bool)
+        gap = 1.0 - (shown & (in_sets | (case.in_record_order == 1))).mean()
+    else:
+        return _light_weights(own, case.fitted["pattern_propensity"], what)
+    if gap <= LEAST_MASS:
+        return None
+    return "no_support", (
+        f"{gap:.0%} of the policy's run-time episodes {what} that no record holds"
+        f"{' exactly' if in_sets else '; a record counts as acquired causes first'}."
+    )
+
+
+def _light_weights(own: np.ndarray, pattern: np.ndarray, what: str) -> tuple[str, str] | None:
+    """The gap by the mean weight, where only the records themselves are known."""
+    weight = np.divide(own, pattern, out=np.zeros(len(own)), where=own > 0)
+    mean, error = weight.mean(), weight.std(ddof=1) / np.sqrt(len(weight))
+    if 1.0 - mean <= max(LEAST_MASS, _SURE * error):
+        return None
+    return "no_support", (
+        f"The weights average {mean:.2f} (standard error {error:.2f}) where 1 is expected: some "
+        f"{1.0 - mean:.0%} of the policy's run-time episodes {what} that no record like them "
+        "holds, or the propensities are misfitted."
+    )
 
 
 def _reason(known: Mapping[str, Any], words: str) -> str:

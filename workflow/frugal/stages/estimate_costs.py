@@ -6,24 +6,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import MissingnessGraph, Streams, Table, Terms
+from frugal.contracts import Streams, Table, Terms
 from frugal.data.tables import table_from_frames
 from frugal.estimators.rubin import rubin
 from frugal.evaluation.convergence import prefix_estimates
-from frugal.evaluation.data_efficiency import compare_positivity, data_efficiency
 from frugal.evaluation.intervals import estimate, standard_error
 from frugal.evaluation.positivity import (
     Finding,
     balance_findings,
+    policy_findings,
     propensity_findings,
     resample_findings,
     support_findings,
 )
 from frugal.evaluation.resampling import full_sample_interval, resample, stack_terms
 from frugal.evaluation.summary import summarise
-from frugal.missingness.law import missable_patterns
-from frugal.missingness.mechanisms import pattern_probability
 from frugal.stages._estimators import (
+    AS_IN_PAPER,
     ESTIMATORS,
     IMPUTED,
     LEAST_MASS,
@@ -33,6 +32,7 @@ from frugal.stages._estimators import (
     obstacle,
 )
 from frugal.stages._frames import in_s, panel_columns, panel_matrix
+from frugal.stages._views import compare_views
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
 SPLIT = ["cost", "acquisition_cost", "misclassification_cost"]
@@ -83,7 +83,9 @@ def estimate_costs(
             found[name].append(frame.assign(seed=seed, **extra))
     return {
         **{name: pd.concat(frames, ignore_index=True) for name, frames in found.items()},
-        "efficiency": _efficiency(whole, rows, graph, observed, blocked, worlds, settings),
+        "efficiency": compare_views(
+            whole, rows, graph, observed, frames[0], worlds, propensities, identification, settings
+        ),
     }
 
 
@@ -124,9 +126,11 @@ def _case(
     for name in ("set_probability", "sequence_probability"):
         fitted[name] = recorded[name].to_numpy()
     known = panel_matrix(mask, "observed", data)
+    full = worlds[worlds["world"] == "full"]
     return Case(
         blocked=blocked[outcomes].to_numpy(dtype=np.float64),
         full=there.get("full"),
+        in_record_order=full["in_record_order"].to_numpy() if len(full) else None,
         recorded=there["retrospective"],
         imputed=imputed,
         observed=known,
@@ -134,6 +138,8 @@ def _case(
         fitted=fitted,
         outcome_mean=agents[[f"mean_{name}" for name in SPLIT]].to_numpy(),
         identification=identification,
+        reads_values=bool(agents["reads_values"].iloc[0]),
+        afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
     )
 
 
@@ -243,6 +249,8 @@ def _warnings(name: str, case: Case, terms: Terms) -> tuple[Finding, ...]:
     panels = slice(len(SPLIT), None)
     kind = "complete_probability" if name.endswith("_true") else "propensity"
     found = balance_findings(terms.weight)
+    if name in AS_IN_PAPER:
+        found += policy_findings(suffices=case.afa_propensity_suffices)
     if name not in OFF_POLICY:
         found += propensity_findings(case.complete, case.fitted[kind])
     if case.full is not None:  # else the sets of the policy are unknown
@@ -288,39 +296,3 @@ def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
             )
         )
     return pd.concat(frames, ignore_index=True)
-
-
-def _efficiency(
-    data: Table,
-    rows: np.ndarray,
-    graph: Mapping[str, Any],
-    observed: pd.DataFrame,
-    blocked: pd.DataFrame,
-    worlds: pd.DataFrame,
-    settings: Mapping[str, Any],
-) -> pd.DataFrame:
-    """Table A.1 and the positivity comparison of A.10 for these records and this policy."""
-    law = MissingnessGraph.from_dict(graph)
-    patterns = missable_patterns(law, data)
-    known = graph["source"] == "induced"
-    probability = pattern_probability(law, data, patterns)[rows] if known else None
-    views = data_efficiency(panel_matrix(observed, "observed", data))
-    played = worlds[worlds["world"] == "full"] if known else blocked
-    sets = np.unique(panel_matrix(played, "acquired", data), axis=0)
-    threshold = settings["positivity_threshold"]
-    needed = (
-        [None] * len(views)
-        if probability is None
-        else compare_positivity(probability, patterns, sets, threshold=threshold)
-    )
-    return pd.DataFrame(
-        {
-            "view": view.view,
-            "trajectories": view.trajectories,
-            "runs": view.runs,
-            "minimum_probability": np.nan if support is None else support.minimum,
-            "share_below_threshold": np.nan if support is None else support.share_below,
-            "threshold": threshold,
-        }
-        for view, support in zip(views, needed, strict=True)
-    )

@@ -4,8 +4,7 @@ All regressions of a seed, over agents and folds, are handed down at once, so th
 lock-step.
 """
 
-import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,13 +13,11 @@ import numpy as np
 import pandas as pd
 
 from frugal.agents.registry import build_policy
-from frugal.contracts import Policy, Streams, Table
+from frugal.contracts import NoSupportError, Policy, Streams
 from frugal.data.tables import table_from_frames
-from frugal.environments.set_probability import true_afa_propensity
-from frugal.missingness.law import factorised_patterns
+from frugal.environments.rollouts import columns_read, reads_values
 from frugal.models.nuisance import (
     Head,
-    MeanHead,
     calibration_table,
     cross_fit,
     cross_fit_means,
@@ -28,9 +25,9 @@ from frugal.models.nuisance import (
     separate_fit,
     separate_fit_means,
 )
-from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_matrix
-
-PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum
+from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
+from frugal.stages._pattern_law import Curve, PatternLaw, fit_pattern_law
+from frugal.stages._records import PARTS, Records, training_rows
 
 
 def fit_nuisances(
@@ -77,64 +74,6 @@ def fit_nuisances(
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
-    """The records of one seed, and what each agent did on them; n rows, nuisance and test.
-
-    Attributes:
-        data: the rows.
-        observed: R. (n, a)
-        identification: as `draw_missingness` stored it.
-        parents: panel that can be missing → panels whose indicators cause its own.
-        played: agent → its blocked episodes, in the order of the rows.
-    """
-
-    data: Table
-    observed: np.ndarray
-    identification: Mapping[str, Any]
-    parents: Mapping[str, set[str]]
-    played: Mapping[str, pd.DataFrame]
-
-    @property
-    def complete(self) -> np.ndarray:
-        """R = 1. (n,)"""
-        return np.asarray(self.observed.all(axis=1))
-
-    @property
-    def s_observed(self) -> np.ndarray:
-        """R_s = 1. (n,)"""
-        return np.asarray(self.observed[:, in_s(self.identification, self.data)].all(axis=1))
-
-    def known(self, columns: list[str]) -> np.ndarray:
-        """The named columns as the records have them: NaN where not recorded. (n, w)"""
-        index = [self.data.columns.index(name) for name in columns]
-        recorded = self.data.columns_observed(self.observed)[:, index]
-        return np.where(recorded, self.data.values[:, index], np.nan)
-
-    def indicator(self, panel: str) -> np.ndarray:
-        """R_j of one panel. (n,)"""
-        return self.observed[:, [p.name for p in self.data.actions].index(panel)]
-
-    def factor_head(self, factor: Mapping[str, Any]) -> Head:
-        """p(R_j = 1 | its causes), trained where its causes are recorded.  [afape, eq. A.6]"""
-        inputs = self.known(factor["columns"])
-        usable = np.asarray(np.isfinite(inputs).all(axis=1))
-        for panel in factor["condition_panels"]:
-            usable &= self.indicator(panel)
-        return Head(inputs, self.indicator(factor["panel"]), usable)
-
-    def afa_head(self, agent: str) -> Head:
-        """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]"""
-        acquired = panel_matrix(self.played[agent], "acquired", self.data).astype(np.float64)
-        adjustment = self.known(self.identification["adjustment_columns"])
-        return Head(np.hstack([adjustment, acquired]), self.complete, self.s_observed)
-
-    def outcome_head(self, agent: str) -> MeanHead:
-        """E[parts of the cost | X_adj, R = 1], trained on complete cases."""
-        adjustment = self.known(self.identification["adjustment_columns"])
-        return MeanHead(adjustment, self.played[agent][PARTS].to_numpy(), self.complete)
-
-
 def _fit_seed(
     records: Records,
     policies: Mapping[str, Policy],
@@ -147,11 +86,12 @@ def _fit_seed(
     agents = list(records.played)
     row_id = records.data.row_id[test]
     if not records.identification["propensity_identified"]:
-        return _nothing_fitted(agents, row_id)
+        return _nothing_fitted(records, policies, row_id)
     fitted = _fit_heads(records, rule, settings, rng)
-    by_panel, by_policy, frames = fitted.by_panel, {}, []
+    by_policy, frames = {}, []
     for agent in agents:
-        by_policy[agent] = _policy_propensity(records, by_panel, policies[agent], agent)
+        played = panel_matrix(records.played[agent], "acquired", records.data)
+        by_policy[agent] = fitted.law.policy_propensity(policies[agent], played)
         mean = fitted.means[agent][test]
         frames.append(
             pd.DataFrame(
@@ -163,10 +103,11 @@ def _fit_seed(
                 }
                 | {"mean_cost": mean.sum(axis=1)}
                 | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
+                | _reading(policies[agent], records)
             )
         )
     return {
-        "propensities": _propensities(records, by_panel).loc[test].assign(row_id=row_id),
+        "propensities": _propensities(records, fitted).loc[test].assign(row_id=row_id),
         "agents": pd.concat(frames, ignore_index=True),
         **_diagnostics(_curves(records, fitted, by_policy), test, settings["bins"]),
     }
@@ -177,6 +118,7 @@ class _Fitted:
     """Fitted values of one seed, per row: by panel, and by agent."""
 
     by_panel: Mapping[str, np.ndarray]
+    law: PatternLaw
     afa: Mapping[str, np.ndarray]
     means: Mapping[str, np.ndarray]
 
@@ -191,6 +133,7 @@ def _fit_heads(
     agents, factors = list(records.played), records.identification["factors"]
     heads = [records.factor_head(factor) for factor in factors]
     heads += [records.afa_head(agent) for agent in agents]
+    _require_rows(heads, [f"panel {factor['panel']!r}" for factor in factors], rule)
     method, outcome_method = settings["method"], settings["outcome_method"]
     fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
     fitted = fit(heads, method=method, settings=settings[method], rng=rng)
@@ -202,8 +145,10 @@ def _fit_heads(
         rng=rng,
     )
     of_panels, of_agents = fitted[: len(factors)], fitted[len(factors) :]
+    by_panel = {factor["panel"]: p for factor, p in zip(factors, of_panels, strict=True)}
     return _Fitted(
-        {factor["panel"]: p for factor, p in zip(factors, of_panels, strict=True)},
+        by_panel,
+        fit_pattern_law(records, by_panel, rule=rule, method=method, settings=settings, rng=rng),
         {
             agent: np.where(_surely_complete(records, agent), 1.0, p)
             for agent, p in zip(agents, of_agents, strict=True)
@@ -212,77 +157,67 @@ def _fit_heads(
     )
 
 
+def _require_rows(
+    heads: Sequence[Head], names: Sequence[str], rule: Mapping[str, np.ndarray]
+) -> None:
+    """Refuse a fit of a panel's indicator that has no record to learn from."""
+    trained = training_rows(rule)
+    where = "the part 'nuisance'" if "train" in rule else "the part 'test' outside one of its folds"
+    for head, name in zip(heads, names, strict=False):
+        if not all((head.usable & rows).any() for rows in trained):
+            raise NoSupportError(
+                f"the missingness of {name} cannot be fitted: of the {int(trained[0].sum())} rows "
+                f"of {where} none records all its causes; give that part a larger share under "
+                "'split' in the data set's YAML, or leave the part 'nuisance' out, so that the "
+                "test rows are cross-fitted"
+            )
+
+
+def _reading(policy: Policy, records: Records) -> dict[str, bool]:
+    """Whether a policy reads values, and whether the paper's AFA propensity is enough for it.
+
+    That propensity is given X_adj and R̂ alone. It is enough where decisions depend on no column
+    outside X_adj, and where R_s = 1 leaves nothing that could be missing (it is 1 there).
+    """
+    known, data = records.identification, records.data
+    outside = [name not in known["adjustment_columns"] for name in data.columns]
+    reads = columns_read(policy, len(data.columns)) & outside
+    is_complete = known["s"] is not None and set(known["missable_panels"]) <= set(known["s"])
+    return {
+        "reads_values": reads_values(policy),
+        "afa_propensity_suffices": is_complete or not reads.any(),
+    }
+
+
+def _propensities(records: Records, fitted: _Fitted) -> pd.DataFrame:
+    """p(R=1|X_adj), p(R_s=1|X_adj), p(R=r|X_adj) and each panel's factor.  [afape, eq. A.6]"""
+    complete = np.ones(len(records.observed))
+    for probability in fitted.by_panel.values():
+        complete = complete * probability
+    names = panel_columns("factor", records.data)
+    factors = [fitted.by_panel.get(p.name, np.ones(len(complete))) for p in records.data.actions]
+    return pd.DataFrame(
+        {
+            "propensity": complete,
+            "s_propensity": fitted.law.s_propensity(),
+            "pattern_propensity": fitted.law.recorded(),
+        }
+        | dict(zip(names, factors, strict=True))
+    )
+
+
 def _curves(
     records: Records, fitted: _Fitted, by_policy: Mapping[str, np.ndarray]
-) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+) -> dict[str, Curve]:
     """Name of each fitted probability → its values, its event, and the rows that it serves."""
     known = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
     event = (records.complete, records.s_observed)
     return (
         {f"p(R={j})": (p, known[j].target, known[j].usable) for j, p in fitted.by_panel.items()}
+        | {f"p(R={j}), a cause missing": curve for j, curve in fitted.law.fitted.items()}
         | {f"AFA, {agent}": (p, *event) for agent, p in fitted.afa.items()}
         | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
     )
-
-
-def _propensities(records: Records, by_panel: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """p(R=1|X_adj), p(R_s=1|X_adj) and p(R=r|X_adj), as products along the graph.  [afape, eq. A.6]
-
-    The factors condition on parent indicators being 1; so a product over a part of the panels, or
-    with some R_j = 0, is the law of that part only where no R → R edge comes in from outside it.
-    """
-    n = len(records.observed)
-    in_subset = set(records.identification["s"])
-    closed = all(records.parents[panel] <= in_subset for panel in in_subset & set(by_panel))
-    edgeless = not any(records.parents.values())
-    complete, subset, pattern = np.ones(n), np.ones(n), np.ones(n)
-    for panel, probability in by_panel.items():
-        complete = complete * probability
-        if panel in in_subset:
-            subset = subset * probability
-        observed = records.indicator(panel)
-        pattern = pattern * np.where(observed, probability, 1.0 - probability)
-    return pd.DataFrame(
-        {
-            "propensity": complete,
-            "s_propensity": subset if closed else np.nan,
-            "pattern_propensity": pattern if edgeless else np.nan,
-        }
-    )
-
-
-def _policy_propensity(
-    records: Records, by_panel: Mapping[str, np.ndarray], policy: Policy, agent: str
-) -> np.ndarray:
-    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from the fitted factors and the known policy. (n,)
-
-    Differs from the paper: there it is a regression of its own, so that numerator and denominator
-    of the weight come from two fits that need not agree (for a policy that never acquires they are
-    the same quantity), and it does not know the values that the policy saw. NaN where R_s = 0, and
-    everywhere where indicators cause each other, since the factors then are no law of patterns.
-    """
-    result = np.full(len(records.observed), np.nan)
-    if any(records.parents.values()):
-        return result
-    names = [panel.name for panel in records.data.actions]
-    missable = [names.index(panel) for panel in by_panel]
-    patterns = np.ones((2 ** len(missable), len(names)), dtype=bool)
-    patterns[:, missable] = list(itertools.product((True, False), repeat=len(missable)))
-    subset = in_s(records.identification, records.data)
-    patterns = patterns[patterns[:, subset].all(axis=1)]
-    factors = np.column_stack([*by_panel.values(), np.ones(len(result))])
-    rows = np.flatnonzero(records.s_observed & np.isfinite(factors).all(axis=1))
-    result[rows] = true_afa_propensity(
-        policy,
-        records.data.values[rows],
-        free_columns=records.data.free_columns,
-        provides=records.data.provides,
-        target=panel_matrix(records.played[agent], "acquired", records.data)[rows],
-        patterns=patterns,
-        pattern_probability=factorised_patterns(factors[rows, :-1], patterns[:, missable]),
-        s=subset,
-    )
-    return result
 
 
 def _surely_complete(records: Records, agent: str) -> np.ndarray:
@@ -295,7 +230,7 @@ def _surely_complete(records: Records, agent: str) -> np.ndarray:
 
 
 def _diagnostics(
-    curves: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]], test: np.ndarray, bins: int
+    curves: Mapping[str, Curve], test: np.ndarray, bins: int
 ) -> dict[str, pd.DataFrame]:
     """Calibration, log-loss and overlap of each fitted probability on test rows that it serves."""
     calibration, overlap = [], []
@@ -332,14 +267,20 @@ def _no_diagnostics() -> dict[str, pd.DataFrame]:
     }
 
 
-def _nothing_fitted(agents: list[str], row_id: np.ndarray) -> dict[str, pd.DataFrame]:
+def _nothing_fitted(
+    records: Records, policies: Mapping[str, Policy], row_id: np.ndarray
+) -> dict[str, pd.DataFrame]:
     """The same tables where the graph does not identify the propensity: NaN, and no diagnostics."""
-    nan = dict.fromkeys(["propensity", "s_propensity", "pattern_propensity"], np.nan)
+    names = ["propensity", "s_propensity", "pattern_propensity"]
+    nan = dict.fromkeys([*names, *panel_columns("factor", records.data)], np.nan)
     fits = dict.fromkeys(
         ["afa_propensity", "afa_propensity_policy", "mean_cost", *(f"mean_{n}" for n in PARTS)],
         np.nan,
     )
-    per_agent = [pd.DataFrame({"agent": a, "row_id": row_id} | fits) for a in agents]
+    per_agent = [
+        pd.DataFrame({"agent": a, "row_id": row_id} | fits | _reading(policies[a], records))
+        for a in records.played
+    ]
     return {
         "propensities": pd.DataFrame({"row_id": row_id} | nan),
         "agents": pd.concat(per_agent, ignore_index=True),

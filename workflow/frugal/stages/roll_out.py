@@ -13,9 +13,10 @@ import pandas as pd
 from frugal.agents.registry import build_policy
 from frugal.contracts import Episodes, MissingnessGraph, Policy, Streams, Table
 from frugal.data.tables import table_from_frames
-from frugal.environments.rollouts import decision_costs
+from frugal.environments.rollouts import acquisition_order, decision_costs
 from frugal.environments.rollouts import roll_out as run_policy
 from frugal.environments.set_probability import (
+    rows_in_parts,
     terminal_sequence_probability,
     terminal_set_probability,
     true_afa_propensity,
@@ -30,6 +31,7 @@ from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel
 WORLDS = ["blocked", "full", "retrospective", "missforest", "multiple", "multiple_label"]
 _WORLD_TYPE = pd.CategoricalDtype(WORLDS)
 _RECORDED_ONLY = ["set_probability", "sequence_probability"]  # of the records' own sets
+_FULL_ONLY = ["in_record_order"]  # of what the policy does where nothing is missing
 _BLOCKED_ONLY = ["true_afa_propensity"]  # of the sets that the blocked policy acquired
 
 
@@ -86,6 +88,8 @@ def roll_out(
             frame = _episode_frame(seed, world, episodes.acquired, data)
             if world.name == "blocked":
                 frame["true_afa_propensity"] = truth.afa_propensity(episodes.acquired)
+            if world.name == "full":
+                frame["in_record_order"] = truth.in_record_order(episodes)
             if world.name in ("blocked", "full"):
                 base.append((world, frame))
             else:
@@ -121,7 +125,9 @@ def _split(everywhere: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Episodes on the records, which nuisances are fitted to, apart from those in other worlds."""
     on_records = everywhere["world"] == "blocked"
     return {
-        "blocked": everywhere[on_records].drop(columns=_RECORDED_ONLY).reset_index(drop=True),
+        "blocked": everywhere[on_records]
+        .drop(columns=[*_RECORDED_ONLY, *_FULL_ONLY])
+        .reset_index(drop=True),
         "worlds": everywhere[~on_records].drop(columns=_BLOCKED_ONLY).reset_index(drop=True),
     }
 
@@ -141,12 +147,8 @@ class _Truth:
         self._data = data.take(rows)
         self._shape = {"free_columns": data.free_columns, "provides": data.provides}
         self._graph = MissingnessGraph.from_dict(graph)
-        self._patterns = missable_patterns(self._graph, data)
-        self._law = (  # of the whole table, which standardised laws are scaled on
-            pattern_probability(self._graph, data, self._patterns)[rows]
-            if graph["source"] == "induced"
-            else None
-        )
+        self._table, self._rows = data, rows  # standardised laws are scaled on the whole table
+        self._law_known = graph["source"] == "induced"
         ordered = topological_order(self._graph)
         names = [panel.name for panel in data.actions]
         always = [name for name in names if name not in ordered]
@@ -154,17 +156,23 @@ class _Truth:
 
     def afa_propensity(self, acquired: np.ndarray) -> np.ndarray:
         """True p(R=1 | X, R̂, R_s=1); NaN where the law of the masks is unknown. (n,)"""
-        if self._law is None:
-            return np.full(len(acquired), np.nan)
-        return true_afa_propensity(
-            self._policy,
-            self._data.values,
-            target=acquired,
-            patterns=self._patterns,
-            pattern_probability=self._law,
-            s=self._s,
-            **self._shape,
-        )
+        result = np.full(len(acquired), np.nan)
+        if not self._law_known:
+            return result
+        patterns = missable_patterns(self._graph, self._table)
+        patterns = patterns[patterns[:, self._s].all(axis=1)]
+        for part in rows_in_parts(acquired, len(patterns)):
+            law = pattern_probability(self._graph, self._table, patterns, rows=self._rows[part])
+            result[part] = true_afa_propensity(
+                self._policy,
+                self._data.values[part],
+                target=acquired[part],
+                patterns=patterns,
+                pattern_probability=law,
+                s=self._s,
+                **self._shape,
+            )
+        return result
 
     def recorded(self, observed: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probability that the policy ends with the recorded set; and in the records' order. (n,)
@@ -174,11 +182,21 @@ class _Truth:
         """
         values = self._data.values[at]
         of_set = terminal_set_probability(self._policy, values, target=observed, **self._shape)
-        ranked = observed[:, self._order]
-        slot = np.argsort(~ranked, axis=1, kind="stable")
-        order = np.where(np.take_along_axis(ranked, slot, axis=1), self._order[slot], -1)
-        in_order = terminal_sequence_probability(self._policy, values, order=order, **self._shape)
+        in_order = terminal_sequence_probability(
+            self._policy, values, order=self._record_order(observed), **self._shape
+        )
         return of_set, in_order
+
+    def in_record_order(self, episodes: Episodes) -> np.ndarray:
+        """1 for each episode that took its panels in the order of the records, else 0. (n,)"""
+        taken, listed = acquisition_order(episodes), self._record_order(episodes.acquired)
+        return (taken == listed).all(axis=1).astype(np.float64)
+
+    def _record_order(self, acquired: np.ndarray) -> np.ndarray:
+        """The panels of each set in the order in which records list them, then −1. (n, a)"""
+        ranked = acquired[:, self._order]
+        slot = np.argsort(~ranked, axis=1, kind="stable")
+        return np.where(np.take_along_axis(ranked, slot, axis=1), self._order[slot], -1)
 
 
 def _worlds(
@@ -225,7 +243,7 @@ def _episode_frame(seed: int, world: _World, acquired: np.ndarray, data: Table) 
     }
     columns |= dict(zip(panel_columns("acquired", data), acquired.T, strict=True))
     columns["acquisition_cost"] = acquired @ data.action_cost
-    for name in (*_RECORDED_ONLY, *_BLOCKED_ONLY):
+    for name in (*_RECORDED_ONLY, *_FULL_ONLY, *_BLOCKED_ONLY):
         columns[name] = np.nan
     return pd.DataFrame(columns)
 

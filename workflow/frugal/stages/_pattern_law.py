@@ -1,0 +1,276 @@
+"""The law of missingness patterns from fitted probabilities, and what follows from it by summing.
+
+    p(R = r | X_adj) = Π_j p(R_j = r_j | pa_X(j), R_pa(j) = r_pa(j))        [afape, eq. A.6]
+
+The paper needs it at r = 1 alone, where every cause R_pa(j) is 1: those are the factors. The AFA
+propensity by the policy sums over all r with r_s = 1, so where indicators cause each other it also
+needs p(R_j = 1 | pa_X(j), r_pa(j)) with some cause missing. Here these are one more regression for
+each such panel, on records that lack a cause and show pa_X(j). A colluder X_i → R_j ← R_i, which
+hides the law of R_j where R_i = 0, does no harm: X_i is in X_adj, so i (or another panel that
+shows X_i) is in s, and only patterns with R_s = 1 count.
+
+Knows records and graph; must not know estimators or how a regression is fitted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from frugal.contracts import Policy
+from frugal.environments.set_probability import rows_in_parts, true_afa_propensity
+from frugal.missingness.law import every_subset
+from frugal.models.nuisance import Head, cross_fit, separate_fit
+from frugal.stages._frames import in_s
+from frugal.stages._records import Records, training_rows
+
+MOST_OPEN = 4  # causes outside s that one indicator may have: 2^4 settings are predicted for a row
+
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # fitted values, event, rows that they serve
+
+
+@dataclass(frozen=True)
+class OpenCauses:
+    """What the law of one indicator needs beyond its factor.
+
+    Attributes:
+        causes: panels outside s whose indicators cause it, so that they may be missing.
+        witnesses: panels that a record must show to be learned from: the other causes, and panels
+            that reveal pa_X(j) without being caused by R_j.
+    """
+
+    causes: tuple[str, ...]
+    witnesses: frozenset[str]
+
+
+def open_causes(records: Records) -> dict[str, OpenCauses] | None:
+    """Panel → what its law needs where a cause is missing; None if records cannot tell some law.
+
+    For each column of pa_X(j) that can be missing there must be a panel that reveals it, is no
+    effect of R_j, and is not itself a cause that may be missing.
+    """
+    known, s = records.identification, set(records.identification["s"])
+    missable = list(known["missable_panels"])
+    shows = {p.name: set(p.columns) for p in records.data.actions}
+    always = {
+        column
+        for panel in records.data.panels
+        if panel.free or panel.name not in missable
+        for column in panel.columns
+    }
+    found = {}
+    for factor in known["factors"]:
+        panel, causes = factor["panel"], records.parents[factor["panel"]]
+        outside = tuple(p for p in missable if p in causes and p not in s)
+        if not outside:
+            continue
+        witnesses = causes & s
+        barred = _effects(panel, records.parents) | set(outside)
+        for column in factor["columns"]:
+            showing = [p for p in missable if column in shows[p] and p not in barred]
+            if column in always or witnesses & set(showing):
+                continue
+            if not showing:
+                return None
+            witnesses = witnesses | {min(showing, key=lambda p: p not in s)}
+        if len(outside) > MOST_OPEN:
+            return None
+        found[panel] = OpenCauses(outside, frozenset(witnesses))
+    return found
+
+
+def _effects(panel: str, parents: Mapping[str, set[str]]) -> set[str]:
+    """The panel and all whose indicators follow from its own."""
+    found = {panel}
+    while more := {j for j, causes in parents.items() if causes & found} - found:
+        found |= more
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class PatternLaw:
+    """p(R = r | X_adj) of the records' rows, for every r with r_s = 1; n rows.
+
+    Attributes:
+        records: of one seed.
+        factors: panel → p(R_j = 1 | pa_X(j), all causes recorded). (n,) each
+        causes: panel → those of its causes that lie outside s; none if it has no such cause.
+        elsewhere: panel with such causes → p(R_j = 1 | pa_X(j), setting): column c is for the
+            causes missing whose bit is set in c; column 0 is the factor. (n, 2^causes) each; None
+            where records do not tell the law.
+        fitted: panel → calibration of `elsewhere`.
+    """
+
+    records: Records
+    factors: Mapping[str, np.ndarray]
+    causes: Mapping[str, tuple[str, ...]]
+    elsewhere: Mapping[str, np.ndarray] | None
+    fitted: Mapping[str, Curve]
+
+    def probability(self, rows: np.ndarray, patterns: np.ndarray) -> np.ndarray:
+        """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)"""
+        assert self.elsewhere is not None
+        law = np.ones((len(rows), len(patterns)))
+        for panel, factor in self.factors.items():
+            one = factor[rows, None]
+            if panel in self.elsewhere:
+                one = self.elsewhere[panel][rows][:, self._setting(panel, patterns)]
+            law *= np.where(patterns[:, self._place(panel)], one, 1.0 - one)
+        return law
+
+    def recorded(self) -> np.ndarray:
+        """p(R = r | X_adj) of each row's own pattern; NaN where it is not known. (n,)
+
+        Without R → R edges any row with a known X_adj will do, else R_s = 1 is needed too.
+        """
+        if self.elsewhere is None:
+            return np.full(len(self.records.observed), np.nan)
+        law = np.ones(len(self.records.observed))
+        for panel, factor in self.factors.items():
+            one = factor
+            if panel in self.elsewhere:
+                setting = self._setting(panel, self.records.observed)
+                one = self.elsewhere[panel][np.arange(len(law)), setting]
+            law = law * np.where(self.records.indicator(panel), one, 1.0 - one)
+        edgeless = not any(self.records.parents.values())
+        return law if edgeless else np.where(self.records.s_observed, law, np.nan)
+
+    def s_propensity(self) -> np.ndarray:
+        """p(R_s = 1 | X_adj): a product if no edge comes into s from outside, else a sum. (n,)"""
+        s = set(self.records.identification["s"])
+        result = np.ones(len(self.records.observed))
+        if all(self.records.parents[panel] <= s for panel in s & set(self.factors)):
+            for panel, factor in self.factors.items():
+                result = result * factor if panel in s else result
+            return result
+        if self.elsewhere is None:
+            return np.full(len(result), np.nan)
+        patterns = self._patterns()
+        for rows in rows_in_parts(self.records.observed, len(patterns)):
+            result[rows] = self.probability(rows, patterns).sum(axis=1)
+        return result
+
+    def policy_propensity(self, policy: Policy, acquired: np.ndarray) -> np.ndarray:
+        """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from this law and the known policy. (n,)
+
+        Differs from the paper: there it is a regression of its own, so that numerator and
+        denominator of the weight come from two fits that need not agree (for a policy that never
+        acquires they are the same quantity), and it does not know the values that the policy saw.
+        NaN where R_s = 0 or X_adj is not known, and everywhere where records do not tell the law.
+
+        Args:
+            policy: the one that was run blocked.
+            acquired: R̂. (n, a)
+        """
+        data, result = self.records.data, np.full(len(acquired), np.nan)
+        if self.elsewhere is None:
+            return result
+        known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
+        known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
+        rows, patterns = np.flatnonzero(np.all(known, axis=0)), self._patterns()
+        for part in rows_in_parts(acquired[rows], len(patterns)):
+            at = rows[part]
+            result[at] = true_afa_propensity(
+                policy,
+                data.values[at],
+                free_columns=data.free_columns,
+                provides=data.provides,
+                target=acquired[at],
+                patterns=patterns,
+                pattern_probability=self.probability(at, patterns),
+                s=in_s(self.records.identification, data),
+            )
+        return result
+
+    def _patterns(self) -> np.ndarray:
+        """Every pattern with r_s = 1. (q, a)"""
+        subset = in_s(self.records.identification, self.records.data)
+        free = [j for j in map(self._place, self.factors) if not subset[j]]
+        subsets = every_subset(len(free))
+        patterns = np.ones((len(subsets), len(subset)), dtype=bool)
+        patterns[:, free] = subsets
+        return patterns
+
+    def _place(self, panel: str) -> int:
+        return [p.name for p in self.records.data.actions].index(panel)
+
+    def _setting(self, panel: str, observed: np.ndarray) -> np.ndarray:
+        """Which of the causes outside s are missing, as a code. (q,)"""
+        places = [self._place(cause) for cause in self.causes[panel]]
+        return (~observed[:, places]) @ (2 ** np.arange(len(places)))
+
+
+def fit_pattern_law(
+    records: Records,
+    factors: Mapping[str, np.ndarray],
+    *,
+    rule: Mapping[str, np.ndarray],
+    method: str,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> PatternLaw:
+    """The law of patterns, with one more regression for each panel that needs one.
+
+    Args:
+        records: of one seed.
+        factors: panel → fitted p(R_j = 1 | pa_X(j), all causes recorded). (n,) each
+        rule: `fold`, or `train` and `predict`, as the factors were fitted.
+        method: of the regressions; `settings[method]` are its settings.
+        settings: of the stage.
+        rng: source of the fits' randomness.
+    """
+    needed = open_causes(records)
+    if needed is None:
+        return PatternLaw(records, factors, {}, None, {})
+    causes = {panel: need.causes for panel, need in needed.items()}
+    fit = partial(_fit_elsewhere, rule=rule, method=method, settings=settings[method], rng=rng)
+    elsewhere, curves = {}, {}
+    for panel, need in needed.items():
+        made = fit(records, panel, need)
+        if made is None:
+            return PatternLaw(records, factors, causes, None, {})
+        by_setting, curves[panel] = made
+        elsewhere[panel] = np.column_stack([factors[panel], by_setting])
+    return PatternLaw(records, factors, causes, elsewhere, curves)
+
+
+def _fit_elsewhere(
+    records: Records,
+    panel: str,
+    need: OpenCauses,
+    *,
+    rule: Mapping[str, np.ndarray],
+    method: str,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, Curve] | None:
+    """p(R_j = 1 | pa_X(j), setting) for all settings with a cause missing (n, 2^causes − 1).
+
+    One regression, with the causes among its inputs if there are several. Each row is there once
+    as it is, to be learned from and judged, and once more for each setting, to be predicted.
+    None where some split has no record to learn from.
+    """
+    (factor,) = (f for f in records.identification["factors"] if f["panel"] == panel)
+    inputs = records.known(factor["columns"])
+    observed = np.column_stack([records.indicator(cause) for cause in need.causes])
+    seen = [records.indicator(witness) for witness in need.witnesses]
+    usable = np.asarray(np.all([(~observed).any(axis=1), *seen], axis=0))
+    if not all((usable & rows).any() for rows in training_rows(rule)):
+        return None
+    options = every_subset(len(need.causes))[:, ::-1]  # row c: bit k of c set, cause k missing
+    given = [observed, *(np.broadcast_to(option, observed.shape) for option in options[1:])]
+    several = len(need.causes) > 1
+    stacked = [np.hstack([inputs, one[:, : None if several else 0]]) for one in given]
+    head = Head(
+        np.vstack(stacked),
+        np.tile(records.indicator(panel), len(given)),
+        np.concatenate([usable, np.zeros(len(usable) * (len(given) - 1), dtype=bool)]),
+    )
+    run = cross_fit if "fold" in rule else separate_fit
+    tiled = {name: np.tile(rows, len(given)) for name, rows in rule.items()}
+    fit = partial(run, **tiled)
+    (values,) = fit([head], method=method, settings=settings, rng=rng)
+    by_setting = values.reshape(len(given), -1).T
+    return by_setting[:, 1:], (by_setting[:, 0], records.indicator(panel), usable)

@@ -1,0 +1,79 @@
+"""The records of one seed as arrays, and the regressions that the graph asks of them (A.6–A.9)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import Table
+from frugal.models.nuisance import Head, MeanHead
+from frugal.stages._frames import in_s, panel_matrix
+
+PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The records of one seed, and what each agent did on them; n rows, nuisance and test.
+
+    Attributes:
+        data: the rows.
+        observed: R. (n, a)
+        identification: as `draw_missingness` stored it.
+        parents: panel that can be missing → panels whose indicators cause its own.
+        played: agent → its blocked episodes, in the order of the rows.
+    """
+
+    data: Table
+    observed: np.ndarray
+    identification: Mapping[str, Any]
+    parents: Mapping[str, set[str]]
+    played: Mapping[str, pd.DataFrame]
+
+    @property
+    def complete(self) -> np.ndarray:
+        """R = 1. (n,)"""
+        return np.asarray(self.observed.all(axis=1))
+
+    @property
+    def s_observed(self) -> np.ndarray:
+        """R_s = 1. (n,)"""
+        return np.asarray(self.observed[:, in_s(self.identification, self.data)].all(axis=1))
+
+    def known(self, columns: list[str]) -> np.ndarray:
+        """The named columns as the records have them: NaN where not recorded. (n, w)"""
+        index = [self.data.columns.index(name) for name in columns]
+        recorded = self.data.columns_observed(self.observed)[:, index]
+        return np.where(recorded, self.data.values[:, index], np.nan)
+
+    def indicator(self, panel: str) -> np.ndarray:
+        """R_j of one panel. (n,)"""
+        return self.observed[:, [p.name for p in self.data.actions].index(panel)]
+
+    def factor_head(self, factor: Mapping[str, Any]) -> Head:
+        """p(R_j = 1 | its causes), trained where its causes are recorded.  [afape, eq. A.6]"""
+        inputs = self.known(factor["columns"])
+        usable = np.asarray(np.isfinite(inputs).all(axis=1))
+        for panel in factor["condition_panels"]:
+            usable &= self.indicator(panel)
+        return Head(inputs, self.indicator(factor["panel"]), usable)
+
+    def afa_head(self, agent: str) -> Head:
+        """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]"""
+        acquired = panel_matrix(self.played[agent], "acquired", self.data).astype(np.float64)
+        adjustment = self.known(self.identification["adjustment_columns"])
+        return Head(np.hstack([adjustment, acquired]), self.complete, self.s_observed)
+
+    def outcome_head(self, agent: str) -> MeanHead:
+        """E[parts of the cost | X_adj, R = 1], trained on complete cases."""
+        adjustment = self.known(self.identification["adjustment_columns"])
+        return MeanHead(adjustment, self.played[agent][PARTS].to_numpy(), self.complete)
+
+
+def training_rows(rule: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """Rows that each model is trained on, by `train`, or by `fold`: all others. (n,) each"""
+    if "train" in rule:
+        return [rule["train"]]
+    return [rule["fold"] != fold for fold in np.unique(rule["fold"])]
