@@ -31,7 +31,12 @@ from frugal.data.recourse_catalogue import (
 from frugal.data.recourse_settings import check_label_settings
 from frugal.data.recourse_worlds import sample_world, variant_design
 from frugal.data.schema_check import did_you_mean, listed
-from frugal.stages._recourse_frames import feature_columns, instance_arrays, slot_frame
+from frugal.stages._recourse_frames import (
+    action_words,
+    feature_columns,
+    instance_arrays,
+    slot_frame,
+)
 
 _FILES = {
     "simulated": (),
@@ -188,7 +193,7 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
         "labelled",
     )
     slots = max(most, covers.action_set.shape[1])
-    words = [";".join(known.actions[a] for a in row if a >= 0) for row in covers.action_set]
+    words = action_words(covers.action_set, known.actions)
     columns = pd.DataFrame(features, columns=feature_columns(known.features))
     return pd.concat(
         [
