@@ -3,17 +3,22 @@
 import pandas as pd
 import pytest
 
-from tests.workflow.runs import TEN_LINES, jobs, snakemake
+from tests.workflow.runs import ROOT, TEN_LINES, jobs, snakemake
 
 pytestmark = pytest.mark.workflow
 
 
 @pytest.fixture(scope="module")
-def summary(tmp_path_factory):
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ten")
     done = snakemake(folder, "afape", configs=(TEN_LINES,))
     assert done.returncode == 0, done.stdout[-5000:]
-    assert jobs(done.stdout)["roll_out"] == 3
+    assert jobs(done.stdout)["roll_out"] == 4
+    return folder
+
+
+@pytest.fixture(scope="module")
+def summary(folder):
     return pd.read_parquet(folder / "results" / "summary" / "afape.parquet", partitioning=None)
 
 
@@ -48,6 +53,22 @@ def test_the_other_estimators_give_costs_that_the_table_allows(summary):
         assert cost["never"] < cost["blood_first"] < cost["always"]  # tests only cost here
     assert done.loc[("always", "complete_case"), "acquisition_cost"] == pytest.approx(930)
     assert done.loc[("never", "blocking"), "acquisition_cost"] == 0
+
+
+def test_ones_own_rule_looks_further_where_troponin_is_raised(folder, summary):
+    table = pd.read_csv(ROOT / "docs" / "examples" / "ten_lines.csv")
+    scenario = "dataset=ten_lines/mechanism=own/agent=by_troponin"
+    path = folder / "results" / "rollouts" / scenario / "blocked.parquet"
+    played = pd.read_parquet(path, partitioning=None)
+    assert len(played) == 6
+    rows = table.loc[played["row_id"]]
+    blood = rows["troponin"].notna().to_numpy()
+    further = ((rows["troponin"] > 0.5) & rows["angiography"].notna()).to_numpy()
+    assert (played["acquired:blood test"] == blood).all()
+    assert (played["acquired:angiography"] == further).all()
+    blocking = summary.set_index(["agent", "estimator"]).loc[("by_troponin", "blocking")]
+    cost = (30 * blood + 900 * further).mean()
+    assert blocking["acquisition_cost"] == pytest.approx(cost)
 
 
 def test_so_few_rows_are_warned_of(summary):

@@ -251,7 +251,7 @@ def _check_gaps(
         if name in free and description.missing_values == "own":
             raise DataError(
                 f"{place}, but it is in a free panel, known for every unit; give the panel a cost, "
-                "drop such rows, or set 'missing_values: partial'"
+                "drop such rows, or, for the study diagnosis alone, set 'missing_values: partial'"
             )
 
 
