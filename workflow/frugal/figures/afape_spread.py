@@ -228,8 +228,8 @@ def _draw_boxes(axes: Axes, boxes: list[dict], slot: float) -> None:
             flierprops={"marker": ".", "markersize": 1.5, "markeredgecolor": look.colour},
         )  # fmt: skip
         axes.plot(
-            box["at"], box["med"], look.marker, color=look.colour, markersize=3 * look.size,
-            zorder=5, gid=f"median {box['name']}",
+            box["at"], box["med"], marker=look.marker, linestyle="none", color=look.colour,
+            markersize=3 * look.size, zorder=5, gid=f"median {box['name']}",
         )  # fmt: skip
 
 

@@ -137,7 +137,8 @@ def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
             axes.hlines(y, row["ci_low"], row["ci_high"], color=look.colour, linewidth=1.4)
             certain = row["ci_low"] == row["ci_high"]
             axes.plot(
-                row["estimate"], y, look.marker, color=look.colour, markersize=4.5 * look.size,
+                row["estimate"], y, marker=look.marker, linestyle="none", color=look.colour,
+                markersize=4.5 * look.size,
                 zorder=3, clip_on=False, gid="no interval" if certain else None,
                 markerfacecolor="white" if certain else None,
             )  # fmt: skip
