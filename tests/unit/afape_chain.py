@@ -99,7 +99,9 @@ def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=
     )
 
 
-def run_chain(table: Table, panels: Mapping[str, Any], *, source: str, s=None) -> Chain:
+def run_chain(
+    table: Table, panels: Mapping[str, Any], *, source: str, s=None, agents: Mapping = AGENTS
+) -> Chain:
     """All stages from masks to estimates, with every agent."""
     frame, catalogue = frames(table)
     stored = {"table": frame, "catalogue": catalogue}
@@ -125,13 +127,13 @@ def run_chain(table: Table, panels: Mapping[str, Any], *, source: str, s=None) -
             **imputed,
             **common("roll_out", settings, agent=agent),
         )
-        for agent, settings in AGENTS.items()
+        for agent, settings in agents.items()
     }
     blocked = pd.concat(
         [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
     )
     nuisances = fit_nuisances(
-        **stored, **drawn, blocked=blocked, **common("fit_nuisances", NUISANCE)
+        **stored, **drawn, blocked=blocked, **common("fit_nuisances", NUISANCE | {"agents": agents})
     )
     judged = {
         agent: estimate_costs(

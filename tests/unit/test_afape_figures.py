@@ -390,6 +390,22 @@ def test_calibration_curves_and_counts():
         calibration_figure(pd.concat([table, table]))
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_cost_and_frequency_figures_show_afais_by_the_policy_where_there_is_one(known):
+    """`known`: the table has it; else AFAIS as in the paper stands there, under its own name."""
+    more = CASE[CASE["estimator"] == "stabilised_afais_s"].assign(
+        estimator="stabilised_afais_s_policy", status="ok" if known else "not_available"
+    )
+    label = f"stabilised AFAIS(s){', policy known' if known else ''}"
+    figure = cost_split_figure(pd.concat([CASE, more], ignore_index=True), cost_unit="€")
+    assert [t.get_text() for t in figure.legends[0].get_texts()][2] == label
+    table = frames.frequency_frame()
+    paper = table[table["estimator"] == "stabilised_afais_s"]
+    both = pd.concat([table, paper.assign(estimator="stabilised_afais_s_policy")])
+    figure = frequency_figure(both if known else table)
+    assert figure.axes[1].get_title(loc="left") == label
+
+
 def test_cost_split_stacks_both_parts():
     rows = style.select(CASE, agent="dqn")
     lost = rows["estimator"] == "stabilised_afais_s"

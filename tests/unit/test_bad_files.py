@@ -84,6 +84,7 @@ DESCRIPTIONS = {
     "panel of no column": (place("panels", 1, "columns")(["markr"]), "did you mean 'marker'?"),
     "negative cost": (place("panels", 1, "cost")(-1), "never below zero"),
     "cost that is no number": (place("panels", 1, "cost")("30 EUR"), "30 EUR"),
+    "cost beyond single precision": (place("panels", 1, "cost")(1e308), "beyond 3.4e+38"),
     "infinite cost": (place("panels", 1, "cost")(float("inf")), "allowed is a number"),
     "costs of another shape": (place("misclassification_cost")([[0, 1]]), "misclassification_cost"),
     "one class": (place("label", "classes")([{"name": "ill", "values": [1]}]), "label.classes"),
@@ -105,6 +106,10 @@ TABLES = {
     "a word for a number": (CSV.encode().replace(b"61,", b"old,"), "holds 'old'"),
     "an infinite number": (CSV.encode().replace(b"61,", b"inf,"), "holds 'inf'"),
     "a number that is too large": (CSV.encode().replace(b"61,", b"1e999,"), "holds '1e999'"),
+    "a number beyond single precision": (
+        CSV.encode().replace(b"61,", b"1e39,"),
+        "line 3: column 'age' holds 1e+39; allowed are numbers between -3.4e+38 and 3.4e+38",
+    ),
     "an unknown level": (CSV.encode().replace(b"61,no", b"61,maybe"), "'maybe'"),
     "an unknown label": (CSV.encode().replace(b"-9,0,0", b"-9,0,2"), "'2'"),
     "one label only": (re.sub(rb",1\n", b",0\n", CSV.encode()), "one class only"),

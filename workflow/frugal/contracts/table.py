@@ -8,6 +8,8 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.contracts.errors import ConfigError, DataError
 
+LARGEST = float(np.finfo(np.float32).max)  # number of a table: forests and networks are float32
+
 
 @dataclass(frozen=True)
 class Panel:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.table import LARGEST
 from frugal.data.schema_check import did_you_mean, listed
 
 RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive")
@@ -64,9 +65,11 @@ def _check_drop_rows(rules: list[Mapping[str, Any]]) -> None:
 
 
 def _check_finite(value: Any, at: str) -> None:
-    """YAML can write .nan and .inf; no key means anything by them."""
+    """YAML can write .nan, .inf and 1e308; no key means anything by them."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{at!r} is {value}; allowed is a finite number")
+    if isinstance(value, int | float) and abs(value) > LARGEST:
+        raise ConfigError(f"{at!r} is beyond {LARGEST:.2g}, the largest number that is allowed")
     if isinstance(value, Mapping):
         for key, item in value.items():
             _check_finite(item, f"{at}.{key}" if at else str(key))

@@ -18,6 +18,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes
@@ -212,11 +213,14 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
 
     Raises:
-        DataError: the column is not there, or a cell is no finite number (which, and where).
+        DataError: the column is not there, or a cell is no number of single precision (which, and
+            where).
     """
     cells = _cells(raw, name, key)
     if np.issubdtype(cells.dtype, np.number):
-        return cells.astype(np.float64)
+        values = cells.astype(np.float64)
+        _require_single_precision(raw, name, values)
+        return values
     absent = np.isin(cells, list(missing)) | np.array([c is None for c in cells], dtype=bool)
     values = pd.to_numeric(pd.Series(np.where(absent, "nan", cells)), errors="coerce")
     values = values.to_numpy(dtype=np.float64, copy=True)
@@ -227,7 +231,19 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
             f"{raw.place(row)}: column {name!r} holds {cells[row]!r}, which is not a "
             "number; if it means a missing value, add it to 'source.format.missing'"
         )
+    _require_single_precision(raw, name, values)
     return values
+
+
+def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:
+    """Refuse a number that networks and forests, which compute in single precision, cannot hold."""
+    beyond = np.abs(values) > LARGEST  # False where NaN
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        raise DataError(
+            f"{raw.place(row)}: column {name!r} holds {values[row]:g}; allowed are numbers between "
+            f"-{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
+        )
 
 
 def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:

@@ -4,7 +4,7 @@ The first is the counterpart of the paper's Fig. A.6; the others are ours. They 
 tidy tables and know neither how an estimate was made nor where a figure is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,20 @@ from matplotlib.ticker import LogLocator
 from frugal.contracts.errors import DataError
 from frugal.figures import style
 
-FREQUENCY_ESTIMATORS = ("blocking", "stabilised_afais_s", "ground_truth")
-COST_ESTIMATORS = ("ground_truth", "blocking", "stabilised_afais_s")
+FREQUENCY_ESTIMATORS = ("blocking", "AFAIS", "ground_truth")
+COST_ESTIMATORS = ("ground_truth", "blocking", "AFAIS")
+AFAIS = ("stabilised_afais_s_policy", "stabilised_afais_s")  # the first that there is
 _PARTS = ("acquisition_cost", "misclassification_cost")
+
+
+def _with_afais(names: Sequence[str], known: Collection[str]) -> list[str]:
+    """Estimators that a figure shows; AFAIS by the known policy, as in the paper if there is none.
+
+    The paper's form is biased for policies that read values, and for one that never acquires its
+    two fits need not agree; so it stands only where the other cannot be computed.
+    """
+    form = next((name for name in AFAIS if name in known), AFAIS[-1])
+    return [form if name == "AFAIS" else name for name in names]
 
 
 @style.printed
@@ -27,7 +38,7 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
     """How often an agent acquires each panel: blocked, estimated, true [afape, fig. A.6].
 
     A facet per estimator, a bar per panel, whiskers of ± one standard error. A black tick repeats
-    the true frequency in the other facets.
+    the true frequency in the other facets. AFAIS is the one by the policy where there is one.
 
     Args:
         frequencies: estimator, panel, frequency, std_error, of one dataset, mechanism, agent and
@@ -42,10 +53,12 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
         ["estimator", "panel", "frequency", "std_error"],
         single=["dataset", "mechanism", "agent", "seed"],
     )
-    shown = [e for e in FREQUENCY_ESTIMATORS if e in set(frequencies["estimator"])]
+    there = set(frequencies["estimator"])
+    wanted = _with_afais(FREQUENCY_ESTIMATORS, there)
+    shown = [e for e in wanted if e in there]
     if not shown:
         raise DataError(
-            f"the figure compares {', '.join(FREQUENCY_ESTIMATORS)}; the table holds "
+            f"the figure compares {', '.join(wanted)}; the table holds "
             f"{', '.join(sorted(set(frequencies['estimator'])))}"
         )
     panels = list(dict.fromkeys(frequencies["panel"]))
@@ -173,8 +186,8 @@ def _draw_counts(axes: Axes, rows: pd.DataFrame) -> None:
 def cost_split_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     """What a policy's cost is made of: acquisition below, misclassification on top, per agent.
 
-    A facet per scenario; per agent three bars: truth, blocking and stabilised AFAIS. A grey cross
-    stands where there is no estimate.
+    A facet per scenario; per agent three bars: truth, blocking and stabilised AFAIS, the one by the
+    policy unless no row has it. A grey cross stands where there is no estimate.
 
     Args:
         summary: dataset, mechanism, agent, estimator, status, acquisition_cost,
@@ -186,11 +199,11 @@ def cost_split_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     """
     needed = ["dataset", "mechanism", "agent", "estimator", "status", *_PARTS]
     style.require(summary, needed, single=["seed"])
-    rows = summary[summary["estimator"].isin(COST_ESTIMATORS)]
+    computed = summary.loc[summary["status"] == "ok", "estimator"]
+    shown = _with_afais(COST_ESTIMATORS, set(computed))
+    rows = summary[summary["estimator"].isin(shown)]
     if rows.empty:
-        raise DataError(
-            f"the figure compares {', '.join(COST_ESTIMATORS)}; the table holds none of them"
-        )
+        raise DataError(f"the figure compares {', '.join(shown)}; the table holds none of them")
     scenarios, agents = style.scenario_order(rows), style.agent_order(rows["agent"])
     columns = style.facet_columns(len(scenarios), slots=len(agents), slot_in=0.45)
     lines = len(scenarios) // columns
@@ -198,21 +211,23 @@ def cost_split_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     grid = figure.subplots(lines, columns, squeeze=False, sharex=True).ravel()
     for k, (axes, scenario) in enumerate(zip(grid, scenarios, strict=True)):
         part = style.select(rows, dataset=scenario[0], mechanism=scenario[1])
-        _draw_split(axes, part, agents)
+        _draw_split(axes, part, agents, shown)
         axes.set_title(style.scenario_title(scenario), loc="left")
         style.agent_ticks(axes, agents, width_in=style.WIDTH_IN / columns - 0.6)
         axes.tick_params(labelbottom=k + columns >= len(scenarios))
         if k % columns == 0:
             axes.set_ylabel(f"run-time cost\nper case ({cost_unit})")
-    style.add_legend(figure, _split_handles())
+    style.add_legend(figure, _split_handles(shown))
     return figure
 
 
-def _draw_split(axes: Axes, rows: pd.DataFrame, agents: Sequence[str]) -> None:
+def _draw_split(
+    axes: Axes, rows: pd.DataFrame, agents: Sequence[str], estimators: Sequence[str]
+) -> None:
     """Three stacked bars per agent at 0, 1, 2, …; a group is 0.84 wide."""
     style.shade_every_second(axes, len(agents), vertical=True)
-    wide = 0.84 / len(COST_ESTIMATORS)
-    for k, name in enumerate(COST_ESTIMATORS):
+    wide = 0.84 / len(estimators)
+    for k, name in enumerate(estimators):
         colour = style.estimator_style(name).colour
         part = rows[rows["estimator"] == name].set_index("agent").reindex(list(agents))
         known = (part["status"] == "ok").to_numpy()
@@ -230,9 +245,9 @@ def _draw_split(axes: Axes, rows: pd.DataFrame, agents: Sequence[str]) -> None:
     axes.set_xlim(-0.5, len(agents) - 0.5)
 
 
-def _split_handles() -> list[Patch]:
+def _split_handles(estimators: Sequence[str]) -> list[Patch]:
     pale = style.lightened(style.GREY, share=0.75)
-    looks = [style.estimator_style(name) for name in COST_ESTIMATORS]
+    looks = [style.estimator_style(name) for name in estimators]
     return [
         *(Patch(facecolor=look.colour, label=look.label) for look in looks),
         Patch(facecolor=style.GREY, edgecolor=style.GREY, label="acquisition"),

@@ -75,7 +75,7 @@ class EstimatorStyle:
     @property
     def size(self) -> float:
         """Factor on the size of the marker: those of thin strokes are drawn larger."""
-        return 1.5 if self.marker in "x+12" else 1.0
+        return 1.5 if self.marker in "x+12" or self.marker.startswith("$") else 1.0
 
 
 ESTIMATORS: dict[str, EstimatorStyle] = {
@@ -92,7 +92,9 @@ ESTIMATORS: dict[str, EstimatorStyle] = {
     "stabilised_afais": EstimatorStyle("stabilised AFAIS", BLUE, "P"),
     "afais_s": EstimatorStyle("AFAIS(s)", BLUE, "h"),
     "stabilised_afais_s": EstimatorStyle("stabilised AFAIS(s)", BLUE, "H"),
-    "stabilised_afais_s_policy": EstimatorStyle("stabilised AFAIS(s), policy known", BLUE, "8"),
+    "stabilised_afais_s_policy": EstimatorStyle(
+        "stabilised AFAIS(s), policy known", BLUE, r"$\pi$"
+    ),
     "stabilised_afais_s_true": EstimatorStyle("stabilised AFAIS(s), true p", BLUE, "+"),
     "doubly_robust": EstimatorStyle("doubly robust", GREEN, ">"),
     "doubly_robust_afais": EstimatorStyle("doubly robust AFAIS", GREEN, "*"),

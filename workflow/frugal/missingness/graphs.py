@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from scipy.special import expit
 
 from frugal.contracts import ConfigError, GraphError, IndicatorModel, MissingnessGraph, Table
+from frugal.contracts.graph import MOST_MISSABLE
 
 _GRAPH_KEYS = ("source", "panels", "standardise", "complete_share")
 _SOURCES = ("induced", "own")
@@ -46,6 +47,11 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     if source not in _SOURCES:
         raise ConfigError(f"{where} has the source {source!r}; allowed are {_listed(_SOURCES)}")
     panels = _as_mapping(where, "panels", mapping.get("panels"))
+    if len(panels) > MOST_MISSABLE:
+        raise ConfigError(
+            f"{where} names {len(panels)} panels that can be missing; at most {MOST_MISSABLE} are "
+            "allowed, since every subset of them is a pattern"
+        )
     _check_panels(where, panels, table)
     if source == "own":
         panels = {p: _assumed_law(f"panel {p!r} of {where}", law) for p, law in panels.items()}
