@@ -18,6 +18,7 @@ from frugal.data.tables import table_from_frames
 from frugal.environments.rollouts import columns_read, reads_values
 from frugal.models.nuisance import (
     Head,
+    MeanHead,
     calibration_table,
     cross_fit,
     cross_fit_means,
@@ -133,13 +134,17 @@ def _fit_heads(
     agents, factors = list(records.played), records.identification["factors"]
     heads = [records.factor_head(factor) for factor in factors]
     heads += [records.afa_head(agent) for agent in agents]
-    _require_rows(heads, [f"panel {factor['panel']!r}" for factor in factors], rule)
+    means = [records.outcome_head(agent) for agent in agents]
+    names = [f"the missingness of panel {factor['panel']!r}" for factor in factors]
+    names += [f"the AFA propensity of agent {agent!r}" for agent in agents]
+    names += [f"the mean cost of agent {agent!r}" for agent in agents]
+    _require_rows([*heads, *means], names, rule)
     method, outcome_method = settings["method"], settings["outcome_method"]
     fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
     fitted = fit(heads, method=method, settings=settings[method], rng=rng)
     fit_means = partial(cross_fit_means if "fold" in rule else separate_fit_means, **rule)
-    means = fit_means(
-        [records.outcome_head(agent) for agent in agents],
+    fitted_means = fit_means(
+        means,
         method=outcome_method,
         settings=settings[outcome_method],
         rng=rng,
@@ -153,23 +158,23 @@ def _fit_heads(
             agent: np.where(_surely_complete(records, agent), 1.0, p)
             for agent, p in zip(agents, of_agents, strict=True)
         },
-        dict(zip(agents, means, strict=True)),
+        dict(zip(agents, fitted_means, strict=True)),
     )
 
 
 def _require_rows(
-    heads: Sequence[Head], names: Sequence[str], rule: Mapping[str, np.ndarray]
+    heads: Sequence[Head | MeanHead], names: Sequence[str], rule: Mapping[str, np.ndarray]
 ) -> None:
-    """Refuse a fit of a panel's indicator that has no record to learn from."""
+    """Refuse a fit that has no record to learn from."""
     trained = training_rows(rule)
     where = "the part 'nuisance'" if "train" in rule else "the part 'test' outside one of its folds"
-    for head, name in zip(heads, names, strict=False):
+    for head, name in zip(heads, names, strict=True):
         if not all((head.usable & rows).any() for rows in trained):
             raise NoSupportError(
-                f"the missingness of {name} cannot be fitted: of the {int(trained[0].sum())} rows "
-                f"of {where} none records all its causes; give that part a larger share under "
-                "'split' in the data set's YAML, or leave the part 'nuisance' out, so that the "
-                "test rows are cross-fitted"
+                f"{name} cannot be fitted: of the {int(trained[0].sum())} rows of {where} none "
+                "records all that it is learned from; give that part a larger share under 'split' "
+                "in the data set's YAML, or leave the part 'nuisance' out, so that the test rows "
+                "are cross-fitted"
             )
 
 
