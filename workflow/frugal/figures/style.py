@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.typing import MarkerType
 
 from frugal.contracts.errors import ConfigError, DataError
 
@@ -65,17 +66,17 @@ class EstimatorStyle:
     Attributes:
         label: words shown to the reader.
         colour: of the estimator's family.
-        marker: matplotlib's code, the estimator's alone.
+        marker: matplotlib's code or (corners, 1 for a star, degrees), the estimator's alone.
     """
 
     label: str
     colour: str
-    marker: str
+    marker: MarkerType
 
     @property
     def size(self) -> float:
         """Factor on the size of the marker: those of thin strokes are drawn larger."""
-        return 1.5 if self.marker in "x+12" or self.marker.startswith("$") else 1.0
+        return 1.5 if not isinstance(self.marker, str) or self.marker in "x+12" else 1.0
 
 
 ESTIMATORS: dict[str, EstimatorStyle] = {
@@ -93,7 +94,7 @@ ESTIMATORS: dict[str, EstimatorStyle] = {
     "afais_s": EstimatorStyle("AFAIS(s)", BLUE, "h"),
     "stabilised_afais_s": EstimatorStyle("stabilised AFAIS(s)", BLUE, "H"),
     "stabilised_afais_s_policy": EstimatorStyle(
-        "stabilised AFAIS(s), policy known", BLUE, r"$\pi$"
+        "stabilised AFAIS(s), policy known", BLUE, (4, 1, 0)
     ),
     "stabilised_afais_s_true": EstimatorStyle("stabilised AFAIS(s), true p", BLUE, "+"),
     "doubly_robust": EstimatorStyle("doubly robust", GREEN, ">"),
