@@ -31,6 +31,14 @@ def test_pattern_probabilities_equal_the_enumeration():
     np.testing.assert_allclose(complete_probability(CHAIN, table), ours[:, -1], rtol=1e-13)
 
 
+def test_some_rows_have_the_laws_of_the_whole_table():
+    """Also where the law standardises: the scale is that of all rows, not of those asked about."""
+    table, rows = three_panels(40, seed=1), np.array([31, 2, 7])
+    graph = graph_of({"P2": (1.0, {"X1": -1.0}, {})}, standardise=True)
+    some = pattern_probability(graph, table, PATTERNS, rows=rows)
+    np.testing.assert_array_equal(some, pattern_probability(graph, table, PATTERNS)[rows])
+
+
 @given(
     st.lists(st.floats(-3, 3), min_size=7, max_size=7),
     st.booleans(),

@@ -1,5 +1,6 @@
 import numpy as np
 from frugal.evaluation.positivity import (
+    policy_findings,
     propensity_findings,
     resample_findings,
     support_findings,
@@ -50,6 +51,11 @@ def test_propensities():
 
 SETS = np.array([[0, 0, 0], [1, 0, 0], [1, 0, 1]], dtype=bool)
 ACQUIRED = np.array([[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
+
+
+def test_a_policy_for_which_the_papers_weight_is_biased_is_named():
+    assert names(policy_findings(suffices=False)) == ["policy_reads_values"]
+    assert policy_findings(suffices=True) == ()
 
 
 def test_support_gap_names_the_likeliest_set_that_no_usable_row_completes():

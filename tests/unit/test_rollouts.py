@@ -6,6 +6,7 @@ from frugal.agents.fixed import FixedPolicy
 from frugal.agents.random import RandomPolicy
 from frugal.environments.rollouts import (
     acquisition_order,
+    columns_read,
     decision_costs,
     episode_costs,
     roll_out,
@@ -161,6 +162,11 @@ def test_a_blind_policy_is_shown_no_value_and_no_table_is_copied_for_it():
     _run(policy, world, np.ones((5, 3), dtype=bool), np.random.default_rng(0))
     assert len(policy.shown) == 3
     assert all(np.isnan(values).all() and values.shape == (5, 5) for values, _, _ in policy.shown)
+
+
+def test_a_policy_reads_all_columns_unless_it_says_otherwise():
+    assert not columns_read(RandomPolicy(0.4), 3).any()
+    assert columns_read(RecordingPolicy(reads_values=True), 3).all()
 
 
 def test_a_panel_whose_columns_are_all_revealed_may_still_be_acquired():

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frugal.agents.registry import build_policy
+from frugal.agents.rule import rule_policy
 from frugal.contracts import ConfigError, Panel, Policy, Table
 from frugal.data.agent_names import require_known_agent
 from frugal.environments.rollouts import acquisition_order, reads_values, roll_out
@@ -239,3 +240,10 @@ def test_a_condition_may_ask_for_what_an_earlier_step_acquires(tmp_path):
     turned = said_of(tmp_path, {"kind": "rule", "steps": [later, {"panel": "blood"}]})
     assert turned is not None
     assert "known by then can be age, smoker" in turned
+
+
+def test_a_rule_names_the_columns_that_its_conditions_look_at():
+    """Of sex the level f alone, of crp also its code; bnp is acquired and never looked at."""
+    rule = rule_policy(STEPS, table())
+    read = [c for c, is_read in zip(COLUMNS, rule.reads_columns, strict=True) if is_read]
+    assert read == ["age", "sex=f", "lactate", "crp", "crp=-9"]
