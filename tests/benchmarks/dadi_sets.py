@@ -15,6 +15,7 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,14 +33,15 @@ OTHERS = (
     "native-country",
 )  # fmt: skip
 GAMMAS = (0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
+BOOSTING: dict[str, Any] = {
+    "max_iter": 150, "learning_rate": 0.1, "early_stopping": False, "random_state": 0,
+}  # fmt: skip
 DESIGN = {"rows": None, "withheld_panels": ["sex"], "folds": 6, "validation_share": 0.1333333}
 
 
 def learned(values, target, weight, train, test):
     """Probability of target 1 for the test rows. (m,)"""
-    model = HistGradientBoostingClassifier(
-        max_iter=150, learning_rate=0.1, early_stopping=False, random_state=0
-    )
+    model = HistGradientBoostingClassifier(**BOOSTING)
     model.fit(values[train], target[train], sample_weight=weight[train])
     return model.predict_proba(values[test])[:, 1]
 
