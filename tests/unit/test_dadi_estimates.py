@@ -8,7 +8,6 @@ from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts import Policy
 from frugal.stages import fit_nuisances, roll_out
 
-from tests.unit import afape_chain
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dadi_cases import SETTINGS
 
@@ -37,9 +36,7 @@ def chain(policy):
     with pytest.MonkeyPatch.context() as patch:
         for stage in (roll_out, fit_nuisances):
             patch.setattr(stage, "build_policy", lambda *_, **__: policy)
-        patch.setattr(afape_chain, "AGENTS", {"dadi": {}})
-        patch.setitem(afape_chain.NUISANCE, "agents", {"dadi": {}})
-        return run_chain(small_table(), LAW, source="induced")
+        return run_chain(small_table(), LAW, source="induced", agents={"dadi": {}})
 
 
 def test_it_is_a_policy(policy):
