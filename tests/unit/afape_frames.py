@@ -2,6 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from frugal.figures import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 ESTIMATORS = [
     "ground_truth",
@@ -175,3 +178,18 @@ def calibration_frame() -> pd.DataFrame:
             count = int(1 + 2500 * np.exp(-((p - 0.35) ** 2) / 0.05))
             rows.append((name, b, p, p**power, count))
     return pd.DataFrame(rows, columns=["nuisance", "bin", "mean_probability", "rate", "n"])
+
+
+SUMMARY = summary_frame(SCENARIOS, AGENTS, ESTIMATORS, 3)
+FIRST = SUMMARY[SUMMARY["seed"] == 0]
+CASE = style.select(FIRST, dataset="income", mechanism="mnar")
+
+
+def legend_texts(figure: Figure) -> list[str]:
+    """Words of a figure's first legend."""
+    return [t.get_text() for t in figure.legends[0].get_texts()]
+
+
+def titled(figure: Figure, title: str) -> Axes:
+    """The panel with a title at its left."""
+    return next(a for a in figure.axes if a.get_title(loc="left") == title)

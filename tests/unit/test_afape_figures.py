@@ -8,12 +8,12 @@ import afape_frames as frames
 import numpy as np
 import pandas as pd
 import pytest
+from afape_frames import CASE, FIRST, SUMMARY, legend_texts
 from frugal.contracts.errors import DataError
 from frugal.figures import style
 from frugal.figures.afape_parts import calibration_figure, cost_split_figure, frequency_figure
 from frugal.figures.afape_spread import convergence_figure, resample_figure
 from frugal.figures.afape_trust import decision_figure, trust_figure
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -23,9 +23,6 @@ from matplotlib.text import Text
 SIX = ["ground_truth", "blocking", "complete_case", "imputation_missforest", "stabilised_ipw"]
 SIX += ["stabilised_afais_s"]
 ONE = [("income", "mnar")]
-SUMMARY = frames.summary_frame(frames.SCENARIOS, frames.AGENTS, frames.ESTIMATORS, 3)
-FIRST = SUMMARY[SUMMARY["seed"] == 0]
-CASE = style.select(FIRST, dataset="income", mechanism="mnar")
 MANY_AGENTS = [*frames.AGENTS, "fixed_education", "fixed_education_occupation"]
 MANY_AGENTS += ["random_20", "random_30", "random_40", "random_60"]
 MANY = frames.summary_frame(ONE, MANY_AGENTS, frames.ESTIMATORS, 1)
@@ -133,14 +130,6 @@ def test_drawn_twice_gives_the_same_bytes(name: str, kind: str):
     assert payload() == payload()
 
 
-def _legend(figure: Figure) -> list[str]:
-    return [t.get_text() for t in figure.legends[0].get_texts()]
-
-
-def _titled(figure: Figure, title: str) -> Axes:
-    return next(a for a in figure.axes if a.get_title(loc="left") == title)
-
-
 def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():
     table = frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5)
     gap = (table["estimator"] == "stabilised_ipw") & (table["n"] == 100) & (table["seed"] == 3)
@@ -163,7 +152,8 @@ def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():
         assert line.get_color() == style.ESTIMATORS[name].colour
         assert line.get_marker() == style.ESTIMATORS[name].marker
     assert np.isnan(np.asarray(axes.lines[5].get_ydata(), dtype=float)[0])
-    assert _legend(figure) == [style.ESTIMATORS[e].label for e in SIX] + ["± 1 s.d. over seeds"]
+    labels = [style.ESTIMATORS[e].label for e in SIX]
+    assert legend_texts(figure) == [*labels, "± 1 s.d. over seeds"]
 
 
 def test_convergence_spread_over_seeds_has_logarithmic_axes_of_its_own():
@@ -223,7 +213,7 @@ def test_resample_medians_truths_and_missing_boxes():
     heights = [segment[0][1] for segment in truths.get_segments()]
     np.testing.assert_allclose(heights, [frames.TRUTH[a] - 3.4 for a in agents])
     for entry in ("no estimate", "median beyond the axis", "some resamples without support"):
-        assert entry in _legend(figure)
+        assert entry in legend_texts(figure)
 
 
 def test_resample_subset_and_facets():
@@ -231,7 +221,7 @@ def test_resample_subset_and_facets():
     figure = resample_figure(resamples, FIRST, cost_unit="€", estimators=SIX, agents=["dqn"])
     assert len(figure.axes) == 6
     assert [t.get_text() for t in figure.axes[-1].get_xticklabels()] == ["DQN"]
-    *names, truth, box = _legend(figure)
+    *names, truth, box = legend_texts(figure)
     assert names == [style.ESTIMATORS[e].label for e in SIX]
     assert (truth, box) == ("truth", "quartiles; whiskers: 1.5 × their gap")
     other = SUMMARY[SUMMARY["seed"] == 1]
@@ -260,118 +250,6 @@ def test_frequency_bars_and_true_ticks():
     assert not [line for line in figure.axes[2].lines if line.get_gid() == "truth"]
     with pytest.raises(DataError, match="compares blocking, stabilised_afais_s, ground_truth"):
         frequency_figure(table.assign(estimator="ipw"))
-
-
-def test_trust_shows_each_estimate_its_interval_and_its_rows():
-    figure = _trust()
-    assert len(figure.axes) == 2 * len(frames.AGENTS)
-    left = _titled(figure, "random 50 %")
-    right = figure.axes[figure.axes.index(left) + 1]
-    rows = style.select(CASE, agent="random_50").set_index("estimator").loc[frames.ESTIMATORS]
-    ok = (rows["status"] == "ok").to_numpy()
-    assert left.get_xlabel() == "cost per case\n(€)"
-    assert [t.get_text() for t in left.get_yticklabels()] == [
-        style.ESTIMATORS[e].label for e in frames.ESTIMATORS
-    ]
-    truth, *points = [line for line in left.lines if line.get_gid() != "cut"]
-    assert np.ravel(truth.get_xdata())[0] == frames.TRUTH["random_50"] - 3.4
-    np.testing.assert_allclose([np.ravel(p.get_xdata())[0] for p in points], rows["estimate"][ok])
-    np.testing.assert_array_equal([np.ravel(p.get_ydata())[0] for p in points], np.flatnonzero(ok))
-    spans = [c.get_segments()[0][:, 0] for c in left.collections if isinstance(c, LineCollection)]
-    np.testing.assert_allclose(spans, rows.loc[ok, ["ci_low", "ci_high"]])
-    bars = [p.get_width() for p in right.patches if isinstance(p, Rectangle) and p.get_height() < 1]
-    np.testing.assert_allclose(bars, rows["ess"][ok])
-    assert [t.get_text() for t in left.texts] == ["not identified"]
-    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !a"]
-    assert "ess below 30" in _legend(figure)
-
-
-def test_trust_names_every_warning_by_a_letter():
-    spoilt = CASE.assign(warning=CASE["warning"].mask(CASE["estimator"] == "ipw", "low_p,heavy"))
-    figure = trust_figure(spoilt, cost_unit="€")
-    marks = {
-        t.get_text().split(" !")[1] for a in figure.axes for t in a.texts if "!" in t.get_text()
-    }
-    assert marks == {"ab", "c"}
-    assert _legend(figure)[-3:] == ["low p", "heavy", "ess below 30"]
-    for text in (None, "", np.nan):
-        assert "ess below 30" not in _legend(trust_figure(CASE.assign(warning=text), cost_unit="€"))
-
-
-def test_trust_draws_no_interval_where_all_rows_cost_the_same():
-    same = CASE["estimator"] == "complete_case"
-    table = CASE.assign(
-        ci_low=CASE["ci_low"].mask(same, CASE["estimate"]),
-        ci_high=CASE["ci_high"].mask(same, CASE["estimate"]),
-    )
-    figure = trust_figure(table, cost_unit="€")
-    hollow = [li for a in figure.axes for li in a.lines if li.get_gid() == "no interval"]
-    assert {li.get_color() for li in hollow} == {style.ESTIMATORS["complete_case"].colour}
-    assert {li.get_markerfacecolor() for li in hollow} == {"white"}
-    assert "no interval: its rows cost the same" in _legend(figure)
-    assert "no interval: its rows cost the same" not in _legend(_trust())
-
-
-def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
-    figure = _trust()
-    left = _titled(figure, "random 90 %")
-    beyond = style.select(CASE, agent="random_90", estimator="off_policy_sequence")[
-        "estimate"
-    ].iloc[0]
-    assert f"{beyond:.2f}" in [t.get_text() for t in left.texts]
-    assert sum(line.get_gid() == "beyond" for line in left.lines) == 1
-    colours = {t.get_text(): t.get_color() for t in figure.axes[0].get_yticklabels()}
-    assert colours["AFAIS"] == style.GREY
-    assert colours["stabilised AFAIS(s)"] == style.BLACK
-    low, high = left.get_xlim()
-    ok = style.select(CASE, agent="random_90").query("status == 'ok'")
-    ok = ok[ok["estimate"].between(low, high)]
-    cut = (ok["ci_low"] < low).sum() + (ok["ci_high"] > high).sum()
-    assert sum(line.get_gid() == "cut" for line in left.lines) == cut
-    blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
-    assert _legend(blind)[0] == "estimate, 95 % interval"
-    assert not {"truth", "ess below 30"} & set(_legend(blind))
-    with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1, 2"):
-        trust_figure(style.select(SUMMARY, dataset="income", mechanism="mnar"), cost_unit="€")
-
-
-def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
-    axes = decision_figure(CASE, cost_unit="€").axes[0]
-    agents = style.agent_order(frames.AGENTS)
-    shown = [e for e in frames.ESTIMATORS if e != "ground_truth"]
-    picks = {
-        round(p.get_y() + 0.5): round(p.get_x() + 0.5)
-        for p in axes.patches
-        if isinstance(p, Rectangle) and p.get_gid() == "pick"
-    }
-    best = agents.index("dqn")  # the lowest of frames.TRUTH
-    assert picks[0] == best
-    verdicts = {
-        round(t.get_position()[1]): t.get_text() for t in axes.texts if t.get_gid() == "verdict"
-    }
-    for y, name in enumerate(shown, start=1):
-        rows = style.select(CASE, estimator=name).query("status == 'ok'").set_index("agent")
-        if len(rows) < len(agents):  # cannot judge every policy, so picks none
-            assert y not in picks
-            continue
-        pick = min(rows.index, key=lambda a: rows.loc[a, "estimate"])
-        assert agents[picks[y]] == pick
-        extra = frames.TRUTH[pick] - frames.TRUTH["dqn"]
-        assert verdicts[y] == ("✓" if pick == "dqn" else f"✗  +{extra:.2f}")
-    (frame,) = [p for p in axes.patches if p.get_gid() == "best"]
-    assert isinstance(frame, Rectangle)
-    assert frame.get_x() == best - 0.5
-    assert [t.get_text() for t in axes.texts if t.get_gid() == "reason"] == ["not identified"]
-
-
-def test_decision_without_truth_judges_nobody():
-    figure = decision_figure(CASE.assign(truth=np.nan), cost_unit="€")
-    assert _legend(figure) == ["lowest estimate of the row", "no estimate, so no pick"]
-    every = CASE[CASE["estimator"].isin(CASE.loc[CASE["status"] == "ok", "estimator"])]
-    every = every[~every["estimator"].isin(every.loc[every["status"] != "ok", "estimator"])]
-    assert "no estimate, so no pick" not in _legend(decision_figure(every, cost_unit="€"))
-    assert not [t for t in figure.axes[0].texts if t.get_gid() == "verdict"]
-    assert "truth" not in [t.get_text() for t in figure.axes[0].get_yticklabels()]
 
 
 def test_calibration_curves_and_counts():

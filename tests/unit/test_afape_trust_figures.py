@@ -1,0 +1,133 @@
+"""The trust and decision figures of afape show each estimate, its interval, rows and warnings."""
+
+import functools
+
+import afape_frames as frames
+import numpy as np
+import pytest
+from afape_frames import CASE, SUMMARY, legend_texts, titled
+from frugal.contracts.errors import DataError
+from frugal.figures import style
+from frugal.figures.afape_trust import decision_figure, trust_figure
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+
+@functools.cache
+def _trust() -> Figure:
+    return trust_figure(CASE, cost_unit="€")
+
+
+def test_trust_shows_each_estimate_its_interval_and_its_rows():
+    figure = _trust()
+    assert len(figure.axes) == 2 * len(frames.AGENTS)
+    left = titled(figure, "random 50 %")
+    right = figure.axes[figure.axes.index(left) + 1]
+    rows = style.select(CASE, agent="random_50").set_index("estimator").loc[frames.ESTIMATORS]
+    ok = (rows["status"] == "ok").to_numpy()
+    assert left.get_xlabel() == "cost per case\n(€)"
+    assert [t.get_text() for t in left.get_yticklabels()] == [
+        style.ESTIMATORS[e].label for e in frames.ESTIMATORS
+    ]
+    truth, *points = [line for line in left.lines if line.get_gid() != "cut"]
+    assert np.ravel(truth.get_xdata())[0] == frames.TRUTH["random_50"] - 3.4
+    np.testing.assert_allclose([np.ravel(p.get_xdata())[0] for p in points], rows["estimate"][ok])
+    np.testing.assert_array_equal([np.ravel(p.get_ydata())[0] for p in points], np.flatnonzero(ok))
+    spans = [c.get_segments()[0][:, 0] for c in left.collections if isinstance(c, LineCollection)]
+    np.testing.assert_allclose(spans, rows.loc[ok, ["ci_low", "ci_high"]])
+    bars = [p.get_width() for p in right.patches if isinstance(p, Rectangle) and p.get_height() < 1]
+    np.testing.assert_allclose(bars, rows["ess"][ok])
+    assert [t.get_text() for t in left.texts] == ["not identified"]
+    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !a"]
+    assert "ess below 30" in legend_texts(figure)
+
+
+def test_trust_names_every_warning_by_a_letter():
+    spoilt = CASE.assign(warning=CASE["warning"].mask(CASE["estimator"] == "ipw", "low_p,heavy"))
+    figure = trust_figure(spoilt, cost_unit="€")
+    marks = {
+        t.get_text().split(" !")[1] for a in figure.axes for t in a.texts if "!" in t.get_text()
+    }
+    assert marks == {"ab", "c"}
+    assert legend_texts(figure)[-3:] == ["low p", "heavy", "ess below 30"]
+    for text in (None, "", np.nan):
+        assert "ess below 30" not in legend_texts(
+            trust_figure(CASE.assign(warning=text), cost_unit="€")
+        )
+
+
+def test_trust_draws_no_interval_where_all_rows_cost_the_same():
+    same = CASE["estimator"] == "complete_case"
+    table = CASE.assign(
+        ci_low=CASE["ci_low"].mask(same, CASE["estimate"]),
+        ci_high=CASE["ci_high"].mask(same, CASE["estimate"]),
+    )
+    figure = trust_figure(table, cost_unit="€")
+    hollow = [li for a in figure.axes for li in a.lines if li.get_gid() == "no interval"]
+    assert {li.get_color() for li in hollow} == {style.ESTIMATORS["complete_case"].colour}
+    assert {li.get_markerfacecolor() for li in hollow} == {"white"}
+    assert "no interval: its rows cost the same" in legend_texts(figure)
+    assert "no interval: its rows cost the same" not in legend_texts(_trust())
+
+
+def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
+    figure = _trust()
+    left = titled(figure, "random 90 %")
+    beyond = style.select(CASE, agent="random_90", estimator="off_policy_sequence")[
+        "estimate"
+    ].iloc[0]
+    assert f"{beyond:.2f}" in [t.get_text() for t in left.texts]
+    assert sum(line.get_gid() == "beyond" for line in left.lines) == 1
+    colours = {t.get_text(): t.get_color() for t in figure.axes[0].get_yticklabels()}
+    assert colours["AFAIS"] == style.GREY
+    assert colours["stabilised AFAIS(s)"] == style.BLACK
+    low, high = left.get_xlim()
+    ok = style.select(CASE, agent="random_90").query("status == 'ok'")
+    ok = ok[ok["estimate"].between(low, high)]
+    cut = (ok["ci_low"] < low).sum() + (ok["ci_high"] > high).sum()
+    assert sum(line.get_gid() == "cut" for line in left.lines) == cut
+    blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
+    assert legend_texts(blind)[0] == "estimate, 95 % interval"
+    assert not {"truth", "ess below 30"} & set(legend_texts(blind))
+    with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1, 2"):
+        trust_figure(style.select(SUMMARY, dataset="income", mechanism="mnar"), cost_unit="€")
+
+
+def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
+    axes = decision_figure(CASE, cost_unit="€").axes[0]
+    agents = style.agent_order(frames.AGENTS)
+    shown = [e for e in frames.ESTIMATORS if e != "ground_truth"]
+    picks = {
+        round(p.get_y() + 0.5): round(p.get_x() + 0.5)
+        for p in axes.patches
+        if isinstance(p, Rectangle) and p.get_gid() == "pick"
+    }
+    best = agents.index("dqn")  # the lowest of frames.TRUTH
+    assert picks[0] == best
+    verdicts = {
+        round(t.get_position()[1]): t.get_text() for t in axes.texts if t.get_gid() == "verdict"
+    }
+    for y, name in enumerate(shown, start=1):
+        rows = style.select(CASE, estimator=name).query("status == 'ok'").set_index("agent")
+        if len(rows) < len(agents):  # cannot judge every policy, so picks none
+            assert y not in picks
+            continue
+        pick = min(rows.index, key=lambda a: rows.loc[a, "estimate"])
+        assert agents[picks[y]] == pick
+        extra = frames.TRUTH[pick] - frames.TRUTH["dqn"]
+        assert verdicts[y] == ("✓" if pick == "dqn" else f"✗  +{extra:.2f}")
+    (frame,) = [p for p in axes.patches if p.get_gid() == "best"]
+    assert isinstance(frame, Rectangle)
+    assert frame.get_x() == best - 0.5
+    assert [t.get_text() for t in axes.texts if t.get_gid() == "reason"] == ["not identified"]
+
+
+def test_decision_without_truth_judges_nobody():
+    figure = decision_figure(CASE.assign(truth=np.nan), cost_unit="€")
+    assert legend_texts(figure) == ["lowest estimate of the row", "no estimate, so no pick"]
+    every = CASE[CASE["estimator"].isin(CASE.loc[CASE["status"] == "ok", "estimator"])]
+    every = every[~every["estimator"].isin(every.loc[every["status"] != "ok", "estimator"])]
+    assert "no estimate, so no pick" not in legend_texts(decision_figure(every, cost_unit="€"))
+    assert not [t for t in figure.axes[0].texts if t.get_gid() == "verdict"]
+    assert "truth" not in [t.get_text() for t in figure.axes[0].get_yticklabels()]
