@@ -25,7 +25,8 @@ UNITS, GROUPS = 45_222, [1, 1, 1, 1, 1, 1, 7, 14, 7, 14, 6, 5, 2, 37]  # 98 colu
 LEARNERS, FOLDS, ITERATIONS = 18, 6, 20_000
 SETTINGS = DadiSettings(
     memory_width=64, encoding_width=32, processing_steps=5, head_width=64,
-    pretraining_iterations=0, iterations=ITERATIONS, agents=64, window=4, learning_rate=5e-4,
+    pretraining_iterations=0, iterations=ITERATIONS, agents=64, window=4, returns="n_step",
+    learning_rate=5e-4, learning_rate_end=5e-4, decay_iterations=0,
     target_every=100, exploration_start=0.3, exploration_end=0.3, exploration_iterations=0,
     objective="demographic_parity", reward="difference", group_normalised=True, cost_weight=0.0,
     evaluate_every=1000, evaluated_rows=1000, checkpoint_every=1000, compiled=False,
@@ -53,7 +54,7 @@ def _plain(values, panel, label, sensitive, weights):
     plain = PlainDadi(
         values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, 0.5,
         hidden=64, width=32, processing_steps=5, head=64, window=4, agents=64, learning_rate=5e-4,
-        target_every=100,
+        target_every=100, returns="n_step",
     )  # fmt: skip
 
     def iterate():

@@ -75,6 +75,7 @@ class PlainDadi:
     def iterate(self, explore, scores, new_row):
         """One iteration with the given draws: (t, n) bool, (t, n, a + 1), (n,)."""
         states, actions, rewards, goes_on, live, earlier = [], [], [], [], [], []
+        exploratory, values = [], []
         row, acquired = self.row, self.acquired
         alive = torch.ones(len(row), dtype=torch.bool)
         with torch.no_grad():
@@ -88,10 +89,13 @@ class PlainDadi:
                     rewards.append(torch.where(first, gain, gain - gain_before))
                 closed = torch.cat((acquired, torch.zeros(len(row), 1, dtype=torch.bool)), dim=1)
                 best = q.masked_fill(closed, -torch.inf).argmax(dim=1)
+                value = self.target(self.values[row], member)[0]
+                values.append(value.gather(1, best[:, None]).squeeze(1))
                 if t == self.settings["window"]:
                     break
                 drawn = scores[t].masked_fill(closed, -1).argmax(dim=1)
                 action = torch.where(explore[t], drawn, best)
+                exploratory.append(action != best)
                 stop = action == self.panels
                 earlier.append((gain, ~acquired.any(dim=1)))
                 states.append(acquired)
@@ -101,12 +105,12 @@ class PlainDadi:
                 alive = alive & ~stop
                 acquired = acquired.clone()
                 acquired[~stop, action[~stop]] = True
-            value = self.target(self.values[row], acquired[:, self.panel])[0]
-            following = value.gather(1, best[:, None]).squeeze(1)
-            targets = []
+            following, targets = values[-1], []
             for t in reversed(range(self.settings["window"])):
-                following = rewards[t] + goes_on[t] * following
-                targets.insert(0, following)
+                targets.insert(0, rewards[t] + goes_on[t] * following)
+                following = targets[0]
+                if self.settings["returns"] == "watkins":
+                    following = torch.where(exploratory[t], values[t], following)
         self._update(row, states, actions, targets, live)
         self.iteration += 1
         if self.iteration % self.settings["target_every"] == 0:

@@ -56,7 +56,8 @@ def _pairs(networks, named, learner, learners):
             yield prefix + name, leaf, named[prefix + name][g]
 
 
-def test_lockstep_training_equals_a_plain_learner_with_the_same_draws():
+@pytest.mark.parametrize("returns", ["n_step", "watkins"])
+def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(returns):
     """Ten iterations, a target update among them; 1e-4 of the largest move of a parameter.
 
     Adam divides by the root of the squared gradient, so that rounding of 1e-7 in a gradient near
@@ -66,7 +67,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws():
     values, label, sensitive = table(rng, 60)
     values = np.nan_to_num(values)
     panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
-    s = settings(exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3)
+    s = settings(exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns)
     sizes = NetworkSizes(values.shape[1], 5, s)
     generator = torch.Generator().manual_seed(5)
     stack = repeated(first_parameters(sizes, generator), sizes, 2)
@@ -89,7 +90,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws():
         learner = PlainDadi(
             values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
             hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
-            learning_rate=1e-3, target_every=5,
+            learning_rate=1e-3, target_every=5, returns=returns,
         )  # fmt: skip
         for _, leaf, source in _pairs(learner.networks, stack.named, k, 2):
             leaf.data.copy_(source.detach())
@@ -159,7 +160,7 @@ def test_a_dear_panel_is_not_acquired():
 
 @pytest.mark.parametrize("change", [
     {"reward": "terminal"}, {"objective": "equalised_odds"}, {"pretraining_iterations": 0},
-    {"group_normalised": False},
+    {"group_normalised": False}, {"returns": "watkins"}, {"decay_iterations": 6},
 ])  # fmt: skip
 def test_every_setting_changes_what_is_learnt(change):
     values, label, sensitive = table(np.random.default_rng(7), 60)
@@ -253,6 +254,9 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
     ({"exploration_end": 1.2}, "between 0 and 1"),
     ({"learning_rate": 0.0}, "the first is above 0"),
     ({"cost_weight": -1.0}, "the second not below"),
+    ({"returns": "cut"}, "allowed are n_step, watkins"),
+    ({"learning_rate_end": 0.01}, "not above learning_rate, 0.005"),
+    ({"decay_iterations": 13}, "at most iterations, 12"),
 ])  # fmt: skip
 def test_settings_out_of_range_are_refused(changes, text):
     with pytest.raises(ConfigError, match=text):
@@ -262,3 +266,10 @@ def test_settings_out_of_range_are_refused(changes, text):
 def test_exploration_falls_in_a_straight_line():
     s = settings(exploration_start=1.0, exploration_end=0.1, exploration_iterations=10)
     assert [round(s.exploration(i), 12) for i in (0, 5, 10, 99)] == [1.0, 0.55, 0.1, 0.1]
+
+
+def test_the_learning_rate_falls_in_a_straight_line_to_the_last_iteration():
+    s = settings(iterations=10, decay_iterations=4, learning_rate=0.5, learning_rate_end=0.1)
+    assert [round(s.learning_rate_at(i), 12) for i in range(10)] == [*[0.5] * 6, 0.4, 0.3, 0.2, 0.1]
+    constant = settings(iterations=10, decay_iterations=0)
+    assert {constant.learning_rate_at(i) for i in range(10)} == {constant.learning_rate}

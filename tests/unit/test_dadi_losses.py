@@ -108,7 +108,8 @@ def test_rewards_of_any_trajectory_sum_to_the_final_value(sets, gamma, reward):
     returns = n_step_returns(
         rewards[:, None, None],
         (torch.tensor(decisions) != STOP).double()[:, None, None],
-        torch.full((1, 1), 1e6, dtype=torch.float64),
+        torch.full((len(decisions), 1, 1), 1e6, dtype=torch.float64),
+        cut=torch.zeros(len(decisions), 1, 1, dtype=torch.bool),
     )
     assert float(returns[0, 0, 0]) == pytest.approx(float(rewards.sum()), abs=1e-9)
 
@@ -158,8 +159,20 @@ def test_both_rewards_have_the_optimum_of_equation_one(seed, gamma):
 def test_returns_end_at_a_stop_and_else_take_the_value_of_the_last_state():
     rewards = torch.tensor([[[1.0, 1.0]], [[2.0, 2.0]], [[4.0, 4.0]]])
     goes_on = torch.tensor([[[1.0, 1.0]], [[0.0, 1.0]], [[1.0, 1.0]]])
-    found = n_step_returns(rewards, goes_on, torch.tensor([[8.0, 8.0]]))
+    value = torch.tensor([[[90.0, 90.0]], [[70.0, 70.0]], [[8.0, 8.0]]])
+    never = torch.zeros(3, 1, 2, dtype=torch.bool)
+    found = n_step_returns(rewards, goes_on, value, cut=never)
     assert found[:, 0].tolist() == [[3.0, 15.0], [2.0, 14.0], [12.0, 12.0]]
+
+
+def test_returns_are_cut_where_the_next_decision_was_exploratory():
+    """The second decision of agent 0 and the third of agent 1 were drawn at random."""
+    rewards = torch.tensor([[[1.0, 1.0]], [[2.0, 2.0]], [[4.0, 4.0]]])
+    goes_on = torch.tensor([[[1.0, 1.0]], [[0.0, 1.0]], [[1.0, 1.0]]])
+    value = torch.tensor([[[90.0, 90.0]], [[70.0, 70.0]], [[8.0, 8.0]]])
+    cut = torch.tensor([[[True, False]], [[False, True]], [[False, False]]])
+    found = n_step_returns(rewards, goes_on, value, cut=cut)
+    assert found[:, 0].tolist() == [[91.0, 73.0], [2.0, 72.0], [12.0, 12.0]]
 
 
 def test_acquired_panels_are_not_allowed_and_stop_always_is():

@@ -123,24 +123,32 @@ def decision_rewards(
 def n_step_returns(
     rewards: Float[Tensor, "t k n"],
     goes_on: Float[Tensor, "t k n"],
-    bootstrap: Float[Tensor, "k n"],
+    value: Float[Tensor, "t k n"],
+    *,
+    cut: Bool[Tensor, "t k n"],
 ) -> Float[Tensor, "t k n"]:
     """Undiscounted returns of each decision to the end of its window  [dadi, app. C].
 
-        Gₜ = rₜ + 1[not stopped] Gₜ₊₁,   G at the window's end = bootstrap
+        Gₜ = rₜ + 1[not stopped] Fₜ,    Fₜ = Gₜ₊₁, or V(sₜ₊₁) at a cut and at the window's end
+
+    Without cuts these are the paper's returns. A cut before every exploratory decision makes them
+    those of Watkins's Q(λ) with λ = 1, which value the greedy policy alone.
 
     Args:
         rewards: of the window's decisions.
         goes_on: 1 unless the decision was to stop.
-        bootstrap: value of the state after the window's last decision.
+        value: of the state after each decision; read at cuts and at the end.
+        cut: whether a return ends with the value after this decision; the last entry of t is not
+            read, since there all do.
 
     Returns:
         Targets of Q.
     """
-    returns, following = [], bootstrap
+    returns, following = [], value[-1]
     for t in reversed(range(len(rewards))):
-        following = rewards[t] + goes_on[t] * following
-        returns.append(following)
+        returns.append(rewards[t] + goes_on[t] * following)
+        if t:
+            following = torch.where(cut[t - 1], value[t - 1], returns[-1])
     return torch.stack(returns[::-1])
 
 

@@ -9,7 +9,14 @@ from frugal.contracts.errors import ConfigError
 
 OBJECTIVES = ("demographic_parity", "equal_opportunity", "equalised_odds")
 REWARDS = ("difference", "terminal")
-_MAY_BE_ZERO = ("pretraining_iterations", "iterations", "exploration_iterations", "cost_weight")
+RETURNS = ("n_step", "watkins")
+_MAY_BE_ZERO = (
+    "pretraining_iterations",
+    "iterations",
+    "exploration_iterations",
+    "decay_iterations",
+    "cost_weight",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +32,11 @@ class DadiSettings:
         iterations: joint steps; each is `window` decisions of `agents` agents.
         agents: units acquired for at the same time, and the batch of pretraining; even.
         window: n of the n-step returns.
-        learning_rate: of Adam.
+        returns: "n_step", which count whatever follows a decision in its window, or "watkins",
+            which go on with the value of the state from the first exploratory decision on.
+        learning_rate: of Adam, in pretraining and until it falls.
+        learning_rate_end: of the last joint iteration, if it falls.
+        decay_iterations: the last ones, over which it falls in a straight line; 0 if it does not.
         target_every: iterations between two copies of the target network.
         exploration_start: probability of a random decision at first.
         exploration_end: the same from `exploration_iterations` on.
@@ -48,7 +59,10 @@ class DadiSettings:
     iterations: int
     agents: int
     window: int
+    returns: str
     learning_rate: float
+    learning_rate_end: float
+    decay_iterations: int
     target_every: int
     exploration_start: float
     exploration_end: float
@@ -63,7 +77,11 @@ class DadiSettings:
     compiled: bool
 
     def __post_init__(self) -> None:
-        for name, allowed in (("objective", OBJECTIVES), ("reward", REWARDS)):
+        for name, allowed in (
+            ("objective", OBJECTIVES),
+            ("reward", REWARDS),
+            ("returns", RETURNS),
+        ):
             if getattr(self, name) not in allowed:
                 raise ConfigError(
                     f"{name} of a DADI agent is {getattr(self, name)!r}; allowed are "
@@ -86,6 +104,16 @@ class DadiSettings:
                 f"a DADI agent has learning_rate {self.learning_rate} and cost_weight "
                 f"{self.cost_weight}; the first is above 0, the second not below"
             )
+        if not 0 < self.learning_rate_end <= self.learning_rate:
+            raise ConfigError(
+                f"learning_rate_end of a DADI agent is {self.learning_rate_end}; it lies above 0 "
+                f"and not above learning_rate, {self.learning_rate}"
+            )
+        if self.decay_iterations > self.iterations:
+            raise ConfigError(
+                f"decay_iterations of a DADI agent is {self.decay_iterations}; it is at most "
+                f"iterations, {self.iterations}"
+            )
         if self.agents % 2:
             raise ConfigError(
                 f"a DADI agent trains {self.agents} agents at a time; the number must be even, "
@@ -103,3 +131,11 @@ class DadiSettings:
             return self.exploration_end
         done = iteration / self.exploration_iterations
         return self.exploration_start + done * (self.exploration_end - self.exploration_start)
+
+    def learning_rate_at(self, iteration: int) -> float:
+        """Learning rate of a joint iteration, from 0."""
+        left = self.iterations - 1 - iteration
+        if left >= self.decay_iterations:
+            return self.learning_rate
+        span = self.learning_rate - self.learning_rate_end
+        return self.learning_rate_end + span * left / self.decay_iterations

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from frugal.agents.dadi_acquisition import policy_values
+from frugal.agents.dadi_acquisition import values_at_sets
 from frugal.agents.dadi_losses import (
     allowed_decisions,
     combined_loss,
@@ -27,7 +27,6 @@ from frugal.agents.dadi_networks import (
     NetworkSizes,
     class_logits,
     decision_values,
-    policy_parameters,
 )
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.models.lockstep import AdamMoments, ParameterStack
@@ -131,12 +130,16 @@ class _Window:
 
 @dataclass(frozen=True, eq=False)
 class _Rolled:
-    """What a window collects while it is rolled out; one entry per decision, losses one more."""
+    """What a window collects while it is rolled out: one entry per decision.
+
+    What belongs to a state (known, best, loss) has one more, of the state in the end.
+    """
 
     readings: list[SetReading] = field(default_factory=list)
     action: list[Tensor] = field(default_factory=list)
     live: list[Tensor] = field(default_factory=list)
-    first: list[Tensor] = field(default_factory=list)
+    known: list[Tensor] = field(default_factory=list)
+    best: list[Tensor] = field(default_factory=list)
     loss: list[Tensor] = field(default_factory=list)
 
 
@@ -199,24 +202,24 @@ class JointTraining:
         rolled = _Rolled()
         known, live = self._known, torch.ones(self._row.shape)
         holdings = self._population.units.holdings(self._row)
-        random = self._draw_exploration()
+        random, scores = self._draw_exploration()
         for t in range(self._settings.window + 1):
-            member = self._population.units.members(holdings, known)
-            reading, loss, q = self._look(memory, member)
+            reading, loss, q = self._look(memory, self._population.units.members(holdings, known))
             allowed = allowed_decisions(known)
             best = q.masked_fill(~allowed, -torch.inf).argmax(dim=2)
+            rolled.known.append(known)
+            rolled.best.append(best)
             rolled.loss.append(loss)
             if t == self._settings.window:
                 break
-            drawn = random[1][t].masked_fill(~allowed, -1).argmax(dim=2)
-            action = torch.where(random[0][t], drawn, best)
+            drawn = scores[t].masked_fill(~allowed, -1).argmax(dim=2)
+            action = torch.where(random[t], drawn, best)
             rolled.readings.append(reading)
             rolled.action.append(action)
             rolled.live.append(live)
-            rolled.first.append(known[..., :-1].sum(dim=2) == 0)
             live = live * (action < self._panels)
             known = known.scatter(2, action.unsqueeze(2), 1.0)
-        return self._valued(rolled, known, self._target_value(best, member))
+        return self._valued(rolled, random)
 
     def _look(
         self, memory: Memory, member: tuple[Tensor, Tensor]
@@ -234,29 +237,53 @@ class JointTraining:
         loss = combined_loss(losses[:k], losses[k:], self._gamma)
         return reading, loss, decision_values(named, encoding[:k])
 
-    def _target_value(self, best: Tensor, member: tuple[Tensor, Tensor]) -> Tensor:
-        """Double Q-learning: the target's value of the decision that the network prefers."""
-        policy = policy_parameters(self._target.named)
-        memory = remember(policy, ENCODER, self._population.units.tokens(self._row))
-        q = policy_values(policy, memory, member, processing_steps=self._settings.processing_steps)
-        return q.gather(2, best.unsqueeze(2)).squeeze(2)
-
-    def _valued(self, rolled: "_Rolled", known: Tensor, bootstrap: Tensor) -> _Window:
+    def _valued(self, rolled: _Rolled, random: Tensor) -> _Window:
         """The window with the return of each decision."""
-        action, loss = torch.stack(rolled.action), torch.stack(rolled.loss)
+        action, loss, known = (torch.stack(x) for x in (rolled.action, rolled.loss, rolled.known))
+        best = torch.stack(rolled.best)
         stop = action == self._panels
         reward = decision_rewards(
             loss[:-1],
             loss[1:],
-            first=torch.stack(rolled.first),
+            first=known[:-1, ..., :-1].sum(dim=3) == 0,
             stop=stop,
             cost=self._settings.cost_weight * self._population.cost[action],
             reward=self._settings.reward,
         )
         goes_on = (~stop).float()
-        target = n_step_returns(reward, goes_on, bootstrap)
+        after = self._target_values(known[1:], best[1:], random)
+        cut = torch.zeros_like(stop)
+        if self._settings.returns == "watkins":
+            cut[:-1] = action[1:] != best[1:-1]
+        target = n_step_returns(reward, goes_on, after, cut=cut)
         live = torch.stack(rolled.live)
-        return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], known)
+        return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], known[-1])
+
+    def _target_values(self, known: Tensor, best: Tensor, random: Tensor) -> Tensor:
+        """Double Q-learning: the target's value of what the network prefers after each decision.
+
+        Only of states whose value a return may need, 0 elsewhere: those at the window's end, and,
+        where returns are cut, those before a decision that was drawn at random, which are states
+        of the same agents in all learners. One pass of the encoder takes them all.
+
+        Args:
+            known: panels after each decision. (t, k, n, a + 1)
+            best: what the network prefers then. (t, k, n)
+            random: whether a decision was drawn at random. (t, n)
+        """
+        needed = torch.zeros_like(random)
+        if self._settings.returns == "watkins":
+            needed[:-1] = random[1:]
+        needed[-1] = True
+        at, agent = needed.nonzero(as_tuple=True)
+        q = values_at_sets(
+            self._target.named, self._population.units, self._row[:, agent], known[at, :, agent].transpose(0, 1),
+            processing_steps=self._settings.processing_steps,
+        )  # fmt: skip
+        chosen = best[at, :, agent].T.unsqueeze(2)
+        result = torch.zeros(best.shape)
+        result[at, :, agent] = q.gather(2, chosen).squeeze(2).T
+        return result
 
     def _update(self, memory: Memory, window: _Window) -> None:
         """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner."""
@@ -274,6 +301,7 @@ class JointTraining:
         squared_error = ((chosen - target).square() * share).sum(dim=1)
         loss = squared_error.sum() + (losses * torch.cat((share, share))).sum()
         loss.backward()
+        self._adam.learning_rate = self._settings.learning_rate_at(self.iteration)
         self._adam.step()
         self._squared_error += squared_error.detach()
         self._since += 1

@@ -46,12 +46,13 @@ class AdamMoments:
     every process.
 
     Attributes:
+        learning_rate: of the steps to come; a schedule may change it.
         first: running mean of gradients. (p,)
         second: running mean of squared gradients. (p,)
     """
 
     def __init__(self, stack: ParameterStack, *, learning_rate: float) -> None:
-        self._stack, self._rate = stack, learning_rate
+        self._stack, self.learning_rate = stack, learning_rate
         self.first, self.second = torch.zeros_like(stack.flat), torch.zeros_like(stack.flat)
         self._count = torch.zeros(())
 
@@ -77,7 +78,7 @@ class AdamMoments:
             [self.second],
             [],
             [self._count],
-            lr=self._rate,
+            lr=self.learning_rate,
             beta1=0.9,
             beta2=0.999,
             weight_decay=0.0,
