@@ -7,6 +7,7 @@ version through torch.compile. One table of Adult's shape, one iteration of one 
 
 import argparse
 import time
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -66,9 +67,9 @@ def _plain(values, panel, label, sensitive, weights):
     return iterate
 
 
-def _lockstep(learners, steps, population, columns):
+def _lockstep(learners, steps, population, columns, returns="n_step"):
     """K learners at the start of joint training."""
-    sizes = NetworkSizes(columns, len(GROUPS), SETTINGS)
+    sizes = NetworkSizes(columns, len(GROUPS), replace(SETTINGS, returns=returns))
     generator = torch.Generator().manual_seed(0)
     stack = repeated(first_parameters(sizes, generator), sizes, learners)
     gamma = torch.linspace(0.05, 0.95, learners)
@@ -118,6 +119,10 @@ def main() -> None:
             _lockstep(k, Steps(), population, values.shape[1]).iterate,
             k,
         )
+    versions[f"lock-step, K = {LEARNERS}, returns cut"] = (
+        _lockstep(LEARNERS, Steps(), population, values.shape[1], "watkins").iterate,
+        LEARNERS,
+    )
     if arguments.compiled:
         _check_compiled(population, values.shape[1])
         work = _lockstep(LEARNERS, compiled_steps(), population, values.shape[1]).iterate

@@ -277,9 +277,12 @@ class JointTraining:
         needed[-1] = True
         at, agent = needed.nonzero(as_tuple=True)
         q = values_at_sets(
-            self._target.named, self._population.units, self._row[:, agent], known[at, :, agent].transpose(0, 1),
+            self._target.named,
+            self._population.units,
+            self._row[:, agent],
+            known[at, :, agent].transpose(0, 1),
             processing_steps=self._settings.processing_steps,
-        )  # fmt: skip
+        )
         chosen = best[at, :, agent].T.unsqueeze(2)
         result = torch.zeros(best.shape)
         result[at, :, agent] = q.gather(2, chosen).squeeze(2).T
