@@ -217,6 +217,18 @@ def test_several_tables_are_read_as_one_with_their_keys(tmp_path):
     assert both["estimate"].tolist() == [1.0, 1.0, 2.0, 2.0]
 
 
+def test_files_that_are_not_parts_of_one_table_are_refused(tmp_path):
+    frame = pd.DataFrame({"x": [1]})
+    text, table, other = (tmp_path / name for name in ("t.csv", "a=1/t.parquet", "b=1/t.parquet"))
+    text.write_text("x\n1\n")
+    for path in (table, other):
+        written(path, frame)
+    with pytest.raises(DataError, match=r"t\.csv is no Parquet table"):
+        read_partitions([text])
+    with pytest.raises(DataError, match=r"the key=value folders b, .* has a; files"):
+        read_partitions([table, other])
+
+
 def test_a_column_that_is_there_is_not_replaced_by_the_folder(tmp_path):
     path = tmp_path / "agent=folder" / "t.parquet"
     written(path, pd.DataFrame({"agent": ["column"]}))

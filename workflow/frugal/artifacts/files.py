@@ -108,10 +108,23 @@ def _unreadable(path: Path, error: Exception) -> str:
 
 
 def read_partitions(paths: list[Path]) -> Any:
-    """Read several tables as one, with the `key=value` folders of each path as columns."""
+    """Read several tables as one, with the `key=value` folders of each path as columns.
+
+    Raises:
+        DataError: a file is missing, unreadable or no Parquet table, or the paths do not have the
+            same keys.
+    """
     import pandas as pd
 
     folders = [hive_keys(path) for path in paths]
+    for path, keys in zip(paths, folders, strict=True):
+        if path.suffix != ".parquet":
+            raise DataError(f"{path} is no Parquet table; several files as one are Parquet tables")
+        if keys.keys() != folders[0].keys():
+            raise DataError(
+                f"{path} has the key=value folders {_listed(keys)}, {paths[0]} has "
+                f"{_listed(folders[0])}; files that are read as one have the same"
+            )
     values = {key: list(dict.fromkeys(f[key] for f in folders)) for key in folders[0]}
     frames = []
     for path, keys in zip(paths, folders, strict=True):
@@ -124,6 +137,10 @@ def read_partitions(paths: list[Path]) -> Any:
         }
         frames.append(frame.assign(**new)[[*new, *frame.columns]])
     return pd.concat(frames, ignore_index=True)
+
+
+def _listed(keys: Mapping[str, str]) -> str:
+    return ", ".join(keys) or "none"
 
 
 def payload_bytes(path: Path, payload: Any) -> bytes:
