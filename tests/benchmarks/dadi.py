@@ -27,7 +27,7 @@ LEARNERS, FOLDS, ITERATIONS = 18, 6, 20_000
 SETTINGS = DadiSettings(
     memory_width=64, encoding_width=32, processing_steps=5, head_width=64,
     pretraining_iterations=0, iterations=ITERATIONS, agents=64, window=4, returns="n_step",
-    learning_rate=5e-4, learning_rate_end=5e-4, decay_iterations=0,
+    learning_rate=5e-4, decay_share=0.0, decay_to=1.0,
     target_every=100, exploration_start=0.3, exploration_end=0.3, exploration_iterations=0,
     objective="demographic_parity", reward="difference", group_normalised=True, cost_weight=0.0,
     evaluate_every=1000, evaluated_rows=1000, checkpoint_every=1000, compiled=False,

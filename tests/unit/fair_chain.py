@@ -35,7 +35,6 @@ BASELINES = {
 }
 SMALL = {
     "pretraining_iterations": 10, "iterations": 12, "agents": 8, "exploration_iterations": 6,
-    "decay_iterations": 6,
     "evaluate_every": 6, "evaluated_rows": 30, "checkpoint_every": 3, "processing_steps": 2,
 }  # fmt: skip
 

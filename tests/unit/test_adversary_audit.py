@@ -14,7 +14,7 @@ SETTINGS = {
 NETWORKS = {
     "memory_width": 8, "encoding_width": 8, "processing_steps": 2, "head_width": 8,
     "pretraining_iterations": 1, "iterations": 1, "agents": 64, "window": 4,
-    "returns": "n_step", "learning_rate": 0.01, "learning_rate_end": 0.01, "decay_iterations": 0,
+    "returns": "n_step", "learning_rate": 0.01, "decay_share": 0.0, "decay_to": 1.0,
     "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.1,
     "exploration_iterations": 1, "objective": "equalised_odds", "reward": "difference",
     "group_normalised": True, "cost_weight": 0.0, "evaluate_every": 1, "evaluated_rows": 9,

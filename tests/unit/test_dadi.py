@@ -160,7 +160,7 @@ def test_a_dear_panel_is_not_acquired():
 
 @pytest.mark.parametrize("change", [
     {"reward": "terminal"}, {"objective": "equalised_odds"}, {"pretraining_iterations": 0},
-    {"group_normalised": False}, {"returns": "watkins"}, {"decay_iterations": 6},
+    {"group_normalised": False}, {"returns": "watkins"}, {"decay_share": 0.5},
 ])  # fmt: skip
 def test_every_setting_changes_what_is_learnt(change):
     values, label, sensitive = table(np.random.default_rng(7), 60)
@@ -255,8 +255,8 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
     ({"learning_rate": 0.0}, "the first is above 0"),
     ({"cost_weight": -1.0}, "the second not below"),
     ({"returns": "cut"}, "allowed are n_step, watkins"),
-    ({"learning_rate_end": 0.01}, "not above learning_rate, 0.005"),
-    ({"decay_iterations": 13}, "at most iterations, 12"),
+    ({"decay_share": 1.5}, "decay_share of a DADI agent is 1.5; it lies between 0 and 1"),
+    ({"decay_to": -0.1}, "decay_to of a DADI agent is -0.1; it lies between 0 and 1"),
 ])  # fmt: skip
 def test_settings_out_of_range_are_refused(changes, text):
     with pytest.raises(ConfigError, match=text):
@@ -269,7 +269,7 @@ def test_exploration_falls_in_a_straight_line():
 
 
 def test_the_learning_rate_falls_in_a_straight_line_to_the_last_iteration():
-    s = settings(iterations=10, decay_iterations=4, learning_rate=0.5, learning_rate_end=0.1)
+    s = settings(iterations=10, decay_share=0.4, learning_rate=0.5, decay_to=0.2)
     assert [round(s.learning_rate_at(i), 12) for i in range(10)] == [*[0.5] * 6, 0.4, 0.3, 0.2, 0.1]
-    constant = settings(iterations=10, decay_iterations=0)
+    constant = settings(iterations=10, decay_share=0.0)
     assert {constant.learning_rate_at(i) for i in range(10)} == {constant.learning_rate}

@@ -14,7 +14,6 @@ _MAY_BE_ZERO = (
     "pretraining_iterations",
     "iterations",
     "exploration_iterations",
-    "decay_iterations",
     "cost_weight",
 )
 
@@ -35,8 +34,9 @@ class DadiSettings:
         returns: "n_step", which count whatever follows a decision in its window, or "watkins",
             which go on with the value of the state from the first exploratory decision on.
         learning_rate: of Adam, in pretraining and until it falls.
-        learning_rate_end: of the last joint iteration, if it falls.
-        decay_iterations: the last ones, over which it falls in a straight line; 0 if it does not.
+        decay_share: last part of the joint iterations, over which it falls in a straight line; 0 if
+            it does not.
+        decay_to: what is left of it in the last iteration, as a share.
         target_every: iterations between two copies of the target network.
         exploration_start: probability of a random decision at first.
         exploration_end: the same from `exploration_iterations` on.
@@ -61,8 +61,8 @@ class DadiSettings:
     window: int
     returns: str
     learning_rate: float
-    learning_rate_end: float
-    decay_iterations: int
+    decay_share: float
+    decay_to: float
     target_every: int
     exploration_start: float
     exploration_end: float
@@ -93,26 +93,15 @@ class DadiSettings:
                 raise ConfigError(
                     f"{field.name} of a DADI agent is {value!r}; it is a whole number from {lowest}"
                 )
-        for name in ("exploration_start", "exploration_end"):
+        for name in ("exploration_start", "exploration_end", "decay_share", "decay_to"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(
-                    f"{name} of a DADI agent is {getattr(self, name)}; a probability lies between "
-                    "0 and 1"
+                    f"{name} of a DADI agent is {getattr(self, name)}; it lies between 0 and 1"
                 )
         if not self.learning_rate > 0 or not self.cost_weight >= 0:
             raise ConfigError(
                 f"a DADI agent has learning_rate {self.learning_rate} and cost_weight "
                 f"{self.cost_weight}; the first is above 0, the second not below"
-            )
-        if not 0 < self.learning_rate_end <= self.learning_rate:
-            raise ConfigError(
-                f"learning_rate_end of a DADI agent is {self.learning_rate_end}; it lies above 0 "
-                f"and not above learning_rate, {self.learning_rate}"
-            )
-        if self.decay_iterations > self.iterations:
-            raise ConfigError(
-                f"decay_iterations of a DADI agent is {self.decay_iterations}; it is at most "
-                f"iterations, {self.iterations}"
             )
         if self.agents % 2:
             raise ConfigError(
@@ -134,8 +123,8 @@ class DadiSettings:
 
     def learning_rate_at(self, iteration: int) -> float:
         """Learning rate of a joint iteration, from 0."""
-        left = self.iterations - 1 - iteration
-        if left >= self.decay_iterations:
+        left, falling = self.iterations - 1 - iteration, round(self.decay_share * self.iterations)
+        if left >= falling:
             return self.learning_rate
-        span = self.learning_rate - self.learning_rate_end
-        return self.learning_rate_end + span * left / self.decay_iterations
+        end = self.decay_to * self.learning_rate
+        return end + (self.learning_rate - end) * left / falling
