@@ -89,8 +89,9 @@ class PlainDadi:
                     rewards.append(torch.where(first, gain, gain - gain_before))
                 closed = torch.cat((acquired, torch.zeros(len(row), 1, dtype=torch.bool)), dim=1)
                 best = q.masked_fill(closed, -torch.inf).argmax(dim=1)
-                value = self.target(self.values[row], member)[0]
-                values.append(value.gather(1, best[:, None]).squeeze(1))
+                if t == self.settings["window"] or self.settings["returns"] == "watkins":
+                    value = self.target(self.values[row], member)[0]
+                    values.append(value.gather(1, best[:, None]).squeeze(1))
                 if t == self.settings["window"]:
                     break
                 drawn = scores[t].masked_fill(closed, -1).argmax(dim=1)

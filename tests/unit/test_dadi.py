@@ -12,6 +12,7 @@ from frugal.agents.dadi_networks import (
     first_parameters,
     repeated,
 )
+from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.models.set_encoder import Steps
@@ -19,7 +20,7 @@ from frugal.models.token_layout import lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
-from tests.unit.dadi_cases import COST, fit, settings, table
+from tests.unit.dadi_cases import COST, SETTINGS, fit, settings, table
 
 
 class Killed(Exception):
@@ -67,7 +68,10 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(returns):
     values, label, sensitive = table(rng, 60)
     values = np.nan_to_num(values)
     panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
-    s = settings(exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns)
+    s = settings(
+        exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns,
+        iterations=10, decay_share=0.5,
+    )  # fmt: skip
     sizes = NetworkSizes(values.shape[1], 5, s)
     generator = torch.Generator().manual_seed(5)
     stack = repeated(first_parameters(sizes, generator), sizes, 2)
@@ -97,12 +101,13 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(returns):
         learner.row = first_row
         learner.start()
         plain.append(learner)
-    for _ in range(10):
+    for i in range(10):
         training.iterate()
         explore = torch.rand(4, 8, generator=draws) < 0.4
         scores = torch.rand(4, 8, 6, generator=draws)
         new_row = torch.randint(60, (8,), generator=draws)
         for learner in plain:
+            learner.adam.param_groups[0]["lr"] = s.learning_rate_at(i)
             learner.iterate(explore, scores, new_row)
     moved = float((stack.flat - before).abs().max())
     assert moved > 5e-3
@@ -169,6 +174,17 @@ def test_every_setting_changes_what_is_learnt(change):
     assert np.isfinite(other.curves.to_numpy()).all()
 
 
+@pytest.mark.parametrize("changes", [
+    {"exploration_start": 0.0, "exploration_end": 0.0}, {"window": 1},
+])  # fmt: skip
+def test_returns_without_a_later_random_decision_are_never_cut(changes):
+    values, label, sensitive = table(np.random.default_rng(13), 60)
+    whole, cut = (
+        fit(values, label, sensitive, returns=name, **changes) for name in ("n_step", "watkins")
+    )
+    assert _same(whole.weights, cut.weights)
+
+
 # --- results and checkpoints ---------------------------------------------------------------------
 
 
@@ -187,10 +203,11 @@ def test_result_has_learners_in_front_and_a_row_per_evaluation():
     np.testing.assert_allclose(result.curves["objective"], expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("changes", [{}, {"returns": "watkins", "decay_share": 0.75}])
 @pytest.mark.parametrize("killed_at", [1, 2, 3])
-def test_a_killed_run_ends_with_the_same_bytes(killed_at):
+def test_a_killed_run_ends_with_the_same_bytes(killed_at, changes):
     values, label, sensitive = table(np.random.default_rng(9), 60)
-    whole, kept = fit(values, label, sensitive), []
+    whole, kept = fit(values, label, sensitive, **changes), []
 
     def save(state):
         kept.append({name: array.copy() for name, array in state.items()})
@@ -198,9 +215,9 @@ def test_a_killed_run_ends_with_the_same_bytes(killed_at):
             raise Killed
 
     with pytest.raises(Killed):
-        fit(values, label, sensitive, save=save)
+        fit(values, label, sensitive, save=save, **changes)
     assert int(kept[-1]["iteration"]) == 5 * (killed_at - 1)
-    again = fit(values, label, sensitive, state=kept[-1])
+    again = fit(values, label, sensitive, state=kept[-1], **changes)
     assert _same(whole.weights, again.weights)
     assert _same(whole.pretrained, again.pretrained)
     assert whole.curves.equals(again.curves)
@@ -261,6 +278,16 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
 def test_settings_out_of_range_are_refused(changes, text):
     with pytest.raises(ConfigError, match=text):
         settings(**changes)
+
+
+def test_settings_of_another_version_are_refused_by_name():
+    known = {**SETTINGS, "decay_iterations": 3}
+    del known["returns"]
+    with pytest.raises(
+        ConfigError, match="lack returns and have the unknown keys decay_iterations"
+    ):
+        DadiSettings.read(known)
+    assert DadiSettings.read(SETTINGS) == settings()
 
 
 def test_exploration_falls_in_a_straight_line():

@@ -131,8 +131,10 @@ def n_step_returns(
 
         Gₜ = rₜ + 1[not stopped] Fₜ,    Fₜ = Gₜ₊₁, or V(sₜ₊₁) at a cut and at the window's end
 
-    Without cuts these are the paper's returns. A cut before every exploratory decision makes them
-    those of Watkins's Q(λ) with λ = 1, which value the greedy policy alone.
+    Without cuts these are the paper's returns. Differs from the paper where there are: cuts before
+    every decision that is not the greedy one make them, within the window, those of Watkins's Q(λ)
+    with λ = 1 (Watkins 1989; Sutton and Barto, Reinforcement Learning, 12.10), which value the
+    greedy policy alone.
 
     Args:
         rewards: of the window's decisions.

@@ -3,9 +3,12 @@
 Holds names and ranges only; it must not know data, networks or files.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from frugal.contracts.errors import ConfigError
+from frugal.data.schema_check import listed
 
 OBJECTIVES = ("demographic_parity", "equal_opportunity", "equalised_odds")
 REWARDS = ("difference", "terminal")
@@ -31,11 +34,12 @@ class DadiSettings:
         iterations: joint steps; each is `window` decisions of `agents` agents.
         agents: units acquired for at the same time, and the batch of pretraining; even.
         window: n of the n-step returns.
-        returns: "n_step", which count whatever follows a decision in its window, or "watkins",
-            which go on with the value of the state from the first exploratory decision on.
+        returns: "n_step", as in the paper, which count whatever follows a decision in its window,
+            or "watkins", which go on with the value of the state before the first later decision
+            that is not the greedy one.
         learning_rate: of Adam, in pretraining and until it falls.
-        decay_share: last part of the joint iterations, over which it falls in a straight line; 0 if
-            it does not.
+        decay_share: share of the joint iterations, at the end, during which it falls in a straight
+            line; 0, as in the paper, if it does not.
         decay_to: what is left of it in the last iteration, as a share.
         target_every: iterations between two copies of the target network.
         exploration_start: probability of a random decision at first.
@@ -108,6 +112,23 @@ class DadiSettings:
                 f"a DADI agent trains {self.agents} agents at a time; the number must be even, "
                 "since half of a pretraining batch holds full sets"
             )
+
+    @classmethod
+    def read(cls, training: Mapping[str, Any]) -> "DadiSettings":
+        """Settings from a document, with every key and no other.
+
+        Raises:
+            ConfigError: a key is missing or unknown, or a value is out of range.
+        """
+        names = [field.name for field in fields(cls)]
+        missing = [name for name in names if name not in training]
+        unknown = [name for name in training if name not in names]
+        if missing or unknown:
+            raise ConfigError(
+                f"the settings of a DADI agent lack {listed(missing) or 'nothing'} and have the "
+                f"unknown keys {listed(unknown) or 'none'}; known are {listed(names)}"
+            )
+        return cls(**training)
 
     @property
     def adversary_reads_label(self) -> bool:

@@ -56,7 +56,7 @@ def fit_set_networks(
     Returns:
         Probabilities of the m other rows, in their order. (k, m) each
     """
-    settings = DadiSettings(**{**networks, "objective": "demographic_parity"})
+    settings = DadiSettings.read({**networks, "objective": "demographic_parity"})
     learners, _, panels = acquired.shape
     sizes = NetworkSizes(values.shape[1], panels, settings)
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))

@@ -99,7 +99,7 @@ def agents_of(
     weights: Mapping[str, np.ndarray], fold: Fold, training: Mapping[str, Any]
 ) -> tuple[DadiPolicies, DadiPolicies]:
     """The K trained learners, and the pretrained networks as one more, K = 1."""
-    settings = DadiSettings(**training)
+    settings = DadiSettings.read(training)
     first = {
         name.removeprefix(PRETRAINED): array
         for name, array in weights.items()

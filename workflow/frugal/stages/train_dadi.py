@@ -22,7 +22,7 @@ def train_dadi(
     checkpoint: Checkpoint,
 ) -> dict[str, Any]:
     """Train all learners of a fold in lock-step; a killed run goes on from its checkpoint."""
-    training = DadiSettings(**settings["training"])
+    training = DadiSettings.read(settings["training"])
     fold = fold_of(table, catalogue, settings["design"], streams)
     bar = progress(total=training.iterations, desc="iterations")
 
