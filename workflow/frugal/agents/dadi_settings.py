@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from frugal.contracts.errors import ConfigError
-from frugal.data.schema_check import listed
 
 OBJECTIVES = ("demographic_parity", "equal_opportunity", "equalised_odds")
 REWARDS = ("difference", "terminal")
@@ -125,8 +124,8 @@ class DadiSettings:
         unknown = [name for name in training if name not in names]
         if missing or unknown:
             raise ConfigError(
-                f"the settings of a DADI agent lack {listed(missing) or 'nothing'} and have the "
-                f"unknown keys {listed(unknown) or 'none'}; known are {listed(names)}"
+                f"the settings of a DADI agent lack {', '.join(missing) or 'nothing'} and have the "
+                f"unknown keys {', '.join(unknown) or 'none'}; known are {', '.join(names)}"
             )
         return cls(**training)
 

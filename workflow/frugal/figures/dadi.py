@@ -73,7 +73,7 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         )  # fmt: skip
     for name, gap, auc in zip(others["method"], others["disparity"], others["auc"], strict=True):
         draw_method(axes, gap, auc, name)
-    ends = ((6, -3, "left"), (-4, 5, "right"))  # outside the front, which rises to the right
+    ends = ((6, -3, "left"), (-9, 5, "right"))  # outside the front, which rises to the right
     for (_, row), (right, up, side) in zip(agents.iloc[[0, -1]].iterrows(), ends, strict=True):
         axes.annotate(
             f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(right, up),

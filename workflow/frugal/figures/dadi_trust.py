@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from frugal.figures import style
 from frugal.figures.dadi_style import draw_line, titled, told_of
@@ -90,6 +91,7 @@ def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> F
     right.set_title("panels acquired")
     for axes in (left, right):
         axes.set_xlabel("iteration")
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     handles = [
         Line2D([], [], color=colour, label=f"γ = {gamma:g}")
