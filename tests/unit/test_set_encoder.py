@@ -5,7 +5,7 @@ import pytest
 import torch
 from frugal.contracts.errors import DataError
 from frugal.models.lockstep import ParameterStack
-from frugal.models.set_encoder import Steps, encode, read_sets
+from frugal.models.set_encoder import Steps, cell_forward, encode, read_sets
 from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable, encoder_shapes, remember
 
@@ -121,6 +121,11 @@ def _assert_same_function(steps):
 def test_encodings_and_gradients_equal_those_of_the_plain_encoder():
     """Float32 sums of a few hundred terms in another order: 1e-6, gradients 1e-5, relative."""
     _assert_same_function(Steps())
+
+
+def test_the_cell_that_is_compiled_is_the_same_function():
+    """Without the compiler, which needs seconds: the one that runs in place is not compiled."""
+    _assert_same_function(Steps(forward=cell_forward))
 
 
 def test_gradient_is_right_to_double_precision():

@@ -10,7 +10,6 @@ width of a memory vector.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -65,13 +64,9 @@ class Memory:
     shared: Float[Tensor, "g z h"]
     own: Float[Tensor, "g n s h"]
 
-    @cached_property
-    def _across(self) -> Tensor:
-        return self.own.detach().flatten(0, 1).transpose(1, 2).contiguous()
-
-    def flat(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors cut off from their graph: shared, own (g n, s, h), own transposed (g n, h, s)."""
-        return self.shared.detach(), self.own.detach().flatten(0, 1), self._across
+    def flat(self) -> tuple[Tensor, Tensor]:
+        """Vectors cut off from their graph: shared (g, z, h) and own (g n, s, h)."""
+        return self.shared.detach(), self.own.detach().flatten(0, 1)
 
 
 def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Memory:
