@@ -45,12 +45,12 @@ def test_settings_of_a_step_hold_what_it_needs_and_the_networks_of_the_scenario(
     )
     assert trained["design"]["folds"] == 6
     assert trained["training"] == study.roll_out_settings(name)["training"]
-    assert set(study.score_settings()["reads_all"]) == {"full_features", "boosting", "reduction"}
+    assert set(study.score_settings()["reads_all"]) == {"full_features", "boosting", "reduction_2"}
 
 
 def test_a_baseline_can_be_left_out():
-    config = changed(baselines=CONFIG["dadi"]["baselines"] | {"reduction": None})
-    assert "reduction" not in loaded(config).baselines
+    config = changed(baselines=CONFIG["dadi"]["baselines"] | {"reduction_2": None})
+    assert "reduction_2" not in loaded(config).baselines
 
 
 def test_own_gammas_replace_those_of_the_study():
