@@ -25,6 +25,7 @@ from frugal.figures.dadi_style import (
 )
 
 _GROUP_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY, style.GREEN, style.PURPLE)
+SIDE, LABEL_WIDTH = 130, 30  # points, of the trade-off's axes and of "γ = 0.1"
 _BARS = 1.15  # inches of height for each row of bars
 
 
@@ -73,16 +74,38 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         )  # fmt: skip
     for name, gap, auc in zip(others["method"], others["disparity"], others["auc"], strict=True):
         draw_method(axes, gap, auc, name)
-    ends = ((6, -3, "left"), (-9, 5, "right"))  # outside the front, which rises to the right
-    for (_, row), (right, up, side) in zip(agents.iloc[[0, -1]].iterrows(), ends, strict=True):
+    axes.margins(0.12)
+    marks = pd.concat((agents, others))[["disparity", "auc"]].to_numpy(float)
+    for _, row in agents.iloc[[0, -1]].iterrows():
+        right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks)
         axes.annotate(
             f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(right, up),
-            textcoords="offset points", ha=side, color=AGENT, zorder=6,
+            textcoords="offset points", ha="left" if right > 0 else "right", color=AGENT, zorder=6,
         )  # fmt: skip
     axes.set_title("trade-off")
     axes.set_xlabel("demographic disparity")
     axes.set_ylabel("AUC of the label")
-    axes.margins(0.12)
+
+
+def _free_place(axes: Axes, mark: np.ndarray, marks: np.ndarray) -> tuple[float, float]:
+    """Where a label inside the axes is farthest from every other mark, in points.
+
+    Args:
+        axes: with all marks drawn.
+        mark: that the label belongs to.
+        marks: all of them. (m, 2)
+    """
+    axes.autoscale_view()
+    seen, own = (axes.transLimits.transform(at) * SIDE for at in (marks, mark))
+    others = seen[(np.abs(seen - own) > 1).any(axis=1)]
+    found = {}
+    for side in (1, -1):
+        for up in (-8, -3, 5):
+            along = own + [[side * (6 + at), up + 3] for at in np.linspace(0, LABEL_WIDTH, 4)]
+            away = np.linalg.norm(others[:, None] - along, axis=2).min(initial=np.inf)
+            inside = ((along >= 0) & (along <= SIDE)).all()
+            found[side * 6, up] = (inside, away)
+    return max(found, key=lambda place: found[place])
 
 
 @style.printed
