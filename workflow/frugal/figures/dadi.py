@@ -87,7 +87,7 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
     axes.set_ylabel("AUC of the label")
 
 
-def _free_place(axes: Axes, mark: np.ndarray, marks: np.ndarray) -> tuple[float, float]:
+def _free_place(axes: Axes, mark: np.ndarray, marks: np.ndarray) -> tuple[int, int]:
     """Where a label inside the axes is farthest from every other mark, in points.
 
     Args:
