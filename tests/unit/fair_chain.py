@@ -47,7 +47,7 @@ class Bar:
     def __new__(cls, rows: Any = None, **_: Any) -> Any:
         return object.__new__(cls) if rows is None else rows
 
-    def update(self, steps: int) -> None:
+    def update(self, steps: int = 1) -> None:
         self.n += steps
 
     def close(self) -> None:

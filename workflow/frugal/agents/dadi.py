@@ -66,6 +66,7 @@ def fit_dadi(
     rng: np.random.Generator,
     save: Callable[[State], None],
     state: Mapping[str, np.ndarray] | None,
+    advance: Callable[[], object] = lambda: None,
 ) -> DadiResult:
     """Pretrain one pair of networks, then train a learner for each γ jointly  [dadi, eq. 1].
 
@@ -89,6 +90,7 @@ def fit_dadi(
         rng: all draws. Whoever takes up a checkpoint passes the same.
         save: called with the state every `checkpoint_every` iterations; keeps it for a restart.
         state: what `save` was given last, or None to start afresh.
+        advance: called after each iteration, for a progress bar.
 
     Returns:
         Weights, pretrained weights and curves; the same bytes whether interrupted or not.
@@ -121,20 +123,14 @@ def fit_dadi(
         training.restore({name: torch.tensor(array) for name, array in state.items()})
         curves.restore(state)
     fixed = {"identity": identity, "pretrained": single.flat.detach().numpy().copy()}
-    _train(training, curves, settings, lambda moving: save({**fixed, **moving}))
-    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
-
-
-def _train(
-    training: JointTraining, curves: Curves, settings: DadiSettings, save: Callable[[State], None]
-) -> None:
-    """All iterations that are left, with evaluations and checkpoints in between."""
     while training.iteration < settings.iterations:
         if training.iteration % settings.checkpoint_every == 0:
-            save({**_arrays(training.state()), **curves.state()})
+            save({**fixed, **_arrays(training.state()), **curves.state()})
         training.iterate()
         if training.iteration % settings.evaluate_every == 0:
             curves.add(training)
+        advance()
+    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
 
 
 def _check(

@@ -25,7 +25,12 @@ from frugal.figures.dadi_style import (
 )
 
 _GROUP_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY, style.GREEN, style.PURPLE)
-SIDE, LABEL_WIDTH = 130, 30  # points, of the trade-off's axes and of "γ = 0.1"
+SIDE, LABEL_WIDTH, LABEL_HALF = (
+    130,
+    30,
+    4,
+)  # points: the trade-off's axes, "γ = 0.1", half its height
+CLEAR = 10  # points from a label's middle line to a mark that does not touch it
 _BARS = 1.15  # inches of height for each row of bars
 
 
@@ -74,7 +79,7 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         )  # fmt: skip
     for name, gap, auc in zip(others["method"], others["disparity"], others["auc"], strict=True):
         draw_method(axes, gap, auc, name)
-    axes.margins(0.12)
+    axes.margins(x=0.12, y=0.17)
     marks = pd.concat((agents, others))[["disparity", "auc"]].to_numpy(float)
     for _, row in agents.iloc[[0, -1]].iterrows():
         right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks)
@@ -88,7 +93,9 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
 
 
 def _free_place(axes: Axes, mark: np.ndarray, marks: np.ndarray) -> tuple[int, int]:
-    """Where a label inside the axes is farthest from every other mark, in points.
+    """The nearest place inside the axes where a label is clear of every other mark, in points.
+
+    Where none is clear, the one farthest from them.
 
     Args:
         axes: with all marks drawn.
@@ -100,11 +107,11 @@ def _free_place(axes: Axes, mark: np.ndarray, marks: np.ndarray) -> tuple[int, i
     others = seen[(np.abs(seen - own) > 1).any(axis=1)]
     found = {}
     for side in (1, -1):
-        for up in (-8, -3, 5):
+        for up in (-12, -8, -3, 5, 9):
             along = own + [[side * (6 + at), up + 3] for at in np.linspace(0, LABEL_WIDTH, 4)]
             away = np.linalg.norm(others[:, None] - along, axis=2).min(initial=np.inf)
-            inside = ((along >= 0) & (along <= SIDE)).all()
-            found[side * 6, up] = (inside, away)
+            inside = ((along >= LABEL_HALF) & (along <= SIDE - LABEL_HALF)).all()
+            found[side * 6, up] = (inside, min(away, CLEAR), -abs(up + 3))
     return max(found, key=lambda place: found[place])
 
 

@@ -24,12 +24,9 @@ def train_dadi(
     """Train all learners of a fold in lock-step; a killed run goes on from its checkpoint."""
     training = DadiSettings.read(settings["training"])
     fold = fold_of(table, catalogue, settings["design"], streams)
-    bar = progress(total=training.iterations, desc="iterations")
-
-    def save(state: Mapping[str, np.ndarray]) -> None:
-        checkpoint.save(state)
-        bar.update(int(state["iteration"]) - bar.n)
-
+    state = checkpoint.load()
+    done = 0 if state is None else int(state["iteration"])
+    bar = progress(total=training.iterations, initial=done, desc="iterations")
     result = fit_dadi(
         fold.values,
         fold.panel_of_column,
@@ -41,10 +38,10 @@ def train_dadi(
         gammas=np.array(settings["gammas"], dtype=np.float64),
         settings=training,
         rng=streams.generator("train"),
-        save=save,
-        state=checkpoint.load(),
+        save=checkpoint.save,
+        state=state,
+        advance=bar.update,
     )
-    bar.update(training.iterations - bar.n)
     bar.close()
     pretrained = {PRETRAINED + name: array for name, array in result.pretrained.items()}
     return {"weights": {**result.weights, **pretrained}, "curves": result.curves}
