@@ -20,29 +20,40 @@ def _head(width: int, hidden: int, out: int) -> nn.Sequential:
 
 
 class PlainNetworks(nn.Module):
-    """Encoder, classifier and policy; encoder and adversary of its own."""
+    """Encoder, classifier and policy; encoder and adversary of its own.
 
-    def __init__(self, columns, panels, hidden, width, steps, head):
+    An adversary that is `told` the label has it as one more input; the classifier has a 0 there.
+    """
+
+    def __init__(self, columns, panels, hidden, width, steps, head, *, told=False):
         super().__init__()
         self.encoder = PlainSetEncoder(columns, hidden, width, steps)
         self.other_encoder = PlainSetEncoder(columns, hidden, width, steps)
-        self.classifier, self.adversary = _head(width, head, 1), _head(width, head, 1)
+        self.told = told
+        self.classifier, self.adversary = (_head(width + told, head, 1) for _ in range(2))
         self.policy = _head(width, head, panels + 1)
 
-    def forward(self, values, member):
+    def forward(self, values, member, label):
         """Q (m, a + 1), log-odds of the label (m,), log-odds of the sensitive attribute (m,)."""
         encoding, other = self.encoder(values, member), self.other_encoder(values, member)
-        return (
-            self.policy(encoding),
-            self.classifier(encoding).squeeze(1),
-            self.adversary(other).squeeze(1),
-        )
+        q = self.policy(encoding)
+        if self.told:
+            encoding = torch.cat((encoding, torch.zeros_like(label)[:, None]), dim=1)
+            other = torch.cat((other, label[:, None]), dim=1)
+        return q, self.classifier(encoding).squeeze(1), self.adversary(other).squeeze(1)
 
 
 class PlainDadi:
-    """Joint training of one learner, demographic parity, rewards as differences."""
+    """Joint training of one learner.
 
-    def __init__(self, values, panel_of_column, label, sensitive, weights, gamma, **settings):
+    `weights` tell the objective, with `told` (whether the adversary reads the label); `prices` are
+    what each decision costs in nats, "stop" last.
+    """
+
+    def __init__(
+        self, values, panel_of_column, label, sensitive, weights, gamma, *,
+        told=False, reward="difference", prices=None, **settings,
+    ):  # fmt: skip
         self.values, self.panel = torch.from_numpy(values), torch.from_numpy(panel_of_column)
         self.label, self.sensitive = label.float(), sensitive.float()
         self.label_weight, self.adversary_weight = weights
@@ -50,7 +61,9 @@ class PlainDadi:
         self.panels = int(self.panel.max()) + 1
         shape = (values.shape[1], self.panels, settings["hidden"], settings["width"],
                  settings["processing_steps"], settings["head"])  # fmt: skip
-        self.networks, self.target = PlainNetworks(*shape), PlainNetworks(*shape)
+        self.networks, self.target = (PlainNetworks(*shape, told=told) for _ in range(2))
+        self.reward = reward
+        self.prices = torch.zeros(self.panels + 1) if prices is None else prices
         self.target.load_state_dict(self.networks.state_dict())
         self.adam = torch.optim.Adam(
             self.networks.parameters(), lr=settings["learning_rate"], fused=True
@@ -81,16 +94,21 @@ class PlainDadi:
         with torch.no_grad():
             for t in range(self.settings["window"] + 1):
                 member = acquired[:, self.panel]
-                q, label_logit, adversary_logit = self.networks(self.values[row], member)
+                q, label_logit, adversary_logit = self.networks(
+                    self.values[row], member, self.label[row]
+                )
                 of_label, of_adversary = self.losses(label_logit, adversary_logit, row)
                 gain = -self.gamma * of_label + (1 - self.gamma) * of_adversary
                 if earlier:
                     gain_before, first = earlier[-1]
-                    rewards.append(torch.where(first, gain, gain - gain_before))
+                    paid = torch.where(first, gain, gain - gain_before)
+                    if self.reward == "terminal":
+                        paid = torch.where(goes_on[-1], torch.zeros_like(gain), gain)
+                    rewards.append(paid - self.prices[actions[-1]])
                 closed = torch.cat((acquired, torch.zeros(len(row), 1, dtype=torch.bool)), dim=1)
                 best = q.masked_fill(closed, -torch.inf).argmax(dim=1)
                 if t == self.settings["window"] or self.settings["returns"] == "watkins":
-                    value = self.target(self.values[row], member)[0]
+                    value = self.target(self.values[row], member, self.label[row])[0]
                     values.append(value.gather(1, best[:, None]).squeeze(1))
                 if t == self.settings["window"]:
                     break
@@ -123,7 +141,7 @@ class PlainDadi:
         t = len(states)
         rows, mask = row.repeat(t), torch.cat(live)
         member = torch.cat(states)[:, self.panel]
-        q, label_logit, adversary_logit = self.networks(self.values[rows], member)
+        q, label_logit, adversary_logit = self.networks(self.values[rows], member, self.label[rows])
         of_label, of_adversary = self.losses(label_logit, adversary_logit, rows)
         chosen = q.gather(1, torch.cat(actions)[:, None]).squeeze(1)
         squared_error = (chosen - torch.cat(targets)).square()

@@ -57,8 +57,16 @@ def _pairs(networks, named, learner, learners):
             yield prefix + name, leaf, named[prefix + name][g]
 
 
-@pytest.mark.parametrize("returns", ["n_step", "watkins"])
-def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(returns):
+@pytest.mark.parametrize(("returns", "reward", "objective", "cost_weight"), [
+    ("n_step", "difference", "demographic_parity", 0.0),
+    ("watkins", "difference", "demographic_parity", 0.0),
+    ("watkins", "terminal", "equal_opportunity", 0.0),
+    ("n_step", "terminal", "equalised_odds", 0.1),
+    ("watkins", "difference", "equalised_odds", 0.3),
+])  # fmt: skip
+def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
+    returns, reward, objective, cost_weight
+):
     """Ten iterations, a target update among them; 1e-4 of the largest move of a parameter.
 
     Adam divides by the root of the squared gradient, so that rounding of 1e-7 in a gradient near
@@ -70,16 +78,18 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(returns):
     panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
     s = settings(
         exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns,
-        iterations=10, decay_share=0.5,
+        iterations=10, decay_share=0.5, reward=reward, objective=objective,
+        cost_weight=cost_weight,
     )  # fmt: skip
     sizes = NetworkSizes(values.shape[1], 5, s)
     generator = torch.Generator().manual_seed(5)
     stack = repeated(first_parameters(sizes, generator), sizes, 2)
-    tables = group_weights(label, sensitive, objective="demographic_parity", group_normalised=True)
+    tables = group_weights(label, sensitive, objective=objective, group_normalised=True)
+    cost = torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0, 0.0])
     weights = [torch.from_numpy(t[sensitive, label]) for t in tables]
     population = Population(
         UnitTable(lay_out_tokens(values, panel), 5), torch.from_numpy(label).float(),
-        torch.from_numpy(sensitive).float(), weights[0], weights[1], torch.zeros(6),
+        torch.from_numpy(sensitive).float(), weights[0], weights[1], cost,
     )  # fmt: skip
     gammas, before = (0.3, 1.0), stack.flat.clone()
     draws = torch.Generator()
@@ -94,7 +104,8 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(returns):
         learner = PlainDadi(
             values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
             hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
-            learning_rate=1e-3, target_every=5, returns=returns,
+            learning_rate=1e-3, target_every=5, returns=returns, reward=reward,
+            told=objective == "equalised_odds", prices=cost_weight * cost,
         )  # fmt: skip
         for _, leaf, source in _pairs(learner.networks, stack.named, k, 2):
             leaf.data.copy_(source.detach())

@@ -100,8 +100,10 @@ def fit_dadi(
         DataError: classes are not 0 and 1, a group is empty, a panel's cost is missing, or the
             checkpoint belongs to another run.
     """
-    torch.set_num_threads(1)  # the same sums on every machine
+    torch.set_num_threads(1)  # the same sums whatever the number of cores
     _check(label, sensitive, panel_of_column, panel_cost, gammas)
+    if not len(train_rows) or not len(validation_rows):
+        raise DataError("a DADI agent needs rows to train on and rows to validate it; one is empty")
     sizes = NetworkSizes(values.shape[1], len(panel_cost), settings)
     watched = np.sort(rng.permutation(validation_rows)[: settings.evaluated_rows])
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
@@ -150,10 +152,10 @@ def _check(
             raise ConfigError(f"gamma is {gamma}; it lies between 0 and 1")
     if not len(gammas):
         raise ConfigError("no gamma is given; a DADI agent needs at least one")
-    if panel_of_column.max(initial=-1) != len(panel_cost) - 1:
+    if not np.array_equal(np.unique(panel_of_column[panel_of_column >= 0]), range(len(panel_cost))):
         raise DataError(
-            f"columns belong to panels 0 to {panel_of_column.max(initial=-1)}, but costs are given "
-            f"for {len(panel_cost)} panels"
+            f"columns belong to the panels {np.unique(panel_of_column).tolist()} (-1: known from "
+            f"the start), but costs are given for {len(panel_cost)} panels, numbered from 0"
         )
 
 

@@ -70,7 +70,7 @@ class DadiPolicies:
     def __init__(
         self, weights: Mapping[str, np.ndarray], settings: DadiSettings, panel_of_column: np.ndarray
     ) -> None:
-        torch.set_num_threads(1)  # the same sums on every machine
+        torch.set_num_threads(1)  # the same sums whatever the number of cores
         self._weights: Weights = dict(weights)
         self._named = stacked_weights(weights)
         self._settings, self._steps = settings, settings.processing_steps

@@ -5,6 +5,7 @@ Holds names and ranges only; it must not know data, networks or files.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import inf
 from typing import Any
 
 from frugal.contracts.errors import ConfigError
@@ -92,7 +93,7 @@ class DadiSettings:
                 )
         for field in fields(self):
             value, lowest = getattr(self, field.name), 0 if field.name in _MAY_BE_ZERO else 1
-            if field.type is int and (not isinstance(value, int) or value < lowest):
+            if field.type is int and (type(value) is not int or value < lowest):
                 raise ConfigError(
                     f"{field.name} of a DADI agent is {value!r}; it is a whole number from {lowest}"
                 )
@@ -101,7 +102,7 @@ class DadiSettings:
                 raise ConfigError(
                     f"{name} of a DADI agent is {getattr(self, name)}; it lies between 0 and 1"
                 )
-        if not self.learning_rate > 0 or not self.cost_weight >= 0:
+        if not 0 < self.learning_rate < inf or not 0 <= self.cost_weight < inf:
             raise ConfigError(
                 f"a DADI agent has learning_rate {self.learning_rate} and cost_weight "
                 f"{self.cost_weight}; the first is above 0, the second not below"

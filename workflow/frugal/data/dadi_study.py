@@ -97,6 +97,7 @@ class DadiStudy:
             if chosen["kind"] in READS_ALL and not chosen.get("withheld", False)
         ]
         return {
+            "objective": self.block["training"]["objective"],
             "threshold": self.block["threshold"],
             "resamples": self.block["resamples"],
             "reads_all": reads_all,
@@ -210,4 +211,9 @@ def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -
             raise ConfigError(
                 f"{at}.selection_by names {by!r}; it must be a panel of {described.name} with one "
                 "categorical column"
+            )
+        if by in entry["withheld_panels"]:
+            raise ConfigError(
+                f"{at}.selection_by names {by!r}, which withheld_panels withholds; selection is "
+                "shown by a panel that can be acquired"
             )

@@ -83,7 +83,9 @@ def bootstrap_disparity(
 
     Drawing rows with replacement is drawing the eight counts from a multinomial law, so no row is
     touched. The interval is that of the *signed* difference, folded at zero: of an absolute value
-    alone, no resample is below zero, and a fair decision would never be covered.
+    alone, no resample is below zero, and a fair decision would never be covered. Where all rows of
+    both groups are decided alike the resamples are, too, and the interval has no width. None (NaN)
+    where a group has a single row.
 
     Args:
         counts: of one set of decisions. (2, 2, 2)
@@ -92,7 +94,7 @@ def bootstrap_disparity(
         rng: draws the resamples.
     """
     value = float(demographic_disparity(counts))
-    if np.isnan(value):
+    if counts.sum(axis=(1, 2)).min() < 2:
         return Estimated(value, np.nan, np.nan)
     total = int(counts.sum())
     drawn = rng.multinomial(total, counts.ravel() / total, size=resamples).reshape(-1, 2, 2, 2)
@@ -111,7 +113,7 @@ def auc_interval(
 
     The probability that a random row with outcome 1 scores above one with outcome 0, ties counting
     one half [dadi, sec. 4]; the variance is that of its two placement averages. NaN if one outcome
-    is absent.
+    is absent, and without an interval if it has a single row.
 
     Args:
         outcome: 0 or 1. (n,)
@@ -126,7 +128,9 @@ def auc_interval(
     above = (rank[positive] - rankdata(score[positive])) / n  # share of negatives below each
     below = 1 - (rank[~positive] - rankdata(score[~positive])) / m
     area = float(above.mean())
-    variance = sum(float(x.var(ddof=1)) / len(x) for x in (above, below) if len(x) > 1)
+    if min(m, n) < 2:
+        return Estimated(area, np.nan, np.nan)
+    variance = sum(float(x.var(ddof=1)) / len(x) for x in (above, below))
     low, high = normal_interval(np.array([area]), np.array([np.sqrt(variance)]), level=level)
     return Estimated(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
 

@@ -56,6 +56,7 @@ def fit_set_networks(
     Returns:
         Probabilities of the m other rows, in their order. (k, m) each
     """
+    torch.set_num_threads(1)  # the same sums whatever the number of cores
     settings = DadiSettings.read({**networks, "objective": "demographic_parity"})
     learners, _, panels = acquired.shape
     sizes = NetworkSizes(values.shape[1], panels, settings)

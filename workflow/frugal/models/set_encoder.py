@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from frugal.models.token_memory import Memory
 
@@ -246,13 +247,17 @@ class _Encode(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        ctx.weight = inputs[2].detach()
+        ctx.save_for_backward(inputs[2])
         ctx.memory, ctx.readings, ctx.steps = inputs[4:]
         return torch.stack([reading.encoding for reading in ctx.readings], dim=2)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> Any:
-        found = _read_backward(gradients[0], ctx.memory, ctx.weight, ctx.readings, ctx.steps)
+        (weight,) = ctx.saved_tensors
+        found = _read_backward(
+            gradients[0].contiguous(), ctx.memory, weight, ctx.readings, ctx.steps
+        )
         return (*found, None, None, None)
 
 

@@ -98,7 +98,7 @@ def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Mem
     h = vectors.shape[2]
     table = vectors[:, z : 2 * z].reshape(g * z, h)
     first = torch.arange(g).view(g // k, k, 1, 1) * z
-    ones = table.index_select(0, (first + units.one).flatten()).view(g, n, -1, h)
+    ones = table.index_select(0, (first + units.one).flatten()).view(g, n, units.one.shape[2], h)
     numeric = vectors[:, 2 * z :].view(g, n, c, h)
     return Memory(vectors[:, :z], torch.cat((numeric, ones), dim=2))
 

@@ -11,7 +11,7 @@ from frugal.contracts import Streams
 from frugal.evaluation.adversary_audit import LEARNERS, adversary_score, shown_inputs
 from frugal.evaluation.fairness import auc_interval
 from frugal.evaluation.set_adversary import fit_set_networks
-from frugal.stages._dadi_frames import Fold, acquired_sets, fold_of
+from frugal.stages._dadi_frames import Fold, acquired_sets, fold_of, told_rows
 from frugal.stages.roll_out_dadi import LEVEL
 
 TARGETS = ("label", "sensitive")
@@ -86,8 +86,8 @@ def _questions(label: np.ndarray, objective: str) -> list[_Question]:
     everybody = np.ones(len(label), dtype=bool)
     if objective == "demographic_parity":
         return [_Question(0, everybody, TARGETS)]
-    told = [label == 1] if objective == "equal_opportunity" else [label == 0, label == 1]
-    groups = [_Question(k, rows, ("sensitive",)) for k, rows in enumerate(told, start=1)]
+    told = enumerate(told_rows(objective, label), start=1)
+    groups = [_Question(k, rows, ("sensitive",)) for k, rows in told]
     return [_Question(0, everybody, ("label",)), *groups]
 
 

@@ -15,6 +15,7 @@ from frugal.evaluation.fairness import auc_interval
 from frugal.stages._dadi_frames import (
     Fold,
     acquired_columns,
+    adversary_auc,
     agents_of,
     fold_of,
     label_for,
@@ -124,10 +125,13 @@ def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) 
         sets = np.zeros((len(rows), len(names)), dtype=bool)
         sets[:, slice(None) if name == ALL else j] = True
         scores = pretrained.predict_from_sets(fold.values[rows], sets, label=told)
-        for network, truth, score in zip(
-            ("classifier", "adversary"), (fold.label, fold.sensitive), scores, strict=True
-        ):
-            auc = auc_interval(truth[rows], score[0].astype(np.float64), level=LEVEL)
+        of_label, of_sensitive = (score[0].astype(np.float64) for score in scores)
+        label, sensitive = fold.label[rows], fold.sensitive[rows]
+        for network, auc in (
+            ("classifier", auc_interval(label, of_label, level=LEVEL)),
+            ("adversary",
+             adversary_auc(training["objective"], label, sensitive, of_sensitive, level=LEVEL)),
+        ):  # fmt: skip
             found.append(
                 {"panel": name, "network": network, "auc": auc.value,
                  "auc_low": auc.low, "auc_high": auc.high}

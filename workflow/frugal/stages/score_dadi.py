@@ -8,10 +8,11 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.evaluation.fair_scores import fairness_row, selection_rows
-from frugal.evaluation.fairness import auc_interval
+from frugal.stages._dadi_frames import adversary_auc
 from frugal.stages.roll_out_dadi import LEVEL
 
 ACQUIRED = "acquired:"
+_ASKED = ("label", "sensitive", "adversary_probability")
 
 
 def score_dadi(
@@ -29,8 +30,8 @@ def score_dadi(
     panels = {c: c.removeprefix(ACQUIRED) for c in test.columns if c.startswith(ACQUIRED)}
     rows = []
     for gamma, units in test.groupby("gamma", sort=False):
-        adversary = auc_interval(
-            units["sensitive"].to_numpy(), units["adversary_probability"].to_numpy(), level=LEVEL
+        adversary = adversary_auc(
+            settings["objective"], *(units[c].to_numpy() for c in _ASKED), level=LEVEL
         )
         decision = units["label_probability"].to_numpy() >= settings["threshold"]
         rows.append(
