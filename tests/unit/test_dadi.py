@@ -12,6 +12,7 @@ from frugal.agents.dadi_networks import (
     first_parameters,
     repeated,
 )
+from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population
 from frugal.contracts.errors import ConfigError, DataError
@@ -20,7 +21,7 @@ from frugal.models.token_layout import lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
-from tests.unit.dadi_cases import COST, SETTINGS, fit, settings, table
+from tests.unit.dadi_cases import COST, PANEL, SETTINGS, fit, settings, table
 
 
 class Killed(Exception):
@@ -57,15 +58,15 @@ def _pairs(networks, named, learner, learners):
             yield prefix + name, leaf, named[prefix + name][g]
 
 
-@pytest.mark.parametrize(("returns", "reward", "objective", "cost_weight"), [
-    ("n_step", "difference", "demographic_parity", 0.0),
-    ("watkins", "difference", "demographic_parity", 0.0),
-    ("watkins", "terminal", "equal_opportunity", 0.0),
-    ("n_step", "terminal", "equalised_odds", 0.1),
-    ("watkins", "difference", "equalised_odds", 0.3),
+@pytest.mark.parametrize(("returns", "reward", "objective", "changes"), [
+    ("n_step", "difference", "demographic_parity", {}),
+    ("watkins", "difference", "demographic_parity", {"reward_scale": 3.0}),
+    ("watkins", "terminal", "equal_opportunity", {}),
+    ("n_step", "terminal", "equalised_odds", {"cost_weight": 0.1}),
+    ("watkins", "difference", "equalised_odds", {"cost_weight": 0.3, "reward_scale": 0.5}),
 ])  # fmt: skip
 def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
-    returns, reward, objective, cost_weight
+    returns, reward, objective, changes
 ):
     """Ten iterations, a target update among them; 1e-4 of the largest move of a parameter.
 
@@ -78,8 +79,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
     s = settings(
         exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns,
-        iterations=10, decay_share=0.5, reward=reward, objective=objective,
-        cost_weight=cost_weight,
+        iterations=10, decay_share=0.5, reward=reward, objective=objective, **changes,
     )  # fmt: skip
     sizes = NetworkSizes(values.shape[1], 5, s)
     generator = torch.Generator().manual_seed(5)
@@ -105,7 +105,8 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
             values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
             hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
             learning_rate=1e-3, target_every=5, returns=returns, reward=reward,
-            told=objective == "equalised_odds", prices=cost_weight * cost,
+            reward_scale=s.reward_scale, told=s.adversary_reads_label,
+            prices=s.cost_weight * cost,
         )  # fmt: skip
         for _, leaf, source in _pairs(learner.networks, stack.named, k, 2):
             leaf.data.copy_(source.detach())
@@ -177,6 +178,7 @@ def test_a_dear_panel_is_not_acquired():
 @pytest.mark.parametrize("change", [
     {"reward": "terminal"}, {"objective": "equalised_odds"}, {"pretraining_iterations": 0},
     {"group_normalised": False}, {"returns": "watkins"}, {"decay_share": 0.5},
+    {"reward_scale": 3.0},
 ])  # fmt: skip
 def test_every_setting_changes_what_is_learnt(change):
     values, label, sensitive = table(np.random.default_rng(7), 60)
@@ -194,6 +196,17 @@ def test_returns_without_a_later_random_decision_are_never_cut(changes):
         fit(values, label, sensitive, returns=name, **changes) for name in ("n_step", "watkins")
     )
     assert _same(whole.weights, cut.weights)
+
+
+@pytest.mark.parametrize("scale", [0.5, 4.0])
+def test_values_are_told_in_nats_whatever_the_scale_of_rewards(scale):
+    """γ = 1: to stop with nothing is worth minus the label's cross-entropy, ln 2."""
+    values, label, sensitive = table(np.random.default_rng(14), 90)
+    training = {"iterations": 300, "learning_rate": 1e-2, "reward_scale": scale}
+    result = fit(values, label, sensitive, gammas=(1.0,), evaluate_every=300, **training)
+    policies = DadiPolicies(result.weights, settings(**training), PANEL)
+    stop = policies.state_values(values, np.zeros((90, len(COST)), dtype=bool))[0, :, -1]
+    assert abs(stop.mean() + np.log(2)) < 0.1
 
 
 # --- results and checkpoints ---------------------------------------------------------------------
@@ -280,8 +293,9 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
     ({"agents": 7}, "must be even"),
     ({"window": 0}, "window of a DADI agent is 0; it is a whole number from 1"),
     ({"exploration_end": 1.2}, "between 0 and 1"),
-    ({"learning_rate": 0.0}, "the first is above 0"),
-    ({"cost_weight": -1.0}, "the second not below"),
+    ({"learning_rate": 0.0}, "learning_rate of a DADI agent is 0.0; it lies above 0"),
+    ({"reward_scale": 0.0}, "reward_scale of a DADI agent is 0.0; it lies above 0"),
+    ({"cost_weight": -1.0}, "cost_weight of a DADI agent is -1.0; it does not lie below 0"),
     ({"returns": "cut"}, "allowed are n_step, watkins"),
     ({"decay_share": 1.5}, "decay_share of a DADI agent is 1.5; it lies between 0 and 1"),
     ({"decay_to": -0.1}, "decay_to of a DADI agent is -0.1; it lies between 0 and 1"),

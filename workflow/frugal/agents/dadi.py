@@ -22,6 +22,7 @@ from frugal.agents.dadi_networks import (
     first_parameters,
     named_weights,
     repeated,
+    values_in_nats,
 )
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population, pretrain
@@ -132,7 +133,10 @@ def fit_dadi(
         if training.iteration % settings.evaluate_every == 0:
             curves.add(training)
         advance()
-    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
+    learnt, pretrained = (
+        values_in_nats(named_weights(each.named), settings.reward_scale) for each in (stack, single)
+    )
+    return DadiResult(learnt, pretrained, curves.frame())
 
 
 def _check(

@@ -47,6 +47,9 @@ class DadiSettings:
         exploration_iterations: over which it falls in a straight line.
         objective: which gap the adversary stands for.
         reward: "difference" of the combined loss after each decision, or "terminal" only.
+        reward_scale: what rewards are multiplied by in training, so the unit of the policy's error:
+            its square weighs `reward_scale`² against the cross-entropies that shape the same
+            encoder. Trained policies tell Q in nats whatever it is; 1 in the paper.
         group_normalised: whether each sensitive group weighs the same in the losses.
         cost_weight: reward lost per unit of acquisition cost, in nats per unit of cost.
         evaluate_every: iterations between two evaluations on validation units.
@@ -73,6 +76,7 @@ class DadiSettings:
     exploration_iterations: int
     objective: str
     reward: str
+    reward_scale: float
     group_normalised: bool
     cost_weight: float
     evaluate_every: int
@@ -102,10 +106,14 @@ class DadiSettings:
                 raise ConfigError(
                     f"{name} of a DADI agent is {getattr(self, name)}; it lies between 0 and 1"
                 )
-        if not 0 < self.learning_rate < inf or not 0 <= self.cost_weight < inf:
+        for name in ("learning_rate", "reward_scale"):
+            if not 0 < getattr(self, name) < inf:
+                raise ConfigError(
+                    f"{name} of a DADI agent is {getattr(self, name)}; it lies above 0"
+                )
+        if not 0 <= self.cost_weight < inf:
             raise ConfigError(
-                f"a DADI agent has learning_rate {self.learning_rate} and cost_weight "
-                f"{self.cost_weight}; the first is above 0, the second not below"
+                f"cost_weight of a DADI agent is {self.cost_weight}; it does not lie below 0"
             )
         if self.agents % 2:
             raise ConfigError(
