@@ -1,5 +1,7 @@
 """Small tables and settings for tests of DADI."""
 
+from typing import Any
+
 import numpy as np
 from frugal.agents.dadi import fit_dadi
 from frugal.agents.dadi_settings import DadiSettings
@@ -36,12 +38,14 @@ def table(rng: np.random.Generator, n: int):
 
 
 def fit(
-    values, label, sensitive, *, gammas=(0.3, 1.0), save=lambda state: None, state=None, **changes
-):
+    values, label, sensitive, *, gammas=(0.3, 1.0), save=lambda state: None, state=None,
+    panel: Any = PANEL, validation: Any = None, **changes,
+):  # fmt: skip
     """Train on the first two thirds of a table."""
     n = len(values)
     return fit_dadi(
-        values, PANEL, label, sensitive, np.arange(2 * n // 3), np.arange(2 * n // 3, n),
+        values, panel, label, sensitive, np.arange(2 * n // 3),
+        np.arange(2 * n // 3, n) if validation is None else validation,
         panel_cost=COST, gammas=np.array(gammas), settings=settings(**changes),
         rng=np.random.default_rng(11), save=save, state=state,
     )  # fmt: skip

@@ -285,6 +285,10 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
         fit(values, label, sensitive, gammas=())
     with pytest.raises(DataError, match="sensitive = 1; "):
         fit(values, label, np.zeros_like(sensitive))
+    with pytest.raises(DataError, match="rows to train on and rows to validate it; one is empty"):
+        fit(values[:2], label[:2], sensitive[:2], validation=np.arange(0))
+    with pytest.raises(DataError, match=r"panels \[-1, 0, 2, 3\].*costs are given for 4 panels"):
+        fit(values[:, PANEL != 1], label, sensitive, panel=PANEL[PANEL != 1])
 
 
 @pytest.mark.parametrize(("changes", "text"), [
@@ -292,6 +296,8 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
     ({"reward": "final"}, "allowed are difference, terminal"),
     ({"agents": 7}, "must be even"),
     ({"window": 0}, "window of a DADI agent is 0; it is a whole number from 1"),
+    ({"iterations": True}, "iterations of a DADI agent is True; it is a whole number from 0"),
+    ({"learning_rate": float("inf")}, "learning_rate of a DADI agent is inf"),
     ({"exploration_end": 1.2}, "between 0 and 1"),
     ({"learning_rate": 0.0}, "learning_rate of a DADI agent is 0.0; it lies above 0"),
     ({"reward_scale": 0.0}, "reward_scale of a DADI agent is 0.0; it lies above 0"),

@@ -12,6 +12,7 @@ from frugal.evaluation.fairness import contingency, demographic_disparity
 from frugal.stages._dadi_frames import fold_of
 from frugal.stages.check_dadi import check_dadi
 from frugal.stages.train_dadi import train_dadi
+from sklearn.metrics import roc_auc_score
 
 from tests.unit.fair_chain import (
     FOLDS,
@@ -219,6 +220,13 @@ def test_other_objectives_run_through_all_stages(stored, objective):
     made = run_fold(study(training={"objective": objective}), 0, stored)
     assert made["scores"]["auc"].between(0, 1).all()
     assert made["audit"]["auc"].notna().all()
+    agents = made["scores"][made["scores"]["method"] == "dadi"].set_index("gamma")
+    test = made["episodes"][made["episodes"]["part"] == "test"]
+    asked = {"equal_opportunity": [1], "equalised_odds": [0, 1]}[objective]
+    for gamma, units in test.groupby("gamma"):
+        told = [units[units["label"] == label] for label in asked]
+        aucs = [roc_auc_score(rows["sensitive"], rows["adversary_probability"]) for rows in told]
+        assert agents.loc[gamma, "adversary_auc"] == pytest.approx(max(aucs))
 
 
 def test_a_table_without_groups_is_refused(stored):

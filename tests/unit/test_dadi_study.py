@@ -67,6 +67,10 @@ def test_own_gammas_replace_those_of_the_study():
         (changed(comparison={"reference": "best", "auc_slack": 0.02}), "reference names 'best'"),
         (scenario(withheld_panels=["X4"]), r"withheld_panels names 'X4'"),
         (scenario(selection_by="fair X1"), "one categorical column"),
+        (
+            scenario(selection_by="X9", withheld_panels=["X9"]),
+            "'X9', which withheld_panels withholds",
+        ),
         (scenario(shown_gammas=[0.4]), "shown_gammas names 0.4"),
         (scenario(dataset="breast_cancer"), "tells no groups"),
         (scenario(dataset="nothing"), "names data set 'nothing'"),

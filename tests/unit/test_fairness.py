@@ -51,6 +51,18 @@ def test_a_group_without_rows_has_no_gap():
         counts, resamples=10, level=0.95, rng=np.random.default_rng(0)).low)  # fmt: skip
 
 
+def test_a_single_row_has_no_interval():
+    """Neither a class of one row, nor a group of one; the values themselves stand."""
+    outcome, score = np.array([1, *[0] * 50]), np.linspace(1, 0, 51)
+    alone = auc_interval(outcome, score, level=0.95)
+    assert alone.value == 1.0
+    counts = COUNTS.copy()
+    counts[1] = [[0, 0], [0, 1]]
+    gap = bootstrap_disparity(counts, resamples=10, level=0.95, rng=np.random.default_rng(0))
+    assert gap.value == pytest.approx(demographic_disparity(counts))
+    assert np.isnan([alone.low, alone.high, gap.low, gap.high]).all()
+
+
 def test_swapping_groups_changes_no_gap():
     for gap in (demographic_disparity, equal_opportunity_gap, equalised_odds_gap):
         assert gap(COUNTS[::-1]) == pytest.approx(gap(COUNTS))
@@ -82,6 +94,7 @@ def test_auc_counts_pairs(pairs):
         assert np.isnan(found.value)
     else:
         assert found.value == pytest.approx(brute_auc(outcome, score))
+    if np.bincount(outcome, minlength=2).min() > 1:
         assert 0 <= found.low <= found.value + 1e-12
         assert found.value - 1e-12 <= found.high <= 1
 

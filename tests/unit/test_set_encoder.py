@@ -257,3 +257,47 @@ def test_a_table_is_refused_that_its_panels_do_not_fit():
     values[0, 1] = np.inf
     with pytest.raises(DataError, match="infinite"):
         lay_out_tokens(values, np.array([0, 1, 1]))
+
+
+def _one_set_each():
+    rng = np.random.default_rng(6)
+    table = UnitTable(lay_out_tokens(_table(rng, 8), PANEL), PANELS)
+    _, stack = _plain_and_fast(2)
+    knowns = [_known(rng, 1, 8) for _ in range(3)]
+    return stack, _fast_encodings(stack, table, torch.arange(8)[None], knowns, Steps())
+
+
+def test_a_gradient_may_come_in_any_layout():
+    """The same numbers, stored in another order, give the same gradient to the byte."""
+    found = []
+    for order in ((0, 1, 2, 3), (3, 2, 1, 0), (1, 0, 3, 2)):
+        stack, encoding = _one_set_each()
+        weight = torch.randn(encoding.shape, generator=torch.Generator().manual_seed(1))
+        stored = weight.permute(order).contiguous().permute(np.argsort(order).tolist())
+        encoding.backward(stored)
+        found.append([leaf.grad for leaf in stack.named.values()])
+    assert found[0][0].abs().max() > 0
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_what_the_gradient_does_not_cover_is_refused():
+    """A second derivative, and weights that changed since the sets were read."""
+    stack, encoding = _one_set_each()
+    (slope,) = torch.autograd.grad(
+        encoding.square().sum(), [stack.named["e.cell"]], create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+    stack, encoding = _one_set_each()
+    with torch.no_grad():
+        stack.named["e.cell"].mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        encoding.sum().backward()
+
+
+def test_no_unit_has_no_encoding():
+    table = UnitTable(lay_out_tokens(_table(np.random.default_rng(6), 8), PANEL), PANELS)
+    _, stack = _plain_and_fast(2)
+    row, known = torch.empty(1, 0, dtype=torch.int64), torch.ones(1, 0, PANELS + 1)
+    assert _fast_encodings(stack, table, row, [known], Steps()).shape == (2, 0, 1, WIDTH)
