@@ -224,7 +224,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "equalised_odds_gap": ("", "the larger of the gaps among labels 0 and labels 1"),
     "positive_share": ("", "share of positive decisions"),
     "features_acquired": ("panels", "number of panels acquired"),
-    "adversary_auc": ("", "AUC of the agent's own adversary for the group"),
+    "adversary_auc": ("", "AUC of the agent's own adversary for the group (rows of its objective)"),
     "audit_auc": ("", "AUC for the group of the best outsider trained afterwards on the same sets"),
     "target": ("", "what an outsider is to tell: label or sensitive"),
     "learner": ("", "outsider: logistic, boosting or set_network"),
