@@ -30,8 +30,7 @@ SETTINGS = DadiSettings(
     pretraining_iterations=0, iterations=ITERATIONS, agents=64, window=4, returns="n_step",
     learning_rate=5e-4, decay_share=0.0, decay_to=1.0,
     target_every=100, exploration_start=0.3, exploration_end=0.3, exploration_iterations=0,
-    objective="demographic_parity", reward="difference", reward_scale=1.0,
-    group_normalised=True, cost_weight=0.0,
+    objective="demographic_parity", reward="difference", group_normalised=True, cost_weight=0.0,
     evaluate_every=1000, evaluated_rows=1000, checkpoint_every=1000, compiled=False,
 )  # fmt: skip
 
@@ -57,7 +56,7 @@ def _plain(values, panel, label, sensitive, weights, returns):
     plain = PlainDadi(
         values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, 0.5,
         hidden=64, width=32, processing_steps=5, head=64, window=4, agents=64, learning_rate=5e-4,
-        target_every=100, returns=returns, reward_scale=1.0,
+        target_every=100, returns=returns,
     )  # fmt: skip
 
     def iterate():

@@ -104,8 +104,7 @@ class PlainDadi:
                     paid = torch.where(first, gain, gain - gain_before)
                     if self.reward == "terminal":
                         paid = torch.where(goes_on[-1], torch.zeros_like(gain), gain)
-                    paid = paid - self.prices[actions[-1]]
-                    rewards.append(self.settings["reward_scale"] * paid)
+                    rewards.append(paid - self.prices[actions[-1]])
                 closed = torch.cat((acquired, torch.zeros(len(row), 1, dtype=torch.bool)), dim=1)
                 best = q.masked_fill(closed, -torch.inf).argmax(dim=1)
                 if t == self.settings["window"] or self.settings["returns"] == "watkins":

@@ -23,8 +23,7 @@ SETTINGS = DadiSettings(
     pretraining_iterations=400, iterations=1500, agents=64, window=4, returns="n_step",
     learning_rate=2e-3, decay_share=0.0, decay_to=1.0, target_every=50,
     exploration_start=1.0, exploration_end=0.1, exploration_iterations=750,
-    objective="demographic_parity", reward="difference", reward_scale=1.0,
-    group_normalised=True, cost_weight=0.0,
+    objective="demographic_parity", reward="difference", group_normalised=True, cost_weight=0.0,
     evaluate_every=1500, evaluated_rows=500, checkpoint_every=10_000, compiled=False,
 )  # fmt: skip
 

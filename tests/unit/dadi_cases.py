@@ -15,8 +15,7 @@ SETTINGS = {
     "returns": "n_step", "learning_rate": 5e-3, "decay_share": 0.0,
     "decay_to": 0.1, "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.2,
     "exploration_iterations": 8, "objective": "demographic_parity", "reward": "difference",
-    "reward_scale": 1.0, "group_normalised": True, "cost_weight": 0.0,
-    "evaluate_every": 3, "evaluated_rows": 30,
+    "group_normalised": True, "cost_weight": 0.0, "evaluate_every": 3, "evaluated_rows": 30,
     "checkpoint_every": 5, "compiled": False,
 }  # fmt: skip
 

@@ -17,8 +17,7 @@ NETWORKS = {
     "returns": "n_step", "learning_rate": 0.01, "decay_share": 0.0, "decay_to": 1.0,
     "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.1,
     "exploration_iterations": 1, "objective": "equalised_odds", "reward": "difference",
-    "reward_scale": 1.0, "group_normalised": True, "cost_weight": 0.0,
-    "evaluate_every": 1, "evaluated_rows": 9,
+    "group_normalised": True, "cost_weight": 0.0, "evaluate_every": 1, "evaluated_rows": 9,
     "checkpoint_every": 9, "compiled": False,
 }  # fmt: skip
 PANEL = np.array([0, 1, 1])

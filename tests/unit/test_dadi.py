@@ -12,7 +12,6 @@ from frugal.agents.dadi_networks import (
     first_parameters,
     repeated,
 )
-from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population
 from frugal.contracts.errors import ConfigError, DataError
@@ -60,10 +59,10 @@ def _pairs(networks, named, learner, learners):
 
 @pytest.mark.parametrize(("returns", "reward", "objective", "changes"), [
     ("n_step", "difference", "demographic_parity", {}),
-    ("watkins", "difference", "demographic_parity", {"reward_scale": 3.0}),
+    ("watkins", "difference", "demographic_parity", {}),
     ("watkins", "terminal", "equal_opportunity", {}),
     ("n_step", "terminal", "equalised_odds", {"cost_weight": 0.1}),
-    ("watkins", "difference", "equalised_odds", {"cost_weight": 0.3, "reward_scale": 0.5}),
+    ("watkins", "difference", "equalised_odds", {"cost_weight": 0.3}),
 ])  # fmt: skip
 def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     returns, reward, objective, changes
@@ -105,8 +104,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
             values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
             hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
             learning_rate=1e-3, target_every=5, returns=returns, reward=reward,
-            reward_scale=s.reward_scale, told=s.adversary_reads_label,
-            prices=s.cost_weight * cost,
+            told=s.adversary_reads_label, prices=s.cost_weight * cost,
         )  # fmt: skip
         for _, leaf, source in _pairs(learner.networks, stack.named, k, 2):
             leaf.data.copy_(source.detach())
@@ -178,7 +176,6 @@ def test_a_dear_panel_is_not_acquired():
 @pytest.mark.parametrize("change", [
     {"reward": "terminal"}, {"objective": "equalised_odds"}, {"pretraining_iterations": 0},
     {"group_normalised": False}, {"returns": "watkins"}, {"decay_share": 0.5},
-    {"reward_scale": 3.0},
 ])  # fmt: skip
 def test_every_setting_changes_what_is_learnt(change):
     values, label, sensitive = table(np.random.default_rng(7), 60)
@@ -196,17 +193,6 @@ def test_returns_without_a_later_random_decision_are_never_cut(changes):
         fit(values, label, sensitive, returns=name, **changes) for name in ("n_step", "watkins")
     )
     assert _same(whole.weights, cut.weights)
-
-
-@pytest.mark.parametrize("scale", [0.5, 4.0])
-def test_values_are_told_in_nats_whatever_the_scale_of_rewards(scale):
-    """γ = 1: to stop with nothing is worth minus the label's cross-entropy, ln 2."""
-    values, label, sensitive = table(np.random.default_rng(14), 90)
-    training = {"iterations": 300, "learning_rate": 1e-2, "reward_scale": scale}
-    result = fit(values, label, sensitive, gammas=(1.0,), evaluate_every=300, **training)
-    policies = DadiPolicies(result.weights, settings(**training), PANEL)
-    stop = policies.state_values(values, np.zeros((90, len(COST)), dtype=bool))[0, :, -1]
-    assert abs(stop.mean() + np.log(2)) < 0.1
 
 
 # --- results and checkpoints ---------------------------------------------------------------------
@@ -297,11 +283,10 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
     ({"agents": 7}, "must be even"),
     ({"window": 0}, "window of a DADI agent is 0; it is a whole number from 1"),
     ({"iterations": True}, "iterations of a DADI agent is True; it is a whole number from 0"),
-    ({"learning_rate": float("inf")}, "learning_rate of a DADI agent is inf"),
+    ({"learning_rate": float("inf")}, "learning_rate of a DADI agent is inf; it is a finite number"),
     ({"exploration_end": 1.2}, "between 0 and 1"),
-    ({"learning_rate": 0.0}, "learning_rate of a DADI agent is 0.0; it lies above 0"),
-    ({"reward_scale": 0.0}, "reward_scale of a DADI agent is 0.0; it lies above 0"),
-    ({"cost_weight": -1.0}, "cost_weight of a DADI agent is -1.0; it does not lie below 0"),
+    ({"learning_rate": 0.0}, "learning_rate of a DADI agent is 0.0; it is a finite number above 0"),
+    ({"cost_weight": -1.0}, "cost_weight of a DADI agent is -1.0; it is a finite number, not below 0"),
     ({"returns": "cut"}, "allowed are n_step, watkins"),
     ({"decay_share": 1.5}, "decay_share of a DADI agent is 1.5; it lies between 0 and 1"),
     ({"decay_to": -0.1}, "decay_to of a DADI agent is -0.1; it lies between 0 and 1"),

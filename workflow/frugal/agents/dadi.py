@@ -22,7 +22,6 @@ from frugal.agents.dadi_networks import (
     first_parameters,
     named_weights,
     repeated,
-    values_in_nats,
 )
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population, pretrain
@@ -133,10 +132,7 @@ def fit_dadi(
         if training.iteration % settings.evaluate_every == 0:
             curves.add(training)
         advance()
-    learnt, pretrained = (
-        values_in_nats(named_weights(each.named), settings.reward_scale) for each in (stack, single)
-    )
-    return DadiResult(learnt, pretrained, curves.frame())
+    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
 
 
 def _check(

@@ -131,13 +131,6 @@ def named_weights(named: Named) -> Weights:
     return weights
 
 
-def values_in_nats(weights: Weights, reward_scale: float) -> Weights:
-    """Weights whose Q is divided by the scale of the rewards that it was learnt from."""
-    last = (POLICY_HEAD + "third", POLICY_HEAD + "third_bias")
-    scale = np.float32(reward_scale)
-    return {name: array / scale if name in last else array for name, array in weights.items()}
-
-
 def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     """Inverse of `named_weights`, without gradient."""
     named: dict[str, Tensor] = {}

@@ -47,9 +47,6 @@ class DadiSettings:
         exploration_iterations: over which it falls in a straight line.
         objective: which gap the adversary stands for.
         reward: "difference" of the combined loss after each decision, or "terminal" only.
-        reward_scale: what rewards are multiplied by in training, so the unit of the policy's error:
-            its square weighs `reward_scale`² against the cross-entropies that shape the same
-            encoder. Trained policies tell Q in nats whatever it is; 1 in the paper.
         group_normalised: whether each sensitive group weighs the same in the losses.
         cost_weight: reward lost per unit of acquisition cost, in nats per unit of cost.
         evaluate_every: iterations between two evaluations on validation units.
@@ -76,7 +73,6 @@ class DadiSettings:
     exploration_iterations: int
     objective: str
     reward: str
-    reward_scale: float
     group_normalised: bool
     cost_weight: float
     evaluate_every: int
@@ -106,14 +102,15 @@ class DadiSettings:
                 raise ConfigError(
                     f"{name} of a DADI agent is {getattr(self, name)}; it lies between 0 and 1"
                 )
-        for name in ("learning_rate", "reward_scale"):
-            if not 0 < getattr(self, name) < inf:
-                raise ConfigError(
-                    f"{name} of a DADI agent is {getattr(self, name)}; it lies above 0"
-                )
+        if not 0 < self.learning_rate < inf:
+            raise ConfigError(
+                f"learning_rate of a DADI agent is {self.learning_rate}; it is a finite "
+                "number above 0"
+            )
         if not 0 <= self.cost_weight < inf:
             raise ConfigError(
-                f"cost_weight of a DADI agent is {self.cost_weight}; it does not lie below 0"
+                f"cost_weight of a DADI agent is {self.cost_weight}; it is a finite "
+                "number, not below 0"
             )
         if self.agents % 2:
             raise ConfigError(

@@ -250,7 +250,6 @@ class JointTraining:
             cost=self._settings.cost_weight * self._population.cost[action],
             reward=self._settings.reward,
         )
-        reward = self._settings.reward_scale * reward
         goes_on = (~stop).float()
         after = self._target_values(known[1:], best[1:], random)
         cut = torch.zeros_like(stop)
@@ -290,10 +289,7 @@ class JointTraining:
         return result
 
     def _update(self, memory: Memory, window: _Window) -> None:
-        """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner.
-
-        Q and returns G are in units of 1 / `reward_scale` nats.
-        """
+        """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner."""
         named, k = self.stack.named, len(self._gamma)
         encoding = encode(named, ENCODER, memory, window.readings, steps=self._steps)
         encoding = encoding.flatten(1, 2)
@@ -329,8 +325,8 @@ class JointTraining:
         return random < self._settings.exploration(self.iteration), scores
 
     def take_squared_error(self) -> Float[Tensor, " k"]:
-        """Mean squared error of Q over the iterations since this was last asked, in nats²."""
-        found = self._squared_error / max(1, self._since) / self._settings.reward_scale**2
+        """Mean squared error of Q over the iterations since this was last asked."""
+        found = self._squared_error / max(1, self._since)
         self._squared_error, self._since = torch.zeros_like(found), 0
         return found
 
