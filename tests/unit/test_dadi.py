@@ -277,7 +277,14 @@ def test_inputs_that_cannot_be_learnt_from_are_refused():
         fit(values[:, PANEL != 1], label, sensitive, panel=PANEL[PANEL != 1])
 
 
+def test_networks_that_diverge_are_refused():
+    values, label, sensitive = table(np.random.default_rng(15), 60)
+    with pytest.raises(DataError, match="diverged, they are no longer finite; lower its learning"):
+        fit(values, label, sensitive, learning_rate=1e30)
+
+
 @pytest.mark.parametrize(("changes", "text"), [
+    ({"exploration_start": 0.1}, "exploration of a DADI agent rises from 0.1 to 0.2"),
     ({"objective": "parity"}, "objective of a DADI agent is 'parity'"),
     ({"reward": "final"}, "allowed are difference, terminal"),
     ({"agents": 7}, "must be even"),

@@ -229,6 +229,18 @@ def test_other_objectives_run_through_all_stages(stored, objective):
         assert agents.loc[gamma, "adversary_auc"] == pytest.approx(max(aucs))
 
 
+def test_gaps_and_parts_of_one_class_are_refused_before_anything_is_learnt(stored):
+    table = stored["table"].copy()
+    table.loc[[3, 5], "X1"] = np.nan
+    with pytest.raises(DataError, match="X1 has none in 2 of"):
+        run_fold(study(), 0, {**stored, "table": table})
+    table = stored["table"].copy()
+    table["sensitive"] = 0
+    table.loc[0, "sensitive"] = 1
+    with pytest.raises(DataError, match=r"of fold 0 has \d+ rows of one protected attribute only"):
+        run_fold(study(), 0, {**stored, "table": table})
+
+
 def test_a_table_without_groups_is_refused(stored):
     bare = {"table": stored["table"].drop(columns="sensitive"), "catalogue": stored["catalogue"]}
     with pytest.raises(DataError, match="no groups of a protected attribute"):

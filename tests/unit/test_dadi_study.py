@@ -66,6 +66,26 @@ def test_own_gammas_replace_those_of_the_study():
         (changed(scenarios=CONFIG["dadi"]["scenarios"] * 2), "stands there twice"),
         (changed(comparison={"reference": "best", "auc_slack": 0.02}), "reference names 'best'"),
         (scenario(withheld_panels=["X4"]), r"withheld_panels names 'X4'"),
+        (changed(folds=CONFIG["dadi"]["folds"] | {"validation_share": 0.9}), "no row is left"),
+        (
+            changed(training=CONFIG["dadi"]["training"] | {"exploration_start": 0.05}),
+            "exploration_end is 0.1; it lies at or below",
+        ),
+        (
+            changed(baselines={"lasso_4": {"kind": "forward", "most": 4, "gamma": 0.5}}),
+            "lasso_4 is of kind 'forward'; names of that kind begin with forward or forward_fair",
+        ),
+        (
+            scenario(
+                withheld_panels=[
+                    *(f"fair X{k}" for k in (1, 2, 3)),
+                    *(f"unfair X{k}" for k in (5, 6, 7)),
+                    "X9",
+                    "X10",
+                ]
+            ),
+            "withholds every panel",
+        ),
         (scenario(selection_by="fair X1"), "one categorical column"),
         (
             scenario(selection_by="X9", withheld_panels=["X9"]),

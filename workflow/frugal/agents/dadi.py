@@ -97,8 +97,8 @@ def fit_dadi(
 
     Raises:
         ConfigError: a γ lies outside [0, 1].
-        DataError: classes are not 0 and 1, a group is empty, a panel's cost is missing, or the
-            checkpoint belongs to another run.
+        DataError: classes are not 0 and 1, a group is empty, a panel's cost is missing, the
+            checkpoint belongs to another run, or the networks diverged.
     """
     torch.set_num_threads(1)  # the same sums whatever the number of cores
     _check(label, sensitive, panel_of_column, panel_cost, gammas)
@@ -132,6 +132,11 @@ def fit_dadi(
         if training.iteration % settings.evaluate_every == 0:
             curves.add(training)
         advance()
+    if not bool(torch.isfinite(stack.flat).all()):
+        raise DataError(
+            "the networks of a DADI agent diverged, they are no longer finite; lower its "
+            f"learning_rate, now {settings.learning_rate:g}"
+        )
     return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
 
 

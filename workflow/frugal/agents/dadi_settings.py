@@ -102,6 +102,11 @@ class DadiSettings:
                 raise ConfigError(
                     f"{name} of a DADI agent is {getattr(self, name)}; it lies between 0 and 1"
                 )
+        if self.exploration_end > self.exploration_start:
+            raise ConfigError(
+                f"exploration of a DADI agent rises from {self.exploration_start} to "
+                f"{self.exploration_end}; exploration_end lies at or below exploration_start"
+            )
         if not 0 < self.learning_rate < inf:
             raise ConfigError(
                 f"learning_rate of a DADI agent is {self.learning_rate}; it is a finite "

@@ -15,6 +15,15 @@ FAMILIES = (  # with one of which a baseline's name begins
     "full_features", "boosting", "logistic", "all_and_group", "reduction", "lasso", "lasso_fair",
     "forward", "forward_fair", "random",
 )  # fmt: skip
+_NAMED = {  # families of each kind
+    "network": ("full_features",),
+    "boosting": ("boosting", "all_and_group"),
+    "logistic": ("logistic", "all_and_group"),
+    "reduction": ("reduction",),
+    "lasso": ("lasso", "lasso_fair"),
+    "forward": ("forward", "forward_fair"),
+    "random": ("random",),
+}
 READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
 
 
@@ -168,6 +177,23 @@ def load_dadi_study(
             raise ConfigError(
                 f"config: dadi.folds.run names fold {fold}; there are {folds['count']}, from 0"
             )
+    if folds["validation_share"] >= 1 - 1 / folds["count"]:
+        raise ConfigError(
+            f"config: dadi.folds.validation_share is {folds['validation_share']:g}; beside a test "
+            f"part of 1/{folds['count']} no row is left to train on"
+        )
+    training = block["training"]
+    if training["exploration_end"] > training["exploration_start"]:
+        raise ConfigError(
+            f"config: dadi.training.exploration_end is {training['exploration_end']}; it lies at "
+            f"or below exploration_start, {training['exploration_start']}"
+        )
+    for name, chosen in study.baselines.items():
+        if family_of(name) not in _NAMED[chosen["kind"]]:
+            raise ConfigError(
+                f"config: dadi.baselines.{name} is of kind {chosen['kind']!r}; names of that kind "
+                f"begin with {' or '.join(_NAMED[chosen['kind']])}"
+            )
     if block["training"]["agents"] % 2:
         raise ConfigError("config: dadi.training.agents must be even: half a batch has full sets")
     if block["comparison"]["reference"] not in study.baselines:
@@ -203,6 +229,16 @@ def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -
                 f"{at}.withheld_panels names {name!r}; the panels of {described.name} are "
                 f"{listed(names)}{did_you_mean(name, names)}"
             )
+    if set(names) <= set(entry["withheld_panels"]):
+        raise ConfigError(
+            f"{at}.withheld_panels withholds every panel of {described.name}; none is left to be "
+            "acquired"
+        )
+    if described.sensitive == described.label.column:
+        raise ConfigError(
+            f"{at}: {described.path} has {described.sensitive!r} as label and as protected "
+            "attribute; dadi needs two columns"
+        )
     by = entry["selection_by"]
     if by is not None:
         levels = {c.name: c.kind for c in described.columns}

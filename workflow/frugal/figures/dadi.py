@@ -146,7 +146,7 @@ def panels_figure(
     ):
         rows = singles[singles["network"] == network].set_index("panel").reindex(panels)
         _bars(top, rows, "auc", k, 2, colour, floor=0.5)
-    top.set_ylim(0.45, 1.0)
+    top.set_ylim(min(0.45, float(singles["auc"].min()) - 0.02), 1.0)
     top.axhline(0.5, color=style.GREY, linewidth=0.7)
     top.set_ylabel("AUC alone")
     for k, group in enumerate(groups):

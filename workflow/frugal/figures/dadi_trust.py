@@ -36,6 +36,8 @@ def audit_figure(
     style.require(audit, columns, single=["dataset"])
     figure = style.new_figure(height_in=2.7)
     left, right = figure.subplots(1, 2)
+    agents = means[means["method"] == "dadi"]
+    own = agents["adversary_auc"]
     for axes, target in ((left, "sensitive"), (right, "label")):
         rows = audit[audit["target"] == target]
         shift = 0.0
@@ -48,9 +50,10 @@ def audit_figure(
         axes.axhline(whole, color=style.BLACK, linestyle=":")
         axes.axhline(0.5, color=style.GREY, linewidth=0.7)
         axes.set_xlabel("γ: weight of accuracy")
-        top = max(whole, float(rows["auc"].max()))
-        axes.set_ylim(0.5 - 0.12 * (top - 0.5) - 0.005, top + 0.08 * (top - 0.5) + 0.005)
-    agents = means[means["method"] == "dadi"]
+        drawn = rows["auc"] if target == "label" else pd.concat((rows["auc"], own))
+        top, bottom = max(whole, float(drawn.max())), min(0.5, float(drawn.min()))
+        room = 0.08 * (top - bottom) + 0.005
+        axes.set_ylim(bottom - room, top + room)
     draw_line(left, agents, "adversary_auc", color=style.BLACK, marker="o", linewidth=0.8)
     left.set_title("outsiders' AUC for the group, from collected panels")
     right.set_title("outsiders' AUC for the label, from the same")

@@ -75,13 +75,23 @@ def fold_of(
         streams: of the stage; its wildcards name data set and fold.
 
     Raises:
-        DataError: the table has no groups, more than two classes, or gaps.
+        DataError: the table has no groups, more than two classes, or gaps; or the fold's training
+            or test part lacks a class or a group.
         ConfigError: a withheld panel or the fold is not there.
     """
     data, _ = table_from_frames(table, catalogue)
     sensitive, _ = sensitive_from_frames(table, catalogue)
     if len(data.classes) != 2:
-        raise DataError(f"dadi needs a label with two classes; there are {len(data.classes)}")
+        raise DataError(
+            f"{streams.wildcards['dataset']}: dadi needs a label with two classes; there are "
+            f"{len(data.classes)}"
+        )
+    gaps = np.isnan(data.values).sum(axis=0)
+    if gaps.any():
+        raise DataError(
+            f"{streams.wildcards['dataset']}: dadi needs a table without gaps; "
+            f"{data.columns[int(gaps.argmax())]} has none in {gaps.max()} of {len(data)} rows"
+        )
     shared = Streams(streams.root, "folds", {"dataset": streams.wildcards["dataset"]})
     used = row_sample(len(data), rows=design["rows"], rng=shared.generator("rows"))
     data, sensitive = data.take(used), sensitive[used]
@@ -89,11 +99,26 @@ def fold_of(
         len(data), folds=design["folds"], fold=int(streams.wildcards["fold"]),
         validation_share=design["validation_share"], rng=shared.generator("folds"),
     )  # fmt: skip
+    _check_parts(part, data.label, sensitive, streams)
     shown = withhold_panels(data, design["withheld_panels"])
     train = part == "train"
     scaled = standardised(data.values, onehot=data.onehot, train=train).astype(np.float32)
     kept = [data.columns.index(column) for column in shown.columns]
     return Fold(data, shown, scaled[:, kept], scaled, panel_of_columns(shown), sensitive, part)
+
+
+def _check_parts(
+    part: np.ndarray, label: np.ndarray, sensitive: np.ndarray, streams: Streams
+) -> None:
+    """Training and test rows have both classes and both groups."""
+    for name in ("train", "test"):
+        for what, values in (("label", label), ("protected attribute", sensitive)):
+            if len(np.unique(values[part == name])) < 2:
+                raise DataError(
+                    f"{streams.wildcards['dataset']}: the {name} part of fold "
+                    f"{streams.wildcards['fold']} has {(part == name).sum()} rows of one "
+                    f"{what} only; it takes more rows or fewer folds (dadi.folds.count)"
+                )
 
 
 def agents_of(
