@@ -135,6 +135,43 @@ def auc_interval(
     return Estimated(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
 
 
+def told_rows(objective: str, label: Int[np.ndarray, " n"]) -> list[Bool[np.ndarray, " n"]]:
+    """Among which rows an adversary of this aim tells the group; of several, the best AUC counts.
+
+    All of them for demographic parity, those with y = 1 for equal opportunity, and those of each
+    label by itself for equalised odds. Masks. (n,) each
+    """
+    return {
+        "demographic_parity": [np.ones(len(label), dtype=bool)],
+        "equal_opportunity": [label == 1],
+        "equalised_odds": [label == 0, label == 1],
+    }[objective]
+
+
+def adversary_auc(
+    objective: str,
+    label: Int[np.ndarray, " n"],
+    sensitive: Int[np.ndarray, " n"],
+    score: Float[np.ndarray, " n"],
+    *,
+    level: float,
+) -> Estimated:
+    """AUC for the group of an adversary of this aim, the largest where it is asked twice.
+
+    Args:
+        objective: aim of the agent.
+        label: y. (n,)
+        sensitive: b. (n,)
+        score: of b = 1. (n,)
+        level: of the interval.
+    """
+    found = [
+        auc_interval(sensitive[rows], score[rows], level=level)
+        for rows in told_rows(objective, label)
+    ]
+    return max(found, key=lambda auc: np.nan_to_num(auc.value, nan=-1.0))
+
+
 def fold_interval(values: Float[np.ndarray, " k"], *, level: float) -> Estimated:
     """Mean over folds with Student's interval; the ends are NaN for a single fold.
 

@@ -13,7 +13,6 @@ from frugal.contracts import Streams, Table
 from frugal.contracts.errors import DataError
 from frugal.data.folds import fold_parts, row_sample, standardised
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
-from frugal.evaluation.fairness import Estimated, auc_interval
 
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
 
@@ -141,38 +140,6 @@ def agents_of(
 def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:
     """The label where the adversary reads it, else None."""
     return label if training["objective"] == "equalised_odds" else None
-
-
-def told_rows(objective: str, label: np.ndarray) -> list[np.ndarray]:
-    """Among which rows an adversary of this aim tells the group; of several, the best AUC counts.
-
-    All of them for demographic parity, those with y = 1 for equal opportunity, and those of each
-    label by itself for equalised odds. Masks. (n,) each
-    """
-    return {
-        "demographic_parity": [np.ones(len(label), dtype=bool)],
-        "equal_opportunity": [label == 1],
-        "equalised_odds": [label == 0, label == 1],
-    }[objective]
-
-
-def adversary_auc(
-    objective: str, label: np.ndarray, sensitive: np.ndarray, score: np.ndarray, *, level: float
-) -> Estimated:
-    """AUC for the group of an adversary of this aim, the largest where it is asked twice.
-
-    Args:
-        objective: aim of the agent.
-        label: y. (n,)
-        sensitive: b. (n,)
-        score: of b = 1. (n,)
-        level: of the interval.
-    """
-    found = [
-        auc_interval(sensitive[rows], score[rows], level=level)
-        for rows in told_rows(objective, label)
-    ]
-    return max(found, key=lambda auc: np.nan_to_num(auc.value, nan=-1.0))
 
 
 def acquired_columns(data: Table) -> list[str]:

@@ -11,11 +11,10 @@ import pandas as pd
 
 from frugal.agents.dadi_policies import DadiPolicies, DadiRollout
 from frugal.contracts import Streams, Table
-from frugal.evaluation.fairness import auc_interval
+from frugal.evaluation.fairness import adversary_auc, auc_interval
 from frugal.stages._dadi_frames import (
     Fold,
     acquired_columns,
-    adversary_auc,
     agents_of,
     fold_of,
     label_for,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.evaluation.fair_scores import fairness_row, selection_rows
-from frugal.stages._dadi_frames import adversary_auc
+from frugal.evaluation.fairness import adversary_auc
 from frugal.stages.roll_out_dadi import LEVEL
 
 ACQUIRED = "acquired:"
