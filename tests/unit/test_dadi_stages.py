@@ -124,6 +124,47 @@ def test_a_lost_row_a_gap_out_of_range_and_a_fairer_solution_stop_the_run(summar
         check(least_disparity=least.assign(disparity=least["disparity"] + 0.1))
 
 
+def test_a_coin_that_is_not_between_its_sides_stops_the_run(summary):
+    means = summary["means"]
+    accuracy = np.sort(means.loc[means["on_front"], "auc"])  # with all methods as one family
+    reference = means.loc[means["method"] == "full_features", "auc"].item()
+    families = dict.fromkeys(set(means["method"]) - {"full_features"}, "any")
+    settings = {"rows": study().wanted_rows(), "families": families, "reference": "full_features"}
+    settings["auc_slack"] = reference - accuracy[-2:].mean()
+    tables = {name: summary[name] for name in CHECKED}
+    tables["least_disparity"] = least_disparities(
+        summary["summary"], families, reference="full_features",
+        auc_slack=settings["auc_slack"], level=0.95,
+    )  # fmt: skip
+    more = {"settings": settings, "streams": Streams(1, "check_dadi", {}), "progress": Bar}
+    assert tables["least_disparity"]["coin_share"].notna().all()
+    check_dadi(**tables, **more)
+    for moved in ("coin_disparity", "coin_share"):
+        wrong = tables["least_disparity"].assign(**{moved: lambda t, c=moved: t[c] * 0.9})
+        with pytest.raises(DataError, match="a coin has the AUC asked"):
+            check_dadi(**(tables | {"least_disparity": wrong}), **more)
+
+
+def test_a_coin_of_two_agents_saves_what_both_save_fold_by_fold():
+    """By hand: AUC 0.9 − 0.02 lies at 0.8 of the way from 0.8 to 0.9; folds save 0.16 and 0.26."""
+    rows = [("full", np.nan, f, 0.9, d) for f, d in ((0, 0.5), (1, 0.6))]
+    rows += [("dadi", 0.5, f, 0.8, 0.1) for f in (0, 1)]
+    rows += [("dadi", 0.6, 0, 0.88, 0.4), ("dadi", 0.6, 1, 0.92, 0.4)]
+    table = pd.DataFrame(rows, columns=["method", "gamma", "fold", "auc", "disparity"])
+    table = table.assign(dataset="d", features_acquired=1.0, cost=1.0)
+    (row,) = least_disparities(
+        table, {"dadi": "dadi"}, reference="full", auc_slack=0.02, level=0.95
+    ).to_dict("records")
+    assert (row["gamma"], row["coin_gamma"], row["coin_other_gamma"]) == (0.6, 0.6, 0.5)
+    np.testing.assert_allclose(
+        [row["coin_share"], row["coin_disparity"], row["coin_cut"]], [0.8, 0.34, 0.21]
+    )
+    half = 12.706205 * 0.05  # Student's 0.975 quantile at one degree of freedom, standard error
+    np.testing.assert_allclose(
+        [row["coin_cut_low"], row["coin_cut_high"]], [0.21 - half, 0.21 + half], rtol=1e-6
+    )
+
+
 def test_a_solution_without_a_score_in_one_fold_is_never_the_fairest():
     """By hand: one of two agents has no AUC in fold 0, the other cuts 0.1 in fold 2, 0.3 in 1."""
     rows = [("full", np.nan, f, 0.9, 0.5) for f in (0, 1, 2)]

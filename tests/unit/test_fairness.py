@@ -6,6 +6,7 @@ from frugal.contracts.errors import DataError
 from frugal.evaluation.fairness import (
     auc_interval,
     bootstrap_disparity,
+    coin_at,
     contingency,
     demographic_disparity,
     equal_opportunity_gap,
@@ -123,3 +124,37 @@ def test_least_disparity_at_an_auc():
     assert least_disparity(auc, gap, least_auc=0.9) is None
     assert least_disparity(auc, np.array([0.0, np.nan, 0.3]), least_auc=0.7) == 2
     assert least_disparity(auc, np.array([0.2, 0.1, 0.1]), least_auc=0.5) == 2
+
+
+def test_a_coin_between_two_solutions_has_the_auc_wanted():
+    """By hand: 0.72 lies a fifth of the way from 0.7 to 0.8; the third point is beaten."""
+    auc, gap = np.array([0.8, 0.7, 0.71, 0.6]), np.array([0.3, 0.1, 0.2, 0.0])
+    first, second, share = coin_at(auc, gap, auc_wanted=0.705)
+    assert (first, second, share) == (1, 2, pytest.approx(0.5))
+    gap[2] = 0.4  # more than the 0.3 at 0.8: no coin uses it
+    first, second, share = coin_at(auc, gap, auc_wanted=0.72)
+    assert (first, second, share) == (1, 0, pytest.approx(0.2))
+    assert coin_at(auc, gap, auc_wanted=0.7) == (3, 1, 1.0)
+    assert coin_at(auc, gap, auc_wanted=0.81) is None
+    assert coin_at(auc, gap, auc_wanted=0.6) is None
+    gap[1] = np.nan
+    assert coin_at(auc, gap, auc_wanted=0.7)[:2] == (3, 0)
+
+
+def test_a_coins_disparity_is_at_most_its_sides_weighted_mean():
+    rng = np.random.default_rng(5)
+    sensitive, one, other = rng.integers(0, 2, (3, 4000))
+    label = rng.integers(0, 2, 4000)
+    one, other = one | sensitive, other & (1 - sensitive)
+    share = 0.3
+    tossed = np.stack([
+        demographic_disparity(
+            contingency(label, sensitive, np.where(rng.random(4000) < share, one, other) == 1)
+        )
+        for _ in range(200)
+    ])  # fmt: skip
+    sides = [demographic_disparity(contingency(label, sensitive, d == 1)) for d in (one, other)]
+    signed = share * sides[0] - (1 - share) * sides[1]  # one favours group 1, the other group 0
+    error = 4 * tossed.std(ddof=1) / 200**0.5
+    assert tossed.mean() == pytest.approx(abs(signed), abs=error)
+    assert tossed.mean() + error < share * sides[0] + (1 - share) * sides[1]

@@ -232,6 +232,16 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "reference_auc": ("", "AUC of the classifier that is compared with"),
     "reference_disparity": ("", "disparity of the classifier that is compared with"),
     "disparity_cut": ("", "reference_disparity less disparity, a mean over folds"),
+    "coin_method": (
+        "",
+        "of two solutions between which a coin has the least AUC allowed: the more accurate one",
+    ),
+    "coin_gamma": ("", "its γ; empty for baselines"),
+    "coin_other_method": ("", "the other one"),
+    "coin_other_gamma": ("", "its γ; empty for baselines"),
+    "coin_share": ("", "share of units that the coin gives to coin_method"),
+    "coin_disparity": ("", "disparity of the coin, at most: its sides' weighted mean"),
+    "coin_cut": ("", "reference_disparity less coin_disparity, a mean over folds"),
     "on_front": ("", "True where no other point is at least as good in both and better in one"),
     # diagnosis
     "family": (
@@ -343,7 +353,8 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"acquired:(.+)", ("", "True where the policy acquired panel {0}")),
     (
         r"(features_acquired|cost|equal_opportunity_gap|equalised_odds_gap|adversary_auc|audit_auc"
-        r"|frequency|reference_auc|reference_disparity|disparity_cut)_(low|high)",
+        r"|frequency|reference_auc|reference_disparity|disparity_cut"
+        r"|coin_disparity|coin_cut)_(low|high)",
         (OF_ITS_COLUMN, "{1} end of the 95 % interval of {0} over folds"),
     ),
     (

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from frugal.evaluation.fairness import (
     auc_interval,
     bootstrap_disparity,
+    coin_at,
     contingency,
     equal_opportunity_gap,
     equalised_odds_gap,
@@ -118,8 +119,10 @@ def least_disparities(
     Among the solutions of a family (methods, or agents by γ) whose AUC, as a mean over folds, is at
     most `auc_slack` below that of the reference: the one with the least mean disparity, beside the
     reference. `disparity_cut` is what it saves, fold by fold. A solution without a score in one of
-    its folds is not among them. Chosen and judged on the same folds,
-    so that the best of many solutions looks a little fairer than it is.
+    its folds is not among them. And, to compare at an equal AUC, a coin between two solutions of
+    the family whose AUC is `auc_slack` below the reference's on the line between theirs
+    (`coin_at`). Chosen and judged on the same folds, so that the best of many solutions looks a
+    little fairer than it is.
 
     Args:
         summary: one row per data set, method, γ and fold.
@@ -141,15 +144,20 @@ def least_disparities(
             names = [name for name, other in families.items() if other == family]
             members = part[part["method"].isin(names)].sort_values("fold")
             solutions = [one for _, one in members.groupby(["method", "gamma"], dropna=False)]
-            best = least_disparity(
-                np.array([s["auc"].mean(skipna=False) for s in solutions]),
-                np.array([s["disparity"].mean(skipna=False) for s in solutions]),
-                least_auc=least_auc,
-            )  # fmt: skip
-            row = {"dataset": dataset, "family": family, "solutions": len(solutions)}
-            found = None if best is None else solutions[best]
-            rows.append(row | beside | _beside(found, whole, level=level))
-    return pd.DataFrame(rows).astype({"method": object})
+            auc, disparity = (
+                np.array([one[name].mean(skipna=False) for one in solutions])
+                for name in ("auc", "disparity")
+            )
+            best = least_disparity(auc, disparity, least_auc=least_auc)
+            coin = coin_at(auc, disparity, auc_wanted=least_auc)
+            rows.append({
+                "dataset": dataset, "family": family, "solutions": len(solutions),
+                **beside,
+                **_beside(None if best is None else solutions[best], whole, level=level),
+                **_coin_beside(solutions, coin, whole, level=level),
+            })  # fmt: skip
+    texts = dict.fromkeys(("method", "coin_method", "coin_other_method"), object)
+    return pd.DataFrame(rows).astype(texts)
 
 
 def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float) -> dict[str, Any]:
@@ -160,11 +168,46 @@ def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float
         return named | {
             f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")
         }
-    before = reference.set_index("fold")["disparity"].reindex(found["fold"]).to_numpy()
-    cut = before - found["disparity"].to_numpy()
     first = found.iloc[0]
     named = {"method": first["method"], "gamma": float(first["gamma"]), "folds": len(found)}
-    return named | _intervals(found.assign(disparity_cut=cut), measures, level=level)
+    cut = _by_fold(reference, "disparity") - _by_fold(found, "disparity")
+    saved = found.assign(disparity_cut=cut.reindex(found["fold"]).to_numpy())
+    return named | _intervals(saved, measures, level=level)
+
+
+def _coin_beside(
+    solutions: Sequence[pd.DataFrame],
+    coin: tuple[int, int, float] | None,
+    reference: pd.DataFrame,
+    *,
+    level: float,
+) -> dict[str, Any]:
+    """The two sides of a coin and what it saves over folds, or their gaps."""
+    measures = ("coin_disparity", "coin_cut")
+    if coin is None:
+        named = {"coin_method": None, "coin_gamma": np.nan}
+        named |= {"coin_other_method": None, "coin_other_gamma": np.nan, "coin_share": np.nan}
+        return named | {
+            f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")
+        }
+    first, second, share = solutions[coin[0]], solutions[coin[1]], coin[2]
+    disparity = share * _by_fold(second, "disparity") + (1 - share) * _by_fold(first, "disparity")
+    tossed = pd.DataFrame({
+        "coin_disparity": disparity, "coin_cut": _by_fold(reference, "disparity") - disparity
+    }).dropna()  # fmt: skip
+    return {
+        "coin_method": second["method"].iloc[0],
+        "coin_gamma": float(second["gamma"].iloc[0]),
+        "coin_other_method": first["method"].iloc[0],
+        "coin_other_gamma": float(first["gamma"].iloc[0]),
+        "coin_share": share,
+        **_intervals(tossed, measures, level=level),
+    }
+
+
+def _by_fold(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A column of one solution, one value for each fold."""
+    return rows.set_index("fold")[name]
 
 
 def _intervals(rows: pd.DataFrame, measures: Sequence[str], *, level: float) -> dict[str, float]:

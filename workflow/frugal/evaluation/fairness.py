@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from frugal.contracts.errors import DataError
+from frugal.evaluation.fronts import non_dominated
 from frugal.evaluation.intervals import normal_interval
 
 
@@ -197,3 +198,26 @@ def least_disparity(
     if not len(enough):
         return None
     return int(enough[np.lexsort((-auc[enough], disparity[enough]))[0]])
+
+
+def coin_at(
+    auc: Float[np.ndarray, " n"], disparity: Float[np.ndarray, " n"], *, auc_wanted: float
+) -> tuple[int, int, float] | None:
+    """The coin between two solutions that has the AUC wanted, on the straight line between theirs.
+
+    Of the solutions that no other beats in both: the last below the AUC wanted and the first that
+    reaches it. A unit is served by the second with probability `share`, by the first otherwise.
+    The coin's disparity is at most the line's, since each group's share of decisions 1 lies on the
+    line; its AUC lies near the line, not on it.
+
+    Returns:
+        Positions of the two and the share of the second; None if there is none on either side.
+    """
+    known = np.flatnonzero(~np.isnan(disparity))
+    front = known[non_dominated(disparity[known], auc[known])]
+    below, above = front[auc[front] < auc_wanted], front[auc[front] >= auc_wanted]
+    if not len(below) or not len(above):
+        return None
+    first, second = int(below[auc[below].argmax()]), int(above[auc[above].argmin()])
+    share = (auc_wanted - auc[first]) / (auc[second] - auc[first])
+    return first, second, float(share)

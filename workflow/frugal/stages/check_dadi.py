@@ -19,7 +19,7 @@ def check_dadi(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, dict[str, Any]]:
-    """Count rows, check ranges, and search again for the fairest of each family.
+    """Count rows, check ranges, search again for the fairest of each family, weigh its coin again.
 
     Raises:
         DataError: the first check that fails.
@@ -45,6 +45,9 @@ def check_dadi(
         "no solution of a family is as accurate as asked and fairer than the one that is named": (
             _none_is_fairer(means, least_disparity, settings)
         ),
+        "a coin has the AUC asked and the disparity of its sides": (
+            _coins_are_between(means, least_disparity, settings)
+        ),
     }
     for what, holds in checks.items():
         if not np.all(holds):
@@ -64,4 +67,25 @@ def _none_is_fairer(
         enough = means["auc"] >= auc - settings["auc_slack"]
         best = means.loc[here & enough & (family == row["family"]), "disparity"].min()
         found.append(bool(np.isclose(best, row["disparity"], atol=1e-9, equal_nan=True)))
+    return found
+
+
+def _coins_are_between(
+    means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
+) -> list[bool]:
+    """Of each coin: whether the table of means gives the AUC asked and the disparity said."""
+    at = means.fillna({"gamma": -1.0}).set_index(["dataset", "method", "gamma"])
+    found = []
+    for _, row in least.fillna({"coin_gamma": -1.0, "coin_other_gamma": -1.0}).iterrows():
+        if pd.isna(row["coin_share"]):
+            continue
+        measures = ["auc", "disparity"]
+        side = at.loc[(row["dataset"], row["coin_method"], row["coin_gamma"]), measures]
+        other = at.loc[
+            (row["dataset"], row["coin_other_method"], row["coin_other_gamma"]), measures
+        ]
+        auc = at.loc[(row["dataset"], settings["reference"], -1.0), "auc"]
+        line = row["coin_share"] * side + (1 - row["coin_share"]) * other
+        said = [auc - settings["auc_slack"], row["coin_disparity"]]
+        found.append(bool(np.allclose(line.to_numpy(dtype=float), said, atol=1e-9)))
     return found
