@@ -74,8 +74,8 @@ def fit_dadi(
 
     Differs from the paper: pretraining does not depend on γ, so it is done once for all; units and
     exploration are drawn once for all learners; a window's update comes after its four decisions,
-    all networks in one Adam step, since classifier and adversary share no parameter; returns may be
-    cut and the learning rate may fall (`returns` and `decay_share` of the settings).
+    all networks in one Adam step on the sum of their losses, where the paper has alternating steps;
+    returns may be cut and the learning rate may fall (`returns`, `decay_share` of the settings).
 
     Args:
         values: encoded features, numeric columns standardised; NaN where the table has none. (n, d)
