@@ -171,7 +171,8 @@ def test_inputs_of_other_rows_are_left_out_of_the_chain(fresh, capsys):
 @pytest.mark.parametrize(
     ("path", "words", "sentence"),
     [
-        (payload(2), "agent=never", "--row 'agent=never' is not COLUMN=VALUE; columns are seed,"),
+        (payload(2), "agent=never", "--row names the column 'agent'; columns are seed,"),
+        (payload(2), "sed=1", "; did you mean 'seed'?"),
         (payload(2), "seed", "--row 'seed' is not COLUMN=VALUE"),
         (payload(2), "seed=9", "no row has seed=9; seed is 0, 1, 2"),
         (payload(2, "about.json"), "seed=1", "has no rows; --row asks about a table"),

@@ -282,6 +282,11 @@ def test_gaps_and_parts_of_one_class_are_refused_before_anything_is_learnt(store
         run_fold(study(), 0, {**stored, "table": table})
 
 
+def test_more_rows_than_there_are_is_refused(stored):
+    with pytest.raises(DataError, match=r"rows of its dadi scenario is 9999; the table has \d+"):
+        run_fold(study(rows=9999), 0, stored)
+
+
 def test_a_table_without_groups_is_refused(stored):
     bare = {"table": stored["table"].drop(columns="sensitive"), "catalogue": stored["catalogue"]}
     with pytest.raises(DataError, match="no groups of a protected attribute"):

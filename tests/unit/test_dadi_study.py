@@ -76,6 +76,22 @@ def test_own_gammas_replace_those_of_the_study():
             "lasso_4 is of kind 'forward'; names of that kind begin with forward or forward_fair",
         ),
         (
+            changed(baselines={"laso_4": {"kind": "lasso", "most": 4, "parity": 0.0}}),
+            "has 'laso_4'; a baseline's name is one of full_features.*did you mean 'lasso'",
+        ),
+        (
+            changed(baselines={"random_5": {"kind": "random", "probability": 0.5, "most": 4}}),
+            "random_5.most does not go with kind 'random'; it takes probability",
+        ),
+        (
+            changed(baselines={"full_features": {"kind": "network", "withheld": True}}),
+            "full_features.withheld does not go with kind 'network'; it takes no key",
+        ),
+        (
+            changed(training=CONFIG["dadi"]["training"] | {"exploration_iterations": 5001}),
+            "exploration_iterations is 5001, more than iterations, 5000",
+        ),
+        (
             scenario(
                 withheld_panels=[
                     *(f"fair X{k}" for k in (1, 2, 3)),
@@ -86,7 +102,8 @@ def test_own_gammas_replace_those_of_the_study():
             ),
             "withholds every panel",
         ),
-        (scenario(selection_by="fair X1"), "one categorical column"),
+        (scenario(selection_by="fair X1"), "one categorical column, X9$"),
+        (scenario(selection_by="X99"), "one categorical column, X9; did you mean 'X9'"),
         (
             scenario(selection_by="X9", withheld_panels=["X9"]),
             "'X9', which withheld_panels withholds",
@@ -117,10 +134,8 @@ def test_the_schema_asks_for_what_a_kind_needs(baseline):
         check_against_schema(config, read_yaml(SCHEMA), where="config")
 
 
-def test_every_baseline_name_of_the_schema_has_a_look():
-    pattern = read_yaml(SCHEMA)["$defs"]["baseline_name"]["pattern"]
-    names = pattern.split("(")[1].split(")")[0].split("|")
-    assert set(names) == set(METHODS) == set(FAMILIES)
+def test_every_family_has_a_look():
+    assert set(METHODS) == set(FAMILIES)
 
 
 def test_a_baseline_belongs_to_the_longest_family_that_its_name_begins_with():

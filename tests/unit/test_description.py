@@ -214,6 +214,12 @@ MISTAKES = {
     ),
     "csv without separator": (_drop("source", "format", "separator"), ["separator", "csv"]),
     "header false": (_set("source", "format", "header", value=False), ["header", "list"]),
+    "three groups": (
+        _set("sensitive", value={"column": "smoker", "groups": [
+            {"name": n, "values": [n]} for n in "abc"]}),
+        ["'sensitive.groups' holds 3 entries; it may hold at most 2"],
+    ),
+    "no panels": (_set("panels", value=[]), ["'panels' is []; it must hold at least 1 entry"]),
     "unknown sensitive column": (_set("sensitive", value="smokr"), ["did you mean 'smoker'?"]),
     "drop rule without value": (
         _set("drop_rows", value=[{"rule": "all_features_equal", "reason": "none"}]),

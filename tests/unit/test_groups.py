@@ -1,5 +1,6 @@
 """Classes told apart by texts or ranges; the descriptions that do; columns that name people."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,15 @@ def test_mixed_overlapping_and_needless_rules_are_refused():
     for words, sensitive in cases.items():
         with pytest.raises(ConfigError, match=words):
             check_meaning(document(sensitive=sensitive))
+
+
+def test_an_absent_column_of_groups_is_named_with_its_key():
+    described = load_description(DATASETS / "synthetic_loans.yaml")
+    groups = replace(described.groups, column="grup")
+    with pytest.raises(
+        DataError, match=r"no column 'grup', which 'sensitive.column' names.*'group'"
+    ):
+        prepare(replace(described, groups=groups), {}, 0)
 
 
 def test_synthetic_loans_have_groups_beside_their_features():

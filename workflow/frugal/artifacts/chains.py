@@ -14,6 +14,7 @@ from frugal.artifacts.files import hive_keys, read_payload
 from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
 from frugal.artifacts.table_changes import IDENTITY
 from frugal.contracts import DataError
+from frugal.data.schema_check import did_you_mean
 
 FETCHED = "fetch_file"  # the stage whose input is the publisher
 _SHOWN_ROWS = 3
@@ -126,9 +127,16 @@ def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, Rows]:
         raise AuditError(str(error)) from None
     for word in words.split(","):
         name, equals, value = word.partition("=")
-        if not equals or name not in table.columns:
-            known = ", ".join(map(str, table.columns))
-            raise AuditError(f"{payload}: --row {word!r} is not COLUMN=VALUE; columns are {known}")
+        known = [str(column) for column in table.columns]
+        if not equals:
+            raise AuditError(
+                f"{payload}: --row {word!r} is not COLUMN=VALUE; columns are {', '.join(known)}"
+            )
+        if name not in known:
+            raise AuditError(
+                f"{payload}: --row names the column {name!r}; columns are {', '.join(known)}"
+                f"{did_you_mean(name, known)}"
+            )
         kept = table[table[name].map(lambda cell, value=value: _is(cell, value)).astype(bool)]
         if kept.empty:
             found = ", ".join(dict.fromkeys(table[name].astype(str)))

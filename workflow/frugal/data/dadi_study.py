@@ -11,10 +11,6 @@ from frugal.contracts.errors import ConfigError
 from frugal.data.description import Description
 from frugal.data.schema_check import did_you_mean, listed
 
-FAMILIES = (  # with one of which a baseline's name begins
-    "full_features", "boosting", "logistic", "all_and_group", "reduction", "lasso", "lasso_fair",
-    "forward", "forward_fair", "random",
-)  # fmt: skip
 _NAMED = {  # families of each kind
     "network": ("full_features",),
     "boosting": ("boosting", "all_and_group"),
@@ -23,6 +19,16 @@ _NAMED = {  # families of each kind
     "lasso": ("lasso", "lasso_fair"),
     "forward": ("forward", "forward_fair"),
     "random": ("random",),
+}
+FAMILIES = tuple(dict.fromkeys(f for families in _NAMED.values() for f in families))
+_KEYS = {  # settings of each kind
+    "network": (),
+    "boosting": ("withheld",),
+    "logistic": ("withheld",),
+    "reduction": ("bound", "rounds"),
+    "lasso": ("most", "parity"),
+    "forward": ("most", "gamma"),
+    "random": ("probability",),
 }
 READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
 
@@ -152,8 +158,18 @@ class DadiStudy:
 
 
 def family_of(name: str) -> str:
-    """The family with which a baseline's name begins, the longest: `lasso_fair_4` → lasso_fair."""
+    """The family with which a baseline's name begins, the longest: `lasso_fair_4` → lasso_fair.
+
+    Raises:
+        ConfigError: it begins with none.
+    """
     found = [family for family in FAMILIES if name == family or name.startswith(f"{family}_")]
+    if not found:
+        raise ConfigError(
+            f"config: dadi.baselines has {name!r}; a baseline's name is one of "
+            f"{listed(FAMILIES)}, alone or with an ending such as _8"
+            f"{did_you_mean(name.partition('_')[0], FAMILIES)}"
+        )
     return max(found, key=len)
 
 
@@ -188,12 +204,14 @@ def load_dadi_study(
             f"config: dadi.training.exploration_end is {training['exploration_end']}; it lies at "
             f"or below exploration_start, {training['exploration_start']}"
         )
+    if training["exploration_iterations"] > training["iterations"]:
+        raise ConfigError(
+            "config: dadi.training.exploration_iterations is "
+            f"{training['exploration_iterations']}, more than iterations, "
+            f"{training['iterations']}: exploration would never reach its end"
+        )
     for name, chosen in study.baselines.items():
-        if family_of(name) not in _NAMED[chosen["kind"]]:
-            raise ConfigError(
-                f"config: dadi.baselines.{name} is of kind {chosen['kind']!r}; names of that kind "
-                f"begin with {' or '.join(_NAMED[chosen['kind']])}"
-            )
+        _check_baseline(name, chosen)
     if block["training"]["agents"] % 2:
         raise ConfigError("config: dadi.training.agents must be even: half a batch has full sets")
     if block["comparison"]["reference"] not in study.baselines:
@@ -214,6 +232,20 @@ def load_dadi_study(
                     f"{at}.shown_gammas names {gamma}; its gammas are {listed(study.gammas(name))}"
                 )
     return study
+
+
+def _check_baseline(name: str, chosen: Mapping[str, Any]) -> None:
+    kind, at = chosen["kind"], f"config: dadi.baselines.{name}"
+    if family_of(name) not in _NAMED[kind]:
+        raise ConfigError(
+            f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(_NAMED[kind])}"
+        )
+    for key in chosen:
+        if key != "kind" and key not in _KEYS[kind]:
+            raise ConfigError(
+                f"{at}.{key} does not go with kind {kind!r}; it takes "
+                f"{listed(_KEYS[kind]) or 'no key'}"
+            )
 
 
 def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -> None:
@@ -244,9 +276,15 @@ def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -
         levels = {c.name: c.kind for c in described.columns}
         columns = next((p.columns for p in described.panels if p.name == by), ())
         if len(columns) != 1 or levels[columns[0]] != "categorical":
+            able = [
+                p.name
+                for p in described.panels
+                if len(p.columns) == 1 and levels[p.columns[0]] == "categorical"
+            ]
             raise ConfigError(
                 f"{at}.selection_by names {by!r}; it must be a panel of {described.name} with one "
-                "categorical column"
+                f"categorical column, {listed(able) or 'of which there is none'}"
+                f"{did_you_mean(by, able)}"
             )
         if by in entry["withheld_panels"]:
             raise ConfigError(

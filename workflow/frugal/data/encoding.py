@@ -202,19 +202,20 @@ def class_index(
         DataError: a record belongs to none; which, and what stands there.
     """
     missing = tuple(missing)
-    text = text_column(raw, rule.column, missing, key)[rows]
+    owner = key.split(".")[0]
+    text = text_column(raw, rule.column, missing, f"{owner}.column")[rows]
     if not rule.bounds:
         index = rule.index_of_text(text)
     else:
         column = Column(rule.column, rule.column, "numeric", "1", None, None, ())
-        by = None if rule.by is None else text_column(raw, rule.by, missing, key)[rows]
+        by = None if rule.by is None else text_column(raw, rule.by, missing, f"{owner}.by")[rows]
         index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
     if (index < 0).any():
         row = int(np.argmax(index < 0))
         found = "no value" if text[row] is None else repr(text[row])
         known = listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
         raise DataError(
-            f"{raw.place(int(rows[row]))}: {key.split('.')[0]} {rule.column!r} holds {found}; "
+            f"{raw.place(int(rows[row]))}: {owner} {rule.column!r} holds {found}; "
             f"{key!r} knows {known}"
             + ("" if not rule.bounds else f" of {listed(rule.names)} that do not hold it")
         )

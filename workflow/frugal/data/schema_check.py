@@ -218,10 +218,18 @@ def _rule_sentence(
         case "uniqueItems":
             return f"{key!r} is {found!r}; no entry may stand there twice"
         case "minItems" | "minLength" | "minProperties":
-            return f"{key!r} is {found!r}; it must hold at least {rule} entries or characters"
+            return f"{key!r} is {found!r}; it must hold at least {_counted(rule, validator)}"
+        case "maxItems":
+            return f"{key!r} holds {len(found)} entries; it may hold at most {rule}"
         case "maxLength":
             return f"{key!r} is {found!r}; it may hold at most {rule} characters"
         case "pattern":
             return f"{key!r} is {found!r}; allowed is text of the form {rule}"
         case _:
             return f"{key!r}: {message}"
+
+
+def _counted(number: int, validator: str) -> str:
+    """So many characters of a text, or entries of a list or mapping."""
+    one, many = ("character", "characters") if validator == "minLength" else ("entry", "entries")
+    return f"{number} {one if number == 1 else many}"

@@ -91,6 +91,11 @@ def fold_of(
             f"{streams.wildcards['dataset']}: dadi needs a table without gaps; "
             f"{data.columns[int(gaps.argmax())]} has none in {gaps.max()} of {len(data)} rows"
         )
+    if (design["rows"] or 0) > len(data):
+        raise DataError(
+            f"{streams.wildcards['dataset']}: rows of its dadi scenario is {design['rows']}; the "
+            f"table has {len(data)}, null takes all"
+        )
     shared = Streams(streams.root, "folds", {"dataset": streams.wildcards["dataset"]})
     used = row_sample(len(data), rows=design["rows"], rng=shared.generator("rows"))
     data, sensitive = data.take(used), sensitive[used]
