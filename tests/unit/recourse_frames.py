@@ -48,7 +48,8 @@ def mistake_frame() -> pd.DataFrame:
     true = np.arange(50, 150, dtype=float)
     works = pd.DataFrame({"feasible": True, "answer_cost": true + 7, "true_cost": true})
     fails = pd.DataFrame({"feasible": False, "answer_cost": true - 9, "true_cost": true})
-    return pd.concat([works, fails]).assign(generator="hamming")
+    both = pd.concat([works, fails])
+    return both.assign(dataset="simulated", variant="dim_20", generator="hamming")
 
 
 def sizes_frame() -> pd.DataFrame:

@@ -123,6 +123,20 @@ def test_patients_are_told_step_by_step():
     assert beliefs == set(table["belief"])
 
 
+def test_negative_values_have_a_minus_sign_and_names_keep_their_hyphen():
+    table = frames.steps_frame().assign(values="vitamin B-12 -1.9 ng/L; pH -.5; span 3-4")
+    words = [t.get_text() for axes in patients_figure(table, **WORDS).axes for t in axes.texts]
+    plain = [text.replace("\N{NO-BREAK SPACE}", " ") for text in words]
+    assert "vitamin B-12 \N{MINUS SIGN}1.9 ng/L; pH \N{MINUS SIGN}.5; span 3-4" in plain
+
+
+def test_the_axis_says_that_marks_of_one_cost_were_moved():
+    assert "side by side" in front().axes[0].get_xlabel()
+    table = frames.solutions_frame()
+    alone = table[~table["method"].str.endswith(("_full", "_fixed"))]
+    assert front(alone).axes[0].get_xlabel() == "mean cost per unit (USD)"
+
+
 def test_no_two_methods_look_alike_and_unknown_names_have_a_look():
     names = [*METHODS, *(f"{c}_{w}" for w in ("full", "fixed") for c in frames.CLASSIFIERS)]
     looks = [method_style(name) for name in names]

@@ -71,7 +71,9 @@ def test_bins_of_few_units_are_left_out():
 
 
 def test_mistakes_are_counted_in_titles():
-    titles = [axes.get_title(loc="left") for axes in mistake_figure(frames.mistake_frame()).axes]
+    figure = mistake_figure(frames.mistake_frame())
+    assert figure.get_suptitle() == "Simulated, dim 20: wrong answers, by cost"
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["Hamming: 100 do not work", "Hamming: 100 work, but are dearer"]
 
 

@@ -57,12 +57,14 @@ def front_figure(
     )
     style.select(solutions, method=method)
     shown = solutions if highest_cost is None else solutions[solutions["cost"] <= highest_cost]
-    figure = style.new_figure(height_in=3.0)
+    moved = any(_shifts(shown[shown["method"] != method]).values())
+    figure = style.new_figure(height_in=3.15 if moved else 3.0)
+    apart = "\nmarks of one cost stand side by side" if moved else ""
     for axes, score in zip(figure.subplots(1, 2, sharex=True), scores, strict=True):
         _draw_scores(axes, shown, method, score)
         if score == scores[0]:
             _draw_envelope(axes, shown[shown["method"] == method], score)
-        axes.set_xlabel(f"mean cost per unit ({cost_unit})")
+        axes.set_xlabel(f"mean cost per unit ({cost_unit}){apart}")
         axes.set_ylabel(SCORE_WORDS.get(score, style.words(score)))
         axes.set_xlim(left=0)
         if highest_cost is not None:

@@ -4,6 +4,7 @@ They place marks and words from tidy tables and know neither policies nor files.
 which panels its policies choose [diagnosis, sec. 6.3] and draws one such way as its Fig. 1.
 """
 
+import re
 import textwrap
 
 import pandas as pd
@@ -129,6 +130,7 @@ def _step_text(row: pd.Series) -> str:
     if len(parts) > MOST_VALUES:
         parts = [*parts[:MOST_VALUES], f"and {len(parts) - MOST_VALUES} more"]
     kept = "; ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    kept = re.sub(r"(?<!\S)-(?=[\d.])", "\N{MINUS SIGN}", kept)
     lines = textwrap.wrap(kept, _VALUE_CHARACTERS, break_long_words=False, break_on_hyphens=False)
     return "\n".join([str(row["panel"]), *lines])
 
@@ -155,13 +157,17 @@ def _draw_patient(
     for place in at:
         right.axhline(place, color=style.PALE, linewidth=0.8, zorder=0)
     right.plot(rows["belief"], at, "o-", color=style.BLUE, markersize=5, clip_on=False)
+    before = 0.0
     for place, belief in zip(at, rows["belief"], strict=True):
-        near_end = belief > 0.8
+        left_of = belief > 0.8  # near the end of the axis
+        above = not left_of and before <= belief  # clear of the line, which falls to the right
         words = f"{belief:.2f}" if belief >= 0.01 else f"{belief:.1g}"
         right.annotate(
-            words, (belief, place), (-6 if near_end else 6, 0),
-            textcoords="offset points", ha="right" if near_end else "left", va="center",
+            words, (belief, place), (-6 if left_of else 6, 1 if above else 0),
+            textcoords="offset points", ha="right" if left_of else "left",
+            va="bottom" if above else "center",
         )  # fmt: skip
+        before = belief
     right.set_xlim(0, 1)
     right.set_ylim(height, 0)
     right.set_yticks([])

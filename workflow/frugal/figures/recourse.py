@@ -98,13 +98,17 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(names)), [generator_label(n) for n in names])
-    scenario = [
-        style.words(str(summary[c].iloc[0])) for c in ("dataset", "variant") if c in summary
-    ]
-    title = ": ".join([", ".join(scenario), "held-out units, 95 % intervals"])
-    figure.suptitle(title[:1].upper() + title[1:], x=0.01, ha="left")
+    title = f"{scenario_words(summary)}: held-out units, 95 % intervals"
+    figure.suptitle(title, x=0.01, ha="left")
     figure.supxlabel("share of units whose cheapest actions are found", fontsize=style.FONT_PT)
     return figure
+
+
+def scenario_words(table: pd.DataFrame) -> str:
+    """Data set and variant of a table of one scenario, as a title begins."""
+    names = [style.words(str(table[c].iloc[0])) for c in ("dataset", "variant") if c in table]
+    words = ", ".join(names)
+    return words[:1].upper() + words[1:]
 
 
 def _draw_accuracy(axes: Axes, y: int, name: str, row: pd.Series) -> None:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from frugal.figures import style
+from frugal.figures.recourse import scenario_words
 from frugal.figures.recourse_style import (
     face,
     generator_label,
@@ -98,11 +99,18 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
     Marks below the diagonal are cheaper than what is needed.
 
     Args:
-        mistakes: generator, feasible, answer_cost, true_cost; one row per mistake.
+        mistakes: dataset, variant, generator, feasible, answer_cost, true_cost; one row per mistake
+            of one scenario.
     """
-    style.require(mistakes, ["generator", "feasible", "answer_cost", "true_cost"], single=[])
+    style.require(
+        mistakes,
+        ["generator", "feasible", "answer_cost", "true_cost"],
+        single=["dataset", "variant"],
+    )
     names = generator_order(mistakes["generator"])
-    figure = style.new_figure(height_in=2.3 * len(names) + 0.2)
+    figure = style.new_figure(height_in=2.3 * len(names) + 0.4)
+    scenario = scenario_words(mistakes)
+    figure.suptitle(f"{scenario}: wrong answers, by cost", x=0.01, ha="left")
     panels = figure.subplots(len(names), 2, squeeze=False, sharex=True, sharey=True)
     top = 1.04 * float(mistakes[["answer_cost", "true_cost"]].to_numpy().max())
     for line, name in zip(panels, names, strict=True):

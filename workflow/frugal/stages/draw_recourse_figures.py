@@ -36,7 +36,8 @@ def draw_recourse_figures(
     classes = _rows(frequencies, shown)
     wrong = _rows(outcomes, shown)
     wrong = wrong[~wrong["correct"] & wrong["generator"].isin(settings["mistakes_of"])]
-    wrong = wrong[["generator", "feasible", "answer_cost", "true_cost"]]
+    named = ["dataset", "variant", "generator", "feasible", "answer_cost", "true_cost"]
+    wrong = wrong[named]
     return {
         **drawn("recourse_sizes", sizes_figure(grouped), grouped),
         **drawn("recourse_accuracy", accuracy_figure(bars), bars),
