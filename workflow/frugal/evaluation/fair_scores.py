@@ -192,9 +192,9 @@ def _coin_beside(
         }
     first, second, share = solutions[coin[0]], solutions[coin[1]], coin[2]
     disparity = share * _by_fold(second, "disparity") + (1 - share) * _by_fold(first, "disparity")
-    tossed = pd.DataFrame({
-        "coin_disparity": disparity, "coin_cut": _by_fold(reference, "disparity") - disparity
-    }).dropna()  # fmt: skip
+    disparity = disparity.dropna()  # a fold that one side lacks
+    before = _by_fold(reference, "disparity").reindex(disparity.index)
+    tossed = pd.DataFrame({"coin_disparity": disparity, "coin_cut": before - disparity})
     return {
         "coin_method": second["method"].iloc[0],
         "coin_gamma": float(second["gamma"].iloc[0]),
