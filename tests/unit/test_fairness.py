@@ -127,18 +127,16 @@ def test_least_disparity_at_an_auc():
 
 
 def test_a_coin_between_two_solutions_has_the_auc_wanted():
-    """By hand: 0.72 lies a fifth of the way from 0.7 to 0.8; the third point is beaten."""
+    """By hand: 0.705 lies halfway from 0.7 to 0.71; 0.72 a fifth of the way from 0.7 to 0.8."""
     auc, gap = np.array([0.8, 0.7, 0.71, 0.6]), np.array([0.3, 0.1, 0.2, 0.0])
-    first, second, share = coin_at(auc, gap, auc_wanted=0.705)
-    assert (first, second, share) == (1, 2, pytest.approx(0.5))
+    assert coin_at(auc, gap, auc_wanted=0.705) == (1, 2, pytest.approx(0.5))
     gap[2] = 0.4  # more than the 0.3 at 0.8: no coin uses it
-    first, second, share = coin_at(auc, gap, auc_wanted=0.72)
-    assert (first, second, share) == (1, 0, pytest.approx(0.2))
+    assert coin_at(auc, gap, auc_wanted=0.72) == (1, 0, pytest.approx(0.2))
     assert coin_at(auc, gap, auc_wanted=0.7) == (3, 1, 1.0)
     assert coin_at(auc, gap, auc_wanted=0.81) is None
     assert coin_at(auc, gap, auc_wanted=0.6) is None
     gap[1] = np.nan
-    assert coin_at(auc, gap, auc_wanted=0.7)[:2] == (3, 0)
+    assert coin_at(auc, gap, auc_wanted=0.7) == (3, 0, pytest.approx(0.5))
 
 
 def test_a_coins_disparity_is_at_most_its_sides_weighted_mean():

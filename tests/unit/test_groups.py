@@ -70,6 +70,7 @@ def test_mixed_overlapping_and_needless_rules_are_refused():
 
 def test_an_absent_column_of_groups_is_named_with_its_key():
     described = load_description(DATASETS / "synthetic_loans.yaml")
+    assert described.groups is not None
     groups = replace(described.groups, column="grup")
     with pytest.raises(
         DataError, match=r"no column 'grup', which 'sensitive.column' names.*'group'"
