@@ -49,6 +49,7 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
     (of("data_mirror"), 7, "'data_mirror' is 7; allowed is a text or null"),
     (of("datasets"), [], "'datasets' is []; allowed is a mapping of keys"),
     (of("datasets", "breast_cancer"), "no/such.yaml", "there is no such file"),
+    (of("datasets", "breast_cancer"), "u" * 300, "there is no such file"),
     (of("datasets", "breast_cancer"), DELETE, "names data set 'breast_cancer'"),
     (of("datasets", "../up"), "config/datasets/income.yaml", "'../up'"),
     (of("datasets", "breast_cancer"), "README.md", "README.md"),

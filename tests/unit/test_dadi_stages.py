@@ -139,10 +139,15 @@ def test_a_coin_that_is_not_between_its_sides_stops_the_run(summary):
     more = {"settings": settings, "streams": Streams(1, "check_dadi", {}), "progress": Bar}
     assert tables["least_disparity"]["coin_share"].notna().all()
     check_dadi(**tables, **more)
-    for moved in ("coin_disparity", "coin_share"):
-        wrong = tables["least_disparity"].assign(**{moved: lambda t, c=moved: t[c] * 0.9})
-        with pytest.raises(DataError, match="a coin has the AUC asked"):
+    for moved in ("coin_disparity", "coin_share", "coin_cut", "coin_gamma", "coin_other_method"):
+        spoilt = {"coin_gamma": 0.123, "coin_other_method": "random_99"}.get(moved)
+        table = tables["least_disparity"]
+        wrong = table.assign(**{moved: table[moved] * 0.9 if spoilt is None else spoilt})
+        with pytest.raises(DataError, match="a coin is the one that the means give"):
             check_dadi(**(tables | {"least_disparity": wrong}), **more)
+    none = table.assign(coin_share=np.nan)
+    with pytest.raises(DataError, match="a coin is the one that the means give"):
+        check_dadi(**(tables | {"least_disparity": none}), **more)
 
 
 def test_a_coin_of_two_agents_saves_what_both_save_fold_by_fold():
@@ -283,7 +288,7 @@ def test_gaps_and_parts_of_one_class_are_refused_before_anything_is_learnt(store
 
 
 def test_more_rows_than_there_are_is_refused(stored):
-    with pytest.raises(DataError, match=r"rows of its dadi scenario is 9999; the table has \d+"):
+    with pytest.raises(DataError, match=r"rows of loans is 9999; allowed are numbers up to \d+"):
         run_fold(study(rows=9999), 0, stored)
 
 

@@ -80,6 +80,14 @@ def test_own_gammas_replace_those_of_the_study():
             "has 'laso_4'; a baseline's name is one of full_features.*did you mean 'lasso'",
         ),
         (
+            changed(baselines={"lasso_fiar_4": {"kind": "lasso", "most": 4, "parity": 5.0}}),
+            "has 'lasso_fiar_4'; .*did you mean 'lasso_fair'",
+        ),
+        (
+            changed(baselines={"lasso_": {"kind": "lasso", "most": 4, "parity": 5.0}}),
+            "has 'lasso_'; .*did you mean 'lasso'",
+        ),
+        (
             changed(baselines={"random_5": {"kind": "random", "probability": 0.5, "most": 4}}),
             "random_5.most does not go with kind 'random'; it takes probability",
         ),
@@ -102,8 +110,8 @@ def test_own_gammas_replace_those_of_the_study():
             ),
             "withholds every panel",
         ),
-        (scenario(selection_by="fair X1"), "one categorical column, X9$"),
-        (scenario(selection_by="X99"), "one categorical column, X9; did you mean 'X9'"),
+        (scenario(selection_by="fair X1"), "one categorical column: X9$"),
+        (scenario(selection_by="X99"), "one categorical column: X9; did you mean 'X9'"),
         (
             scenario(selection_by="X9", withheld_panels=["X9"]),
             "'X9', which withheld_panels withholds",

@@ -234,11 +234,12 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "disparity_cut": ("", "reference_disparity less disparity, a mean over folds"),
     "coin_method": (
         "",
-        "of two solutions between which a coin has the least AUC allowed: the more accurate one",
+        "of two solutions between which a coin has the least AUC allowed: the more accurate one; "
+        "empty, with all coin_…, where no solution lies on one side of that AUC",
     ),
-    "coin_gamma": ("", "its γ; empty for baselines"),
-    "coin_other_method": ("", "the other one"),
-    "coin_other_gamma": ("", "its γ; empty for baselines"),
+    "coin_gamma": ("", "γ of coin_method; empty for baselines"),
+    "coin_other_method": ("", "the less accurate solution of the coin"),
+    "coin_other_gamma": ("", "γ of coin_other_method; empty for baselines"),
     "coin_share": ("", "share of units that the coin gives to coin_method"),
     "coin_disparity": ("", "disparity of the coin, at most: its sides' weighted mean"),
     "coin_cut": ("", "reference_disparity less coin_disparity, a mean over folds"),

@@ -3,6 +3,7 @@
 Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step works.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -158,19 +159,22 @@ class DadiStudy:
 
 
 def family_of(name: str) -> str:
-    """The family with which a baseline's name begins, the longest: `lasso_fair_4` → lasso_fair.
+    """The family of which a baseline's name is made: `lasso_fair_4` → lasso_fair.
 
     Raises:
-        ConfigError: it begins with none.
+        ConfigError: it is no family, alone or with one ending of letters, digits, "." and "-".
     """
-    found = [family for family in FAMILIES if name == family or name.startswith(f"{family}_")]
-    if not found:
-        raise ConfigError(
-            f"config: dadi.baselines has {name!r}; a baseline's name is one of "
-            f"{listed(FAMILIES)}, alone or with an ending such as _8"
-            f"{did_you_mean(name.partition('_')[0], FAMILIES)}"
-        )
-    return max(found, key=len)
+    for family in FAMILIES:
+        if re.fullmatch(rf"{family}(_[A-Za-z0-9.-]+)?", name) and name not in FAMILIES:
+            return family
+    if name in FAMILIES:
+        return name
+    begun = name.rpartition("_")[0]
+    raise ConfigError(
+        f"config: dadi.baselines has {name!r}; a baseline's name is one of {listed(FAMILIES)}, "
+        "alone or with one ending such as _8"
+        f"{did_you_mean(name, FAMILIES) or did_you_mean(begun, FAMILIES)}"
+    )
 
 
 def load_dadi_study(
@@ -283,8 +287,7 @@ def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -
             ]
             raise ConfigError(
                 f"{at}.selection_by names {by!r}; it must be a panel of {described.name} with one "
-                f"categorical column, {listed(able) or 'of which there is none'}"
-                f"{did_you_mean(by, able)}"
+                f"categorical column: {listed(able) or 'it has none'}{did_you_mean(by, able)}"
             )
         if by in entry["withheld_panels"]:
             raise ConfigError(

@@ -18,7 +18,7 @@ from frugal.data.recourse_checks import (
     check_source,
     check_table,
 )
-from frugal.data.schema_check import did_you_mean, listed
+from frugal.data.schema_check import did_you_mean, listed, named_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +120,10 @@ class RecourseStudy:
 
     def find(self, path: str) -> Path:
         """A path of the config, from the working folder or from the project's."""
-        found = _found(path, self.base)
+        found = named_file(path, self.base)
         if found is None:
             raise ConfigError(f"config: recourse names {path!r}, and there is no such file")
         return found
-
-
-def _found(path: str, base: Path) -> Path | None:
-    return next((p for p in (Path(path), base / path) if p.is_file()), None)
 
 
 def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
@@ -154,7 +150,7 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
                         f"{at}.{key} names {name!r}; under recourse.{key} there are "
                         f"{listed(block[key])}{did_you_mean(name, block[key])}"
                     )
-        check_source(at, entry, lambda path: _found(path, base))
+        check_source(at, entry, lambda path: named_file(path, base))
         if entry["source"]["kind"] == "table":
             path = study.find(entry["source"]["description"])
             described = load_description(path)

@@ -6,6 +6,7 @@ Knows nothing of what the keys mean; `description` does, and whoever reads anoth
 import difflib
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,14 @@ def _require_plain_text(found: Any, where: str, key: str) -> None:
 def load_schema(path: Path) -> dict[str, Any]:
     """A JSON Schema that ships with the project."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def named_file(path: str | Path, base: Path) -> Path | None:
+    """The file that a config names, from the working folder or from another; None if neither is.
+
+    A name that no file can have, too long, say, is no file either.
+    """
+    return next((p for p in (Path(path), base / path) if os.path.isfile(p)), None)
 
 
 def did_you_mean(found: object, allowed: Iterable[object]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.contracts.errors import ConfigError
-from frugal.data.schema_check import did_you_mean, listed
+from frugal.data.schema_check import did_you_mean, listed, named_file
 from frugal.data.search_description import (
     SearchDescription,
     load_search_description,
@@ -123,7 +123,7 @@ def load_search_study(config: Mapping[str, Any], base: Path) -> SearchStudy:
                 f"{listed(config['datasets'])}{did_you_mean(wanted, config['datasets'])}"
             )
         given = Path(config["datasets"][wanted])
-        found = next((p for p in (given, base / given) if p.is_file()), None)
+        found = named_file(given, base)
         if found is None:
             raise ConfigError(f"config: datasets.{wanted} is {str(given)!r}; there is no such file")
         descriptions[name] = load_search_description(found)

@@ -15,7 +15,13 @@ from frugal.data.agent_names import require_known_agent
 from frugal.data.description import Description, load_description
 from frugal.data.law_names import require_known_names
 from frugal.data.raw import locate_file
-from frugal.data.schema_check import check_against_schema, did_you_mean, listed, read_yaml
+from frugal.data.schema_check import (
+    check_against_schema,
+    did_you_mean,
+    listed,
+    named_file,
+    read_yaml,
+)
 
 TRAINED_KINDS = ("dqn",)  # of agents that learn on the part `agent`
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
@@ -250,10 +256,10 @@ def _require_agent_rows(study: Study) -> None:
 
 
 def _description_path(name: str, path: str, base: Path) -> Path:
-    for candidate in (Path(path), base / path):
-        if candidate.is_file():
-            return candidate
-    raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
+    found = named_file(path, base)
+    if found is None:
+        raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
+    return found
 
 
 def _plain(document: Any) -> Any:

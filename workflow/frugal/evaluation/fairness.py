@@ -206,9 +206,10 @@ def coin_at(
     """The coin between two solutions that has the AUC wanted, on the straight line between theirs.
 
     Of the solutions that no other beats in both: the last below the AUC wanted and the first that
-    reaches it. A unit is served by the second with probability `share`, by the first otherwise.
-    The coin's disparity is at most the line's, since each group's share of decisions 1 lies on the
-    line; its AUC lies near the line, not on it.
+    reaches it; others may lie on a lower line, but the nearer two solutions are, the nearer is the
+    coin's AUC to the line. A unit is served by the second with probability `share`, by the first
+    otherwise. The coin's disparity is at most the line's, since each group's share of decisions 1
+    lies on the line; its AUC lies near the line, not on it.
 
     Returns:
         Positions of the two and the share of the second; None if there is none on either side.

@@ -93,8 +93,8 @@ def fold_of(
         )
     if (design["rows"] or 0) > len(data):
         raise DataError(
-            f"{streams.wildcards['dataset']}: rows of its dadi scenario is {design['rows']}; the "
-            f"table has {len(data)}, null takes all"
+            f"dadi.scenarios: rows of {streams.wildcards['dataset']} is {design['rows']}; allowed "
+            f"are numbers up to {len(data)}, those of its table, and null for all"
         )
     shared = Streams(streams.root, "folds", {"dataset": streams.wildcards["dataset"]})
     used = row_sample(len(data), rows=design["rows"], rng=shared.generator("rows"))
