@@ -164,12 +164,11 @@ def family_of(name: str) -> str:
     Raises:
         ConfigError: it is no family, alone or with one ending of letters, digits, "." and "-".
     """
-    for family in FAMILIES:
-        if re.fullmatch(rf"{family}(_[A-Za-z0-9.-]+)?", name) and name not in FAMILIES:
-            return family
     if name in FAMILIES:
         return name
-    begun = name.rpartition("_")[0]
+    begun, _, ending = name.rpartition("_")
+    if begun in FAMILIES and re.fullmatch(r"[A-Za-z0-9.-]+", ending):
+        return begun
     raise ConfigError(
         f"config: dadi.baselines has {name!r}; a baseline's name is one of {listed(FAMILIES)}, "
         "alone or with one ending such as _8"

@@ -165,9 +165,7 @@ def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float
     measures = ("auc", "disparity", "disparity_cut", "features_acquired", "cost")
     if found is None:
         named = {"method": None, "gamma": np.nan, "folds": 0}
-        return named | {
-            f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")
-        }
+        return named | _gaps(measures)
     first = found.iloc[0]
     named = {"method": first["method"], "gamma": float(first["gamma"]), "folds": len(found)}
     cut = _by_fold(reference, "disparity") - _by_fold(found, "disparity")
@@ -187,9 +185,7 @@ def _coin_beside(
     if coin is None:
         named = {"coin_method": None, "coin_gamma": np.nan}
         named |= {"coin_other_method": None, "coin_other_gamma": np.nan, "coin_share": np.nan}
-        return named | {
-            f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")
-        }
+        return named | _gaps(measures)
     first, second, share = solutions[coin[0]], solutions[coin[1]], coin[2]
     disparity = share * _by_fold(second, "disparity") + (1 - share) * _by_fold(first, "disparity")
     disparity = disparity.dropna()  # a fold that one side lacks
@@ -208,6 +204,11 @@ def _coin_beside(
 def _by_fold(rows: pd.DataFrame, name: str) -> pd.Series:
     """A column of one solution, one value for each fold."""
     return rows.set_index("fold")[name]
+
+
+def _gaps(measures: Sequence[str]) -> dict[str, float]:
+    """The columns of `_intervals` without a number."""
+    return {f"{name}{end}": np.nan for name in measures for end in ("", "_low", "_high")}
 
 
 def _intervals(rows: pd.DataFrame, measures: Sequence[str], *, level: float) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Stage `check_dadi`: the tables hold what the config promised, in range; or the run stops."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,17 +55,24 @@ def check_dadi(
     return {"checks": {"rows": len(summary), "passed": list(checks)}}
 
 
+def _families(
+    means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
+) -> Iterator[tuple[pd.Series, pd.DataFrame, pd.Series]]:
+    """Each row of the table, with the means of its family's solutions and of the reference."""
+    family = means["method"].map(dict(settings["families"]))
+    for _, row in least.iterrows():
+        here = means["dataset"] == row["dataset"]
+        own = means[here & (family == row["family"])].dropna(subset=["auc", "disparity"])
+        yield row, own, means[here & (means["method"] == settings["reference"])].iloc[0]
+
+
 def _none_is_fairer(
     means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
 ) -> list[bool]:
     """Of each data set and family: whether the table of means knows no better answer."""
-    family = means["method"].map(dict(settings["families"]))
     found = []
-    for _, row in least.iterrows():
-        here = means["dataset"] == row["dataset"]
-        auc = means.loc[here & (means["method"] == settings["reference"]), "auc"].item()
-        enough = means["auc"] >= auc - settings["auc_slack"]
-        best = means.loc[here & enough & (family == row["family"]), "disparity"].min()
+    for row, own, whole in _families(means, least, settings):
+        best = own.loc[own["auc"] >= whole["auc"] - settings["auc_slack"], "disparity"].min()
         found.append(bool(np.isclose(best, row["disparity"], atol=1e-9, equal_nan=True)))
     return found
 
@@ -74,13 +81,9 @@ def _coins_are_between(
     means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
 ) -> list[bool]:
     """Of each data set and family: whether the table of means gives the same coin, or none."""
-    family = means["method"].map(dict(settings["families"]))
     found = []
-    for _, row in least.iterrows():
-        here = means["dataset"] == row["dataset"]
-        whole = means[here & (means["method"] == settings["reference"])].iloc[0]
+    for row, own, whole in _families(means, least, settings):
         wanted = whole["auc"] - settings["auc_slack"]
-        own = means[here & (family == row["family"])].dropna(subset=["auc", "disparity"])
         front = own[[not _beaten(one, own) for _, one in own.iterrows()]]
         below, above = front[front["auc"] < wanted], front[front["auc"] >= wanted]
         if below.empty or above.empty:
