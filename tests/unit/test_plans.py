@@ -53,6 +53,14 @@ def test_a_data_set_without_a_measurement_gets_the_stages_mean_and_is_called_gue
     assert "partly guessed" in "\n".join(plan_lines(plan, cores=1, measured_on="m"))
 
 
+def test_a_data_set_measured_at_the_other_scale_only_is_taken_from_there_and_called_guessed():
+    """As with `config/paper_dadi.yaml` alone: `scale` is `default`, the tables are a paper's."""
+    huge = {"stage": "draw", "scale": "paper", "dataset": "huge", "cpu_s": 9.0, "memory_mb": 50}
+    plan = planned([Job("draw", {"dataset": "huge"})], [*COSTS, huge], scale="default")
+    assert plan.cpu_s == {"draw": 9.0}
+    assert plan.guessed == {"draw"}
+
+
 def test_a_stage_without_any_measurement_is_counted_and_not_summed():
     plan = one("new", dataset="big")
     assert plan.cpu_s == {}

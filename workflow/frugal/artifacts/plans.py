@@ -86,7 +86,9 @@ def planned(jobs: Iterable[Job], costs: Sequence[Mapping[str, Any]], *, scale: s
     """Sum up the jobs, each at the measured cost that fits it best.
 
     A cost fits if all that it names is the job's; the one that names most is taken. Where none of
-    the stage fits, the mean of its costs at that scale stands in, and the most memory of any.
+    the stage fits, one of the same data set at the other scale stands in (a study's own config
+    brings the papers' tables and sizes, not their scale), else the mean of the stage's costs at
+    that scale, and the most memory of any.
     """
     plan = Plan()
     by_stage: dict[str, list[Mapping[str, Any]]] = {}
@@ -98,15 +100,22 @@ def planned(jobs: Iterable[Job], costs: Sequence[Mapping[str, Any]], *, scale: s
             plan.unmeasured[job.stage] += 1
             continue
         own = {"scale": scale, "stage": job.stage, **job.keys}
-        fitting = [c for c in known if all(own.get(k) == c[k] for k in c.keys() - _NUMBERS)]
+        fitting = [cost for cost in known if _named(cost).items() <= own.items()]
         if not fitting:
             plan.guessed.add(job.stage)
+            alike = own.items() - {("scale", scale)}
+            fitting = [c for c in known if "dataset" in c and _named(c, "scale").items() <= alike]
         cost = max(fitting, key=len) if fitting else _typical(known, scale)
         plan.jobs[job.stage] += 1
         plan.cpu_s[job.stage] = plan.cpu_s.get(job.stage, 0.0) + cost["cpu_s"]
         plan.memory_mb[job.stage] = max(plan.memory_mb.get(job.stage, 0), cost["memory_mb"])
         plan.longest_s = max(plan.longest_s, cost["cpu_s"])
     return plan
+
+
+def _named(cost: Mapping[str, Any], *but: str) -> dict[str, Any]:
+    """What a cost says of the jobs it is of."""
+    return {key: cost[key] for key in cost.keys() - _NUMBERS - set(but)}
 
 
 def _typical(known: Sequence[Mapping[str, Any]], scale: str) -> Mapping[str, Any]:
