@@ -356,7 +356,7 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
         r"(features_acquired|cost|equal_opportunity_gap|equalised_odds_gap|adversary_auc|audit_auc"
         r"|frequency|reference_auc|reference_disparity|disparity_cut"
         r"|coin_disparity|coin_cut)_(low|high)",
-        (OF_ITS_COLUMN, "{1} end of the 95 % interval of {0} over folds"),
+        (OF_ITS_COLUMN, "{1} end of the 95 % interval of {0} over folds; none of one fold"),
     ),
     (
         r"(auc|disparity|features_acquired|cost|equal_opportunity_gap|equalised_odds_gap"

@@ -39,6 +39,7 @@ class MethodStyle:
 
 AGENT = style.BLUE
 FEWEST_FOLDS = 3  # that have an interval worth drawing
+HALF_MARK = 0.03  # of an axis that is as tall as those here, with some air
 METHODS: dict[str, MethodStyle] = {
     "full_features": MethodStyle("all panels, set network", style.BLACK, "s", True),
     "boosting": MethodStyle("all panels, boosting", style.GREY, "D", True),
@@ -137,13 +138,16 @@ def draw_line(axes: Axes, rows: pd.DataFrame, measure: str, **look: Any) -> None
 
 
 def limit(axes: Axes, tables: Iterable[tuple[pd.DataFrame, str]], *, least: float) -> None:
-    """Vertical limits that hold all means, and no more of wide intervals than the means' spread."""
+    """Vertical limits that hold all means, and no more of wide intervals than the means' spread.
+
+    A mean at `least`, where the axis would end, is drawn whole.
+    """
     values = np.concatenate([t[m].to_numpy(dtype=np.float64) for t, m in tables])
     values = values[np.isfinite(values)]
     reach = max(float(values.max() - values.min()), 0.02)
-    axes.set_ylim(
-        max(least, float(values.min()) - 0.35 * reach), float(values.max()) + 0.35 * reach
-    )
+    lowest, top = float(values.min()), float(values.max()) + 0.35 * reach
+    bottom = max(least, lowest - 0.35 * reach)
+    axes.set_ylim(min(bottom, lowest - HALF_MARK * (top - bottom)), top)
 
 
 def told_of(folds: int, *, whiskers: bool) -> str:
