@@ -129,9 +129,11 @@ def _forget_newest(folder: Path, generator: random.Random) -> None:
     """Remove a file and all that is newer: what Snakemake's next start must then make again.
 
     Without the newer ones nothing would be made: a missing input of a finished file is not missed.
+    For the same reason the oldest is none of the sidecars, which are nobody's input.
     """
-    files = [p for p in (folder / "results").rglob("*") if p.is_file()]
-    oldest = generator.choice(files).stat().st_mtime_ns
+    files = sorted(p for p in (folder / "results").rglob("*") if p.is_file())
+    read = [p for p in files if not p.name.startswith("_")]
+    oldest = generator.choice(read).stat().st_mtime_ns
     for path in [p for p in files if p.stat().st_mtime_ns >= oldest]:
         path.unlink()
 
