@@ -114,7 +114,7 @@ def largest_float32(threshold: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m
     """Largest float32 ≤ threshold: x ≤ threshold is unchanged for every float32 x. (m,)"""
     with np.errstate(over="ignore"):
         nearest = threshold.astype(np.float32)
-    down = np.nextafter(nearest, np.float32(-np.inf), dtype=np.float32)
+        down = np.nextafter(nearest, np.float32(-np.inf), dtype=np.float32)
     return np.where(nearest.astype(np.float64) > threshold, down, nearest)
 
 
