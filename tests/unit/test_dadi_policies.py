@@ -5,6 +5,7 @@ import pytest
 from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.contracts import Panel, Policy, Table
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.tables import withhold_panels
 from frugal.environments.rollouts import acquisition_order, roll_out
 
 from tests.unit.dadi_cases import PANEL, fit, settings, table
@@ -114,3 +115,15 @@ def test_panels_of_a_table_become_numbers_and_overlap_is_refused():
     overlapping = (*panels, Panel("both", ("u", "w"), 1.0, False))
     with pytest.raises(ConfigError, match="column 'u' belongs to 2 panels"):
         panel_of_columns(_table(overlapping))
+
+
+def test_a_withheld_column_that_another_panel_reveals_is_refused():
+    """Or the agent would collect the protected attribute under another name."""
+    panels = (
+        Panel("group", ("u",), 1.0, False), Panel("person", ("u", "v"), 1.0, False),
+        Panel("rest", ("w",), 1.0, False),
+    )  # fmt: skip
+    with pytest.raises(ConfigError, match="'group' is to be withheld, but 'person' would reveal"):
+        withhold_panels(_table(panels), ["group"])
+    shown = withhold_panels(_table(panels), ["group", "person"])
+    assert (shown.columns, [panel.name for panel in shown.panels]) == (("w",), ["rest"])

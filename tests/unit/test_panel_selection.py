@@ -110,11 +110,14 @@ def test_reductions_meet_their_bound(world):
     x, label, group, _ = world
     x, label, group = x[:2000], label[:2000], group[:2000]
     free = LogisticRegression().fit(x, label).predict(x)
-    fair = reduced_probability(x, label, group, x, bound=0.02, rounds=10)
     gap = abs(free[group == 1].mean() - free[group == 0].mean())
     assert gap > 0.2
-    # the bound holds on average over the rounds; their tolerance is of the order 1/sqrt(n)
-    assert abs(fair[group == 1].mean() - fair[group == 0].mean()) < 0.02 + 2 / np.sqrt(2000)
+    fewer = (group == 0) | (np.arange(2000) % 8 == 0)  # about one in nine
+    for rows in (np.ones(2000, dtype=bool), fewer):
+        part = x[rows], label[rows], group[rows]
+        fair = reduced_probability(*part, x[rows], bound=0.1, rounds=15)
+        found = abs(fair[part[2] == 1].mean() - fair[part[2] == 0].mean())
+        assert found == pytest.approx(0.1, abs=0.01)  # met, and used up
 
 
 def test_lasso_goes_down_to_the_weakest_penalty_of_its_path():

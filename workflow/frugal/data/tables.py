@@ -108,10 +108,11 @@ def sensitive_from_frames(
 
 
 def withhold_panels(table: Table, names: Sequence[str]) -> Table:
-    """The table without some panels, and without the columns that no other panel reveals.
+    """The table without some panels and their columns.
 
     Raises:
-        ConfigError: there is no such panel, or none would be left to acquire.
+        ConfigError: there is no such panel, another panel would reveal what is to be withheld, or
+            none would be left to acquire.
     """
     known = [panel.name for panel in table.panels]
     for name in names:
@@ -121,7 +122,14 @@ def withhold_panels(table: Table, names: Sequence[str]) -> Table:
                 f"{did_you_mean(name, known)}"
             )
     panels = tuple(panel for panel in table.panels if panel.name not in names)
-    shown = {column for panel in panels for column in panel.columns}
+    shown = {column: panel.name for panel in panels for column in panel.columns}
+    for panel in table.panels:
+        still = [column for column in panel.columns if panel.name in names and column in shown]
+        if still:
+            raise ConfigError(
+                f"panel {panel.name!r} is to be withheld, but {shown[still[0]]!r} would reveal its "
+                f"column {still[0]!r}; withhold that one, too, or leave the column out of it"
+            )
     kept = [j for j, column in enumerate(table.columns) if column in shown]
     if all(panel.free for panel in panels):
         raise ConfigError(f"without {listed(names)} no panel is left to be acquired")

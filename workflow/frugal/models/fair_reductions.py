@@ -1,8 +1,8 @@
 """The field's reference for parity by training: fairlearn's reductions on all panels.
 
 Agarwal et al. (2018): a mixture of classifiers, each fitted to re-weighted rows, such that the
-share of positive decisions differs by at most a bound. Reads the group while it trains, never when
-it predicts. Knows nothing of acquisition.
+groups' shares of positive decisions differ by at most a bound. Reads the group while it trains,
+never when it predicts. Knows nothing of acquisition.
 """
 
 import numpy as np
@@ -28,16 +28,19 @@ def reduced_probability(
         label: 0 or 1. (n,)
         sensitive: group, 0 or 1. (n,)
         test: rows to decide on. (m, d)
-        bound: allowed difference in the share of positive decisions.
+        bound: allowed demographic disparity of the training rows. Fairlearn's own bound is on each
+            group's distance to the share of all rows, which is the disparity times the other
+            group's share.
         rounds: of the exponentiated gradient.
 
     Returns:
         A share of the mixture's classifiers by weight: it takes few values, so that its AUC says
         less than that of a score.
     """
+    larger = max(sensitive.mean(), 1 - sensitive.mean())
     reduction = ExponentiatedGradient(
         LogisticRegression(solver="lbfgs", max_iter=500),
-        DemographicParity(difference_bound=bound),
+        DemographicParity(difference_bound=bound * larger),
         max_iter=rounds,
     )
     reduction.fit(pd.DataFrame(train), pd.Series(label), sensitive_features=pd.Series(sensitive))
