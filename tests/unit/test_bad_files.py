@@ -57,7 +57,7 @@ def refused(folder: Path, monkeypatch, capsys, content, raw: bytes) -> str:
     words += ["--input", "raw_0=small.csv", "--output", "table=results/t.parquet"]
     assert main([*words, "--output", "catalogue=results/c.json"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("frugal prepare_data: ")
+    assert said.startswith("frugal prepare_data: small.yaml")
     assert said.count("\n") == 1
     assert "Traceback" not in said
     assert not Path("results").exists()

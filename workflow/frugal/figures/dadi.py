@@ -4,6 +4,7 @@ They place marks from the study's tables and know neither agents nor files.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from frugal.figures import style
 from frugal.figures.dadi_style import (
@@ -25,11 +27,7 @@ from frugal.figures.dadi_style import (
 )
 
 _GROUP_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY, style.GREEN, style.PURPLE)
-SIDE, LABEL_WIDTH, LABEL_HALF = (
-    130,
-    30,
-    4,
-)  # points: the trade-off's axes, "γ = 0.1", half its height
+SIDE, LABEL_WIDTH, LABEL_HALF = 130, 30, 4  # points: the axes, "γ = 0.1", half its height
 CLEAR = 10  # points from a label's middle line to a mark that does not touch it
 _BARS = 1.15  # inches of height for each row of bars
 
@@ -81,37 +79,52 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         draw_method(axes, gap, auc, name)
     axes.margins(x=0.12, y=0.17)
     marks = pd.concat((agents, others))[["disparity", "auc"]].to_numpy(float)
+    line = _along(agents[["disparity", "auc"]].to_numpy(float))
     for _, row in agents.iloc[[0, -1]].iterrows():
-        right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks)
+        right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks, line)
         axes.annotate(
             f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(right, up),
             textcoords="offset points", ha="left" if right > 0 else "right", color=AGENT, zorder=6,
+            path_effects=[withStroke(linewidth=2, foreground="white")],
         )  # fmt: skip
     axes.set_title("trade-off")
     axes.set_xlabel("demographic disparity")
     axes.set_ylabel("AUC of the label")
 
 
-def _free_place(axes: Axes, mark: np.ndarray, marks: np.ndarray) -> tuple[int, int]:
+def _along(corners: np.ndarray) -> np.ndarray:
+    """Points on the lines between corners, which a label should not cross either. (m, 2)"""
+    steps = np.linspace(0.2, 0.8, 7)[:, None]
+    between = [a + steps * (b - a) for a, b in pairwise(corners)]
+    return np.concatenate(between) if between else np.empty((0, 2))
+
+
+def _free_place(
+    axes: Axes, mark: np.ndarray, marks: np.ndarray, line: np.ndarray
+) -> tuple[int, int]:
     """The nearest place inside the axes where a label is clear of every other mark, in points.
 
-    Where none is clear, the one farthest from them.
+    Where none is clear, the one farthest from them; of several, one clear of the line.
 
     Args:
         axes: with all marks drawn.
         mark: that the label belongs to.
         marks: all of them. (m, 2)
+        line: points on it. (l, 2)
     """
     axes.autoscale_view()
-    seen, own = (axes.transLimits.transform(at) * SIDE for at in (marks, mark))
+    seen, passed, own = (axes.transLimits.transform(at) * SIDE for at in (marks, line, mark))
     others = seen[(np.abs(seen - own) > 1).any(axis=1)]
     found = {}
     for side in (1, -1):
         for up in (-12, -8, -3, 5, 9):
             along = own + [[side * (6 + at), up + 3] for at in np.linspace(0, LABEL_WIDTH, 4)]
-            away = np.linalg.norm(others[:, None] - along, axis=2).min(initial=np.inf)
+            clear = [
+                min(np.linalg.norm(part[:, None] - along, axis=2).min(initial=np.inf), CLEAR)
+                for part in (others, passed)
+            ]
             inside = ((along >= LABEL_HALF) & (along <= SIDE - LABEL_HALF)).all()
-            found[side * 6, up] = (inside, min(away, CLEAR), -abs(up + 3))
+            found[side * 6, up] = (inside, *clear, -abs(up + 3))
     return max(found, key=lambda place: found[place])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from frugal.contracts import DataError, Streams
+from frugal.contracts import ConfigError, DataError, Streams
 from frugal.data.description import load_description
 from frugal.data.prepare import prepare
 from frugal.data.tables import table_to_frames
@@ -29,7 +29,10 @@ def prepare_data(
     if len(raw) != len(names):
         raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
     files = dict(zip(names, raw.values(), strict=True))
-    prepared = prepare(described, files, streams.root)
+    try:
+        prepared = prepare(described, files, streams.root)
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{description}: {error}") from error
     table, catalogue = table_to_frames(
         prepared.table,
         prepared.split,
