@@ -1,4 +1,4 @@
-"""Each equation that a page under docs/ lists points at a function that bears its tag."""
+"""Equations that a page lists point at functions that bear their tags; files it names are there."""
 
 import importlib
 import re
