@@ -13,17 +13,23 @@ rule audit:
         "python -m frugal audit results {params.folders} 2> {log}"
 
 
+# The page is made beside results/, and put in place with its sidecar once it is whole.
 rule report:
     input:
         reported_files,
     output:
-        "results/report.html",
+        **audited(report="results/report.html"),
     log:
         "logs/report.log",
     localrule: True
     conda:
         "../../envs/core.yaml"
     params:
+        page=".snakemake/report.html",
         arguments=lambda w: engine_arguments(reported_studies()),
+        seed=config["seed"],
+        source=source_digest("keep_report"),
     shell:
-        "python -m snakemake --report {output} {params.arguments} > {log} 2>&1"
+        "python -m snakemake --report {params.page} {params.arguments} > {log} 2>&1"
+        " && python -m frugal keep_report --input page={params.page}"
+        " --output report={output.report} --seed {params.seed} 2>> {log}"

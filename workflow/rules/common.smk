@@ -10,10 +10,14 @@ from snakemake.settings.types import DeploymentMethod
 SOURCES = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(SOURCES))
 
-from frugal.artifacts.sidecars import sidecar_path
+from frugal.artifacts.receipts import survey, tidy_up
+from frugal.artifacts.sidecars import lock_digest, sidecar_path
 from frugal.artifacts.sources import source_digest
 from frugal.contracts.errors import FrugalError
 from frugal.data.study import load_study
+from frugal_engine import keep_finished_files, kept, make_again
+
+keep_finished_files()
 
 
 def cannot_start(error):
@@ -42,6 +46,26 @@ def require_writable(folder):
 
 
 require_writable(Path("results"))
+
+
+def look_over_results():
+    """Before a run: finish what a killed writer began, and say what is missing or out of date."""
+    if not workflow.is_main_process:
+        return  # one job of a run that has looked already
+    try:
+        if not workflow.dryrun:
+            tidy_up()
+        found = survey(lock_digest())
+    except FrugalError as error:
+        cannot_start(error)
+    strict = config["environment"] == "strict"
+    if strict:
+        make_again(found.elsewhere)
+    for line in found.lines(strict=strict):
+        print(line, file=sys.stderr)
+
+
+look_over_results()
 
 
 def shell_prefix():
@@ -79,9 +103,9 @@ def raw_inputs(study):
 
 
 def audited(**outputs):
-    """The named payloads and, as declared outputs too, the sidecar of each."""
+    """The named payloads and, as declared outputs too, the sidecar of each; kept until replaced."""
     sidecars = {f"{k}_sidecar": str(sidecar_path(Path(v))) for k, v in outputs.items()}
-    return outputs | sidecars
+    return {name: kept(path) for name, path in (outputs | sidecars).items()}
 
 
 def stage_arguments(settings=None):

@@ -25,11 +25,11 @@ from frugal.artifacts.chains import (
     selected_rows,
 )
 from frugal.artifacts.files import file_digest
+from frugal.artifacts.inventory import missing_files, payloads_and_strays
 from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
-from frugal.artifacts.sidecars import LOCK, Job, shown_path
+from frugal.artifacts.sidecars import Job, lock_digest, shown_path
 from frugal.artifacts.sources import source_digest
 
-UNAUDITED = {"README.md", "report.html"}
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
 # Where descriptions of data sets lie, and timings, which are no results
@@ -85,16 +85,6 @@ def locate(
             if path.is_file() and digest(path) == record["sha256"]:
                 return path
     return None
-
-
-def payloads_under(folder: Path) -> list[Path]:
-    """Every file that must have a sidecar, and every file that a sidecar speaks of, sorted."""
-    files = [p for p in folder.rglob("*") if p.is_file() and p.name not in UNAUDITED]
-    payloads = {p for p in files if not p.name.startswith(("_", "."))}
-    payloads |= {
-        p.with_name(p.name[1:-5]) for p in files if p.name.startswith("_") and p.suffix == ".json"
-    }
-    return sorted(payloads)
 
 
 def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob) -> bool:
@@ -160,16 +150,18 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
             f"{parsed.path}: is not under results/ of this folder; "
             "run the audit in the folder that holds results/"
         )
+    wrong: list[str] = []
     if target.is_file():
         _show_chain(target, parsed.row)
         payloads = sorted({link.path for link in chain(target)})
     elif parsed.row is not None:
         raise AuditError(f"{parsed.path}: --row asks about a table; name its file")
     else:
-        payloads = payloads_under(target) if target.is_dir() else []
-    if not payloads:
+        payloads, strays = payloads_and_strays(target)
+        wrong = [*strays, *missing_files(target)]
+    if not payloads and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
-    documents = _checked(payloads, parsed.look_in)
+    documents = _checked(payloads, parsed.look_in, wrong)
     print(_verdict(documents, *_rerun_sample(documents, parsed, run_job)))
     return 0
 
@@ -199,10 +191,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _checked(payloads: Iterable[Path], folders: Iterable[Path]) -> list[dict[str, Any]]:
-    """The sidecars of all payloads, once every one agrees."""
+def _checked(
+    payloads: Iterable[Path], folders: Iterable[Path], wrong: list[str]
+) -> list[dict[str, Any]]:
+    """The sidecars of all payloads, once every one agrees and nothing else is wrong."""
     digest = cache(file_digest)
-    documents, wrong = [], []
+    documents, wrong = [], list(wrong)
     for path in payloads:
         try:
             documents.append(check_payload(path, folders, digest))
@@ -237,13 +231,16 @@ def _verdict(documents: list[dict[str, Any]], same: int, skipped: int, steps: in
     if skipped:
         words.append(f"{skipped} could not be run again, as files from outside were not found")
     if stale := sum(_is_stale(d) for d in documents):
-        words.append(f"{stale} files were made by another version of the code or its environment")
+        words.append(f"{stale} files were made by another version of the code")
+    if others := [d["file"] for d in documents if d["environment"] != lock_digest()]:
+        words.append(
+            f"{len(others)} files were made under another requirements.lock, first {others[0]}"
+        )
     return "; ".join(words)
 
 
 def _is_stale(document: Mapping[str, Any]) -> bool:
     try:
-        current = source_digest(document["stage"]), file_digest(LOCK)
+        return source_digest(document["stage"]) != document["source"]
     except ModuleNotFoundError:  # a stage that has since been renamed
         return True
-    return current != (document["source"], document["environment"])

@@ -4,11 +4,9 @@ Every write is deterministic (equal content, equal bytes) and atomic (a reader s
 the whole new one, never a part).
 """
 
-import contextlib
 import hashlib
 import io
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal.artifacts.replacing import replace_files
 from frugal.contracts import DataError
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
@@ -41,27 +40,12 @@ def hive_keys(path: Path) -> dict[str, str]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write all of it or nothing: a temporary file beside the target takes its place at the end.
-
-    A killed process leaves its temporary file, hidden and never read: another process may be at
-    work on the same target, so nobody removes it here.
+    """Write all of it or nothing.
 
     Raises:
         DataError: the disk is full, or the folder cannot be written to; the target is untouched.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        reason = f"{path} cannot be written: {error.strerror}"
-        raise DataError(f"{reason}; nothing that was there before is lost") from None
+    replace_files({path: content})
 
 
 def json_bytes(document: Any) -> bytes:
@@ -145,6 +129,8 @@ def _listed(keys: Mapping[str, str]) -> str:
 
 def payload_bytes(path: Path, payload: Any) -> bytes:
     """The bytes that a payload takes under a path's suffix (the inverse of `read_payload`)."""
+    if isinstance(payload, bytes):
+        return payload
     if path.suffix == ".json":
         return json_bytes(payload)
     if path.suffix == ".safetensors":
@@ -157,8 +143,6 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
         return sink.getvalue()
     if path.suffix == ".html":
         return _page_bytes(path, payload)
-    if isinstance(payload, bytes):
-        return payload
     raise TypeError(f"no payload format for {path}")
 
 

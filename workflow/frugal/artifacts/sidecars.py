@@ -5,16 +5,21 @@ No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from frugal.artifacts.columns import describe_columns
-from frugal.artifacts.files import file_digest, json_bytes, write_bytes
+from frugal.artifacts.files import file_digest, json_bytes
+from frugal.artifacts.receipts import receipt_file
+from frugal.artifacts.replacing import finish_interrupted, replace_files
 from frugal.artifacts.sources import PACKAGE, source_digest
 from frugal.contracts import DataError
 
+MADE_IN = ("results", "benchmarks")
 LOCK = PACKAGE.parent.parent / "requirements.lock"
 
 
@@ -37,6 +42,12 @@ class Job:
     settings: Any
     wildcards: Mapping[str, str]
     seed: int
+
+
+@cache
+def lock_digest() -> str:
+    """SHA-256 of the lock from which the environment is made."""
+    return file_digest(LOCK)
 
 
 def sidecar_path(payload: Path) -> Path:
@@ -69,25 +80,39 @@ def input_records(job: Job) -> list[dict[str, str]]:
 def require_intact(job: Job) -> None:
     """Refuse an input that is not what its sidecar says: cut off, edited, or of another step.
 
-    An input without a sidecar comes from outside, or from somebody who works by hand.
+    What lies under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
+    without one comes from outside, or from somebody who works by hand.
 
     Raises:
         DataError: names the input.
     """
-    for paths in job.inputs.values():
-        for path in paths if isinstance(paths, list) else [paths]:
-            sidecar = sidecar_path(path)
-            if not (path.is_file() and sidecar.is_file()):
-                continue
-            try:
-                expected = json.loads(sidecar.read_bytes())["sha256"]
-            except (ValueError, TypeError, KeyError, RecursionError):
-                raise DataError(f"{sidecar} is not a sidecar that this project writes") from None
-            if file_digest(path) != expected:
+    paths = [
+        p for group in job.inputs.values() for p in (group if isinstance(group, list) else [group])
+    ]
+    finish_interrupted(path.parent for path in [*paths, *job.outputs.values()])
+    for path in filter(Path.is_file, paths):
+        sidecar = sidecar_path(path)
+        if not sidecar.is_file():
+            if _is_made(path):
                 raise DataError(
-                    f"{path} is not the file that its sidecar describes: it was changed, or is "
-                    "incomplete; remove both, and run the step that makes them"
+                    f"{path} has no sidecar {sidecar.name}, so that nothing vouches for it; remove "
+                    "it, and run the step that makes both"
                 )
+            continue
+        try:
+            expected = json.loads(sidecar.read_bytes())["sha256"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise DataError(f"{sidecar} is not a sidecar that this project writes") from None
+        if file_digest(path) != expected:
+            raise DataError(
+                f"{path} is not the file that its sidecar describes: it was changed, or is "
+                "incomplete; remove both, and run the step that makes them"
+            )
+
+
+def _is_made(path: Path) -> bool:
+    """True for a file in a folder that only steps write to."""
+    return Path(os.path.relpath(path)).parts[0] in MADE_IN
 
 
 def sidecar_bytes(
@@ -122,9 +147,9 @@ def sidecar_bytes(
         "settings": job.settings,
         "inputs": records,
         "source": source_digest(job.stage),
-        "environment": file_digest(LOCK),
+        "environment": lock_digest(),
     }
-    if path.suffix == ".parquet":
+    if path.suffix == ".parquet" and not isinstance(payloads[name], bytes):
         features = payloads.get("catalogue", {}).get("columns", [])
         document["rows"] = len(payloads[name])
         document["columns"] = describe_columns(
@@ -134,16 +159,17 @@ def sidecar_bytes(
 
 
 def write_outputs(job: Job, payloads: Mapping[str, Any], contents: Mapping[str, bytes]) -> None:
-    """Write every payload and its sidecar, once all of them are made.
+    """Put every payload, its sidecar and the step's receipt in place, all of them or none.
 
     Raises:
-        DataError: an input has gone, or a column has no description; nothing is written then.
+        DataError: an input has gone, a column has no description, or the disk is full; what was
+            there before is there still.
     """
     records = input_records(job)
-    sidecars = {
-        name: sidecar_bytes(job, name, payloads, content, records)
-        for name, content in contents.items()
-    }
+    files = {}
     for name, content in contents.items():
-        write_bytes(job.outputs[name], content)
-        write_bytes(sidecar_path(job.outputs[name]), sidecars[name])
+        path = job.outputs[name]
+        files[path] = content
+        files[sidecar_path(path)] = sidecar_bytes(job, name, payloads, content, records)
+    made = {path: sidecar_path(path) for path in job.outputs.values()}
+    replace_files(files | receipt_file(job.stage, made, lock_digest()))

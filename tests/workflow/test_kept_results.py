@@ -1,0 +1,86 @@
+"""What a step has made is there until what replaces it is complete, however the step ends.
+
+The long version, with ten steps and more moments, is .ci/check_faults.py.
+"""
+
+import os
+import random
+
+import pytest
+
+from tests.workflow.reruns import (
+    fill_disk,
+    finished,
+    finished_steps,
+    kill_at_random,
+    kill_in_write,
+    refuse_input,
+    take_up,
+)
+from tests.workflow.runs import ROOT, TEN_LINES, frugal, snakemake
+
+pytestmark = pytest.mark.workflow
+TARGET = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The ten lines up to their masks, and what these would be under another seed."""
+    folder = tmp_path_factory.mktemp("kept") / "plain"
+    done = snakemake(folder, TARGET, configs=(TEN_LINES,))
+    assert done.returncode == 0, done.stdout[-3000:]
+    (step,) = [s for s in finished_steps(folder) if s.stage == "draw_missingness"]
+    return finished(folder, (TEN_LINES,), step)
+
+
+def test_a_step_whose_input_is_refused_leaves_what_was_there_and_is_run_again(run, tmp_path):
+    mine = run.copy(tmp_path / "run")
+    refuse_input(mine)
+    assert mine.state() == "old"
+    # not forced: Snakemake must not take the old files for those of the new parameters
+    done = snakemake(mine.folder, TARGET, "-n", "--config", "seed=7", configs=(TEN_LINES,))
+    assert "draw_missingness" in done.stdout
+    take_up(mine)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_step_on_a_full_disk_leaves_what_was_there(run, tmp_path):
+    mine = run.copy(tmp_path / "run")
+    fill_disk(mine)
+    assert mine.state() == "old"
+
+
+def test_a_step_that_is_killed_leaves_all_old_or_all_new(run, tmp_path):
+    mine = run.copy(tmp_path / "run")
+    kill_at_random(mine, random.Random(0))
+    assert mine.state() in ("old", "new")
+    assert kill_in_write(mine)
+    snakemake(mine.folder, "--unlock", configs=(TEN_LINES,))  # a start, which ends what had begun
+    assert mine.state() in ("old", "new")
+    take_up(mine)
+
+
+def test_a_missing_sidecar_is_said_at_the_start_and_named_by_the_audit(run, tmp_path):
+    mine = run.copy(tmp_path / "run")
+    gone = "results/data/dataset=ten_lines/_table.parquet.json"
+    (mine.folder / gone).unlink()
+    done = snakemake(mine.folder, TARGET, "-n", configs=(TEN_LINES,))
+    assert f"1 files of finished steps are missing, first {gone}" in done.stdout
+    audit = frugal(mine.folder, "audit", "--look-in", str(ROOT / "docs/examples"))
+    assert audit.returncode != 0
+    assert gone in audit.stdout
+
+
+def test_another_lock_is_said_at_the_start_and_strict_runs_the_steps_again(run, tmp_path):
+    mine = run.copy(tmp_path / "run")
+    for path in (mine.folder / "results/steps").glob("*.json"):
+        path.write_text(path.read_text().replace('"environment": "', '"environment": "0'))
+    plain = snakemake(mine.folder, TARGET, "-n", configs=(TEN_LINES,))
+    assert "files were made under another requirements.lock" in plain.stdout
+    assert "Nothing to be done" in plain.stdout
+    strict = snakemake(
+        mine.folder, TARGET, "-n", "--config", "environment=strict", configs=(TEN_LINES,)
+    )
+    assert "made again where they are asked for" in strict.stdout
+    assert "prepare_data" in strict.stdout
+    assert "draw_missingness" in strict.stdout

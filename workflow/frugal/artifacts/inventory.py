@@ -1,0 +1,66 @@
+"""What lies under results/, file by file, and what should: every file belongs to a step.
+
+Knows names, receipts and where sidecars stand; opens no payload.
+"""
+
+import re
+from pathlib import Path
+
+from frugal.artifacts.receipts import RESULTS, receipts
+from frugal.artifacts.replacing import is_leftover
+from frugal.artifacts.sidecars import sidecar_path
+
+_GUIDE = RESULTS / "README.md"
+_CHECKPOINT = re.compile(r"\.(.+)\.checkpoint-[0-9a-f]{16}\.safetensors", re.S)
+
+
+def payloads_and_strays(folder: Path) -> tuple[list[Path], list[str]]:
+    """Every file that has a sidecar, or whose sidecar is there; and a sentence for each other.
+
+    Args:
+        folder: results/, or a folder below.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
+    known = {_GUIDE, *(receipt.path for receipt in receipts())}
+    payloads: dict[Path, None] = {}
+    strays = []
+    for path in files:
+        if path in known:
+            continue
+        described = _described(path)
+        if described is not None and not (described.name[0] == "." and is_leftover(described)):
+            payloads[described] = None
+        elif sidecar_path(path).is_file():
+            payloads[path] = None
+        elif reason := _why_stray(path):
+            strays.append(f"{path}: {reason}")
+    return sorted(payloads), strays
+
+
+def missing_files(folder: Path) -> list[str]:
+    """A sentence for each file in a folder that a finished step has made and that is not there."""
+    return [
+        f"{path}: is missing, but {receipt.stage} has made it ({receipt.path})"
+        for receipt in receipts()
+        for path in receipt.missing
+        if path.is_relative_to(folder)
+    ]
+
+
+def _described(path: Path) -> Path | None:
+    """The payload that a sidecar by this name is of; None for any other name."""
+    if path.name.startswith("_") and path.suffix == ".json" and len(path.name) > 6:
+        return path.with_name(path.name[1:-5])
+    return None
+
+
+def _why_stray(path: Path) -> str:
+    """What is wrong with a file that has no sidecar; empty for the checkpoint of a step at work."""
+    if is_leftover(path):
+        return (
+            "was left by a writer that was interrupted, or is still at work; nothing reads it, and "
+            "the next start of Snakemake on that machine removes it"
+        )
+    if _CHECKPOINT.fullmatch(path.name):
+        return ""
+    return f"has no sidecar {sidecar_path(path).name}; no step has made it"

@@ -1,0 +1,75 @@
+"""What the rules need of Snakemake beyond its documented face: finished files stay until replaced.
+
+Snakemake removes a step's former outputs before it runs the step again, and what is there after one
+that failed. Its `update()` outputs are copied aside and copied back, which fails on a full disk, is
+skipped when Snakemake is killed, and notes the new parameters with the old file. Our steps put
+their outputs in place themselves, all at once at their end, so that Snakemake need do none of it.
+
+Made for Snakemake 9.27, which the lock pins; tests/workflow/test_kept_results.py tells where
+another one differs. Outputs of rules that do not ask for it (`kept`) are treated as ever.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from snakemake.dag import DAG
+from snakemake.io import flag, is_flagged
+from snakemake.jobs import Job
+
+_KEPT = "kept_until_replaced"
+_remove_existing_output, _postprocess, _cleanup = (
+    Job.remove_existing_output,
+    Job.postprocess,
+    Job.cleanup,
+)
+_check_incomplete = DAG.check_incomplete
+
+
+def kept(path: Any) -> Any:
+    """An output that its step replaces in one move at its end; it is left alone until then."""
+    return flag(path, _KEPT)
+
+
+def keep_finished_files() -> None:
+    """Teach Snakemake to leave outputs that are `kept` to their steps."""
+    Job.remove_existing_output = _remove_others
+    Job.cleanup = _clean_others
+    Job.postprocess = _postprocess_and_mark
+
+
+def make_again(files: Collection[Path]) -> None:
+    """Have every job of the run that would make one of these files run, whatever else holds."""
+    paths = {path.as_posix() for path in files}
+
+    async def check(dag: DAG) -> None:
+        await _check_incomplete(dag)
+        dag.forcefiles.update(f for job in dag.jobs for f in job.output if str(f) in paths)
+
+    DAG.check_incomplete = check
+
+
+def _is_kept(job: Job) -> bool:
+    return bool(job.output) and all(is_flagged(path, _KEPT) for path in job.output)
+
+
+async def _remove_others(job: Job) -> None:
+    """Before a job: only its former log goes."""
+    if not _is_kept(job):
+        await _remove_existing_output(job)
+        return
+    for path in job.log:
+        await path.remove(remove_non_empty_dir=False)
+
+
+async def _clean_others(job: Job, skip_outputs: Any) -> None:
+    """After a job that failed: what is there is whole."""
+    if not _is_kept(job):
+        await _cleanup(job, skip_outputs)
+
+
+async def _postprocess_and_mark(job: Job, *args: Any, error: bool = False, **words: Any) -> None:
+    """After a job that failed: its outputs count as unfinished, so that the next start runs it."""
+    await _postprocess(job, *args, error=error, **words)
+    if error and _is_kept(job):
+        job.dag.workflow.persistence.started(job)
