@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""Kills a whole tiny study at ten random moments of each kind, and fills and locks its disk.
+"""Kills a whole tiny study, and steps that run again over finished results; fills and locks a disk.
 
-Each start ends by SIGKILL to a job, to Snakemake or to the whole process tree; after each, every
-visible file must have the bytes of an undisturbed run; the last start ends with all of them. Then
-(as root) results/ on a disk of 60 kB, and on one that is mounted read-only.
-Usage: .ci/check_faults.py FOLDER [MOMENTS]      (an empty folder; some fifteen minutes for ten)
+First runs: each start ends by SIGKILL to a job, to Snakemake or to the whole process tree; after
+each, every visible file must have the bytes of an undisturbed run; the last start ends with all.
+Reruns: ten steps run again, under another seed, with an input that is refused, on a full disk (as
+root), and killed with all their processes at a random moment and inside a write; after each, the
+step's files and sidecars are all old or all new, and every other file is as it was.
+Then (as root) results/ on a disk of 60 kB, and on one that is mounted read-only.
+Usage: .ci/check_faults.py [--short] FOLDER [MOMENTS]
+       (an empty folder; some forty minutes for ten moments and ten steps, three with --short)
 """
 
+import argparse
+import os
 import random
 import subprocess
 import sys
@@ -15,10 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.workflow import reruns  # noqa: E402
 from tests.workflow.faults import KINDS, Study, disturb, visible_files  # noqa: E402
 from tests.workflow.runs import TEN_LINES, TINY, snakemake  # noqa: E402
 
-LONGEST_S = 25.0  # until the kill; about the length of a start on a quiet machine
+LONGEST_S = 10.0  # until the kill; the study takes several times as long
+HITS = 0.8  # of the kills, at least
 
 
 def require(holds: bool, what: str, said: str = "") -> None:
@@ -28,24 +36,53 @@ def require(holds: bool, what: str, said: str = "") -> None:
     print(f"ok: {what}", flush=True)
 
 
-def check_kills(folder: Path, moments: int) -> None:
-    """Ten moments of each kind on the tiny study."""
-    plain = snakemake(folder / "plain", "afape", configs=(TINY,))
-    require(plain.returncode == 0, "the tiny study ended undisturbed", plain.stdout)
+def check_kills(folder: Path, configs: list[Path], kinds: tuple[str, ...], moments: int) -> None:
+    """Random moments of each kind on a study that begins anew."""
     expected = visible_files(folder / "plain")
-    for kind in KINDS:
+    for kind in kinds:
         run = folder / kind
         run.mkdir(parents=True)
         generator = random.Random(kind)
         times = [generator.uniform(2.0, LONGEST_S) for _ in range(moments)]
-        study = Study(run, (TINY,), "afape", expected)
+        study = Study(run, configs, "afape", expected)
         hits = disturb(study, [kind] * moments, times, seed=moments)
         left = sum(1 for p in (run / "results").rglob(".*.part"))
         require(
-            hits > 0,
+            hits >= HITS * moments,
             f"{kind}: {hits} of {moments} kills met a run; no file was ever half-written; the next "
             f"start ended with the same {len(expected)} files ({left} hidden ones left behind)",
         )
+
+
+def check_reruns(folder: Path, configs: list[Path], most: int) -> None:
+    """Each way to fail, of steps that run again over the finished study."""
+    steps = [s for s in reruns.finished_steps(folder / "plain") if s.stage != "fetch_file"][:most]
+    generator, hits, written, after = random.Random(most), 0, 0, []
+    for step in steps:
+        run = reruns.finished(folder / "plain", configs, step)
+        spoilt = {"refused": reruns.refuse_input}
+        if os.geteuid() == 0:
+            spoilt["full"] = reruns.fill_disk
+        if not reruns.made_inputs(run):
+            del spoilt["refused"]
+        for name, spoil in spoilt.items():
+            copy = run.copy(folder / f"{step.stage}_{name}")
+            spoil(copy)
+            require(copy.state() == "old", f"{step.stage}, {name}: what was there is there")
+        copy = run.copy(folder / f"{step.stage}_killed")
+        hits += reruns.kill_at_random(copy, generator)
+        after.append(copy.state())
+        written += reruns.kill_in_write(copy)
+        reruns.start_only(copy)
+        after.append(copy.state())
+        reruns.take_up(copy)
+        print(f"ok: {step.stage}, killed: {after[-2]}, then {after[-1]}, then new", flush=True)
+    total = len(steps)
+    require(
+        hits >= HITS * total and written >= HITS * total,
+        f"{hits} of {total} kills at random and {written} of {total} inside a write met their step;"
+        f" {after.count('old')} times all files were old, {after.count('new')} times all were new",
+    )
 
 
 def check_disk(folder: Path) -> None:
@@ -79,9 +116,27 @@ def check_disk(folder: Path) -> None:
         subprocess.run(["umount", disk], check=True)
 
 
+def main() -> None:
+    """All checks, or the short form."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--short", action="store_true", help="two steps and two kills")
+    parser.add_argument("folder", type=Path, help="an empty folder")
+    parser.add_argument("moments", type=int, nargs="?", default=10)
+    parsed = parser.parse_args()
+    where = parsed.folder.resolve()
+    configs = [TEN_LINES] if parsed.short else [TINY]
+    plain = snakemake(where / "plain", "afape", configs=configs)
+    require(plain.returncode == 0, "the study ended undisturbed", plain.stdout)
+    check_reruns(where, configs, 2 if parsed.short else 10)
+    if parsed.short:
+        check_kills(where, configs, ("tree",), 2)
+        return
+    if os.geteuid() == 0:
+        check_disk(where)
+    else:
+        print("left out: full and locked disks, which only root can mount")
+    check_kills(where, configs, KINDS, parsed.moments)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    where = Path(sys.argv[1]).resolve()
-    check_disk(where)
-    check_kills(where, int(sys.argv[2]) if len(sys.argv) == 3 else 10)
+    main()

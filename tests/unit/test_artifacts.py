@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.artifacts import files
 from frugal.artifacts.files import (
     hive_keys,
     json_bytes,
@@ -172,7 +171,7 @@ def test_a_reader_never_sees_a_part(tmp_path, monkeypatch):
         seen.append(Path(target).read_bytes())
         replace(source, target)
 
-    monkeypatch.setattr(files.os, "replace", watched)
+    monkeypatch.setattr(os, "replace", watched)
     write_bytes(path, b"new")
     assert seen == [b"old"]
     assert path.read_bytes() == b"new"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from frugal.artifacts.audit import audit_command, payloads_under
+from frugal.artifacts.audit import audit_command
 from frugal.artifacts.chains import chain_lines
 from frugal.artifacts.files import json_bytes, payload_bytes, write_bytes
 from frugal.artifacts.sidecar_checks import AuditError
@@ -201,8 +201,45 @@ def test_an_empty_folder_is_refused():
     assert "nothing to audit" in refusal("results/none")
 
 
-def test_the_report_and_the_readme_need_no_sidecar():
-    Path("results/report.html").write_text("<html>")
+def test_the_guide_needs_no_sidecar():
     Path("results/README.md").write_text("#")
     assert audit("--sample", "0") == 0
-    assert payloads_under(Path("results")) == [CATALOGUE, TABLE, SUMMARY]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "results/summary/README.md",
+        "results/summary/report.html",
+        "results/report.html",
+        "results/_notes.txt",
+        "results/data/.DS_Store",
+        "results/steps/notes.txt",
+        "results/data/dataset=a/.table.parquet.elsewhere.1.0.part",
+    ],
+)
+def test_a_stray_file_is_named_whatever_its_name(name):
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text("x")
+    assert f"{name}: " in refusal()
+
+
+def test_the_checkpoint_of_a_step_at_work_is_no_stray():
+    TABLE.with_name(f".table.parquet.checkpoint-{'0' * 16}.safetensors").write_text("x")
+    assert audit("--sample", "0") == 0
+
+
+def test_a_whole_folder_that_is_gone_is_missed():
+    for path in list(SUMMARY.parent.iterdir()):
+        path.unlink()
+    SUMMARY.parent.rmdir()
+    said = refusal()
+    assert f"{SUMMARY}: is missing, but summarise_afape has made it" in said
+    assert f"{sidecar_path(SUMMARY)}: is missing" in said
+
+
+def test_results_of_another_lock_are_named(capsys):
+    forge(sidecar_path(SUMMARY), environment="0" * 64)
+    assert audit("--sample", "0") == 0
+    said = capsys.readouterr().out
+    assert "1 files were made under another requirements.lock, first afape.parquet" in said

@@ -1,7 +1,7 @@
 """Runs that are killed without warning, again and again, and what must hold whenever that happens.
 
 Whatever a reader can see under results/ is always a whole file: its bytes are those of a run that
-nothing disturbed. Files of a killed writer are hidden (`.name.pid.part`) and are never read.
+nothing disturbed. Files of a killed writer are hidden (`.name.host.pid.0.part`) and are never read.
 """
 
 import os
@@ -129,10 +129,10 @@ def _forget_newest(folder: Path, generator: random.Random) -> None:
     """Remove a file and all that is newer: what Snakemake's next start must then make again.
 
     Without the newer ones nothing would be made: a missing input of a finished file is not missed.
-    For the same reason the oldest is none of the sidecars, which are nobody's input.
+    For the same reason the oldest is no sidecar and no receipt, which are nobody's input.
     """
     files = sorted(p for p in (folder / "results").rglob("*") if p.is_file())
-    read = [p for p in files if not p.name.startswith("_")]
+    read = [p for p in files if not p.name.startswith("_") and p.parent.name != "steps"]
     oldest = generator.choice(read).stat().st_mtime_ns
     for path in [p for p in files if p.stat().st_mtime_ns >= oldest]:
         path.unlink()

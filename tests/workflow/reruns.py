@@ -13,14 +13,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.workflow.faults import visible_files, wait_for_orphans
 from tests.workflow.runs import BIN, ROOT, plain_environment
 
 OTHER_SEED = 7
-LONGEST_S = 12.0  # of a random moment; a start on a quiet machine takes four seconds
 
 
 @dataclass(frozen=True)
@@ -49,18 +48,22 @@ def finished_steps(folder: Path) -> list[Step]:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run, and one of its steps: old bytes of all files, new ones of the step's."""
+    """A finished run, and one of its steps: old bytes of all files, new ones of the step's.
+
+    `seconds` is what running the step again takes, Snakemake's own start included.
+    """
 
     folder: Path
     configs: Sequence[Path]
     step: Step
     old: dict[str, bytes]
     new: dict[str, bytes]
+    seconds: float
 
     def copy(self, to: Path) -> "Finished":
         """The same in another folder, to be disturbed."""
         shutil.copytree(self.folder, to, symlinks=True)
-        return Finished(to, self.configs, self.step, self.old, self.new)
+        return replace(self, folder=to)
 
     def command(self) -> list[str]:
         """Run the step again, and no other, under another seed."""
@@ -110,10 +113,12 @@ def _differing(a: dict[str, bytes], b: dict[str, bytes]) -> list[str]:
 def finished(folder: Path, configs: Sequence[Path], step: Step) -> Finished:
     """The finished run in a folder, with what the step would make under the other seed."""
     old = visible_files(folder)
-    trial = Finished(folder, configs, step, old, {}).copy(
+    trial = Finished(folder, configs, step, old, {}, 0.0).copy(
         folder.with_name(f"{folder.name}_{step.stage}_again")
     )
+    begun = time.monotonic()
     status, said = trial.run()
+    seconds = time.monotonic() - begun
     assert status == 0, said[-3000:]
     made = visible_files(trial.folder)
     new = {name: made[name] for name in step.files}
@@ -121,14 +126,19 @@ def finished(folder: Path, configs: Sequence[Path], step: Step) -> Finished:
         k: v for k, v in old.items() if k not in new
     }, "another step ran, too"
     assert any(new[name] != old[name] for name in new), "the other seed changed nothing"
-    return Finished(folder, configs, step, old, new)
+    return Finished(folder, configs, step, old, new, seconds)
+
+
+def made_inputs(run: Finished) -> list[Path]:
+    """Inputs of the step that another step has made."""
+    sidecar = next(f for f in run.step.files if Path(f).name.startswith("_"))
+    inputs = json.loads((run.folder / sidecar).read_text())["inputs"]
+    return [Path(r["path"]) for r in inputs if r["path"].startswith("results/")]
 
 
 def refuse_input(run: Finished) -> None:
     """Take away the sidecar of an input, so that the step refuses it, and put it back after."""
-    sidecar = next(f for f in run.step.files if Path(f).name.startswith("_"))
-    inputs = json.loads((run.folder / sidecar).read_text())["inputs"]
-    path = next(Path(r["path"]) for r in inputs if r["path"].startswith("results/"))
+    path = made_inputs(run)[0]
     taken = run.folder / path.with_name(f"_{path.name}.json")
     content, times = taken.read_bytes(), taken.stat()
     taken.unlink()
@@ -167,7 +177,7 @@ def fill_disk(run: Finished) -> None:
 
 def kill_at_random(run: Finished, generator: random.Random) -> bool:
     """SIGKILL to the whole process group at a random moment; False if it had ended before."""
-    return _kill(run, lambda: False, generator.uniform(1.0, LONGEST_S))
+    return _kill(run, lambda: False, generator.uniform(0.2, 1.0) * run.seconds)
 
 
 def kill_in_write(run: Finished) -> bool:
@@ -197,10 +207,15 @@ def _kill(run: Finished, now, longest_s: float) -> bool:
     return hit
 
 
-def take_up(run: Finished) -> None:
-    """Unlock and run the step to its end: all new, and nothing hidden is left."""
+def start_only(run: Finished) -> None:
+    """A start that runs nothing: it finishes what a killed writer had begun to put in place."""
     words = [*run.command()[:-2], "--unlock", *run.command()[-2:]]
     subprocess.run(words, cwd=ROOT, env=plain_environment(), capture_output=True, check=True)
+
+
+def take_up(run: Finished) -> None:
+    """Unlock and run the step to its end: all new, and nothing hidden is left."""
+    start_only(run)
     status, said = run.run()
     assert status == 0, said[-3000:]
     assert run.state() == "new"

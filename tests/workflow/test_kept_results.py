@@ -15,6 +15,7 @@ from tests.workflow.reruns import (
     kill_at_random,
     kill_in_write,
     refuse_input,
+    start_only,
     take_up,
 )
 from tests.workflow.runs import ROOT, TEN_LINES, frugal, snakemake
@@ -55,7 +56,7 @@ def test_a_step_that_is_killed_leaves_all_old_or_all_new(run, tmp_path):
     kill_at_random(mine, random.Random(0))
     assert mine.state() in ("old", "new")
     assert kill_in_write(mine)
-    snakemake(mine.folder, "--unlock", configs=(TEN_LINES,))  # a start, which ends what had begun
+    start_only(mine)
     assert mine.state() in ("old", "new")
     take_up(mine)
 

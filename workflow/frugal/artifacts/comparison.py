@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frugal.artifacts.audit import UNAUDITED
 from frugal.artifacts.files import file_digest
+from frugal.artifacts.receipts import RESULTS, STEPS
 from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
 from frugal.artifacts.sources import reached_modules
 from frugal.artifacts.table_changes import DRAWN, file_changes, leaf_changes, shown
 from frugal.contracts import DataError
 
+_UNCOMPARED = {RESULTS / "README.md", RESULTS / "report.html"}
 _NAMED_MODULES = 6  # a longer list of modules that may have changed says nothing
 
 
@@ -141,10 +142,11 @@ def results_folder(path: Path) -> Path:
 
 def payload_names(folder: Path) -> set[str]:
     """Every payload under results/, as a path from results/ on."""
+    found = (p.relative_to(folder) for p in (folder / RESULTS).rglob("*") if p.is_file())
     return {
-        path.relative_to(folder).as_posix()
-        for path in (folder / "results").rglob("*")
-        if path.is_file() and not path.name.startswith(("_", ".")) and path.name not in UNAUDITED
+        path.as_posix()
+        for path in found
+        if not path.name.startswith(("_", ".")) and path.parent != STEPS and path not in _UNCOMPARED
     }
 
 

@@ -1,0 +1,204 @@
+"""Several files are replaced as one: whatever ends the process, all are old or all are new."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from frugal.artifacts.receipts import receipt_file, receipts, survey, tidy_up
+from frugal.artifacts.replacing import (
+    finish_interrupted,
+    is_leftover,
+    remove_leftovers,
+    replace_files,
+)
+from frugal.contracts import DataError
+
+CALLS = ("replace", "fsync")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the program runs after it."""
+
+
+def names(folder):
+    return [folder / "a/x.bin", folder / "a/_x.bin.json", folder / "b/y.bin"]
+
+
+def contents(folder, word):
+    return {path: f"{word} {path.name}".encode() for path in names(folder)}
+
+
+def state(folder):
+    """`old`, `new` or what else stands there."""
+    found = {path: path.read_bytes() for path in names(folder) if path.exists()}
+    return next((w for w in ("old", "new") if found == contents(folder, w)), found)
+
+
+def replace_and_die(folder, monkeypatch, call, after):
+    """Replace the files, and die in the call of that number; False if there are fewer calls."""
+    real, count = getattr(os, call), 0
+
+    def dying(*arguments):
+        nonlocal count
+        count += 1
+        if count > after:
+            raise Killed
+        return real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, dying)
+        try:
+            replace_files(contents(folder, "new"))
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_death_at_any_moment_leaves_all_old_or_after_the_next_start_all_new(
+    tmp_path, monkeypatch, call
+):
+    ends = []
+    for after in range(20):
+        folder = tmp_path / str(after)
+        replace_files(contents(folder, "old"))
+        died = replace_and_die(folder, monkeypatch, call, after)
+        tidy_up(folder)
+        ends.append(state(folder))
+        assert ends[-1] in ("old", "new")
+        if not died:
+            break
+    assert ends[-1] == "new"
+    assert "old" in ends
+    assert len(ends) > len(names(tmp_path))
+
+
+def test_the_next_start_ends_a_replacement_that_a_death_has_cut_in_two(tmp_path, monkeypatch):
+    replace_files(contents(tmp_path, "old"))
+    replace_and_die(tmp_path, monkeypatch, "replace", 2)  # the journal, and the first file
+    assert state(tmp_path) not in ("old", "new")
+    assert len(finish_interrupted([tmp_path / "a"])) == 2
+    assert state(tmp_path) == "new"
+    assert not [p for p in tmp_path.rglob(".*") if p.is_file()]
+
+
+def test_two_who_finish_the_same_replacement_do_not_meet(tmp_path, monkeypatch):
+    replace_files(contents(tmp_path, "old"))
+    real, turns = os.replace, iter(range(99))
+
+    def other_is_faster(source, target):
+        if next(turns) == 1:  # the journal stands; the first file is about to be moved
+            finish_interrupted([tmp_path / "a"])
+        return real(source, target)
+
+    monkeypatch.setattr(os, "replace", other_is_faster)
+    replace_files(contents(tmp_path, "new"))
+    assert state(tmp_path) == "new"
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_full_disk_leaves_the_old_files_and_nothing_hidden(tmp_path, monkeypatch, after):
+    replace_files(contents(tmp_path, "old"))
+    real, count = os.fsync, 0
+
+    def full(handle):
+        nonlocal count
+        count += 1
+        if count > after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="No space left on device; nothing that was there before"):
+        replace_files(contents(tmp_path, "new"))
+    assert state(tmp_path) == "old"
+    assert not [p for p in tmp_path.rglob(".*") if p.is_file()]
+
+
+def test_a_folder_in_the_place_of_a_file_is_one_sentence(tmp_path):
+    (tmp_path / "b/y.bin").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"b/y\.bin cannot be written: there is a folder of that"):
+        replace_files(contents(tmp_path, "new"))
+    assert not (tmp_path / "a/x.bin").exists()
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        "not json",
+        "[1]",
+        [[".x.h.1.0.part", "../outside.txt"]],
+        [["../victim.txt", "x.bin"]],
+        [["victim.txt", "x.bin"]],
+    ],
+)
+def test_a_forged_journal_moves_nothing(tmp_path, pairs):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (tmp_path / "victim.txt").write_text("mine")
+    (folder / "victim.txt").write_text("mine")
+    (folder / ".x.h.1.0.part").write_text("theirs")
+    text = pairs if isinstance(pairs, str) else json.dumps(pairs)
+    (folder / ".x.bin.h.1.1.commit").write_text(text)
+    with pytest.raises(DataError, match="remove it"):
+        tidy_up(folder)
+    assert (tmp_path / "victim.txt").read_text() == "mine"
+    assert not (tmp_path / "outside.txt").exists()
+
+
+def test_what_a_dead_writer_left_is_removed_and_what_another_machine_writes_is_not(tmp_path):
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    path = tmp_path / "x.bin"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "getpid", lambda: int(dead.stdout))
+        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            replace_files({path: b"x"})
+    (mine,) = tmp_path.iterdir()
+    elsewhere = tmp_path / f".x.bin.elsewhere.{int(dead.stdout)}.0.part"
+    alive = tmp_path / mine.name.replace(f".{int(dead.stdout)}.", f".{os.getpid()}.")
+    for other in (elsewhere, alive):
+        other.write_bytes(b"")
+    assert all(is_leftover(p) for p in (mine, elsewhere, alive))
+    remove_leftovers(list(tmp_path.iterdir()))
+    assert sorted(tmp_path.iterdir()) == sorted([elsewhere, alive])
+
+
+def test_a_name_of_the_greatest_length_can_be_replaced(tmp_path):
+    path = tmp_path / ("é" * 120 + ".csv")
+    replace_files({path: b"x", path.with_name("_y.json"): b"y"})
+    assert path.read_bytes() == b"x"
+
+
+def test_a_receipt_tells_what_is_missing_and_what_another_lock_has_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    payload = Path("results/a/t.parquet")
+    sidecar = Path("results/a/_t.parquet.json")
+    replace_files(
+        {payload: b"", sidecar: b""} | receipt_file("some_stage", {payload: sidecar}, "1")
+    )
+    assert [(r.stage, set(r.files)) for r in receipts()] == [("some_stage", {payload, sidecar})]
+    assert survey("1").lines(strict=False) == []
+    assert survey("2").elsewhere == (sidecar, payload)
+    sidecar.unlink()
+    assert survey("1").missing == (sidecar,)
+    assert "1 files of finished steps are missing" in survey("1").lines(strict=False)[0]
+
+
+def test_a_step_that_works_elsewhere_has_no_receipt():
+    assert receipt_file("s", {Path("/tmp/t.parquet"): Path("/tmp/_t.parquet.json")}, "1") == {}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"stage": 1, "files": 2}', "[" * 100_000])
+def test_a_receipt_that_is_none_is_named(tmp_path, monkeypatch, content):
+    monkeypatch.chdir(tmp_path)
+    Path("results/steps").mkdir(parents=True)
+    Path("results/steps/x.json").write_text(content)
+    with pytest.raises(DataError, match=r"results/steps/x\.json is no receipt"):
+        survey("1")
