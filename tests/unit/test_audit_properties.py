@@ -38,9 +38,8 @@ def fresh(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         write_chain(tmp_path / "run", chain, monkeypatch)
-        return sorted(
-            p for p in Path("results").rglob("*") if not p.name.startswith("_") and p.is_file()
-        )
+        files = (p for p in Path("results").rglob("*") if p.is_file() and p.parent.name != "steps")
+        return sorted(p for p in files if not p.name.startswith("_"))
 
     return write
 
@@ -63,6 +62,25 @@ def test_a_flipped_bit_of_any_sidecar_is_named(fresh, chain, data):
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(bytes(content))
     assert f"{path}: " in refusal("--sample", "0")
+
+
+@OPTIONS
+@given(chain=chains(), data=st.data())
+def test_a_flipped_bit_of_any_receipt_is_named(fresh, chain, data):
+    fresh(chain)
+    path = data.draw(st.sampled_from(sorted(Path("results/steps").iterdir())))
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(content))
+    assert f"{path}: is no receipt" in refusal("--sample", "0")
+
+
+@OPTIONS
+@given(chain=chains(), data=st.data())
+def test_a_finished_step_that_is_gone_without_a_trace_is_missed(fresh, chain, data):
+    path = data.draw(st.sampled_from(fresh(chain)))
+    shutil.rmtree(path.parent)
+    assert f"{path}: is missing" in refusal("--sample", "0")
 
 
 @OPTIONS

@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts.files import read_payload, write_bytes
+from frugal.artifacts.files import file_digest, read_payload, write_bytes
+from frugal.artifacts.sidecars import sidecar_path
 from frugal.cli import stage_names
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,12 @@ def folder(tmp_path, monkeypatch):
         )
         path.parent.mkdir(parents=True)
         frame.to_parquet(path, index=False)
+        vouch_for(path)
+
+
+def vouch_for(path):
+    """Write as much of a sidecar as a step asks of its inputs."""
+    sidecar_path(path).write_text(json.dumps({"sha256": file_digest(path)}))
 
 
 def refused(capsys, *words):
@@ -105,6 +112,7 @@ def test_an_input_file_that_does_not_exist_is_refused_by_its_path(capsys):
 
 def test_an_input_file_that_is_broken_is_refused_by_its_path(capsys):
     write_bytes(ESTIMATES[1], b"no table")
+    vouch_for(ESTIMATES[1])
     assert f"{ESTIMATES[1]} cannot be read as parquet" in refused(capsys, *COMMAND)
 
 
@@ -143,6 +151,7 @@ def test_the_seed_has_no_default(capsys):
 def test_an_undescribed_column_leaves_nothing(capsys):
     frame = pd.read_parquet(ESTIMATES[0], partitioning=None).assign(mystery=1)
     frame.to_parquet(ESTIMATES[0], index=False)
+    vouch_for(ESTIMATES[0])
     assert "column 'mystery' has no description" in refused(capsys, *COMMAND)
 
 

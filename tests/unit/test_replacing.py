@@ -200,5 +200,5 @@ def test_a_receipt_that_is_none_is_named(tmp_path, monkeypatch, content):
     monkeypatch.chdir(tmp_path)
     Path("results/steps").mkdir(parents=True)
     Path("results/steps/x.json").write_text(content)
-    with pytest.raises(DataError, match=r"results/steps/x\.json is no receipt"):
+    with pytest.raises(DataError, match=r"results/steps/x\.json: is no receipt"):
         survey("1")

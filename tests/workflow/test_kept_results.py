@@ -3,10 +3,12 @@
 The long version, with ten steps and more moments, is .ci/check_faults.py.
 """
 
+import json
 import os
 import random
 
 import pytest
+from frugal.artifacts.files import json_bytes, seal
 
 from tests.workflow.reruns import (
     fill_disk,
@@ -75,7 +77,8 @@ def test_a_missing_sidecar_is_said_at_the_start_and_named_by_the_audit(run, tmp_
 def test_another_lock_is_said_at_the_start_and_strict_runs_the_steps_again(run, tmp_path):
     mine = run.copy(tmp_path / "run")
     for path in (mine.folder / "results/steps").glob("*.json"):
-        path.write_text(path.read_text().replace('"environment": "', '"environment": "0'))
+        receipt = json.loads(path.read_text()) | {"environment": "0" * 64}
+        path.write_bytes(json_bytes(receipt | {"seal": seal(receipt)}))
     plain = snakemake(mine.folder, TARGET, "-n", configs=(TEN_LINES,))
     assert "files were made under another requirements.lock" in plain.stdout
     assert "Nothing to be done" in plain.stdout

@@ -232,7 +232,8 @@ def _verdict(documents: list[dict[str, Any]], same: int, skipped: int, steps: in
         words.append(f"{skipped} could not be run again, as files from outside were not found")
     if stale := sum(_is_stale(d) for d in documents):
         words.append(f"{stale} files were made by another version of the code")
-    if others := [d["file"] for d in documents if d["environment"] != lock_digest()]:
+    lock = lock_digest()
+    if others := [d["file"] for d in documents if d["environment"] != lock]:
         words.append(
             f"{len(others)} files were made under another requirements.lock, first {others[0]}"
         )

@@ -54,6 +54,13 @@ def json_bytes(document: Any) -> bytes:
     return (text + "\n").encode()
 
 
+def seal(document: dict[str, Any]) -> str:
+    """SHA-256 of a document's content without its seal: an edited one shows."""
+    return hashlib.sha256(
+        json_bytes({k: v for k, v in document.items() if k != "seal"})
+    ).hexdigest()
+
+
 def read_payload(path: Path) -> Any:
     """Read one payload by its suffix.
 

@@ -6,9 +6,10 @@ Knows names, receipts and where sidecars stand; opens no payload.
 import re
 from pathlib import Path
 
-from frugal.artifacts.receipts import RESULTS, receipts
+from frugal.artifacts.receipts import RESULTS, read_receipt, receipt_paths
 from frugal.artifacts.replacing import is_leftover
 from frugal.artifacts.sidecars import sidecar_path
+from frugal.contracts import DataError
 
 _GUIDE = RESULTS / "README.md"
 _CHECKPOINT = re.compile(r"\.(.+)\.checkpoint-[0-9a-f]{16}\.safetensors", re.S)
@@ -21,7 +22,7 @@ def payloads_and_strays(folder: Path) -> tuple[list[Path], list[str]]:
         folder: results/, or a folder below.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
-    known = {_GUIDE, *(receipt.path for receipt in receipts())}
+    known = {_GUIDE, *receipt_paths()}
     payloads: dict[Path, None] = {}
     strays = []
     for path in files:
@@ -38,13 +39,20 @@ def payloads_and_strays(folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def missing_files(folder: Path) -> list[str]:
-    """A sentence for each file in a folder that a finished step has made and that is not there."""
-    return [
-        f"{path}: is missing, but {receipt.stage} has made it ({receipt.path})"
-        for receipt in receipts()
-        for path in receipt.missing
-        if path.is_relative_to(folder)
-    ]
+    """A sentence for each file in a folder that a finished step has made and that is not there.
+
+    And one for each receipt that is none.
+    """
+    said = []
+    for path in receipt_paths():
+        try:
+            receipt = read_receipt(path)
+        except DataError as error:
+            said.append(str(error))
+            continue
+        gone = (p for p in receipt.missing if p.is_relative_to(folder))
+        said += [f"{p}: is missing, but {receipt.stage} has made it ({path})" for p in gone]
+    return said
 
 
 def _described(path: Path) -> Path | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.artifacts.files import json_bytes
+from frugal.artifacts.files import json_bytes, seal
 from frugal.artifacts.replacing import finish_interrupted, is_leftover, remove_leftovers
 from frugal.contracts.errors import DataError
 
@@ -56,23 +56,39 @@ def receipt_file(stage: str, outputs: Mapping[Path, Path], environment: str) -> 
         return {}
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:16]
     document = {"stage": stage, "files": names, "environment": environment}
-    return {STEPS / f"{stage}-{digest}.json": json_bytes(document)}
+    content = json_bytes(document | {"seal": seal(document)})
+    return {STEPS / f"{stage}-{digest}.json": content}
 
 
-def receipts(folder: Path = STEPS) -> Iterator[Receipt]:
+def read_receipt(path: Path) -> Receipt:
+    """One receipt.
+
+    Raises:
+        DataError: it is none, or was edited.
+    """
+    try:
+        content = path.read_bytes()
+        document: Any = json.loads(content)
+        if document["seal"] != seal(document) or json_bytes(document) != content:
+            raise ValueError("edited")
+        files = tuple(Path(name) for name in document["files"])
+        return Receipt(path, str(document["stage"]), files, str(document["environment"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise DataError(f"{path}: is no receipt that this project writes; remove it") from None
+
+
+def receipts() -> Iterator[Receipt]:
     """Every receipt, in order of its name.
 
     Raises:
         DataError: a file there is none.
     """
-    for path in sorted(folder.glob("*.json")):
-        document: Any = None
-        try:
-            document = json.loads(path.read_bytes())
-            files = tuple(Path(name) for name in document["files"])
-            yield Receipt(path, str(document["stage"]), files, str(document["environment"]))
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise DataError(f"{path} is no receipt that this project writes; remove it") from None
+    return map(read_receipt, receipt_paths())
+
+
+def receipt_paths() -> list[Path]:
+    """Where receipts lie, in order of their names."""
+    return sorted(STEPS.glob("*.json"))
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from frugal.artifacts.columns import describe_columns
-from frugal.artifacts.files import file_digest, json_bytes
+from frugal.artifacts.files import file_digest, json_bytes, seal
 from frugal.artifacts.receipts import receipt_file
 from frugal.artifacts.replacing import finish_interrupted, replace_files
 from frugal.artifacts.sources import PACKAGE, source_digest
@@ -44,7 +43,6 @@ class Job:
     seed: int
 
 
-@cache
 def lock_digest() -> str:
     """SHA-256 of the lock from which the environment is made."""
     return file_digest(LOCK)
@@ -58,13 +56,6 @@ def sidecar_path(payload: Path) -> Path:
 def shown_path(path: Path) -> str:
     """A path as a sidecar shows it: from results/ on; a file from outside by its name alone."""
     return path.as_posix() if path.parts[:1] == ("results",) else path.name
-
-
-def seal(document: dict[str, Any]) -> str:
-    """SHA-256 of a sidecar's content without its seal: an edited sidecar shows."""
-    return hashlib.sha256(
-        json_bytes({k: v for k, v in document.items() if k != "seal"})
-    ).hexdigest()
 
 
 def input_records(job: Job) -> list[dict[str, str]]:
