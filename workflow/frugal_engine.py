@@ -33,9 +33,10 @@ def kept(path: Any) -> Any:
 
 def keep_finished_files() -> None:
     """Teach Snakemake to leave outputs that are `kept` to their steps."""
-    Job.remove_existing_output = _remove_others
-    Job.cleanup = _clean_others
-    Job.postprocess = _postprocess_and_mark
+    job_class: Any = Job
+    job_class.remove_existing_output = _remove_others
+    job_class.cleanup = _clean_others
+    job_class.postprocess = _postprocess_and_mark
 
 
 def make_again(files: Collection[Path]) -> None:
@@ -46,7 +47,8 @@ def make_again(files: Collection[Path]) -> None:
         await _check_incomplete(dag)
         dag.forcefiles.update(f for job in dag.jobs for f in job.output if str(f) in paths)
 
-    DAG.check_incomplete = check
+    dag_class: Any = DAG
+    dag_class.check_incomplete = check
 
 
 def _is_kept(job: Job) -> bool:
