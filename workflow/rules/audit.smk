@@ -8,9 +8,9 @@ rule audit:
     conda:
         "../../envs/core.yaml"
     params:
-        folders=f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
+        folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
-        "python -m frugal audit results {params.folders} 2> {log}"
+        "python -m frugal audit results {params.folders} 2> {log:q}"
 
 
 # The page is made beside results/, and put in place with its sidecar once it is whole.
@@ -30,6 +30,6 @@ rule report:
         seed=config["seed"],
         source=source_digest("keep_report"),
     shell:
-        "python -m snakemake --report {params.page} {params.arguments} > {log} 2>&1"
+        "python -m snakemake --report {params.page} {params.arguments} > {log:q} 2>&1"
         " && python -m frugal keep_report --input page={params.page}"
-        " --output report={output.report} --seed {params.seed} 2>> {log}"
+        " --output report={output.report:q} --seed {params.seed} 2>> {log:q}"

@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 
+from snakemake.io import contains_wildcard
 from snakemake.settings.types import DeploymentMethod
 
 SOURCES = Path(workflow.basedir, "workflow")
@@ -14,6 +15,7 @@ from frugal.artifacts.receipts import survey, tidy_up
 from frugal.artifacts.sidecars import lock_digest, sidecar_path
 from frugal.artifacts.sources import source_digest
 from frugal.contracts.errors import FrugalError
+from frugal.data.config_files import read_config_file
 from frugal.data.study import load_study
 from frugal_engine import keep_finished_files, kept, make_again
 
@@ -29,12 +31,32 @@ def cannot_start(error):
     sys.exit(f"Frugal cannot start: {said}")
 
 
+def require_plain_place():
+    """End the run where the project's own folder or Python cannot be named to its jobs."""
+    for what, path, char, why in (
+        ("the project's folder", workflow.basedir, ":", "separates folders in PYTHONPATH"),
+        ("this Python's folder", Path(sys.executable).parent, ":", "separates folders in PATH"),
+    ):
+        if char in str(path):
+            cannot_start(f"{what} is {str(path)!r}, and {char!r} {why}; move it")
+    if contains_wildcard(str(workflow.basedir)):
+        cannot_start(
+            f"the project's folder is {str(workflow.basedir)!r}, and Snakemake reads a word in "
+            "braces as a wildcard; move it"
+        )
+
+
+require_plain_place()
+
 try:
+    for path in workflow.config_settings.configfiles:
+        read_config_file(path)  # a Snakemake from elsewhere has no plugin that refuses programs
     STUDY = load_study(config, Path(workflow.basedir))
 except FrugalError as error:
     cannot_start(error)
 
 
+READ_BY_SUFFIX = (".json", ".parquet", ".safetensors")
 READING = {"audit", "plan", "benchmark"}  # targets that write nothing under results/
 
 
@@ -83,23 +105,36 @@ wildcard_constraints:
     dataset=r"[A-Za-z0-9_.-]+",
     mechanism=r"[A-Za-z0-9_.-]+",
     agent=r"[A-Za-z0-9_.-]+",
+    file=r"[A-Za-z0-9_.+-]+",
 
 
 def run_stage(stage):
     """The shell line of a stage: complete as printed, its progress and its refusals in the log."""
-    return f"python -m frugal {stage} {{params.arguments}} 2> {{log}}"
+    return f"python -m frugal {stage} {{params.arguments}} 2> {{log:q}}"
 
 
-def raw_inputs(study):
-    """Raw files of a study's data set, or the end of the run with the sentence on what lacks."""
+def located(inputs):
+    """An input function whose files lie outside results/: what lacks ends the run in a sentence."""
 
-    def located(wildcards):
+    def found(wildcards):
         try:
-            return study.raw_inputs(wildcards.dataset)
+            files = inputs(wildcards)
         except FrugalError as error:
             cannot_start(error)
+        for path in files.values():
+            if contains_wildcard(path):
+                cannot_start(
+                    f"a file is {path!r}, and Snakemake reads a word in braces as a wildcard; "
+                    "rename it, or its folder"
+                )
+            if Path(path).suffix in READ_BY_SUFFIX and not path.startswith("results/"):
+                cannot_start(
+                    f"a file is {path!r}; allowed for a file from outside is any name that does "
+                    f"not end in {', '.join(READ_BY_SUFFIX)}, which are read as this project's own"
+                )
+        return files
 
-    return located
+    return found
 
 
 def audited(**outputs):

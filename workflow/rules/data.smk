@@ -17,7 +17,7 @@ rule fetch_file:
 
 rule prepare_data:
     input:
-        unpack(raw_inputs(STUDY)),
+        unpack(located(lambda w: STUDY.raw_inputs(w.dataset))),
     output:
         **audited(
             table="results/data/dataset={dataset}/table.parquet",

@@ -248,7 +248,7 @@ rule choose:
     conda:
         "../../envs/core.yaml"
     shell:
-        "cat {input} | tee {log}"
+        "cat {input:q} | tee {log:q}"
 
 
 rule draw_patient:

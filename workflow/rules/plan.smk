@@ -20,13 +20,13 @@ rule plan:
         "../../envs/core.yaml"
     params:
         arguments=lambda w: engine_arguments(reported_studies(), "--summary"),
-        costs=str(COSTS),
+        costs=lambda w: str(COSTS),
         scale=config["scale"],
         cores=workflow.resource_settings.cores or 1,
     shell:
-        "python -m snakemake {params.arguments} 2> {log}"
+        "python -m snakemake {params.arguments} 2> {log:q}"
         " | python -m frugal plan --costs {params.costs:q}"
-        " --scale {params.scale} --cores {params.cores}"
+        " --scale {params.scale:q} --cores {params.cores}"
 
 
 rule benchmark:
@@ -38,4 +38,4 @@ rule benchmark:
     params:
         studies=study_words(),
     shell:
-        "python -m frugal benchmark benchmarks {params.studies} 2> {log}"
+        "python -m frugal benchmark benchmarks {params.studies} 2> {log:q}"

@@ -40,7 +40,7 @@ rule fetch_recourse_file:
 
 rule label_units:
     input:
-        unpack(lambda w: RECOURSE.label_inputs(w.dataset, w.variant)),
+        unpack(located(lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
     output:
         **audited(
             labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",

@@ -22,7 +22,7 @@ rule fetch_search_file:
 
 rule prepare_searches:
     input:
-        unpack(raw_inputs(SEARCHES)),
+        unpack(located(lambda w: SEARCHES.raw_inputs(w.dataset))),
     output:
         **audited(
             units="results/searches/dataset={dataset}/units.parquet",
@@ -45,7 +45,7 @@ rule prepare_searches:
 
 rule compare_planners:
     input:
-        unpack(lambda w: SEARCHES.compare_inputs(w.dataset)),
+        unpack(located(lambda w: SEARCHES.compare_inputs(w.dataset))),
     output:
         **audited(
             scores="results/policies/dataset={dataset}/scores.parquet",
@@ -70,7 +70,7 @@ rule compare_planners:
 # Outside results/: a measurement is not the same twice, and everything there must be.
 rule time_planners:
     input:
-        unpack(lambda w: SEARCHES.compare_inputs(w.dataset)),
+        unpack(located(lambda w: SEARCHES.compare_inputs(w.dataset))),
     output:
         **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     log:

@@ -11,6 +11,7 @@ from typing import Any
 
 from frugal.contracts.errors import ConfigError
 from frugal.data.description import Description, load_description
+from frugal.data.description_sources import RawFile
 from frugal.data.raw import locate_file
 from frugal.data.recourse_checks import (
     check_edges,
@@ -19,6 +20,7 @@ from frugal.data.recourse_checks import (
     check_table,
 )
 from frugal.data.schema_check import did_you_mean, listed, named_file
+from frugal.data.stored_names import stored_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +55,9 @@ class RecourseStudy:
             return {name: str(self.find(source[name])) for name in ("catalogue", "units")}
         path, described = self.descriptions[dataset]
         inputs = {"rules": str(self.find(source["rules"])), "description": str(path)}
-        for k, file in enumerate(described.source.files):
+        for k, (file, stored) in enumerate(self._stored_files(dataset)):
             found = locate_file(described, file.name, data_mirror=self.mirror)
-            fetched = f"results/raw_recourse/dataset={dataset}/{Path(file.name).name}"
+            fetched = f"results/raw_recourse/dataset={dataset}/{stored}"
             inputs[f"raw_{k}"] = fetched if found is None else str(found)
         return inputs
 
@@ -69,10 +71,14 @@ class RecourseStudy:
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
         """Where a raw file is published, and its SHA-256."""
-        for declared in self.descriptions[dataset][1].source.files:
-            if Path(declared.name).name == file:
+        for declared, stored in self._stored_files(dataset):
+            if stored == file:
                 return {"url": declared.url, "sha256": declared.sha256}
         raise ConfigError(f"data set {dataset} declares no file {file!r}")
+
+    def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
+        files = self.descriptions[dataset][1].source.files
+        return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
     def label_settings(self, dataset: str, variant: str) -> dict[str, Any]:
         """Settings of `label_units`."""

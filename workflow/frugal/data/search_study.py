@@ -14,9 +14,11 @@ from frugal.contracts.errors import ConfigError
 from frugal.data.schema_check import did_you_mean, listed, named_file
 from frugal.data.search_description import (
     SearchDescription,
+    SearchFile,
     load_search_description,
     locate_search_file,
 )
+from frugal.data.stored_names import stored_names
 
 _PREPARING = ("prescribing", "test_share")
 
@@ -47,18 +49,22 @@ class SearchStudy:
         """Inputs of `prepare_searches`: the description and, in its order, the raw files."""
         description = self.descriptions[scenario]
         inputs = {"description": str(description.path)}
-        for k, file in enumerate(description.files):
+        for k, (file, stored) in enumerate(self._stored_files(scenario)):
             path = locate_search_file(description, file, data_mirror=self.data_mirror)
-            fetched = f"results/raw_searches/dataset={scenario}/{Path(file.name).name}"
+            fetched = f"results/raw_searches/dataset={scenario}/{stored}"
             inputs[f"raw_{k}"] = fetched if path is None else str(path)
         return inputs
 
     def fetch_settings(self, scenario: str, file: str) -> dict[str, Any]:
         """Where a raw file is published, and the SHA-256 of what is published."""
-        for declared in self.descriptions[scenario].files:
-            if Path(declared.name).name == file and declared.downloadable:
+        for declared, stored in self._stored_files(scenario):
+            if stored == file and declared.downloadable:
                 return {"url": declared.url, "sha256": declared.sha256[-1]}
         raise ConfigError(f"{self.descriptions[scenario].path} has no file {file!r} to download")
+
+    def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:
+        files = self.descriptions[scenario].files
+        return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
     def compare_inputs(self, scenario: str) -> dict[str, str]:
         """Inputs of `compare_planners`: a world's description, or the units of a table."""

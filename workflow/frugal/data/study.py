@@ -13,6 +13,7 @@ from typing import Any
 from frugal.contracts.errors import ConfigError
 from frugal.data.agent_names import require_known_agent
 from frugal.data.description import Description, load_description
+from frugal.data.description_sources import RawFile
 from frugal.data.law_names import require_known_names
 from frugal.data.raw import locate_file
 from frugal.data.schema_check import (
@@ -22,6 +23,7 @@ from frugal.data.schema_check import (
     named_file,
     read_yaml,
 )
+from frugal.data.stored_names import stored_names
 
 TRAINED_KINDS = ("dqn",)  # of agents that learn on the part `agent`
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
@@ -117,8 +119,8 @@ class Study:
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
         """Where a raw file is published, and the SHA-256 of it or of what it holds."""
-        for declared in self.descriptions[dataset].source.files:
-            if Path(declared.name).name == file:
+        for declared, stored in self._stored_files(dataset):
+            if stored == file:
                 return {
                     "url": declared.url,
                     "sha256": declared.sha256,
@@ -144,11 +146,15 @@ class Study:
         mirror = self.config["data_mirror"]
         folder = None if mirror is None else Path(mirror)
         paths = []
-        for file in description.source.files:
+        for file, stored in self._stored_files(dataset):
             path = locate_file(description, file.name, data_mirror=folder)
-            fetched = f"results/raw/dataset={dataset}/{Path(file.name).name}"
+            fetched = f"results/raw/dataset={dataset}/{stored}"
             paths.append(fetched if path is None else str(path))
         return paths
+
+    def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
+        files = self.descriptions[dataset].source.files
+        return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
 
 def load_study(config: Mapping[str, Any], base: Path) -> Study:
