@@ -6,7 +6,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # The lock holds the publisher's CPU build of torch. Where PIP_FIND_LINKS names a folder that has it,
 # it is taken from there; elsewhere from the publisher's CPU index. The hashes decide either way.
-TORCH := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)",--extra-index-url https://download.pytorch.org/whl/cpu --index-strategy unsafe-best-match)
+TORCH := $(if $(PIP_FIND_LINKS),--find-links "$$PIP_FIND_LINKS",--extra-index-url https://download.pytorch.org/whl/cpu --index-strategy unsafe-best-match)
 CORES ?= all
 export OMP_NUM_THREADS := 1
 # Where compiled modules may not be kept, every job would compile what it imports: 5 CPU seconds each.
@@ -19,6 +19,7 @@ env: .venv/.ready
 
 .venv/.ready: requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Frugal needs $(PYTHON) on the PATH; install Python 3.11 or run: make env PYTHON=/path/to/python3.11"; exit 1; }
+	@case "$$PWD" in *[\":\$$\`\\]*) echo "Frugal cannot be installed here: the path of this folder has one of : \" \$$ \` \\, which PATH or the scripts in .venv/bin cannot hold; move it"; exit 1;; esac
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
@@ -26,7 +27,7 @@ env: .venv/.ready
 	touch $@
 
 run: env
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) all report
+	PATH="$$PWD/$(BIN):$$PATH" snakemake --cores $(CORES) all report
 
 # Every check that a change must pass; the last line is pytest's. A module's tests share a worker and
 # what they built (not by loadgroup: pytest-xdist 3.8 silently forgets its groups under pytest 9.2).
@@ -40,7 +41,7 @@ lint: env
 	$(BIN)/lint-imports
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/python envs/render.py --check
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
+	PATH="$$PWD/$(BIN):$$PATH" snakemake --lint
 
 bench: env
 	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done

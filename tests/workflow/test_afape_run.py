@@ -138,7 +138,7 @@ def test_the_report_is_made_from_the_same_config(tmp_path):
     command = printed_command(done.stdout, "python -m snakemake")
     parts = shlex.split(command)
     assert [word for word in parts if word.endswith(".yaml")] == [str(TINY), str(overlay)]
-    assert {"seed=7", 'data_mirror="some folder"'} <= {*parts}
+    assert {"seed=7", "data_mirror=some folder"} <= {*parts}
     assert parts[parts.index("--") + 1 :][0] == "afape"
     assert "treatment" not in parts
 

@@ -31,22 +31,22 @@ def cannot_start(error):
     sys.exit(f"Frugal cannot start: {said}")
 
 
-def require_plain_place():
-    """End the run where the project's own folder or Python cannot be named to its jobs."""
-    for what, path, char, why in (
-        ("the project's folder", workflow.basedir, ":", "separates folders in PYTHONPATH"),
-        ("this Python's folder", Path(sys.executable).parent, ":", "separates folders in PATH"),
-    ):
-        if char in str(path):
-            cannot_start(f"{what} is {str(path)!r}, and {char!r} {why}; move it")
-    if contains_wildcard(str(workflow.basedir)):
-        cannot_start(
-            f"the project's folder is {str(workflow.basedir)!r}, and Snakemake reads a word in "
-            "braces as a wildcard; move it"
-        )
+def require_plain_places():
+    """End the run where its jobs could not be told a folder in the shell's or Snakemake's words."""
+    places = {
+        "the project's folder": (workflow.basedir, ":{}"),
+        "this Python's folder": (Path(sys.executable).parent, ":"),
+        "the working folder": (os.getcwd(), '"$`\\'),
+    }
+    for what, (path, live) in places.items():
+        if found := sorted(set(str(path)) & set(live)):
+            cannot_start(
+                f"{what} is {str(path)!r}, and there {found[0]!r} would be read as more than a "
+                f"letter; allowed is a path without {' '.join(live)}, so rename or move it"
+            )
 
 
-require_plain_place()
+require_plain_places()
 
 try:
     for path in workflow.config_settings.configfiles:
@@ -95,7 +95,8 @@ def shell_prefix():
     words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1"]
     if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
         words.append(f'PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
-    return f"export {' '.join(words)}; "
+    said = f"export {' '.join(words)}; "
+    return said.replace("{", "{{").replace("}", "}}")  # Snakemake formats it
 
 
 shell.prefix(shell_prefix())
@@ -219,13 +220,6 @@ def reported_files(wildcards):
     ]
 
 
-def config_word(key, value):
-    """`key=value` as `--config` reads it back; its values are numbers, True, False, or YAML."""
-    if value is None:
-        return f"{key}="
-    return f"{key}={value if isinstance(value, bool) else json.dumps(value)}"
-
-
 def engine_arguments(targets, *options):
     """Words that make a second Snakemake read the same workflow and config in this folder."""
     words = [
@@ -238,8 +232,8 @@ def engine_arguments(targets, *options):
     ]
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
-    if overrides := workflow.config_settings.config:
-        words += ["--config", *(config_word(k, v) for k, v in overrides.items())]
+    if overrides := workflow.config_settings.config_args:  # as the first Snakemake was given them
+        words += ["--config", *overrides]
     return shlex.join([*words, "--", *targets])
 
 

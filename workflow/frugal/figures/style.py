@@ -21,6 +21,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter
 from matplotlib.typing import MarkerType
 
 from frugal.contracts.errors import ConfigError, DataError
@@ -124,6 +126,7 @@ def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             mpl.rcdefaults()
             mpl.rcParams.update(SETTINGS)
             figure = draw(*args, **kwargs)
+            _draw_words_as_they_stand(figure)
             for axes in figure.axes:
                 axes.tick_params(which="both", labelsize=FONT_PT)
             figure.draw_without_rendering()
@@ -131,6 +134,21 @@ def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             return figure
 
     return drawn
+
+
+def _draw_words_as_they_stand(figure: Figure) -> None:
+    """No text is a formula, whatever `$` a name holds, but the powers of ten of log axes."""
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for formatter, ticks in (
+                (axis.get_major_formatter(), axis.get_major_ticks()),
+                (axis.get_minor_formatter(), axis.get_minor_ticks()),
+            ):
+                if isinstance(formatter, LogFormatter):
+                    for tick in ticks:
+                        tick.label1.set_parse_math(True)
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
