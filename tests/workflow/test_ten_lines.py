@@ -1,7 +1,13 @@
 """One's own small table, from the example's two files to a summary without a truth."""
 
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pandas as pd
 import pytest
+import yaml
 
 from tests.workflow.runs import ROOT, TEN_LINES, jobs, snakemake
 
@@ -75,3 +81,116 @@ def test_so_few_rows_are_warned_of(summary):
     done = summary[summary["status"] == "ok"]
     assert (done["n"] == 6).all()
     assert done["warning"].str.contains("ess_below_30").all()
+
+
+EXAMPLE = ROOT / "docs" / "examples"
+HOSTILE = {  # plain name → what stands for it; longer ones first, so that no other is part of them
+    "no infarction": '"none" `touch PWNED`',
+    "narrowed vessels": "µ $ ; touch PWNED $",
+    "blood test": "bl'ood; touch PWNED; $x^{2}$",
+    "ten_lines.csv": "ärzte & 数 [1] (2); $(touch PWNED) {dataset}.csv",
+    "angiography": "../../$(touch PWNED) $y$",
+    "infarction": "<script>alert(1)</script>",
+    "interview": "-rf ~ * | > PWNED",
+    "troponin": "$tro_{p}$ `touch PWNED` 🦊",
+    "smoker": "{log} %s %0A",
+    "Ten lines": "$$ \\frac{",
+    "ng/mL": "$ per $\\mu$L",
+    "year": "a,b",
+    "EUR": "US$ and $x$",
+    "age": "#a ge",
+}
+
+
+def renamed(value):
+    """A document or text with every plain name replaced."""
+    if isinstance(value, dict):
+        return {renamed(k): renamed(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [renamed(item) for item in value]
+    if isinstance(value, str):
+        return HOSTILE.get(value, value)
+    return value
+
+
+def plainly(text):
+    """A text with every hostile name replaced by the plain one."""
+    for plain, hostile in HOSTILE.items():
+        text = text.replace(hostile, plain)
+    return text
+
+
+@pytest.fixture(scope="module")
+def hostile_folder(tmp_path_factory):
+    """The same study, its table downloaded, with hostile names wherever a free text stands."""
+    folder = tmp_path_factory.mktemp("hostile") / "a b 'c' ;touch PWNED; é"
+    folder.mkdir()
+    table = (EXAMPLE / "ten_lines.csv").read_bytes()
+    head, _, lines = table.decode().partition("\n")
+    named = [f'"{renamed(name)}"' if name != "infarction" else name for name in head.split(",")]
+    table = f"{','.join(named)}\n{lines}".encode()
+
+    class Publisher(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(table)))
+            self.end_headers()
+            self.wfile.write(table)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    described = yaml.safe_load((EXAMPLE / "ten_lines.yaml").read_text(encoding="utf-8"))
+    described["label"] = renamed(described["label"]) | {"column": "infarction"}
+    told = {**renamed({k: v for k, v in described.items() if k != "label"})}
+    told |= {"label": described["label"], "name": "ten_lines"}
+    (file,) = told["source"]["files"]
+    address = f"http://127.0.0.1:{server.server_port}/$(touch PWNED)"
+    file |= {"url": address, "sha256": hashlib.sha256(table).hexdigest()}
+    told["source"]["kind"] = "download"
+    (folder / "des'c $x.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    config = renamed(yaml.safe_load(TEN_LINES.read_text(encoding="utf-8")))
+    config["datasets"] = {"ten_lines": "des'c $x.yaml"}
+    (folder / "stu'dy $x.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    done = snakemake(folder, "afape", configs=(folder / "stu'dy $x.yaml",))
+    server.shutdown()
+    assert done.returncode == 0, done.stdout[-5000:]
+    return folder
+
+
+def test_hostile_names_run_nothing_and_stay_in_the_folder(hostile_folder):
+    assert {path.name for path in hostile_folder.parent.iterdir()} == {hostile_folder.name}
+    inside = {path.name for path in hostile_folder.iterdir()}
+    ours = {"results", "logs", "benchmarks", ".snakemake", "des'c $x.yaml", "stu'dy $x.yaml"}
+    assert inside == ours
+    assert not list(hostile_folder.rglob("PWNED*"))
+    assert not list(ROOT.glob("PWNED*"))
+
+
+def test_hostile_names_change_no_result(folder, hostile_folder):
+    paths = {p.relative_to(folder) for p in (folder / "results").rglob("*.parquet")}
+    assert len(paths) > 30
+    for path in sorted(paths):
+        plain = pd.read_parquet(folder / path, partitioning=None)
+        other = pd.read_parquet(hostile_folder / path, partitioning=None)
+        other = other.rename(columns=plainly)
+        for column in other.select_dtypes(object).columns:
+            other[column] = [plainly(v) if isinstance(v, str) else v for v in other[column]]
+        pd.testing.assert_frame_equal(plain, other, obj=str(path))
+    figures = {p.relative_to(folder) for p in (folder / "results").rglob("*.png")}
+    assert all((hostile_folder / path).is_file() for path in figures)
+
+
+def test_a_page_shows_a_hostile_name_as_text(hostile_folder):
+    pages = [p.read_text(encoding="utf-8") for p in (hostile_folder / "results").rglob("*.html")]
+    assert pages
+    assert not any("<script" in page for page in pages)
+
+
+def test_the_stored_download_tells_the_declared_name(hostile_folder):
+    (raw,) = (p for p in (hostile_folder / "results" / "raw").rglob("*.csv"))
+    assert raw.name.startswith("+C3+A4rzte+20+26+20")
+    sidecar = raw.with_name(f"_{raw.name}.json")
+    assert json.loads(sidecar.read_text(encoding="utf-8"))["file"] == raw.name

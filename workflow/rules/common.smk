@@ -50,7 +50,9 @@ require_plain_places()
 
 try:
     for path in workflow.config_settings.configfiles:
-        read_config_file(path)  # a Snakemake from elsewhere has no plugin that refuses programs
+        read_config_file(
+            path
+        )  # a Snakemake from elsewhere has no plugin that refuses programs
     STUDY = load_study(config, Path(workflow.basedir))
 except FrugalError as error:
     cannot_start(error)
@@ -232,7 +234,9 @@ def engine_arguments(targets, *options):
     ]
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
-    if overrides := workflow.config_settings.config_args:  # as the first Snakemake was given them
+    if (
+        overrides := workflow.config_settings.config_args
+    ):  # as the first Snakemake was given them
         words += ["--config", *overrides]
     return shlex.join([*words, "--", *targets])
 

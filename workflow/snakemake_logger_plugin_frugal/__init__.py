@@ -7,21 +7,19 @@ installed. It logs nothing.
 """
 
 import sys
-from logging import LogRecord
 from pathlib import Path
 from typing import Any
 
 from snakemake.common import configfile
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-
-class LogHandler(LogHandlerBase):
-    """Says nothing; a plugin must have one."""
-
-    writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = False
-
-    def emit(self, record: LogRecord) -> None:
-        """Nothing."""
+# A plugin must have one; this one says nothing.
+_NOTHING = {
+    "emit": lambda self, record: None,
+    **dict.fromkeys(("writes_to_stream", "writes_to_file", "needs_rulegraph"), False),
+    **dict.fromkeys(("has_filter", "has_formatter"), True),
+}
+LogHandler = type("LogHandler", (LogHandlerBase,), _NOTHING)
 
 
 def read_config(path: str | Path) -> Any:

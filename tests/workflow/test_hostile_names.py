@@ -1,0 +1,154 @@
+"""Hostile names through the real commands: nothing is run, nothing is written outside."""
+
+import re
+import shlex
+import shutil
+
+import pytest
+import yaml
+
+from tests.unit.hostile import NAMES
+from tests.workflow.runs import BIN, ROOT, TEN_LINES, run, snakemake
+
+pytestmark = pytest.mark.workflow
+
+EXAMPLE = ROOT / "docs" / "examples"
+TABLE = "results/data/dataset=ten_lines/table.parquet"
+RULES = sorted((ROOT / "workflow" / "rules").glob("*.smk"))
+QUOTED_BY_SHLEX = {"params.arguments", "params.folders", "params.studies"}  # several words each
+STUB = """#!/bin/sh
+for word in "$@"; do printf '%s\\n' "$word" >> words; done
+"""
+
+
+def study_of(folder, **source):
+    """The example of ten lines with another source, and its config; what comes back is its path."""
+    described = yaml.safe_load((EXAMPLE / "ten_lines.yaml").read_text(encoding="utf-8"))
+    described["source"] |= source
+    (folder / "ten_lines.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
+    config = yaml.safe_load(TEN_LINES.read_text(encoding="utf-8"))
+    config["datasets"] = {"ten_lines": str(folder / "ten_lines.yaml")}
+    (folder / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return folder / "study.yaml"
+
+
+def canaries(folder):
+    return [path for path in folder.rglob("*PWNED*") if path.is_file()]
+
+
+def test_every_field_of_every_shell_line_is_quoted():
+    texts = [path.read_text(encoding="utf-8") for path in RULES]
+    lines = [
+        line for text in texts for line in re.findall(r'^ +r?f?"(?:python|cat| [|-]).*', text, re.M)
+    ]
+    lines += re.findall(r'return f"(python -m frugal .*)"', "\n".join(texts).replace("{{", "{"))
+    assert len(lines) >= 6
+    fields = [f for line in lines for f in re.findall(r"\{([\w.]+(?::q)?)\}", line)]
+    loose = {f for f in fields if not f.endswith(":q")}
+    assert loose <= QUOTED_BY_SHLEX | {"stage", "params.cores"}  # a word of ours, and a number
+
+
+def test_file_names_reach_programs_as_words(tmp_path):
+    files = [
+        {"name": name, "url": f"https://example.org/$(touch PWNED)/{k}", "sha256": "0" * 64}
+        for k, name in enumerate(NAMES)
+    ]
+    study = study_of(tmp_path, kind="download", files=files)
+    done = snakemake(tmp_path, "-n", TABLE, configs=(study,))
+    assert done.returncode == 0, done.stdout[-3000:]
+    commands = re.findall(r"^Shell command: (.*)$", done.stdout, flags=re.MULTILINE)
+    assert len(commands) == len(NAMES) + 1
+    inside = tmp_path / "by hand"
+    stub = tmp_path / "stub" / "python"
+    stub.parent.mkdir()
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    logs = {shlex.split(command)[-1] for command in commands}
+    for log in logs:
+        (inside / log).parent.mkdir(parents=True, exist_ok=True)
+    script = "\n".join([f"PATH={shlex.quote(str(stub.parent))}:$PATH", *commands])
+    assert run(["bash", "-c", script], inside).returncode == 0
+    words = (inside / "words").read_text(encoding="utf-8").splitlines()
+    stored = [w for w in words if w.startswith("file=results/raw/dataset=ten_lines/")]
+    assert len({*stored}) == len(NAMES)
+    assert sum("https://example.org/$(touch PWNED)/" in word for word in words) == len(NAMES)
+    made = {path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()}
+    assert made == {"words", *logs}
+    assert not canaries(tmp_path)
+
+
+def clone(folder):
+    """The files of the project that a run reads, in a folder of that name."""
+    for name in ("config", "docs/examples", "envs", "profiles", "workflow"):
+        skipped = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+    for name in ("Snakefile", "config.yaml", "requirements.lock"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def run_from(place, working, *words):
+    command = [str(BIN / "snakemake"), "--cores", "1", "--directory", str(working)]
+    configs = ["--configfile", "docs/examples/ten_lines_config.yaml"]
+    return run([*command, *configs, "--", *words], place)
+
+
+def test_the_clone_and_the_working_folder_may_have_any_ordinary_name(tmp_path):
+    place = clone(
+        tmp_path / "a b 'q' ;touch PWNED; &|<> (1)[x] * ~ %0A #! $(touch PWNED) é数🦊" / "-rf"
+    )
+    working = (
+        tmp_path / "a b" / "'q'(1)[x] {dataset} é数🦊" / ";touch PWNED; & | > *" / "-rf \n~%0A,=:"
+    )
+    working.mkdir(parents=True)
+    done = run_from(place, working, TABLE)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert (working / TABLE).is_file()
+    assert not canaries(tmp_path)
+    assert not canaries(ROOT / "docs")
+
+
+@pytest.mark.parametrize(
+    ("clone_name", "working_name", "found"),
+    [
+        ("a:b", "plain", "the project's folder is .*'a:b'|':' would"),
+        ("{dataset}", "plain", r"'\{' would be read as more than a letter"),
+        ("plain", "a$(touch PWNED)", r"the working folder is .* '\$' would be read as more"),
+        ("plain", 'a"; touch PWNED; "', "the working folder is .* '\"' would be read as more"),
+    ],
+)
+def test_folders_that_cannot_be_are_one_sentence(tmp_path, clone_name, working_name, found):
+    working = tmp_path / working_name
+    working.mkdir()
+    place = ROOT if clone_name == "plain" else clone(tmp_path / clone_name)
+    done = run_from(place, working, "-n", TABLE)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stdout
+    (sentence,) = [li for li in done.stdout.splitlines() if "Frugal cannot start: " in li]
+    assert re.search(found, sentence)
+    assert not canaries(tmp_path)
+
+
+def test_a_file_whose_path_snakemake_would_read_as_a_pattern_is_one_sentence(tmp_path):
+    (tmp_path / "{dataset}.csv").write_bytes((EXAMPLE / "ten_lines.csv").read_bytes())
+    study = study_of(tmp_path, files=[{"name": "{dataset}.csv"}])
+    done = snakemake(tmp_path, "-n", TABLE, configs=(study,))
+    assert done.returncode != 0
+    assert "Frugal cannot start: a file is '{dataset}.csv', and Snakemake reads" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_config_is_never_run_as_a_program(tmp_path):
+    program = tmp_path / "program.yaml"
+    told = "__use_yte__: true\n__definitions__:\n  - import os; os.system('touch {0}/PWNED')\n"
+    told += "seed: ?os.system('touch {0}/PWNED')\n"
+    program.write_text(told.format(tmp_path))
+    for words in (["-n"], ["-n", "--workflow-profile", "none"], ["--lint"]):
+        done = snakemake(tmp_path, *words, "afape", configs=(TEN_LINES, program))
+        assert done.returncode != 0
+        (sentence,) = [li for li in done.stdout.splitlines() if "Frugal cannot start: " in li]
+        assert "program.yaml: unknown key '__use_yte__' at top level" in sentence
+        assert "Traceback" not in done.stdout
+    done = snakemake(tmp_path, "afape", "-n", "--config", "__use_yte__=true")
+    assert "Frugal cannot start: config" in done.stdout
+    assert not canaries(tmp_path)
