@@ -19,6 +19,7 @@ if config["scale"] == "paper":
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/memory_common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/missingness.smk"
 include: "workflow/rules/models.smk"

@@ -64,6 +64,18 @@ def test_unit_costs_are_means_and_peaks_by_data_set_and_variant(folder):
     ]
 
 
+def test_what_the_operating_system_counted_stands_in_place_of_the_engines_samples(folder):
+    """The engine samples every 30 s: a job of 41.3 CPU s, 1,060 MB was recorded as 15.1 s, 843 MB."""
+    measured = folder / "benchmarks"
+    (measured / "fit").mkdir(parents=True)
+    sampled = {"cpu_time": 15.1, "s": 45.0, "max_rss": 843.0}
+    (measured / "fit/dataset=a.jsonl").write_text(json.dumps(sampled) + "\n")
+    (folder / "logs/fit").mkdir(parents=True)
+    (folder / "logs/fit/dataset=a.log").write_text("a bar\nused: 41.3 CPU s, peak 1060 MB\n")
+    (row,) = measurement_table(measured, {}).to_dict("records")
+    assert (row["cpu_s"], row["wall_s"], row["memory_mb"]) == (41.3, 45.0, 1060.0)
+
+
 def test_a_job_too_short_to_be_sampled_counts_as_nothing(folder):
     (folder / "roll_out/short.jsonl").write_text('{"cpu_time": "NA", "s": 0.1, "max_rss": null}\n')
     table = measurement_table(folder, STUDIES)

@@ -3,6 +3,7 @@
 Apart from `frugal.cli`, so that an edit of the audit does not make every result out of date.
 """
 
+import contextlib
 import os
 import sys
 
@@ -47,7 +48,16 @@ def _run(words: list[str]) -> int:
 
             return plan_command(words[1:])
     run_command(words)
+    _note_usage()
     return 0
+
+
+def _note_usage() -> None:
+    """The last line of a job's log; a full disk, that cannot take it, does not undo the job."""
+    from frugal.artifacts.memory import usage_line
+
+    with contextlib.suppress(OSError):
+        print(usage_line(), file=sys.stderr)
 
 
 def _refuse(words: list[str], sentence: str) -> int:

@@ -18,6 +18,8 @@ rule train_agent:
         "benchmarks/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("train_agent", lambda w: STUDY.agents[w.agent]),
     shell:

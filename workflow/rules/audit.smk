@@ -7,6 +7,8 @@ rule audit:
     localrule: True
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
@@ -24,6 +26,8 @@ rule report:
     localrule: True
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         page=".snakemake/report.html",
         arguments=lambda w: engine_arguments(reported_studies()),

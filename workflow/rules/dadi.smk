@@ -30,6 +30,8 @@ rule train_dadi:
         f"benchmarks/train_dadi/{FOLD}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("train_dadi", lambda w: DADI.train_settings(w.dataset)),
     shell:
@@ -53,6 +55,8 @@ rule roll_out_dadi:
         f"benchmarks/roll_out_dadi/{FOLD}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("roll_out_dadi", lambda w: DADI.roll_out_settings(w.dataset)),
     shell:
@@ -72,6 +76,8 @@ rule audit_fairness:
         f"benchmarks/audit_fairness/{FOLD}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("audit_fairness", lambda w: DADI.audit_settings(w.dataset)),
     shell:
@@ -94,6 +100,8 @@ rule fit_fair_baselines:
         f"benchmarks/fit_fair_baselines/{FOLD}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "fit_fair_baselines", lambda w: DADI.baseline_settings(w.dataset)
@@ -118,6 +126,8 @@ rule score_dadi:
         f"benchmarks/score_dadi/{FOLD}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("score_dadi", DADI.score_settings()),
     shell:
@@ -145,6 +155,8 @@ rule summarise_dadi:
         "benchmarks/summarise_dadi.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("summarise_dadi", DADI.summary_settings()),
     shell:
@@ -165,6 +177,8 @@ rule check_dadi:
         "benchmarks/check_dadi.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "check_dadi", {"rows": DADI.wanted_rows(), **DADI.summary_settings()}
@@ -197,6 +211,8 @@ rule draw_dadi_figures:
         "benchmarks/draw_dadi_figures/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("draw_dadi_figures", lambda w: DADI.figure_settings(w.dataset)),
     shell:

@@ -9,6 +9,8 @@ rule fetch_file:
     retries: 2
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("fetch_file", lambda w: STUDY.fetch_settings(w.dataset, w.file)),
     shell:
@@ -29,6 +31,8 @@ rule prepare_data:
         "benchmarks/prepare_data/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("prepare_data"),
     shell:

@@ -24,6 +24,8 @@ rule train_encoder:
         "benchmarks/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "train_encoder", lambda w: dict(config["diagnosis"]["encoders"][w.encoder])
@@ -43,6 +45,8 @@ rule compare_imputers:
         "benchmarks/compare_imputers/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "compare_imputers", dict(config["diagnosis"]["imputer_comparison"])
@@ -65,6 +69,8 @@ rule train_front:
         f"benchmarks/train_front/{FRONT}/group={{group}}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "train_front",
@@ -87,6 +93,8 @@ rule roll_out_front:
         f"benchmarks/roll_out_front/{FRONT}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("roll_out_front", lambda w: DIAGNOSIS.rollout_settings(w.family)),
     shell:
@@ -104,6 +112,8 @@ rule train_baselines:
         "benchmarks/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "train_baselines",
@@ -124,6 +134,8 @@ rule train_selection:
         "benchmarks/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "train_selection",
@@ -144,6 +156,8 @@ rule apply_bayes_rule:
         "benchmarks/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("apply_bayes_rule", lambda w: {"criterion": w.criterion}),
     shell:
@@ -164,6 +178,8 @@ rule recount_diagnoses:
         "benchmarks/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("recount_diagnoses"),
     shell:
@@ -185,6 +201,8 @@ rule summarise_diagnosis:
         "benchmarks/summarise_diagnosis.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "summarise_diagnosis",
@@ -207,6 +225,8 @@ rule check_diagnosis:
         "benchmarks/check_diagnosis.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("check_diagnosis", {"rows": DIAGNOSIS.wanted_rows()}),
     shell:
@@ -228,6 +248,8 @@ rule choose_policy:
         f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "choose_policy",
@@ -247,6 +269,8 @@ rule choose:
     localrule: True
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     shell:
         "cat {input:q} | tee {log:q}"
 
@@ -270,6 +294,8 @@ rule draw_patient:
         f"benchmarks/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "draw_patient",
@@ -300,6 +326,8 @@ rule draw_diagnosis_figures:
         "benchmarks/draw_diagnosis_figures.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("draw_diagnosis_figures", DIAGNOSIS.figure_settings()),
     shell:

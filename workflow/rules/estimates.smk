@@ -26,6 +26,8 @@ rule estimate_costs:
         "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("estimate_costs", config["afape"]["evaluation"]),
     shell:
@@ -43,6 +45,8 @@ rule summarise_afape:
         "benchmarks/summarise_afape.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("summarise_afape"),
     shell:
@@ -60,6 +64,8 @@ rule check_afape:
         "benchmarks/check_afape.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "check_afape",

@@ -31,6 +31,8 @@ rule draw_scenario_figures:
         "benchmarks/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("draw_scenario_figures", config["afape"]["figures"]),
     shell:
@@ -58,6 +60,8 @@ rule draw_study_figures:
         "benchmarks/draw_study_figures.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "draw_study_figures",

@@ -17,6 +17,8 @@ rule draw_missingness:
         "benchmarks/draw_missingness/dataset={dataset}/mechanism={mechanism}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "draw_missingness",
@@ -42,6 +44,8 @@ rule impute_features:
         "benchmarks/impute_features/dataset={dataset}/mechanism={mechanism}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("impute_features", config["afape"]["imputation"]),
     shell:

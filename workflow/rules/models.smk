@@ -15,6 +15,8 @@ rule fit_classifier:
         "benchmarks/fit_classifier/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("fit_classifier", config["afape"]["classifier"]),
     shell:

@@ -26,6 +26,8 @@ rule fit_nuisances:
         "benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "fit_nuisances", lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)

@@ -6,6 +6,7 @@ include: "plan_common.smk"
 
 onstart:
     say_plan()
+    say_too_large(steps_to_run())
 
 
 onsuccess:
@@ -18,6 +19,8 @@ rule plan:
     localrule: True
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         arguments=lambda w: engine_arguments(reported_studies(), "--summary"),
         costs=lambda w: str(COSTS),
@@ -35,6 +38,8 @@ rule benchmark:
     localrule: True
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         studies=study_words(),
     shell:

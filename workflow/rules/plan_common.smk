@@ -2,7 +2,8 @@
 
 import resource
 
-COSTS = Path(workflow.basedir, "config", "costs.yaml")
+from snakemake.settings.enums import Quietness
+
 # Of the files in which rules stand; all others are those of afape, the first study.
 STUDY_OF_FILE = {
     "search": "treatment",
@@ -23,20 +24,28 @@ def study_words():
     return shlex.join(words)
 
 
-def say_plan():
-    """The estimate of this very run, from the jobs that will run."""
-    from frugal.artifacts.plans import Job, load_costs, plan_lines, planned
-
-    steps = [
-        job for job in workflow.dag.needrun_jobs() if not workflow.is_local(job.rule)
+def steps_to_run():
+    """The jobs of this very run that are steps; not those that only read or show what steps made."""
+    return [
+        job
+        for job in workflow.dag.needrun_jobs()
+        if not job.rule.norun and job.rule.name not in workflow._localrules
     ]
-    if not steps:
+
+
+def say_plan():
+    """The estimate of this very run on the terminal, from the jobs that will run."""
+    from frugal.artifacts.plans import Job, plan_lines, planned
+
+    steps = steps_to_run()
+    if not steps or Quietness.ALL in (workflow.output_settings.quiet or ()):
         return
-    costs = load_costs(COSTS)
     jobs = [Job(job.rule.name, dict(job.wildcards)) for job in steps]
-    plan = planned(jobs, costs["costs"], scale=config["scale"])
+    plan = planned(jobs, UNIT_COSTS["costs"], scale=config["scale"])
     cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
-    lines = list(plan_lines(plan, cores=int(cores), measured_on=costs["measured_on"]))
+    lines = list(
+        plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS["measured_on"])
+    )
     shown = lines if config["scale"] == "paper" else lines[:1]
     print("\n".join(shown), file=sys.stderr, flush=True)
 

@@ -30,6 +30,8 @@ rule fetch_recourse_file:
     retries: 2
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "fetch_file", lambda w: RECOURSE.fetch_settings(w.dataset, w.file)
@@ -53,6 +55,8 @@ rule label_units:
         "benchmarks/label_units/dataset={dataset}/variant={variant}/seed={seed}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "label_units", lambda w: RECOURSE.label_settings(w.dataset, w.variant)
@@ -80,6 +84,8 @@ rule answer_units:
         "benchmarks/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "answer_units",
@@ -107,6 +113,8 @@ rule summarise_recourse:
         "benchmarks/summarise_recourse.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "summarise_recourse",
@@ -129,6 +137,8 @@ rule check_recourse:
         "benchmarks/check_recourse.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("check_recourse", {"rows": RECOURSE.wanted_rows()}),
     shell:
@@ -155,6 +165,8 @@ rule draw_recourse_figures:
         "benchmarks/draw_recourse_figures.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("draw_recourse_figures", config["recourse"]["figures"]),
     shell:

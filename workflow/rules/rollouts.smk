@@ -24,6 +24,8 @@ rule roll_out:
         "benchmarks/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("roll_out", lambda w: STUDY.agents[w.agent]),
     shell:

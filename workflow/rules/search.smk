@@ -12,6 +12,8 @@ rule fetch_search_file:
     retries: 2
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "fetch_file", lambda w: SEARCHES.fetch_settings(w.dataset, w.file)
@@ -35,6 +37,8 @@ rule prepare_searches:
         "benchmarks/prepare_searches/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "prepare_searches", lambda w: SEARCHES.prepare_settings(w.dataset)
@@ -59,6 +63,8 @@ rule compare_planners:
         "benchmarks/compare_planners/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "compare_planners", lambda w: SEARCHES.compare_settings(w.dataset)
@@ -79,6 +85,8 @@ rule time_planners:
         "benchmarks/time_planners/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("time_planners", lambda w: SEARCHES.compare_settings(w.dataset)),
     shell:
@@ -103,6 +111,8 @@ rule summarise_treatment:
         "benchmarks/summarise_treatment.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("summarise_treatment"),
     shell:
@@ -124,6 +134,8 @@ rule add_cpu_times:
         "benchmarks/add_cpu_times.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("add_cpu_times"),
     shell:
@@ -142,6 +154,8 @@ rule check_treatment:
         "benchmarks/check_treatment.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params("check_treatment", SEARCHES.check_settings()),
     shell:
@@ -160,6 +174,8 @@ rule draw_world_figures:
         "benchmarks/draw_world_figures/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "draw_world_figures", lambda w: SEARCHES.figure_settings(w.dataset)
@@ -183,6 +199,8 @@ rule draw_table_figures:
         "benchmarks/draw_table_figures/dataset={dataset}.jsonl"
     conda:
         "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
     params:
         **stage_params(
             "draw_table_figures", lambda w: SEARCHES.figure_settings(w.dataset)

@@ -1,7 +1,7 @@
-"""What every step took: the engine's measurements of all jobs as one table, a figure, unit costs.
+"""What every step took: the measurements of all jobs as one table, a figure, unit costs.
 
 A measurement is not the same twice, so it lies under benchmarks/, never under results/. Knows the
-files of measurements; must not know what a stage computes, nor any engine.
+files of measurements and the last line of a job's log; must not know what a stage computes, nor any engine.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import pandas as pd
 import yaml
 
 from frugal.artifacts.files import hive_keys, payload_bytes, write_bytes
+from frugal.artifacts.memory import usage_in_log
 from frugal.contracts import DataError
 from frugal.figures.benchmarks import benchmark_figure
 
@@ -26,8 +27,12 @@ COST_KEYS = ("dataset", "variant")
 def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
     """One row per measured job: study, stage, wildcards, CPU and wall seconds, peak memory in MB.
 
+    CPU seconds and memory are those that the operating system counted, which a job writes into its
+    log as it ends. Without a log they are the engine's samples, which miss what lies between two.
+
     Args:
-        folder: holds `<stage>/<key>=<value>/….jsonl`, a JSON object a line, as the engine writes.
+        folder: holds `<stage>/<key>=<value>/….jsonl`, a JSON object a line, as the engine writes;
+            logs lie beside it, under `logs/`.
         studies: stage → study; a stage that is not there stands under `shared`.
 
     Raises:
@@ -37,12 +42,20 @@ def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
     for path in sorted(folder.rglob("*.jsonl")):
         stage = path.relative_to(folder).parts[0].removesuffix(".jsonl")
         job = path.relative_to(folder).with_suffix("").as_posix().partition("/")[2]
+        own = _counted(folder, path)
         for line in path.read_text(encoding="utf-8").splitlines():
             cpu_s, wall_s, memory_mb = _measured(path, line)
+            cpu_s, memory_mb = own or (cpu_s, memory_mb)
             rows.append([studies.get(stage, "shared"), stage, job, cpu_s, wall_s, memory_mb])
     if not rows:
         raise DataError(f"{folder} holds no measurement (*.jsonl); run the workflow first")
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _counted(folder: Path, path: Path) -> tuple[float, float] | None:
+    """CPU seconds and peak MB from the log of a measured job."""
+    log = (folder.resolve().parent / "logs" / path.relative_to(folder)).with_suffix(".log")
+    return usage_in_log(log.read_text(errors="replace")) if log.is_file() else None
 
 
 def _measured(path: Path, line: str) -> tuple[float, float, float]:

@@ -1,0 +1,112 @@
+"""Jobs at one time fit into the memory that they may take; the plan is told once, before the first."""
+
+import os
+import re
+
+import pytest
+
+from tests.workflow.runs import snakemake
+
+pytestmark = pytest.mark.workflow
+TABLE = "results/data/dataset=tiny_world/table.parquet"
+POLICY = "results/agents/dataset=tiny_world/mechanism=mnar/agent=dqn/policy.safetensors"
+IMPUTED = "results/imputations/dataset=tiny_world/mechanism=mnar/imputed.parquet"
+LIMIT = 800
+
+
+def at_one_time(said: str) -> list[list[int]]:
+    """MB of the jobs that ran together, at every start of a job."""
+    running: dict[str, int] = {}
+    seen = []
+    event = r"    jobid: (\d+)$(?:\n    .*)*?\n    resources: .*mem_mb=(\d+)|^Finished jobid: (\d+) "
+    for started, mb, finished in re.findall(event, said, flags=re.MULTILINE):
+        if started:
+            running[started] = int(mb)
+            seen.append(list(running.values()))
+        else:
+            del running[finished]
+    return seen
+
+
+@pytest.fixture(scope="module")
+def small_machine(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    words = ["--cores", "16", "--resources", f"mem_mb={LIMIT}"]
+    words += ["--set-resources", f"impute_features:mem_mb={LIMIT + 100}"]
+    done = snakemake(folder, POLICY, IMPUTED, *words)
+    assert done.returncode == 0, done.stdout[-5000:]
+    return done.stdout
+
+
+def test_sixteen_cores_on_a_small_machine_run_no_more_jobs_than_fit(small_machine):
+    together = at_one_time(small_machine)
+    assert len(together) == 5
+    assert max(map(len, together)) == 2, "jobs that fit do run at one time"
+    assert max(map(sum, together)) <= LIMIT
+
+
+def test_a_job_larger_than_the_machine_runs_alone(small_machine):
+    assert [LIMIT] in at_one_time(small_machine)
+
+
+def test_a_step_larger_than_the_machine_is_named_with_what_it_needs(tmp_path):
+    done = snakemake(tmp_path, TABLE, "--resources", "mem_mb=300")
+    assert done.returncode == 0, done.stdout[-5000:]
+    (line,) = re.findall(r"^Memory: .*", done.stdout, flags=re.MULTILINE)
+    assert "300 MB are what jobs may take here" in line
+    assert re.search(r"more is needed by prepare_data \(\d+ MB\): such a job runs alone", line)
+
+
+def test_without_a_word_the_limit_is_what_the_machine_has_left(tiny_run):
+    limit = int(re.findall(r"Provided resources: mem_mb=\D*(\d+)", tiny_run.said)[0])
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    assert 1 <= limit < total
+
+
+@pytest.mark.parametrize(("words", "clipped"), [((), True), (("--executor", "slurm"), False)])
+def test_only_jobs_of_this_machine_are_held_to_its_memory(tmp_path, words, clipped):
+    huge = 10**9
+    limits = ["--set-resources", f"prepare_data:mem_mb={huge}", "--jobs", "2", *words]
+    done = snakemake(tmp_path, TABLE, "-n", *limits)
+    assert done.returncode == 0, done.stdout[-5000:]
+    (mb,) = re.findall(r"resources: .*mem_mb=(\d+)", done.stdout)
+    assert (int(mb) < huge) is clipped
+
+
+def test_the_plan_stands_on_the_terminal_once_before_the_first_job(tiny_run):
+    plan = re.findall(r"^Plan: \d+ jobs: .*", tiny_run.said, flags=re.MULTILINE)
+    assert len(plan) == 1
+    assert "  roll_out   " not in tiny_run.said.split("Plan: ")[1]
+    assert tiny_run.said.index("\nPlan: ") < tiny_run.said.index("rule prepare_data:")
+
+
+@pytest.fixture(scope="module")
+def paper_run(tmp_path_factory):
+    """One step at the papers' scale, of a table that needs no download."""
+    folder = tmp_path_factory.mktemp("paper")
+    words = ["--config", "scale=paper", f"data_mirror={folder}", "--quiet"]
+    done = snakemake(folder, TABLE, *words)
+    assert done.returncode == 0, done.stdout[-5000:]
+    return folder, done.stdout
+
+
+def test_at_the_papers_scale_the_whole_plan_does_quiet_or_not(paper_run):
+    _, said = paper_run
+    lines = said[said.index("Plan: 1 job: ") :].splitlines()
+    assert lines[1].startswith("  prepare_data   ")
+    assert said.count("Plan: ") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["-n", "--force", TABLE], id="a dry run"),
+        pytest.param([TABLE], id="nothing to do"),
+        pytest.param(["audit"], id="a rule that is no step"),
+        pytest.param(["--quiet", "all", "--force", TABLE], id="nothing is to be said"),
+        pytest.param(["--report", "r.html", TABLE], id="a report"),
+    ],
+)
+def test_no_plan_is_told_where_no_step_will_run(paper_run, words):
+    folder, _ = paper_run
+    assert "Plan:" not in snakemake(folder, *words).stdout
