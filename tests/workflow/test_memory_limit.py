@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +13,16 @@ TABLE = "results/data/dataset=tiny_world/table.parquet"
 POLICY = "results/agents/dataset=tiny_world/mechanism=mnar/agent=dqn/policy.safetensors"
 IMPUTED = "results/imputations/dataset=tiny_world/mechanism=mnar/imputed.parquet"
 LIMIT = 800
+HUGE = 10**9
 
 
 def at_one_time(said: str) -> list[list[int]]:
     """MB of the jobs that ran together, at every start of a job."""
     running: dict[str, int] = {}
     seen = []
-    event = r"    jobid: (\d+)$(?:\n    .*)*?\n    resources: .*mem_mb=(\d+)|^Finished jobid: (\d+) "
+    event = (
+        r"    jobid: (\d+)$(?:\n    .*)*?\n    resources: .*mem_mb=(\d+)|^Finished jobid: (\d+) "
+    )
     for started, mb, finished in re.findall(event, said, flags=re.MULTILINE):
         if started:
             running[started] = int(mb)
@@ -63,14 +67,21 @@ def test_without_a_word_the_limit_is_what_the_machine_has_left(tiny_run):
     assert 1 <= limit < total
 
 
-@pytest.mark.parametrize(("words", "clipped"), [((), True), (("--executor", "slurm"), False)])
-def test_only_jobs_of_this_machine_are_held_to_its_memory(tmp_path, words, clipped):
-    huge = 10**9
-    limits = ["--set-resources", f"prepare_data:mem_mb={huge}", "--jobs", "2", *words]
-    done = snakemake(tmp_path, TABLE, "-n", *limits)
+def stated_mb(folder: Path, *words: str) -> int:
+    """What a job is given that asks for more than any machine has."""
+    done = snakemake(folder, TABLE, "--set-resources", f"prepare_data:mem_mb={HUGE}", *words)
     assert done.returncode == 0, done.stdout[-5000:]
     (mb,) = re.findall(r"resources: .*mem_mb=(\d+)", done.stdout)
-    assert (int(mb) < huge) is clipped
+    return int(mb)
+
+
+@pytest.mark.parametrize("words", [["-n"], ["--cores", "2", "--jobs", "2"]])
+def test_jobs_of_this_machine_are_held_to_its_memory(tmp_path, words):
+    assert stated_mb(tmp_path, *words) < HUGE
+
+
+def test_jobs_that_are_submitted_are_not(tmp_path):
+    assert stated_mb(tmp_path, "-n", "--executor", "slurm", "--jobs", "2") == HUGE
 
 
 def test_the_plan_stands_on_the_terminal_once_before_the_first_job(tiny_run):

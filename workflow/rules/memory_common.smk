@@ -12,17 +12,17 @@ try:
 except FrugalError as error:
     cannot_start(error)
 
-# Snakemake itself: 198 MB seen over the 144 jobs of the default, a fifth less in a submitted job.
-ENGINE_MB = 250
-# Steps that are submitted (Slurm) run on other machines, each under a Snakemake of its own.
-SUBMITS = workflow.resource_settings.nodes is not None
+ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 
 
 def memory(wildcards, attempt, rulename):
-    """MB of a job, as every rule states it: measured, with room, more at every further attempt."""
+    """MB of a job, as every rule states it: measured, with room, more at every further attempt.
+
+    A job that is submitted (Slurm) also holds the Snakemake that runs it.
+    """
     job = PlannedJob(rulename, dict(wildcards.items()))
     mb = stated_memory_mb(job, UNIT_COSTS["costs"], scale=config["scale"])
-    return (mb + (ENGINE_MB if SUBMITS else 0)) * attempt
+    return (mb if workflow.local_exec else mb + ENGINE_MB) * attempt
 
 
 def limit_memory():
@@ -31,24 +31,28 @@ def limit_memory():
     `--resources mem_mb=…`, or `resources:` in a profile, comes first. Snakemake counts a job that
     needs more than the limit as one that takes all of it: it runs alone.
     """
-    if workflow.is_main_process and not SUBMITS:
-        if "mem_mb" not in workflow.global_resources:
-            left = max(1, free_memory_mb() - ENGINE_MB)
-            workflow.register_resource("mem_mb", left)
+    if workflow.is_main_process and "mem_mb" not in workflow.global_resources:
+        left = max(1, free_memory_mb() - ENGINE_MB)
+        workflow.register_resource("mem_mb", left)
+        if workflow.scheduler is not None:  # made before it was told
+            workflow.scheduler.global_resources["mem_mb"] = left
 
 
-limit_memory()
+# With `--jobs` steps may be submitted to other machines; the executor is not known before the start
+if workflow.resource_settings.nodes is None:
+    limit_memory()
 
 
 def say_too_large(jobs):
     """A line on the terminal that names the steps with a job too large for this machine."""
-    if SUBMITS or Quietness.ALL in (workflow.output_settings.quiet or ()):
+    if Quietness.ALL in (workflow.output_settings.quiet or ()):
         return
     limit = workflow.global_resources["mem_mb"].value
     needs = {}
     for job in jobs:
-        need = memory(job.wildcards, 1, job.rule.name)
-        needs[job.rule.name] = max(need, needs.get(job.rule.name, 0))
+        if job.rule.name not in workflow.resource_settings.overwrite_resources:
+            need = memory(job.wildcards, 1, job.rule.name)
+            needs[job.rule.name] = max(need, needs.get(job.rule.name, 0))
     if too_large := [f"{k} ({mb} MB)" for k, mb in needs.items() if mb > limit]:
         print(
             f"Memory: {limit} MB are what jobs may take here (free on this machine, or "

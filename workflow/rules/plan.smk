@@ -6,7 +6,9 @@ include: "plan_common.smk"
 
 onstart:
     say_plan()
-    say_too_large(steps_to_run())
+    if workflow.local_exec:
+        limit_memory()
+        say_too_large(steps_to_run())
 
 
 onsuccess:
