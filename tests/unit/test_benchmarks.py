@@ -65,7 +65,7 @@ def test_unit_costs_are_means_and_peaks_by_data_set_and_variant(folder):
 
 
 def test_what_the_operating_system_counted_stands_in_place_of_the_engines_samples(folder):
-    """The engine samples every 30 s: a job of 41.3 CPU s, 1,060 MB was recorded as 15.1 s, 843 MB."""
+    """A job of 41.3 CPU s and 1,060 MB was sampled, every 30 s, as one of 15.1 s and 843 MB."""
     measured = folder / "benchmarks"
     (measured / "fit").mkdir(parents=True)
     sampled = {"cpu_time": 15.1, "s": 45.0, "max_rss": 843.0}

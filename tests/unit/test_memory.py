@@ -101,10 +101,8 @@ def test_the_last_line_of_that_kind_counts():
 def test_every_rule_that_runs_something_states_its_memory_and_has_a_measurement():
     found = rules()
     assert len(found) > 40
-    without = [
-        n for n, text in found.items() if "    resources:\n        mem_mb=memory,\n" not in text
-    ]
-    assert without == []
+    stated = "    resources:\n        mem_mb=memory,\n"
+    assert [name for name, text in found.items() if stated not in text] == []
     assert found.keys() - {cost["stage"] for cost in COSTS} == set()
 
 

@@ -1,4 +1,4 @@
-"""Jobs at one time fit into the memory that they may take; the plan is told once, before the first."""
+"""Jobs at one time fit into the memory there is; the plan is told once, before the first job."""
 
 import os
 import re

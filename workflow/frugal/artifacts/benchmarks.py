@@ -1,7 +1,8 @@
 """What every step took: the measurements of all jobs as one table, a figure, unit costs.
 
 A measurement is not the same twice, so it lies under benchmarks/, never under results/. Knows the
-files of measurements and the last line of a job's log; must not know what a stage computes, nor any engine.
+files of measurements and the last line of a job's log; must not know what a stage computes, nor any
+engine.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Memory and CPU time as the operating system counts them: of this process, and free on the machine.
+"""Memory and CPU time as the operating system counts them: of this process, and what is free.
 
 Knows /proc and control groups (Linux) and `resource` (elsewhere); must not know what a stage
 computes, nor any engine.
@@ -45,7 +45,7 @@ def _own_peak(usage: resource.struct_rusage) -> int:
 
 
 def free_memory_mb(root: Path = Path("/")) -> int:
-    """MB that new processes may take: what the machine has left, or a control group if that is less.
+    """MB that new processes may take: what the machine, or a control group around us, has left.
 
     Args:
         root: holds `proc` and `sys`; another one in tests.
