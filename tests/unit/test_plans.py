@@ -109,7 +109,7 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     at_default -= {"audit"}
     # on demand, of tables that are downloaded, or after the last step
     elsewhere = {"fetch_file", "choose_policy", "draw_patient", "draw_policy", "recommend_actions"}
-    elsewhere |= {"prepare_searches", "draw_table_figures"}
+    elsewhere |= {"prepare_searches", "draw_table_figures", "keep_report"}
     assert at_default == stages - elsewhere
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
     words = ["--costs", str(ROOT / "config/costs.yaml"), "--scale", "paper", "--cores", "16"]
