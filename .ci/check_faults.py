@@ -8,32 +8,26 @@ root), and killed with all their processes at a random moment and inside a write
 step's files and sidecars are all old or all new, and every other file is as it was.
 Then (as root) results/ on a disk of 60 kB, and on one that is mounted read-only.
 Usage: .ci/check_faults.py [--short] FOLDER [MOMENTS]
-       (an empty folder; some forty minutes for ten moments and ten steps, three with --short)
+       (an empty folder; some forty minutes for ten moments and ten steps, three with --short:
+       two steps, two kills, on a smaller study)
 """
 
-import argparse
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+import environment
+from environment import require
 
-from tests.workflow import reruns  # noqa: E402
-from tests.workflow.faults import KINDS, Study, disturb, visible_files  # noqa: E402
-from tests.workflow.runs import TEN_LINES, TINY, snakemake  # noqa: E402
+if __name__ == "__main__":
+    ASKED = environment.begin(__doc__, most=1)
+from tests.workflow import reruns, sentences
+from tests.workflow.faults import KINDS, Study, disturb, visible_files
+from tests.workflow.runs import TEN_LINES, TINY, snakemake
 
 LONGEST_S = 10.0  # until the kill; the study takes several times as long
 HITS = 0.8  # of the kills, at least
-
-
-def require(holds: bool, what: str, said: str = "") -> None:
-    """Say that a check holds, or end here with what was said instead."""
-    if not holds:
-        sys.exit(f"NOT SO: {what}\n{said[-6000:]}")
-    print(f"ok: {what}", flush=True)
 
 
 def check_kills(folder: Path, configs: list[Path], kinds: tuple[str, ...], moments: int) -> None:
@@ -94,13 +88,17 @@ def check_disk(folder: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "tmpfs", disk], check=True)
     try:
         full = snakemake(run, "afape", configs=(TEN_LINES,))
-        told = [li for li in full.stdout.splitlines() if "No space left on device" in li]
+        told = [li for li in full.stdout.splitlines() if sentences.DISK_FULL in li]
         require(full.returncode != 0 and len(told) == 1, f"a full disk: {told[0]}", full.stdout)
         require("Traceback" not in full.stdout, "and no traceback", full.stdout)
         before = visible_files(run)
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         locked = snakemake(run, "afape", configs=(TEN_LINES,))
-        told = [li for li in locked.stdout.splitlines() if "cannot be written to" in li]
+        told = [
+            li
+            for li in locked.stdout.splitlines()
+            if sentences.LOCKED.format(folder="results") in li
+        ]
         require(
             locked.returncode != 0 and len(told) == 1, f"a locked one: {told[0]}", locked.stdout
         )
@@ -116,27 +114,18 @@ def check_disk(folder: Path) -> None:
         subprocess.run(["umount", disk], check=True)
 
 
-def main() -> None:
+def check(folder: Path, short: bool, moments: int) -> None:
     """All checks, or the short form."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--short", action="store_true", help="two steps and two kills")
-    parser.add_argument("folder", type=Path, help="an empty folder")
-    parser.add_argument("moments", type=int, nargs="?", default=10)
-    parsed = parser.parse_args()
-    where = parsed.folder.resolve()
-    configs = [TEN_LINES] if parsed.short else [TINY]
-    plain = snakemake(where / "plain", "afape", configs=configs)
+    configs = [TEN_LINES] if short else [TINY]
+    plain = snakemake(folder / "plain", "afape", configs=configs)
     require(plain.returncode == 0, "the study ended undisturbed", plain.stdout)
-    check_reruns(where, configs, 2 if parsed.short else 10)
-    if parsed.short:
-        check_kills(where, configs, ("tree",), 2)
+    check_reruns(folder, configs, 2 if short else 10)
+    if short:
+        check_kills(folder, configs, ("tree",), 2)
         return
-    if os.geteuid() == 0:
-        check_disk(where)
-    else:
-        print("left out: full and locked disks, which only root can mount")
-    check_kills(where, configs, KINDS, parsed.moments)
+    check_kills(folder, configs, KINDS, moments)
+    check_disk(folder)
 
 
 if __name__ == "__main__":
-    main()
+    check(ASKED.folder, ASKED.short, int(ASKED.rest[0]) if ASKED.rest else 10)

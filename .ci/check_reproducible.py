@@ -4,19 +4,25 @@
 Every payload and every sidecar must be the same. One exception, said aloud: CPU seconds of learning
 a treatment policy are a measurement (benchmarks/time_planners/…/timings.parquet, outside results/).
 results/summary/treatment.parquet may differ in its column cpu_s alone, its sidecar in the digests.
-Usage: .ci/check_reproducible.py FOLDER [WORDS FOR SNAKEMAKE…]     (an empty folder; without words,
-the whole embedded default: some forty minutes on two cores)
+With --short, instead of the embedded default: the study of ten lines, docs/examples/.
+Usage: .ci/check_reproducible.py [--short] FOLDER [WORDS FOR SNAKEMAKE…]     (an empty folder;
+without words, the whole embedded default: some forty minutes on two cores; short two minutes)
 """
 
 import json
-import os
+import math
 import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
+import environment
+from environment import BIN, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    ASKED = environment.begin(__doc__, most=math.inf)
+import pandas as pd  # found after `begin`
+
+TEN_LINES = ["afape", "--configfile", str(ROOT / "docs/examples/ten_lines_config.yaml")]
 TIMED = "results/summary/treatment.parquet"
 ITS_SIDECAR = "results/summary/_treatment.parquet.json"
 
@@ -24,10 +30,10 @@ ITS_SIDECAR = "results/summary/_treatment.parquet.json"
 def run(folder: Path, cores: int, words: list[str]) -> None:
     """The workflow in a folder of its own."""
     folder.mkdir(parents=True)
-    command = [ROOT / ".venv/bin/snakemake", "--cores", str(cores), "--directory", folder, *words]
+    command = [BIN / "snakemake", "--cores", str(cores), "--directory", folder, *words]
     with (folder / "said.txt").open("w") as stream:
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=stream, stderr=stream)
+        variables = environment.variables()
+        done = subprocess.run(command, cwd=ROOT, env=variables, stdout=stream, stderr=stream)
     if done.returncode != 0:
         sys.exit(f"the run on {cores} cores failed; see {folder / 'said.txt'}")
     print(f"ok: a run on {cores} cores ended", flush=True)
@@ -75,6 +81,4 @@ def main(folder: Path, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]).resolve(), sys.argv[2:] or ["all"])
+    main(ASKED.folder, ASKED.rest or (TEN_LINES if ASKED.short else ["all"]))

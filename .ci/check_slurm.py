@@ -7,24 +7,31 @@ Checks, each in its own words on stdout:
   a job that fails, one that exceeds its memory and one that is cancelled are each reported, with a
   non-zero exit, and the next start ends with the bytes of an undisturbed run on this machine;
   a job that exceeded its memory comes again with more, within the same start.
-Usage: .ci/check_slurm.py FOLDER     (an empty folder for the runs; about ten minutes)
+With --short: a failing job's own sentence, and the study of ten lines to its end with its audit.
+Usage: .ci/check_slurm.py [--short] FOLDER     (an empty folder; ten minutes, short two)
 """
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BIN = ROOT / ".venv" / "bin"
+import environment
+from environment import BIN, ROOT, cannot_run, require
+
+if __name__ == "__main__":
+    ASKED = environment.begin(__doc__)
+from tests.workflow import sentences  # found after `begin`
+
 EXAMPLE = ROOT / "docs" / "examples"
 # What is different from a real cluster: no accounting, and nobody waits for a shared folder.
 HERE = ["--slurm-no-account", "--slurm-status-command", "squeue", "--latency-wait", "5"]
-HERE += ["--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"]
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+# The executor asks for a job's state after these seconds; where none has ended, ten seconds later.
+HERE += ["--slurm-init-seconds-before-status-checks", "9", "--seconds-between-status-checks", "2"]
+ENVIRONMENT = environment.variables()
+DAEMONS = ("slurmctld", "slurmd", "munged")
 
 
 def command(folder: Path, *words: str, local: bool = False) -> list[str]:
@@ -46,13 +53,6 @@ def start(folder: Path, *words: str, local: bool = False) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def require(holds: bool, what: str, said: str = "") -> None:
-    """Say that a check holds, or end here with what was said instead."""
-    if not holds:
-        sys.exit(f"NOT SO: {what}\n{said[-6000:]}")
-    print(f"ok: {what}", flush=True)
-
-
 def write_study(folder: Path, table: str) -> list[str]:
     """The example of ten lines as a study of its own in a folder; its words for Snakemake."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,16 +70,16 @@ def payloads(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def check_smallest_study(folder: Path) -> None:
-    """`treatment` of the embedded default, through the profile."""
-    status, said = start(folder, "treatment")
-    require(status == 0, "the embedded default's treatment study ended through the profile", said)
-    jobs = len(re.findall(r"has been submitted with SLURM jobid", said))
+def check_study(folder: Path, what: str, *words: str) -> None:
+    """A whole study through the profile, and its audit."""
+    status, said = start(folder, *words)
+    require(status == 0, f"{what} ended through the profile", said)
+    jobs = said.count(sentences.SUBMITTED)
     require(jobs >= 5, f"{jobs} jobs ran in Slurm", said)
     audit = subprocess.run(
         [BIN / "python", "-m", "frugal", "audit", "--sample", "2", "--look-in", ROOT / "config"],
         cwd=folder,
-        env=ENVIRONMENT | {"PYTHONPATH": str(ROOT / "workflow")},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -92,8 +92,10 @@ def check_failure(folder: Path, table: str) -> list[str]:
     words = write_study(folder, table.replace("troponin", "troponin_t", 1))
     status, said = start(folder, "--retries", "0", *words, "afape")
     require(status != 0, "a failing job ends the start with a non-zero exit", said)
-    told = "frugal prepare_data: ten_lines.csv has no column 'troponin'" in said
-    require(told, "its own sentence is shown on the terminal", said)
+    told = sentences.missing_column(folder / "ten_lines.yaml")
+    require(told in said, "its own sentence is shown on the terminal", said)
+    log = "logs/prepare_data/dataset=ten_lines.log"
+    require(re.search(f"log: .*{log}", said) is not None, f"and its log is named: {log}", said)
     require(not payloads(folder), "and nothing is left of it", said)
     return write_study(folder, table)
 
@@ -103,14 +105,14 @@ def check_memory(folder: Path, words: list[str]) -> None:
     too_little = ["--set-resources", "draw_missingness:mem_mb=20", "--retries", "0"]
     status, said = start(folder, *too_little, *words, "afape")
     require(status != 0, "a job that exceeds its memory ends the start, non-zero", said)
-    reported = re.search(r"Error in (group|rule) .*", said) and "draw_missingness" in said
+    reported = re.search(sentences.STEP_FAILED, said) and "draw_missingness" in said
     require(bool(reported), "the step is named as failed", said)
     logs = list((folder / ".snakemake" / "slurm_logs").rglob("*.log"))
-    over = [path for path in logs if "exceeded memory limit" in path.read_text(errors="replace")]
+    over = [path for path in logs if sentences.OVER_MEMORY in path.read_text(errors="replace")]
     require(bool(over), f"Slurm's log, which is named there, says why: {over[0].name}", said)
     more = ["--set-resources", "draw_missingness:mem_mb=20 if attempt == 1 else 2000"]
     status, said = start(folder, *more, "--until", "draw_missingness", *words, "afape")
-    again = "Trying to restart" in said
+    again = sentences.AGAIN in said
     require(status == 0 and again, "with retries it comes again with more memory, and ends", said)
 
 
@@ -137,7 +139,17 @@ def check_cancelled(folder: Path, words: list[str]) -> None:
     said, _ = process.communicate()
     require(bool(cancelled), f"job {cancelled} was cancelled while it ran", said)
     require(process.returncode != 0, "a cancelled job ends the start with a non-zero exit", said)
-    require(f"SLURM-job '{cancelled}' failed" in said, "and is named as failed", said)
+    named = sentences.SLURM_FAILED.format(job=cancelled) in said
+    require(named, "and is named as failed", said)
+
+
+def check_group(state: Path) -> None:
+    """The four rollouts shared a submission: one core, the largest's memory, the sum of times."""
+    finished = (state / "log" / "finished.txt").read_text().splitlines()
+    asked = ["JobState=COMPLETED", "TimeLimit=40 ", "ProcCnt=1 ", "Tres=cpu=1,mem=6000M,"]
+    found = [line for line in finished if all(part in line for part in asked)]
+    what = "four rollouts of 10 minutes and 6000 MB asked once, for one core, 40 minutes, 6000 MB"
+    require(bool(found), what, "\n".join(finished))
 
 
 def check_recovery(folder: Path, plain: Path, words: list[str], table: str) -> None:
@@ -151,22 +163,38 @@ def check_recovery(folder: Path, plain: Path, words: list[str], table: str) -> N
     require(not differing, f"all {len(mine)} files are the same, byte for byte", str(differing))
 
 
-def main(folder: Path) -> None:
+def require_slurm() -> None:
+    """End here, in a sentence, where no Slurm of one's own can be started."""
+    if os.geteuid() != 0:
+        cannot_run("a Slurm of one's own is started by root; start the check as root")
+    absent = [name for name in DAEMONS if not Path("/usr/sbin", name).is_file()]
+    if absent:
+        install = "apt-get install -y --no-install-recommends slurm-wlm munge (Debian)"
+        cannot_run(f"{', '.join(absent)} not in /usr/sbin; {install}")
+    if Path("/etc/slurm/slurm.conf").exists():
+        cannot_run("/etc/slurm/slurm.conf is there; the check would replace that Slurm by its own")
+
+
+def main(folder: Path, short: bool) -> None:
     """All checks, in a Slurm that is stopped whatever happens."""
+    require_slurm()
     table = (EXAMPLE / "ten_lines.csv").read_text()
     state = folder / "slurm"
-    subprocess.run([ROOT / ".ci/slurm/start.sh", state], check=True)
     try:
+        subprocess.run([ROOT / ".ci/slurm/start.sh", state], check=True)
         words = check_failure(folder / "faults", table)
+        if short:
+            check_study(folder / "faults", "the study of ten lines", *words, "afape")
+            check_group(state)
+            return
         check_memory(folder / "faults", words)
         check_cancelled(folder / "faults", words)
         check_recovery(folder / "faults", folder / "plain", words, table)
-        check_smallest_study(folder / "study")
+        check_group(state)
+        check_study(folder / "study", "the embedded default's treatment study", "treatment")
     finally:
         subprocess.run([ROOT / ".ci/slurm/stop.sh", state], check=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]).resolve())
+    main(ASKED.folder, ASKED.short)
