@@ -35,8 +35,8 @@ def run(folder: Path, cores: int, words: list[str]) -> None:
         variables = environment.variables()
         done = subprocess.run(command, cwd=ROOT, env=variables, stdout=stream, stderr=stream)
     if done.returncode != 0:
-        sys.exit(f"the run on {cores} cores failed; see {folder / 'said.txt'}")
-    print(f"ok: a run on {cores} cores ended", flush=True)
+        sys.exit(f"NOT SO: the run with --cores {cores} ended; see {folder / 'said.txt'}")
+    print(f"ok: the run with --cores {cores} ended", flush=True)
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -181,7 +181,8 @@ def main(folder: Path, short: bool) -> None:
     table = (EXAMPLE / "ten_lines.csv").read_text()
     state = folder / "slurm"
     try:
-        subprocess.run([ROOT / ".ci/slurm/start.sh", state], check=True)
+        if subprocess.run([ROOT / ".ci/slurm/start.sh", state]).returncode != 0:
+            cannot_run(f"Slurm did not start, as said above; its logs are in {state / 'log'}")
         words = check_failure(folder / "faults", table)
         if short:
             check_study(folder / "faults", "the study of ten lines", *words, "afape")

@@ -1,4 +1,4 @@
-"""The checks of `.ci/`: all are run and described, begin anywhere, and expect what the code says."""
+"""The checks of `.ci/`: all are run and described, begin anywhere, expect what the code says."""
 
 import os
 import re
