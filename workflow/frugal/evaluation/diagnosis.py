@@ -11,6 +11,11 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.evaluation.intervals import (
+    combined_interval,
+    perfect_area_interval,
+    share_interval,
+)
 
 SCORES = ("f1", "am", "sensitivity", "specificity", "precision", "auroc", "cost")
 
@@ -104,7 +109,7 @@ def decision_costs(
     return np.bincount(row, weights=cost, minlength=units).astype(np.float64)
 
 
-def bootstrap_intervals(
+def score_intervals(
     label: Int[np.ndarray, " n"],
     diagnosis: Int[np.ndarray, " n"],
     probability: Float[np.ndarray, " n"],
@@ -114,7 +119,13 @@ def bootstrap_intervals(
     level: float,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Percentile intervals of every score of one method, units drawn with replacement.
+    """Intervals of every score of one method.
+
+    Sensitivity, specificity and precision are shares (`share_interval`); AM is the mean of two
+    independent ones. F1 = 2 J / (1 + J), where J is the share of true positives among the units
+    that are positive or said to be, and the ends of J's interval are mapped by it. AUROC and cost
+    have percentile intervals, units drawn with replacement; an AUROC of 0 or 1, which every draw
+    repeats, has that of `perfect_area_interval`.
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)
@@ -126,8 +137,8 @@ def bootstrap_intervals(
         rng: of the draws.
 
     Returns:
-        Columns score, low, high; one row for each of `SCORES`. Draws in which a score is not
-        defined are left out of its interval, and it is NaN if they are all.
+        Columns score, low, high; one row for each of `SCORES`. NaN where a score is not defined;
+        draws without both classes are left out of the interval of AUROC.
 
     Raises:
         ConfigError: fewer than two resamples, or a level outside 0…1.
@@ -139,14 +150,61 @@ def bootstrap_intervals(
         )
     _check(label, diagnosis[None], probability[None])
     weight = rng.multinomial(len(label), np.full(len(label), 1 / len(label)), size=resamples)
-    drawn = _weighted_scores(label == 1, diagnosis == 1, probability, cost, weight.astype(float))
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    rows = []
-    for name in SCORES:
-        known = drawn[name][np.isfinite(drawn[name])]
-        low, high = np.quantile(known, ends) if len(known) else (np.nan, np.nan)
-        rows.append({"score": name, "low": float(low), "high": float(high)})
-    return pd.DataFrame(rows)
+    drawn = weight.astype(float)
+    found = _share_intervals(label == 1, diagnosis == 1, level) | {
+        "auroc": _auroc_interval(label, probability, drawn, level),
+        "cost": _percentiles(drawn @ cost / drawn.sum(axis=1), level),
+    }
+    return pd.DataFrame(
+        [{"score": name, "low": found[name][0], "high": found[name][1]} for name in SCORES]
+    )
+
+
+def _share_intervals(
+    ill: Bool[np.ndarray, " n"], said: Bool[np.ndarray, " n"], level: float
+) -> dict[str, tuple[float, float]]:
+    """Intervals of the scores that are shares, or made of shares."""
+    hits, clear = int((ill & said).sum()), int((~ill & ~said).sum())
+    sensitivity = share_interval(hits, int(ill.sum()), level=level)
+    specificity = share_interval(clear, int((~ill).sum()), level=level)
+    overlap = share_interval(hits, int((ill | said).sum()), level=level)
+    am = (np.nan, np.nan)
+    if ill.any() and not ill.all():
+        shares = (hits / ill.sum(), clear / (~ill).sum())
+        am = combined_interval(
+            [(shares[0], *sensitivity), (shares[1], *specificity)], weights=(0.5, 0.5)
+        )
+    return {
+        "f1": (2 * overlap[0] / (1 + overlap[0]), 2 * overlap[1] / (1 + overlap[1])),
+        "am": am,
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "precision": share_interval(hits, int(said.sum()), level=level),
+    }
+
+
+def _auroc_interval(
+    label: Int[np.ndarray, " n"],
+    probability: Float[np.ndarray, " n"],
+    weight: Float[np.ndarray, "b n"],
+    level: float,
+) -> tuple[float, float]:
+    """Percentiles over resamples; of an AUROC at its end what so few pairs say."""
+    positives = int(label.sum())
+    area = float(auroc(label, probability[None])[0])
+    if area in (0.0, 1.0):
+        least = perfect_area_interval(positives, len(label) - positives, level=level)
+        return (least, 1.0) if area else (0.0, 1 - least)
+    return _percentiles(_weighted_auroc(label == 1, probability, weight), level)
+
+
+def _percentiles(drawn: Float[np.ndarray, " b"], level: float) -> tuple[float, float]:
+    """Ends between which the share `level` of the draws lies; NaN if none is defined."""
+    known = drawn[np.isfinite(drawn)]
+    if not len(known):
+        return np.nan, np.nan
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def _check(label: np.ndarray, diagnosis: np.ndarray, probability: np.ndarray) -> None:
@@ -197,29 +255,6 @@ def _auroc(label: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.n
     return value, (placement - value[:, None]) / share
 
 
-def _weighted_scores(
-    ill: Bool[np.ndarray, " n"],
-    said: Bool[np.ndarray, " n"],
-    probability: Float[np.ndarray, " n"],
-    cost: Float[np.ndarray, " n"],
-    weight: Float[np.ndarray, "b n"],
-) -> dict[str, np.ndarray]:
-    """Each score of every resample, the units' counts as weights: one matrix product. (b,) each"""
-    cells = np.stack([ill & said, ~ill & said, ill & ~said, ~ill & ~said], axis=1)
-    hit, alarm, miss, rest = (weight @ cells).T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found, cleared = hit / (hit + miss), rest / (rest + alarm)
-        return {
-            "f1": 2 * hit / (2 * hit + alarm + miss),
-            "am": (found + cleared) / 2,
-            "sensitivity": found,
-            "specificity": cleared,
-            "precision": hit / (hit + alarm),
-            "auroc": _weighted_auroc(ill, probability, weight),
-            "cost": weight @ cost / weight.sum(axis=1),
-        }
-
-
 def _weighted_auroc(ill: np.ndarray, probability: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Σ over values of positives × (negatives below + half of those that tie). (b,)"""
     order = np.argsort(probability, kind="stable")
@@ -227,4 +262,5 @@ def _weighted_auroc(ill: np.ndarray, probability: np.ndarray, weight: np.ndarray
     sick = np.add.reduceat(weight[:, order] * ill[order], starts, axis=1)
     well = np.add.reduceat(weight[:, order] * ~ill[order], starts, axis=1)
     below = np.cumsum(well, axis=1) - well / 2
-    return (sick * below).sum(axis=1) / (sick.sum(axis=1) * well.sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (sick * below).sum(axis=1) / (sick.sum(axis=1) * well.sum(axis=1))

@@ -28,6 +28,11 @@ MEASURES = (
     "auc", "disparity", "features_acquired", "cost", "equal_opportunity_gap",
     "equalised_odds_gap", "adversary_auc", "audit_auc",
 )  # fmt: skip
+RANGES = {
+    "features_acquired": (0.0, np.inf), "cost": (0.0, np.inf),
+    "disparity_cut": (-1.0, 1.0), "coin_cut": (-1.0, 1.0),
+}  # fmt: skip
+SHARE = (0.0, 1.0)  # range of every other measure
 
 
 def fairness_row(
@@ -71,8 +76,9 @@ def fairness_row(
 def over_folds(
     table: pd.DataFrame, keys: Sequence[str], measures: Sequence[str], *, level: float
 ) -> pd.DataFrame:
-    """Mean of each measure over folds; Student's interval as `<measure>_low`, `_high`; the range of
-    the folds, for where they are too few for an interval, as `_least`, `_most`.
+    """Mean of each measure over folds; Student's interval as `<measure>_low`, `_high`, cut to what
+    the measure can be; the range of the folds, for where they are too few for an interval, as
+    `_least`, `_most`.
 
     Args:
         table: one row per key and fold.
@@ -215,7 +221,9 @@ def _intervals(rows: pd.DataFrame, measures: Sequence[str], *, level: float) -> 
     """Means over the rows, one for each fold, with Student's intervals."""
     said = {}
     for measure in measures:
-        found = fold_interval(rows[measure].to_numpy(dtype=np.float64), level=level)
+        least, most = RANGES.get(measure, SHARE)
+        values = rows[measure].to_numpy(dtype=np.float64)
+        found = fold_interval(values, level=level, least=least, most=most)
         said |= {measure: found.value, f"{measure}_low": found.low, f"{measure}_high": found.high}
     return said
 

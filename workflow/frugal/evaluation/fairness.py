@@ -13,7 +13,13 @@ from scipy.stats import t as student
 
 from frugal.contracts.errors import DataError
 from frugal.evaluation.fronts import non_dominated
-from frugal.evaluation.intervals import normal_interval
+from frugal.evaluation.intervals import (
+    combined_interval,
+    cut_interval,
+    normal_interval,
+    perfect_area_interval,
+    share_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,9 @@ def bootstrap_disparity(
     Drawing rows with replacement is drawing the eight counts from a multinomial law, so no row is
     touched. The interval is that of the *signed* difference, folded at zero: of an absolute value
     alone, no resample is below zero, and a fair decision would never be covered. Where all rows of
-    both groups are decided alike the resamples are, too, and the interval has no width. None (NaN)
-    where a group has a single row.
+    a group are decided alike every resample repeats that, as if it were certain: the interval is
+    then the one of two shares' difference (`combined_interval`). None (NaN) where a group has a
+    single row.
 
     Args:
         counts: of one set of decisions. (2, 2, 2)
@@ -101,10 +108,25 @@ def bootstrap_disparity(
     drawn = rng.multinomial(total, counts.ravel() / total, size=resamples).reshape(-1, 2, 2, 2)
     signed = parity_difference(drawn)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = (float(q) for q in np.nanquantile(signed, tails))
+    by_decision = counts.sum(axis=1)
+    if (by_decision == 0).any():
+        low, high = _difference_interval(by_decision, level=level)
+    else:
+        low, high = (float(q) for q in np.nanquantile(signed, tails))
     farthest = max(abs(low), abs(high))
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
     return Estimated(value, nearest, farthest)
+
+
+def _difference_interval(
+    by_decision: Int[np.ndarray, "2 2"], *, level: float
+) -> tuple[float, float]:
+    """Ends of the share of decisions 1 in group 0 less that in group 1, from counts[b, ŷ]."""
+    shares = []
+    for row in by_decision:
+        hits, n = int(row[1]), int(row.sum())
+        shares.append((hits / n, *share_interval(hits, n, level=level)))
+    return combined_interval(shares, weights=(1.0, -1.0))
 
 
 def auc_interval(
@@ -113,8 +135,9 @@ def auc_interval(
     """Area under the receiver operating characteristic curve, with DeLong's interval.
 
     The probability that a random row with outcome 1 scores above one with outcome 0, ties counting
-    one half [dadi, sec. 4]; the variance is that of its two placement averages. NaN if one outcome
-    is absent, and without an interval if it has a single row.
+    one half [dadi, sec. 4]; the variance is that of its two placement averages. An area of 0 or 1
+    has none, and the interval of `perfect_area_interval`. NaN if one outcome is absent, and without
+    an interval if it has a single row.
 
     Args:
         outcome: 0 or 1. (n,)
@@ -131,6 +154,9 @@ def auc_interval(
     area = float(above.mean())
     if min(m, n) < 2:
         return Estimated(area, np.nan, np.nan)
+    if area in (0.0, 1.0):
+        least = perfect_area_interval(m, n, level=level)
+        return Estimated(area, least, 1.0) if area else Estimated(area, 0.0, 1 - least)
     variance = sum(float(x.var(ddof=1)) / len(x) for x in (above, below))
     low, high = normal_interval(np.array([area]), np.array([np.sqrt(variance)]), level=level)
     return Estimated(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
@@ -173,18 +199,33 @@ def adversary_auc(
     return max(found, key=lambda auc: np.nan_to_num(auc.value, nan=-1.0))
 
 
-def fold_interval(values: Float[np.ndarray, " k"], *, level: float) -> Estimated:
+def fold_interval(
+    values: Float[np.ndarray, " k"],
+    *,
+    level: float,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Estimated:
     """Mean over folds with Student's interval; the ends are NaN for a single fold.
 
     Folds share training rows, so that their spread is a little too small: the interval is that of
-    the paper's figures, not a test.
+    the paper's figures, not a test. It is cut to what the mean can be, as that of a cost is
+    (`cut_interval`): coverage does not fall.
+
+    Args:
+        values: one for each fold. (k,)
+        level: of the interval, for example 0.95.
+        least: the mean cannot be below this, for example 0 for a share.
+        most: nor above this, for example 1.
     """
     k = len(values)
     mean = float(values.mean())
     if k < 2:
         return Estimated(mean, np.nan, np.nan)
     half = float(student.ppf((1 + level) / 2, k - 1)) * float(values.std(ddof=1)) / np.sqrt(k)
-    return Estimated(mean, mean - half, mean + half)
+    return Estimated(
+        mean, *cut_interval(mean, mean - half, mean + half, least=least, most=most)
+    )
 
 
 def least_disparity(

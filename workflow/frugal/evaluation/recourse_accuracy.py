@@ -14,9 +14,11 @@ from scipy.special import ndtri
 from frugal.contracts.cover import LabelledUnits
 from frugal.contracts.errors import DataError
 from frugal.covers.repair import is_feasible, repair_answers
+from frugal.evaluation.intervals import share_interval
 from frugal.generators.answers import as_action_sets, as_membership
 
-HALF_WIDTHS = float(ndtri(0.975))  # standard errors in half a 95 % interval
+LEVEL = 0.95  # of every interval; part of the column names' meaning
+HALF_WIDTHS = float(ndtri((1 + LEVEL) / 2))  # standard errors in half an interval
 ALL = "all"
 
 
@@ -135,7 +137,7 @@ def accuracy_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         actions ('all', '1', '2', …), n, accuracy, accuracy_se, half_width, accuracy_low and
-        accuracy_high (see `wilson_interval`), mistakes,
+        accuracy_high (see `share_interval`), mistakes,
         feasible_share_of_mistakes, cost_gap (mean over feasible mistakes of what the answer costs
         more, relative to the cheapest set), infeasible_cost_gap (the same over infeasible ones,
         below zero if they are cheaper), infeasible_share, repair_cost_gap (mean over infeasible
@@ -158,8 +160,8 @@ def confidence_rows(outcomes: pd.DataFrame, *, bins: int) -> pd.DataFrame:
     """Confidence against accuracy in bins of equal width.               [recourse, fig. 7]
 
     Returns:
-        bin, low, high, n, mean_confidence, accuracy, half_width, correct, wrong (units of either
-        kind); bins without units have no row.
+        bin, low, high, n, mean_confidence, accuracy, half_width, accuracy_low, accuracy_high,
+        correct, wrong (units of either kind); bins without units have no row.
 
     Raises:
         DataError: a confidence lies outside [0, 1].
@@ -170,12 +172,11 @@ def confidence_rows(outcomes: pd.DataFrame, *, bins: int) -> pd.DataFrame:
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     rows = []
     for k, part in outcomes.groupby(number):
-        share, spread = _share(part["correct"])
         right = int(part["correct"].sum())
         rows.append(
             {"bin": int(k), "low": k / bins, "high": (k + 1) / bins, "n": len(part),  # pyright: ignore
-             "mean_confidence": float(part["confidence"].mean()), "accuracy": share,
-             "half_width": HALF_WIDTHS * spread, "correct": right, "wrong": len(part) - right}
+             "mean_confidence": float(part["confidence"].mean()),
+             **_without_error(part["correct"]), "correct": right, "wrong": len(part) - right}
         )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -189,18 +190,18 @@ def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.Data
             11 or more.
 
     Returns:
-        at_least, at_most (−1 for no end), n, accuracy, half_width; empty classes have no row.
+        at_least, at_most (−1 for no end), n, accuracy, half_width, accuracy_low, accuracy_high;
+        empty classes have no row.
     """
     if edges[0] != 0 or list(edges) != sorted(set(edges)):
         raise DataError(f"edges are {edges}; they begin at 0 and ascend")
     number = np.searchsorted(edges, outcomes["train_frequency"], side="right") - 1
     rows = []
     for k, part in outcomes.groupby(number):
-        share, spread = _share(part["correct"])
         last = edges[k + 1] - 1 if k + 1 < len(edges) else -1  # pyright: ignore
         rows.append(
-            {"at_least": edges[k], "at_most": last, "n": len(part), "accuracy": share,  # pyright: ignore
-             "half_width": HALF_WIDTHS * spread}
+            {"at_least": edges[k], "at_most": last, "n": len(part),  # pyright: ignore
+             **_without_error(part["correct"])}
         )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -217,37 +218,36 @@ def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def wilson_interval(share: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share: beyond a point also where none or all of n are right.
+def _share(hits: pd.Series) -> dict[str, float]:
+    """Share of True, its binomial standard error, and its interval.
 
-    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)
+    The half-width is the paper's, ± 1.96 standard errors; it is 0 where all hits agree, and may
+    lead outside [0, 1]. The interval does neither.
     """
-    z = HALF_WIDTHS
-    centre, scale = share + z**2 / (2 * n), 1 + z**2 / n
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    low, high = float(centre - half) / scale, float(centre + half) / scale
-    return min(share, max(0.0, low)), max(share, min(1.0, high))  # rounding at 0 and 1
-
-
-def _share(hits: pd.Series) -> tuple[float, float]:
-    """Share of True and its binomial standard error."""
     share = float(hits.mean())
-    return share, float(np.sqrt(share * (1 - share) / len(hits)))
-
-
-def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
-    """One row of the study's tables; NaN where there is nothing to average."""
-    share, spread = _share(rows["correct"])
-    low, high = wilson_interval(share, len(rows))
-    wrong = rows[~rows["correct"]]
-    feasible, infeasible = wrong[wrong["feasible"]], wrong[~wrong["feasible"]]
+    spread = float(np.sqrt(share * (1 - share) / len(hits)))
+    low, high = share_interval(int(hits.sum()), len(hits), level=LEVEL)
     return {
-        "n": len(rows),
         "accuracy": share,
         "accuracy_se": spread,
         "half_width": HALF_WIDTHS * spread,
         "accuracy_low": low,
         "accuracy_high": high,
+    }
+
+
+def _without_error(hits: pd.Series) -> dict[str, float]:
+    """The columns of `_share` that bins and classes show."""
+    return {name: value for name, value in _share(hits).items() if name != "accuracy_se"}
+
+
+def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
+    """One row of the study's tables; NaN where there is nothing to average."""
+    wrong = rows[~rows["correct"]]
+    feasible, infeasible = wrong[wrong["feasible"]], wrong[~wrong["feasible"]]
+    return {
+        "n": len(rows),
+        **_share(rows["correct"]),
         "mistakes": len(wrong),
         "feasible_share_of_mistakes": len(feasible) / len(wrong) if len(wrong) else np.nan,
         "cost_gap": _gap(feasible, "answer_cost"),

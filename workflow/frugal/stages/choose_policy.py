@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import ConfigError, DataError, Streams
-from frugal.evaluation.diagnosis import SCORES, bootstrap_intervals
+from frugal.evaluation.diagnosis import SCORES, score_intervals
 from frugal.evaluation.fronts import policy_for_budget
 from frugal.stages._diagnosis_frames import SOLUTION
 
@@ -27,7 +27,7 @@ def choose_policy(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Choose on validation units, report test units with resampled intervals [diagnosis, sec. 6.4].
+    """Choose on validation units, report test units with intervals [diagnosis, sec. 6.4].
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
     `cost_unit`; and, where the answer shall name them, `policies` (pair → file and its position).
@@ -41,7 +41,7 @@ def choose_policy(
     chosen = chosen_solution(scores, budget=float(settings["budget"]), score=settings["score"])
     rows = solution_rows(outcomes, str(chosen["method"]), int(chosen["pair"]), "test")
     found = scores[_is(scores, chosen) & (scores["split"] == "test")].iloc[0]
-    intervals = bootstrap_intervals(
+    intervals = score_intervals(
         rows["label"].to_numpy(np.int64), rows["diagnosis"].to_numpy(np.int64),
         rows["probability"].to_numpy(), rows["cost"].to_numpy(),
         resamples=settings["resamples"], level=LEVEL, rng=streams.generator("resamples"),

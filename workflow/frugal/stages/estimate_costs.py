@@ -10,6 +10,13 @@ from frugal.contracts import Streams, Table, Terms
 from frugal.data.tables import table_from_frames
 from frugal.estimators.rubin import rubin
 from frugal.evaluation.convergence import prefix_estimates
+from frugal.evaluation.cost_intervals import (
+    CostRange,
+    cost_interval,
+    cost_range,
+    range_findings,
+    unseen_errors,
+)
 from frugal.evaluation.intervals import estimate, standard_error
 from frugal.evaluation.positivity import (
     Finding,
@@ -36,6 +43,7 @@ from frugal.stages._views import compare_views
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
 SPLIT = ["cost", "acquisition_cost", "misclassification_cost"]
+INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
 
 
 def estimate_costs(
@@ -72,7 +80,9 @@ def estimate_costs(
         case = _case(data, played, elsewhere, mask, fitted, fit, identification)
         stopped = {name: why for name in ESTIMATORS if (why := obstacle(name, case)) is not None}
         terms = {name: ESTIMATORS[name](case) for name in ESTIMATORS if name not in stopped}
-        judged = _judge(case, terms, stopped, settings, streams.generator("resamples", seed))
+        judged = _judge(
+            case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
+        )
         truth = judged["estimates"].set_index("estimator")["estimate"].get("ground_truth", np.nan)
         judged["convergence"] = _convergence(
             terms, settings["convergence_sizes"], streams.generator("order", seed)
@@ -147,6 +157,7 @@ def _judge(
     case: Case,
     terms: Mapping[str, Terms],
     stopped: Mapping[str, tuple[str, str]],
+    within: CostRange,
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> dict[str, pd.DataFrame]:
@@ -164,6 +175,8 @@ def _judge(
         if rows[name]["status"] == "ok"
     }
     drawn = _resampled(rows, usable, settings, rng)
+    for name in usable:
+        rows[name] |= _within(rows[name], terms[name], within)
     count = settings["resamples"]
     resamples = pd.DataFrame(
         {
@@ -200,6 +213,19 @@ def _resampled(
         names = [rows[name]["warning"], *(f.name for f in resample_findings(column))]
         rows[name]["warning"] = ",".join(n for n in names if n)
     return drawn
+
+
+def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str, Any]:
+    """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
+    unseen = unseen_errors(terms, SPLIT.index("misclassification_cost"), within)
+    found = unseen.findings + range_findings(row["estimate"], within)
+    changed: dict[str, Any] = {}
+    for low, high in INTERVALS:
+        changed[low], changed[high] = cost_interval(
+            row["estimate"], row[low], row[high], unseen, within
+        )
+    names = [row["warning"], *(finding.name for finding in found)]
+    return changed | {"warning": ",".join(name for name in names if name)}
 
 
 def _row(name: str, case: Case, terms: Terms, found: tuple[Any, ...]) -> dict[str, Any]:
