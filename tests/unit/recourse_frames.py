@@ -39,7 +39,8 @@ def frequency_frame() -> pd.DataFrame:
     classes = [(0, 0), (1, 1), (2, 5), (6, 20), (21, -1)]
     return pd.DataFrame(
         [{"generator": name, "at_least": a, "at_most": b, "accuracy": whole * k / 4,
-          "half_width": 0.02} for name, whole in ACCURACY.items()
+          "accuracy_low": max(0.0, whole * k / 4 - 0.02),
+          "accuracy_high": min(1.0, whole * k / 4 + 0.01)} for name, whole in ACCURACY.items()
          for k, (a, b) in enumerate(classes)]
     )  # fmt: skip
 

@@ -6,9 +6,9 @@ from frugal.contracts.errors import ConfigError, DataError
 from frugal.evaluation.diagnosis import (
     SCORES,
     auroc,
-    bootstrap_intervals,
     decision_costs,
     diagnosis_scores,
+    score_intervals,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,7 +47,7 @@ def test_errors_agree_with_those_of_resampling():
     label = (rng.random(1500) < 0.15).astype(int)
     diagnosis, probability, cost = said_by(label, rng, learners=1)
     frame = diagnosis_scores(label, diagnosis, probability, cost).iloc[0]
-    intervals = bootstrap_intervals(
+    intervals = score_intervals(
         label, diagnosis[0], probability[0], cost[0],
         resamples=2000, level=0.95, rng=np.random.default_rng(1),
     ).set_index("score")  # fmt: skip
@@ -57,6 +57,33 @@ def test_errors_agree_with_those_of_resampling():
         assert low < frame[name] < high
         # The width of an interval from 2,000 draws varies by 4 %: ± 12 % is 3 standard errors.
         assert (high - low) / (2 * 1.96 * frame[f"{name}_se"]) == pytest.approx(1, abs=0.12), name
+
+
+def test_no_error_among_few_units_is_no_certainty():
+    """57 test units, all diagnosed rightly: every score is 1, and none is certain."""
+    label = np.repeat([1, 0], [12, 45])
+    found = score_intervals(
+        label, label, label * 1.0, np.full(57, 7.0),
+        resamples=50, level=0.95, rng=np.random.default_rng(0),
+    ).set_index("score")  # fmt: skip
+    assert (found["high"].drop("cost") == 1).all()
+    exact = {"sensitivity": 0.025 ** (1 / 12), "specificity": 0.025 ** (1 / 45)}
+    exact |= {"precision": exact["sensitivity"], "auroc": exact["sensitivity"]}
+    exact["f1"] = 2 * exact["sensitivity"] / (1 + exact["sensitivity"])
+    apart = [(1 - exact[name]) / 2 for name in ("sensitivity", "specificity")]
+    exact["am"] = 1 - np.hypot(*apart)
+    for name, low in exact.items():
+        assert found.loc[name, "low"] == pytest.approx(low), name
+    assert tuple(found.loc["cost"]) == (7, 7)
+
+
+def test_what_is_not_defined_has_no_interval():
+    none = np.zeros(5, dtype=int)
+    found = score_intervals(
+        none, none, none * 1.0, none * 1.0, resamples=20, level=0.95, rng=np.random.default_rng(0)
+    ).set_index("score")
+    assert found.loc[["f1", "am", "sensitivity", "precision", "auroc"]].isna().all(axis=None)
+    assert found.loc["specificity", "high"] == 1
 
 
 def test_what_is_not_defined_is_not_a_number():
@@ -99,7 +126,7 @@ def test_refusals():
     with pytest.raises(DataError, match="outside 0…1"):
         diagnosis_scores(np.array([1, 0]), one.astype(int), 2 * one, one)
     with pytest.raises(ConfigError, match="at least 2"):
-        bootstrap_intervals(
+        score_intervals(
             np.array([1, 0]), np.array([1, 0]), one[0], one[0],
             resamples=1, level=0.95, rng=np.random.default_rng(0),
         )  # fmt: skip

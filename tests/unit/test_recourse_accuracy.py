@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from frugal.contracts.cover import CoverInstance, LabelledUnits
 from frugal.contracts.errors import DataError
+from frugal.evaluation.intervals import share_interval
 from frugal.evaluation.recourse_accuracy import (
     accuracy_rows,
     confidence_rows,
@@ -14,9 +15,7 @@ from frugal.evaluation.recourse_accuracy import (
     mistake_rows,
     training_frequency,
     unseen_explanations,
-    wilson_interval,
 )
-from scipy.stats import binomtest
 
 INSTANCE = CoverInstance(
     cost=np.array([1.0, 2.0, 4.0]),
@@ -69,12 +68,20 @@ def test_summary_by_number_of_actions():
     assert np.isnan(accuracy_rows(OUTCOMES.frame().iloc[[1]])["cost_gap"].iloc[0])
 
 
-def test_interval_of_a_share_is_scipys_and_no_point_at_the_ends():
-    for right, n in ((0, 12), (12, 12), (3, 12), (700, 1000)):
-        found = wilson_interval(right / n, n)
-        oracle = binomtest(right, n).proportion_ci(method="wilson")
-        np.testing.assert_allclose(found, (oracle.low, oracle.high), atol=1e-6)
-        assert found[1] - found[0] > 0
+def test_every_accuracy_has_the_interval_of_a_share():
+    rows = accuracy_rows(OUTCOMES.frame()).set_index("actions")
+    assert tuple(rows.loc["all", ["accuracy_low", "accuracy_high"]]) == share_interval(
+        1, 4, level=0.95
+    )
+    parts = (
+        rows,
+        group_rows(OUTCOMES.frame()),
+        confidence_rows(OUTCOMES.frame(), bins=2),
+        frequency_rows(OUTCOMES.frame(), edges=(0, 1)),
+    )
+    for part in parts:
+        assert (part["accuracy_low"] < part["accuracy_high"]).all()
+        assert part[["accuracy_low", "accuracy_high"]].stack().between(0, 1).all()
 
 
 def test_groups_and_mistakes():

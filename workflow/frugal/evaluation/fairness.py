@@ -223,9 +223,7 @@ def fold_interval(
     if k < 2:
         return Estimated(mean, np.nan, np.nan)
     half = float(student.ppf((1 + level) / 2, k - 1)) * float(values.std(ddof=1)) / np.sqrt(k)
-    return Estimated(
-        mean, *cut_interval(mean, mean - half, mean + half, least=least, most=most)
-    )
+    return Estimated(mean, *cut_interval(mean, mean - half, mean + half, least=least, most=most))
 
 
 def least_disparity(

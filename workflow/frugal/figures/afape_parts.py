@@ -90,7 +90,8 @@ def _draw_frequencies(
     y = np.arange(len(rows))
     axes.barh(
         y, rows["frequency"], height=0.66, color=style.lightened(look.colour, share=0.4),
-        xerr=rows["std_error"].fillna(0), error_kw={"elinewidth": 0.9, "ecolor": style.GREY},
+        xerr=style.whiskers(rows["frequency"].to_numpy(), rows["std_error"].to_numpy()),
+        error_kw={"elinewidth": 0.9, "ecolor": style.GREY},
     )  # fmt: skip
     if truth is not None:
         axes.plot(

@@ -33,7 +33,7 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
     vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
     stands at the edge with its number, and an interval that touches the edge goes on. An interval
-    of no width, where all rows with weight cost the same, is none: its marker is hollow. Right:
+    of no width, where a case can have one cost only, is none: its marker is hollow. Right:
     effective sample size, with `!` and a letter for each warning that the table holds; the legend
     names them. More than six agents do not fit a page: select some.
 

@@ -35,7 +35,8 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     """
     style.require(confidence, ["generator", "mean_confidence", "accuracy", "n"], single=[])
     confidence = confidence[confidence["n"] >= LEAST_UNITS]
-    style.require(frequencies, ["generator", "at_least", "at_most", "accuracy"], single=[])
+    shown = ["accuracy", "accuracy_low", "accuracy_high"]
+    style.require(frequencies, ["generator", "at_least", "at_most", *shown], single=[])
     names = generator_order(confidence["generator"])
     figure = style.new_figure(height_in=2.7)
     left, right = figure.subplots(1, 2)
@@ -69,10 +70,11 @@ def _draw_frequencies(axes: Axes, frequencies: pd.DataFrame, names: list[str]) -
     for name, apart in zip(names, shift, strict=True):
         look = generator_style(name)
         rows = frequencies[frequencies["generator"] == name].sort_values("at_least")
+        ends = [rows["accuracy"] - rows["accuracy_low"], rows["accuracy_high"] - rows["accuracy"]]
         axes.errorbar(
-            [place[int(v)] + apart for v in rows["at_least"]], rows["accuracy"],
-            yerr=rows["half_width"], color=look.colour, marker=look.marker,
-            markerfacecolor=face(look), markersize=4, linestyle="none", elinewidth=0.8, zorder=3,
+            [place[int(v)] + apart for v in rows["at_least"]], rows["accuracy"], yerr=ends,
+            color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=4,
+            linestyle="none", elinewidth=0.8, zorder=3,
         )  # fmt: skip
     labels = [_class_label(int(a), int(b)) for a, b in classes.itertuples(index=False)]
     axes.set_xticks(range(len(labels)), labels)

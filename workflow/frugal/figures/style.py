@@ -379,6 +379,25 @@ def window(
     return bottom - margin, top + margin
 
 
+def whiskers(
+    value: Float[np.ndarray, " n"],
+    spread: Float[np.ndarray, " n"],
+    *,
+    least: float = 0.0,
+    most: float = 1.0,
+) -> Float[np.ndarray, "2 n"]:
+    """Lengths of whiskers of ± one spread to either side, cut at the ends of a quantity's range.
+
+    Args:
+        value: of the marks. (n,)
+        spread: standard error or deviation of each; NaN draws none. (n,)
+        least: lower end of the range, 0 of a share.
+        most: upper end, 1 of a share.
+    """
+    sides = np.minimum([value - least, most - value], np.nan_to_num(spread))
+    return np.maximum(sides, 0.0)
+
+
 def shade_every_second(axes: Axes, count: int, *, vertical: bool) -> None:
     """Pale bands behind every second of `count` rows (or groups, if vertical) at 0, 1, 2, …"""
     span = axes.axvspan if vertical else axes.axhspan

@@ -10,11 +10,14 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from frugal.contracts.errors import ConfigError
 from frugal.figures import style
+
+MOST = {"efficacy": 1.0, "mean_trials": np.inf}  # values of a measure that can be: 0 to this
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,17 @@ def _marker_size(points: int) -> float:
     return 4.0 if points <= 15 else 2.2
 
 
+def error_bars(rows: pd.DataFrame, measure: str) -> Float[np.ndarray, "2 n"]:
+    """Lengths of bars of ± one standard error of efficacy or trials, cut where they can be."""
+    value, error = (rows[c].to_numpy(dtype=float) for c in (measure, f"{measure}_se"))
+    return style.whiskers(value, error, most=MOST[measure])
+
+
 def draw_path(axes: Axes, rows: pd.DataFrame, name: str, *, x: str, y: str, bars: bool) -> None:
     """One series as a line with markers; with ± one standard error on both axes if wanted."""
     look = series_style(name)
     points = {axis: rows[axis].to_numpy(dtype=float) for axis in (x, y)}
-    error = {axis: rows[f"{axis}_se"].to_numpy(dtype=float) if bars else None for axis in (x, y)}
+    error = {axis: error_bars(rows, axis) if bars else None for axis in (x, y)}
     axes.errorbar(
         points[x], points[y], xerr=error[x], yerr=error[y], color=look.colour, marker=look.marker,
         linestyle=look.line, markersize=_marker_size(len(rows)), elinewidth=0.7, capsize=0,
@@ -110,7 +119,7 @@ def draw_path(axes: Axes, rows: pd.DataFrame, name: str, *, x: str, y: str, bars
 
 
 def draw_band(axes: Axes, rows: pd.DataFrame, name: str, *, x: str, y: str) -> None:
-    """One series as a line with a band of ± one standard deviation over repeats."""
+    """One series as a line with a band of ± one standard deviation, cut where y can be."""
     look = series_style(name)
     middle = rows[y].to_numpy(dtype=float)
     spread = np.sqrt(rows[f"{y}_variance"].to_numpy(dtype=float))
@@ -123,6 +132,7 @@ def draw_band(axes: Axes, rows: pd.DataFrame, name: str, *, x: str, y: str) -> N
         linestyle=look.line,
         markersize=_marker_size(len(rows)),
     )
+    below, above = style.whiskers(middle, spread, most=MOST[y])
     axes.fill_between(
-        at, middle - spread, middle + spread, color=look.colour, alpha=0.15, linewidth=0
+        at, middle - below, middle + above, color=look.colour, alpha=0.15, linewidth=0
     )

@@ -17,6 +17,7 @@ from frugal.figures import style
 from frugal.figures.treatment_series import (
     draw_band,
     draw_path,
+    error_bars,
     facet_order,
     facet_title,
     series_handles,
@@ -81,9 +82,10 @@ def _draw_growth(axes: Axes, rows: pd.DataFrame, series: str) -> None:
     x, y = (rows[c].to_numpy(dtype=float) for c in ("mean_trials", "efficacy"))
     axes.plot(x, y, color=look.colour, linewidth=0.9, linestyle=look.line, alpha=0.7)
     axes.plot(x[1:-1], y[1:-1], look.marker, color=look.colour, markersize=2)
+    across, up = (error_bars(rows, c) for c in ("mean_trials", "efficacy"))
     for k, face in ((0, "white"), (-1, look.colour)):
         axes.errorbar(
-            x[k], y[k], xerr=rows["mean_trials_se"].iloc[k], yerr=rows["efficacy_se"].iloc[k],
+            x[k], y[k], xerr=across[:, [k]], yerr=up[:, [k]],
             color=look.colour, marker=look.marker, markersize=6, markerfacecolor=face,
             elinewidth=0.9, capsize=0, zorder=4,
         )  # fmt: skip
@@ -161,7 +163,7 @@ def profile_figure(means: pd.DataFrame, *, x: str, title: str) -> Figure:
         column[1].set_xlabel(_x_label(part, x))
     grid[0, 0].set_ylabel("efficacy")
     low, high = grid[0, 0].get_ylim()
-    grid[0, 0].set_ylim(low, min(high, 1 + 0.05 * (1 - low)))  # a share: bands end a little above 1
+    grid[0, 0].set_ylim(low, min(high, 1 + 0.05 * (1 - low)))  # a share
     grid[1, 0].set_ylabel(_TRIALS)
     figure.suptitle(
         f"{title}: mean and spread over {means['repeats'].iloc[0]} repeats", x=0.01, ha="left"
