@@ -7,11 +7,13 @@ allowed ones, and stops where that is "stop". It must not know labels, costs or 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
-from frugal.contracts import DataError
+from frugal.contracts import DataError, Table
+from frugal.contracts.stored import Array, Stored
 from frugal.environments.encoders import observe_values
 
 SCALING = ("centre", "scale", "column_bits")
@@ -78,11 +80,9 @@ class QPolicy:
         """The policy that `to_arrays` wrote.
 
         Raises:
-            DataError: an array is lacking.
+            DataError: the arrays are no such policy; the sentence says where.
         """
-        lacking = sorted({*SCALING, "0.weight", "0.bias"} - set(arrays))
-        if lacking:
-            raise DataError(f"a stored Q-network policy lacks the array {lacking[0]!r}")
+        _require_policy(arrays)
         return QPolicy(
             {name: array for name, array in arrays.items() if name not in SCALING},
             arrays["centre"],
@@ -90,8 +90,50 @@ class QPolicy:
             bool(arrays["column_bits"][0]),
         )
 
+    def require_table(self, table: Table) -> "QPolicy":
+        """The same policy, if it was trained on a table of these columns and panels.
+
+        Raises:
+            DataError: it has another number of columns or panels.
+        """
+        own = len(self.centre), self._layers[-1][1].shape[1] - 1
+        wanted = len(table.columns), len(table.actions)
+        if own != wanted:
+            raise DataError(
+                f"the stored Q-network policy is for {own[0]} columns and {own[1]} panels; the "
+                f"table has {wanted[0]} and {wanted[1]}"
+            )
+        return self
+
     @cached_property
     def _layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
         count = sum(name.split(".")[0].isdigit() for name in self.weights) // 2
         pairs = ((self.weights[f"{i}.weight"], self.weights[f"{i}.bias"]) for i in range(count))
         return [(weight.astype(np.float64), bias.astype(np.float64)) for weight, bias in pairs]
+
+
+def _require_policy(arrays: Mapping[str, np.ndarray]) -> None:
+    """Layers that fit one another, a scale above 0, and inputs that fit columns and panels."""
+    stored = Stored("Q-network policy", arrays)
+    layers = next(i for i in count() if f"{i}.weight" not in arrays)
+    expected = {
+        "0.weight": Array("float32", ("inputs", "layer 0")),
+        "centre": Array("float64", ("columns",)),
+        "scale": Array("float64", ("columns",), above=0),
+        "column_bits": Array("uint8", (1,), low=0, high=1),
+    }
+    for i in range(layers):
+        entering = f"layer {i - 1}" if i else "inputs"
+        expected[f"{i}.weight"] = Array("float32", (entering, f"layer {i}"))
+        expected[f"{i}.bias"] = Array("float32", (1, f"layer {i}"))
+    if "value.weight" in arrays:
+        top = f"layer {layers - 2}" if layers > 1 else "inputs"
+        expected["value.weight"] = Array("float32", (top, 1))
+        expected["value.bias"] = Array("float32", (1, 1))
+    size = stored.require(expected)
+    panels, d = size[f"layer {layers - 1}"] - 1, size["columns"]
+    wanted = d * (1 + int(arrays["column_bits"][0])) + panels
+    if size["inputs"] != wanted:
+        raise stored.refusal(
+            f"reads {size['inputs']} inputs; allowed: {wanted}, for {d} columns and {panels} panels"
+        )

@@ -43,6 +43,7 @@ def build_policy(
     Raises:
         ConfigError: unknown kind, missing or unknown setting, unknown panel, column or level, no
             probability; or a trained agent without its arrays.
+        DataError: the arrays are no trained agent, or one of another table.
     """
     kind = settings.get("kind")
     if kind in TRAINED:
@@ -51,7 +52,7 @@ def build_policy(
                 f"an agent of kind {kind!r} acts by what `train_agent` made; "
                 "its policy.safetensors is not among the inputs"
             )
-        return QPolicy.from_arrays(stored)
+        return QPolicy.from_arrays(stored).require_table(table)
     if kind not in SETTINGS:
         raise ConfigError(
             f"an agent is of kind {kind!r}; allowed are {_listed([*SETTINGS, *TRAINED])}"

@@ -16,6 +16,7 @@ import numpy as np
 
 from frugal.artifacts.replacing import replace_files
 from frugal.contracts import DataError
+from frugal.contracts.stored import StoredArrays
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
 _PAGE_ROWS = 500
@@ -83,11 +84,16 @@ def read_payload(path: Path) -> Any:
         if path.suffix == ".safetensors":
             from safetensors.numpy import load_file
 
-            return load_file(path)
+            return StoredArrays(load_file(path), str(path))
     except (OSError, ValueError, RuntimeError, RecursionError) as error:
         raise DataError(_unreadable(path, error)) from error
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in {"pyarrow", "safetensors"}:
+        foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
+        # types that NumPy does not have, such as bfloat16, end in its own errors
+        unknown_type = path.suffix == ".safetensors" and isinstance(
+            error, TypeError | AttributeError | KeyError
+        )
+        if not (foreign or unknown_type):
             raise
         raise DataError(_unreadable(path, error)) from error
     return path

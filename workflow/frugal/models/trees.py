@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from frugal.contracts import ConfigError, DataError, Table
+from frugal.models.stored_trees import LINKS, require_ensemble
 
-LINKS = ("mean", "softmax")
 NODE = np.dtype(
     [
         ("feature", np.int16),
@@ -91,16 +91,28 @@ class TreeEnsemble:
         """The ensemble that `to_arrays` wrote.
 
         Raises:
-            DataError: an array is lacking.
+            DataError: the arrays are no such ensemble; the sentence says where.
         """
-        lacking = sorted({*ARRAYS, "link", "columns"} - set(arrays))
-        if lacking:
-            raise DataError(f"a stored tree ensemble lacks the array {lacking[0]!r}")
+        require_ensemble(arrays)
         return TreeEnsemble(
             **{name: np.asarray(arrays[name]) for name in ARRAYS},
             link=LINKS[int(arrays["link"][0])],
             columns=int(arrays["columns"][0]),
         )
+
+    def require_table(self, table: Table) -> "TreeEnsemble":
+        """The same ensemble, if it was fitted on a table of these columns and classes.
+
+        Raises:
+            DataError: it has another number of columns or classes.
+        """
+        own, wanted = (self.columns, self.classes), (len(table.columns), len(table.classes))
+        if own != wanted:
+            raise DataError(
+                f"the stored classifier is for {own[0]} columns and {own[1]} classes; the table "
+                f"has {wanted[0]} and {wanted[1]}"
+            )
+        return self
 
 
 def masked_float32(

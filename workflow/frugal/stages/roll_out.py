@@ -67,7 +67,7 @@ def roll_out(
     """
     data, part = table_from_frames(table, catalogue)
     agent = build_policy(settings, table=data, stored=policy)
-    ensemble = TreeEnsemble.from_arrays(classifier)
+    ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
     rows = np.flatnonzero(np.isin(part, EVALUATED))
     test = part[rows] == "test"
     truth = _Truth(agent, data, rows, graph, in_s(identification, data))

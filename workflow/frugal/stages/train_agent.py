@@ -109,7 +109,8 @@ def _tabulated(encoder: ValuesEncoder, data: Table) -> Any:
 
 def _scaled_loss(classifier: Mapping[str, np.ndarray], data: Table, unit: float) -> Any:
     """Misclassification cost at each set: once for all sets, or, with many panels, on demand."""
-    ensemble, cost = TreeEnsemble.from_arrays(classifier), data.misclassification_cost / unit
+    ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
+    cost = data.misclassification_cost / unit
     shape = (data.values, data.provides, data.free_columns)
     if len(data.actions) <= MAX_ACTIONS_TABULATED:
         shares = predict_proba_all_sets(ensemble, *shape)
