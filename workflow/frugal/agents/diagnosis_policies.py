@@ -6,6 +6,7 @@ and panel bits; no labels, no rewards, no training.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from torch import Tensor
 
 from frugal.agents.actor_critic import ActorCritic
 from frugal.agents.lockstep_classifier import Classifiers
-from frugal.contracts import StateEncoder
+from frugal.contracts import AcquisitionTask, DataError, StateEncoder
+from frugal.contracts.stored import Array, Stored
 
 CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
 
@@ -77,6 +79,9 @@ class DiagnosisPolicies:
     Attributes:
         learners: panel selectors and values.
         classifiers: f_φ of each.
+        classes: k.
+        panels: that can be acquired, a.
+        terminals: ways to end, 1 or k.
         columns: of a completed row, d.
         input_bound: in standard deviations.
     """
@@ -89,7 +94,11 @@ class DiagnosisPolicies:
         Args:
             weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
             settings: the block that they were trained with.
+
+        Raises:
+            DataError: the weights are no such policies; the sentence says where.
         """
+        self.classes, self.panels, self.terminals = _require_policies(weights)
         own = {
             k.removeprefix(CLASSIFIER): v for k, v in weights.items() if k.startswith(CLASSIFIER)
         }
@@ -104,13 +113,39 @@ class DiagnosisPolicies:
         """K."""
         return self.learners.count
 
+    def require_task(self, task: AcquisitionTask, *, columns: int, count: int) -> None:
+        """These are so many policies for a task's panels, classes and ends.
+
+        Args:
+            task: on which they are to act.
+            columns: of its completed rows.
+            count: wanted number of policies.
+
+        Raises:
+            DataError: they are others.
+        """
+        own = (self.count, self.columns, self.panels, self.classes, self.terminals)
+        wanted = (count, columns, task.panels, task.classes, task.terminals)
+        if own != wanted:
+            raise DataError(
+                "the stored diagnosis policies, their columns, panels, classes and ends are "
+                f"{', '.join(map(str, own))}; settings and table ask for "
+                f"{', '.join(map(str, wanted))}"
+            )
+
     def act(
         self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
     ) -> Float32[np.ndarray, "K m actions"]:
         """Probability of each action; 0 where masked; for `roll_out_learners`. (K, m, actions)"""
         torch.set_num_threads(1)
         seen = self._embed(torch.from_numpy(observation))
-        return self.learners.probabilities(seen, torch.from_numpy(mask)).numpy()
+        law = self.learners.probabilities(seen, torch.from_numpy(mask)).numpy()
+        if not np.isfinite(law).all():
+            raise DataError(
+                "a stored diagnosis policy gives probabilities that are not numbers: its weights "
+                "are too large; train it again"
+            )
+        return law
 
     def probabilities(
         self,
@@ -126,8 +161,8 @@ class DiagnosisPolicies:
             available: panels that can be had; None: all.
         """
         rest = ~acquired if available is None else available & ~acquired
-        terminals = self.learners.parameters.views["policy.bias"].shape[2] - acquired.shape[-1]
-        mask = np.concatenate([rest, np.ones((*rest.shape[:-1], terminals), dtype=bool)], axis=-1)
+        ends = np.ones((*rest.shape[:-1], self.terminals), dtype=bool)
+        mask = np.concatenate([rest, ends], axis=-1)
         seen = np.concatenate([imputed, acquired.astype(np.float32)], axis=-1)
         shape = (self.count, *seen.shape[-2:-1])
         return self.act(
@@ -146,3 +181,27 @@ class DiagnosisPolicies:
         return state_embedding(
             observation, self.classifiers, columns=self.columns, input_bound=self.input_bound
         )
+
+
+def _require_policies(weights: Mapping[str, np.ndarray]) -> tuple[int, int, int]:
+    """Networks whose layers fit one another; numbers of classes, of panels, and of ways to end."""
+    stored = Stored("diagnosis policies", weights)
+    expected = {}
+    for part, out in (("policy", "actions"), ("value", 1), ("classifier", "classes")):
+        start = "columns" if part == "classifier" else "inputs"
+        stack = "classifier" if part == "classifier" else "hidden"  # policy and value alike
+        layers = next(i for i in count() if f"{part}.{i}.weight" not in weights)
+        sizes = [start, *(f"{stack} {i}" for i in range(max(layers, 2) - 1)), out]
+        for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+            expected[f"{part}.{i}.weight"] = Array("float32", ("K", fan_in, fan_out))
+            expected[f"{part}.{i}.bias"] = Array("float32", ("K", fan_out))
+    size = stored.require(expected)
+    panels = size["inputs"] - size["classes"] - size["columns"]
+    terminals = size["actions"] - panels
+    if panels < 1 or terminals not in (1, size["classes"]):
+        raise stored.refusal(
+            f"have {size['inputs']} inputs and {size['actions']} actions for {size['columns']} "
+            f"columns and {size['classes']} classes; inputs are classes, columns and panels, "
+            "actions are panels and the ways to end, 1 or one for each class"
+        )
+    return size["classes"], panels, terminals

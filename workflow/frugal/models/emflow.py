@@ -13,11 +13,22 @@ import torch
 from jaxtyping import Bool, Float
 
 from frugal.contracts.errors import DataError
+from frugal.contracts.stored import Array, Stored
 from frugal.models.column_scaling import Scaling
 from frugal.models.conditional_gaussian import Gaussian, conditional_means
-from frugal.models.flows import AffineFlow
+from frugal.models.flows import AffineFlow, weight_count
 
-ARRAYS = ("weights", "mean", "covariance", "centre", "scale", "couplings", "hidden", "passes")
+MOST_PASSES = 1000  # a stored number may be anything, and each pass takes time
+_EXPECTED = {
+    "weights": Array("float32", ("weights",)),
+    "mean": Array("float64", ("columns",)),
+    "covariance": Array("float64", ("columns", "columns")),
+    "centre": Array("float64", ("columns",)),
+    "scale": Array("float64", ("columns",), above=0),
+    "couplings": Array("int64", (1,), low=1),
+    "hidden": Array("int64", ("layers",), low=1),
+    "passes": Array("int64", (1,), low=1, high=MOST_PASSES),
+}
 ROWS_AT_ONCE = 8192
 MOST_DEVIATIONS = 5.0  # what the flow reads and returns is cut there; known values stay in the row
 
@@ -51,7 +62,8 @@ class EmFlow:
             values: rows in units of the table, NaN where unknown. (m, d)
 
         Raises:
-            DataError: another number of columns than in training, or an infinite value.
+            DataError: another number of columns than in training, an infinite value, or weights so
+                large that a completed value is not finite.
         """
         torch.set_num_threads(1)
         observed, start = ~np.isnan(values), standardised_start(self.scaling, values)
@@ -61,7 +73,10 @@ class EmFlow:
             filled[part] = reimputed(
                 self.flow, self.gaussian, start[part], observed[part], passes=self.passes
             )
-        return np.where(observed, values, self.scaling.restore(filled.astype(np.float64)))
+        restored = self.scaling.restore(filled.astype(np.float64))
+        if not np.isfinite(restored).all():
+            raise DataError("EMFlow completes a row by numbers that are not finite; train it again")
+        return np.where(observed, values, restored)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the imputer is, as named arrays; `from_arrays` is the exact inverse."""
@@ -81,11 +96,9 @@ class EmFlow:
         """The imputer that `to_arrays` wrote.
 
         Raises:
-            DataError: an array is lacking, or the weights do not fit the shape.
+            DataError: the arrays are no EMFlow; the sentence says where.
         """
-        lacking = sorted(set(ARRAYS) - set(arrays))
-        if lacking:
-            raise DataError(f"a stored EMFlow lacks the array {lacking[0]!r}")
+        _require_emflow(arrays)
         hidden = tuple(int(h) for h in arrays["hidden"])
         flow = AffineFlow.from_vector(
             arrays["weights"], len(arrays["mean"]), couplings=int(arrays["couplings"][0]),
@@ -99,6 +112,28 @@ class EmFlow:
             hidden,
             (),
         )
+
+
+def _require_emflow(arrays: Mapping[str, np.ndarray]) -> None:
+    """Weights for exactly the flow that is described, and a covariance that is one."""
+    stored = Stored("EMFlow", arrays)
+    size = stored.require(_EXPECTED)
+    if size["columns"] < 2:
+        raise stored.refusal("has 1 column; a flow of couplings needs at least 2")
+    couplings, hidden = int(arrays["couplings"][0]), [int(h) for h in arrays["hidden"]]
+    wanted = weight_count(size["columns"], couplings=couplings, hidden=hidden)
+    if size["weights"] != wanted:
+        raise stored.refusal(
+            f"has {size['weights']} weights; allowed: {wanted}, for {couplings} couplings over "
+            f"{size['columns']} columns with the hidden layers {hidden}"
+        )
+    covariance = arrays["covariance"]
+    if not np.allclose(covariance, covariance.T, rtol=1e-6, atol=1e-9):
+        raise stored.refusal("has an array 'covariance' that is not symmetric")
+    try:
+        Gaussian(arrays["mean"], covariance).require_definite()
+    except DataError:
+        raise stored.refusal("has an array 'covariance' that is not positive definite") from None
 
 
 def standardised_start(

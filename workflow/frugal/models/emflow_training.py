@@ -22,7 +22,7 @@ from frugal.models.conditional_gaussian import (
     conditional_means,
     conditional_moments,
 )
-from frugal.models.emflow import EmFlow, reimputed, standardised_start
+from frugal.models.emflow import MOST_PASSES, EmFlow, reimputed, standardised_start
 from frugal.models.flows import AffineFlow, log_density, normal_log_density
 
 
@@ -76,7 +76,8 @@ def fit_emflow(
         rng: of all draws.
 
     Raises:
-        ConfigError: a count below 1, or shares outside 0…1 or in the wrong order.
+        ConfigError: a count below 1, passes above MOST_PASSES, or shares outside 0…1 or in the
+            wrong order.
         DataError: fewer than two columns, a column without a known value, an infinite value, or
             rows so large that training did not stay finite.
     """
@@ -313,6 +314,8 @@ def _check_settings(
                         ("batch", batch)):  # fmt: skip
         if count < 1:
             raise ConfigError(f"EMFlow got {count} {name}; at least 1 is needed")
+    if passes > MOST_PASSES:
+        raise ConfigError(f"EMFlow got {passes} passes; at most {MOST_PASSES} are allowed")
     low, high = hidden_share
     if not 0 <= low <= high <= 1:
         raise ConfigError(

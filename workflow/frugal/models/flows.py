@@ -6,6 +6,7 @@ Halves are never stored swapped, so a coordinate keeps its place from data to la
 mask over columns is a mask over latent coordinates. Knows no imputation and no table.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -106,11 +107,21 @@ class AffineFlow(nn.Module):
             DataError: the vector has another number of weights than such a flow.
         """
         flow = AffineFlow(d, couplings=couplings, hidden=hidden, generator=torch.Generator())
-        wanted = sum(p.numel() for p in flow.parameters())
+        wanted = weight_count(d, couplings=couplings, hidden=hidden)
         if len(vector) != wanted:
             raise DataError(f"a stored flow has {len(vector)} weights; its shape asks for {wanted}")
         nn.utils.vector_to_parameters(torch.from_numpy(vector.copy()), flow.parameters())
         return flow.requires_grad_(False)
+
+
+def weight_count(d: int, *, couplings: int, hidden: Sequence[int]) -> int:
+    """Number of weights and biases of a flow, without making it."""
+    sizes = (d // 2, d - d // 2)
+    each = [
+        sum((into + 1) * out for into, out in pairwise((sizes[c], *hidden, 2 * sizes[1 - c])))
+        for c in (0, 1)
+    ]
+    return (couplings + 1) // 2 * each[0] + couplings // 2 * each[1]
 
 
 def normal_log_density(

@@ -14,9 +14,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.stored import Array, Stored
 from frugal.models.column_scaling import Scaling, fit_scaling
 from frugal.models.missforest import impute_missforest
 
+_MEAN_ARRAYS = {
+    "centre": Array("float64", ("columns",)),
+    "scale": Array("float64", ("columns",), above=0),
+}
 KINDS = ("mean", "mice", "missforest", "emflow")
 
 
@@ -47,6 +52,20 @@ class MeanImputer:
     def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
         """See `Imputer`."""
         return np.where(np.isnan(values), self.scaling.centre, values)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The training means and standard deviations; `from_arrays` is the exact inverse."""
+        return {"centre": self.scaling.centre, "scale": self.scaling.scale}
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray]) -> "MeanImputer":
+        """The imputer that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such imputer; the sentence says where.
+        """
+        Stored("mean imputer", arrays).require(_MEAN_ARRAYS)
+        return MeanImputer(Scaling(arrays["centre"], arrays["scale"]))
 
 
 @dataclass(frozen=True, eq=False)

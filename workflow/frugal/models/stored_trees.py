@@ -63,7 +63,6 @@ def _require_children(stored: Stored, nodes: int) -> None:
             f"has {child[at]} in the array 'right' at [{inner[at]}], a node of the tree that ends "
             f"at node {end[at] - 1}; allowed are later nodes of that tree, from {inner[at] + 2}"
         )
-    parents = np.zeros(nodes, dtype=np.int8)
     reached = np.zeros(nodes, dtype=bool)
     for entered in (root, inner + 1, child):
         reached[entered] = True

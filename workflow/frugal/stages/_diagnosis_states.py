@@ -8,7 +8,6 @@ import numpy as np
 from frugal.contracts import AcquisitionTask, DataError, Table
 from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.environments.rewards import DiagnosisReward, release_reward
-from frugal.models.column_scaling import Scaling
 from frugal.models.imputers import Imputer, MeanImputer, fit_imputer
 from frugal.stages._diagnosis_frames import Solution, task_of
 
@@ -53,8 +52,6 @@ def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:
     Raises:
         DataError: it is of a kind that keeps no arrays.
     """
-    if isinstance(imputer, MeanImputer):
-        return {"centre": imputer.scaling.centre, "scale": imputer.scaling.scale}
     if hasattr(imputer, "to_arrays"):
         return imputer.to_arrays()  # pyright: ignore[reportAttributeAccessIssue]
     raise DataError(
@@ -62,13 +59,24 @@ def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:
     )
 
 
-def imputer_of(arrays: Mapping[str, np.ndarray]) -> Imputer:
-    """The encoder again: EMFlow, or means if there is nothing but a scaling."""
-    if set(arrays) == {"centre", "scale"}:
-        return MeanImputer(Scaling(arrays["centre"], arrays["scale"]))
-    from frugal.models.emflow import EmFlow  # torch is slow to import, and only needed here
+def imputer_of(arrays: Mapping[str, np.ndarray], data: Table) -> Imputer:
+    """The encoder again: EMFlow, or means if there is nothing but a scaling.
 
-    return EmFlow.from_arrays(arrays)
+    Raises:
+        DataError: the arrays are no encoder, or one of a table with other columns.
+    """
+    if set(arrays) <= {"centre", "scale"}:
+        imputer: Imputer = MeanImputer.from_arrays(arrays)
+    else:
+        from frugal.models.emflow import EmFlow  # torch is slow to import, and only needed here
+
+        imputer = EmFlow.from_arrays(arrays)
+    columns = len(imputer.scaling.centre)
+    if columns != len(data.columns):
+        raise DataError(
+            f"the stored encoder is for {columns} columns; the table has {len(data.columns)}"
+        )
+    return imputer
 
 
 def completed_states(

@@ -54,7 +54,7 @@ def roll_out_front(
         raise DataError(f"there are {len(groups)} groups of policies, {len(policies)} were given")
     data, part = divided(table, catalogue, streams)
     task = task_of(data, terminals=len(data.classes))
-    imputer, how = imputer_of(encoder), training_settings(settings["training"], "f1")
+    imputer, how = imputer_of(encoder, data), training_settings(settings["training"], "f1")
     solutions, outcomes, decisions = [], [], []
     for pairs in groups:
         solutions += solutions_of(settings["method"], pairs)
@@ -64,9 +64,10 @@ def roll_out_front(
         given = zip(groups, policies.values(), strict=True)
         for pairs, weights in progress(list(given), desc=split):
             group = solutions_of(settings["method"], pairs)
+            learned = DiagnosisPolicies(weights, how)
+            learned.require_task(task, columns=len(data.columns), count=len(group))
             frames = _rolled_out(
-                DiagnosisPolicies(weights, how), group, split, task.take(rows), states,
-                data.row_id[rows],
+                learned, group, split, task.take(rows), states, data.row_id[rows]
             )  # fmt: skip
             outcomes.append(frames[0])
             decisions.append(frames[1])

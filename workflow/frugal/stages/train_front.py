@@ -34,7 +34,7 @@ def train_front(
     del progress
     data, part = divided(table, catalogue, streams)
     task, unit = scaled_task(data)
-    imputer = imputer_of(encoder)
+    imputer = imputer_of(encoder, data)
     units = {}
     for name in ("agent", "validation", "test"):
         rows = rows_of(part, name)

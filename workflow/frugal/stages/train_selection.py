@@ -103,7 +103,7 @@ def train_selection(
     """
     data, part = divided(table, catalogue, streams)
     task = task_of(data, terminals=len(data.classes))
-    imputer = imputer_of(encoder)
+    imputer = imputer_of(encoder, data)
     states = {
         name: completed_states(imputer, data, rows_of(part, name),
                                memory_gib=settings["memory_gib"])
