@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Float32, Int
 from torch import Tensor
 
+from frugal.agents.dadi_checkpoints import require_state
 from frugal.agents.dadi_curves import Curves
 from frugal.agents.dadi_losses import group_weights
 from frugal.agents.dadi_networks import (
@@ -26,7 +27,6 @@ from frugal.agents.dadi_networks import (
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population, pretrain
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.lockstep import ParameterStack
 from frugal.models.set_encoder import Steps, compiled_steps
 from frugal.models.token_layout import lay_out_tokens
 from frugal.models.token_memory import UnitTable
@@ -115,7 +115,9 @@ def fit_dadi(
     if state is None:
         pretrain(single, plain, settings=settings, steps=steps, generator=generator)
     else:
-        _restore_pretrained(single, state, identity)
+        require_state(state, identity, sizes, learners=len(gammas), units=len(train_rows))
+        with torch.no_grad():
+            single.flat.copy_(torch.tensor(state["pretrained"]))
     stack, gamma = repeated(single, sizes, len(gammas)), torch.from_numpy(gammas).float()
     training = JointTraining(
         stack, train, gamma=gamma, sizes=sizes, steps=steps, generator=generator
@@ -223,18 +225,6 @@ def _identity(
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return np.frombuffer(digest.digest(), dtype=np.uint8)
-
-
-def _restore_pretrained(
-    single: ParameterStack, state: Mapping[str, np.ndarray], identity: np.ndarray
-) -> None:
-    if not np.array_equal(state["identity"], identity):
-        raise DataError(
-            "the checkpoint belongs to a run with other settings or another table; remove it, or "
-            "go back to what it was made with"
-        )
-    with torch.no_grad():
-        single.flat.copy_(torch.tensor(state["pretrained"]))
 
 
 def _arrays(state: Mapping[str, Tensor]) -> State:

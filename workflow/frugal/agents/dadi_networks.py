@@ -14,6 +14,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor
 
 from frugal.agents.dadi_settings import DadiSettings
+from frugal.contracts.stored import Array, Stored
 from frugal.models.lockstep import ParameterStack, perceptron, perceptron_shapes
 from frugal.models.token_memory import encoder_shapes
 
@@ -129,6 +130,25 @@ def named_weights(named: Named) -> Weights:
         else:
             weights[name] = array.copy()
     return weights
+
+
+def require_weights(weights: Mapping[str, np.ndarray], sizes: NetworkSizes, what: str) -> int:
+    """Number of learners, K, whose networks the arrays are, all of these sizes.
+
+    Args:
+        weights: as `named_weights` returns them, maybe from a file.
+        sizes: that the settings and the table ask for.
+        what: the arrays are, for the sentence.
+
+    Raises:
+        DataError: an array is not what it must be; the sentence says where.
+    """
+    expected = {}
+    for name, (_, *shape) in sizes.stacked(1).items():
+        network, _, part = name.rpartition(".")
+        for prefix in _PAIRS.get(network + ".", (network + ".",)):
+            expected[prefix + part] = Array("float32", ("K", *shape))
+    return Stored(what, weights).require(expected)["K"]
 
 
 def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:

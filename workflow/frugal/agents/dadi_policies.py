@@ -13,13 +13,22 @@ from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from frugal.agents.dadi_acquisition import greedy_sets, logits_at_sets, values_at_sets
-from frugal.agents.dadi_networks import POLICY_HEAD, Weights, stacked_weights
+from frugal.agents.dadi_networks import (
+    NetworkSizes,
+    Weights,
+    require_weights,
+    stacked_weights,
+)
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import Table
 from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
+_DIVERGED = (
+    "a stored DADI agent gives values that are not numbers: its weights are too large; train it "
+    "again"
+)
 SETS_AT_A_TIME = 4096  # of all learners together, so that activations stay in cache
 
 
@@ -65,18 +74,22 @@ class DadiPolicies:
         weights: of `fit_dadi`; learners on the leading axis.
         settings: that they were trained with.
         panel_of_column: action that reveals each column, or −1 if it is known from the start. (d,)
+
+    Raises:
+        DataError: the weights are not those of such learners; the sentence says where.
     """
 
     def __init__(
         self, weights: Mapping[str, np.ndarray], settings: DadiSettings, panel_of_column: np.ndarray
     ) -> None:
         torch.set_num_threads(1)  # the same sums whatever the number of cores
+        self.panels = int(panel_of_column.max()) + 1
+        sizes = NetworkSizes(len(panel_of_column), self.panels, settings)
+        self.learners = require_weights(weights, sizes, "DADI agent")
         self._weights: Weights = dict(weights)
         self._named = stacked_weights(weights)
         self._settings, self._steps = settings, settings.processing_steps
         self._panel = panel_of_column
-        self.learners, _, decisions = self._named[POLICY_HEAD + "third"].shape
-        self.panels = decisions - 1
 
     def roll_out(
         self, values: Float32[np.ndarray, "n d"], *, label: Int[np.ndarray, " n"] | None
@@ -101,6 +114,8 @@ class DadiPolicies:
                 self._named, units, row, panels=self.panels, processing_steps=self._steps
             )
             panel = torch.where(decisions < self.panels, decisions, -1)[..., :-1]
+            if bool((~torch.isfinite(q) & (decisions >= 0)).any()):
+                raise DataError(_DIVERGED)
             parts.append((known[..., :-1] > 0, panel, q, *self._predict(units, row, known, told)))
         return DadiRollout(*(torch.cat(part, dim=1).numpy() for part in zip(*parts, strict=True)))
 
@@ -177,6 +192,8 @@ class DadiPolicies:
         """Probabilities of label and sensitive attribute. (k, n) each"""
         label = None if told is None else told[row]
         logits = logits_at_sets(self._named, units, row, known, label, processing_steps=self._steps)
+        if bool(logits[0].isnan().any() | logits[1].isnan().any()):
+            raise DataError(_DIVERGED)
         return torch.sigmoid(logits[0]), torch.sigmoid(logits[1])
 
 

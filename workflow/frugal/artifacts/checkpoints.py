@@ -15,6 +15,7 @@ import numpy as np
 from frugal.artifacts.files import json_bytes, payload_bytes, read_payload, write_bytes
 from frugal.artifacts.sidecars import Job, input_records
 from frugal.artifacts.sources import source_digest
+from frugal.contracts import DataError
 
 
 class Checkpoint:
@@ -35,8 +36,17 @@ class Checkpoint:
         return self._folder / f"{self._stem}{_identity(self._job)}.safetensors"
 
     def load(self) -> dict[str, np.ndarray] | None:
-        """The arrays that were saved last, or None."""
-        return read_payload(self.path) if self.path.is_file() else None
+        """The arrays that were saved last, or None.
+
+        Raises:
+            DataError: what lies there cannot be read.
+        """
+        if not self.path.is_file():
+            return None
+        try:
+            return read_payload(self.path)
+        except DataError as error:
+            raise DataError(f"{error}; remove it, and the step starts anew") from None
 
     def save(self, state: Mapping[str, np.ndarray]) -> None:
         """Keep arrays, in place of those saved before; a killed write leaves those."""

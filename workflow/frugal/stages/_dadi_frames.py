@@ -11,6 +11,7 @@ from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts import Streams, Table
 from frugal.contracts.errors import DataError
+from frugal.contracts.stored import part_of
 from frugal.data.folds import fold_parts, row_sample, standardised
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
 
@@ -128,18 +129,20 @@ def _check_parts(
 def agents_of(
     weights: Mapping[str, np.ndarray], fold: Fold, training: Mapping[str, Any]
 ) -> tuple[DadiPolicies, DadiPolicies]:
-    """The K trained learners, and the pretrained networks as one more, K = 1."""
+    """The K trained learners, and the pretrained networks as one more, K = 1.
+
+    Raises:
+        DataError: the weights are not those of such learners; the sentence says where.
+    """
     settings = DadiSettings.read(training)
-    first = {
-        name.removeprefix(PRETRAINED): array
-        for name, array in weights.items()
-        if name.startswith(PRETRAINED)
-    }
-    learnt = {name: a for name, a in weights.items() if not name.startswith(PRETRAINED)}
-    return (
-        DadiPolicies(learnt, settings, fold.panel_of_column),
-        DadiPolicies(first, settings, fold.panel_of_column),
-    )
+    first = {name.removeprefix(PRETRAINED): name for name in weights if name.startswith(PRETRAINED)}
+    learnt = {name: name for name in weights if not name.startswith(PRETRAINED)}
+    pretrained = DadiPolicies(part_of(weights, first), settings, fold.panel_of_column)
+    if pretrained.learners != 1:
+        raise DataError(
+            f"the stored DADI agent has {pretrained.learners} pretrained networks; allowed: 1"
+        )
+    return DadiPolicies(part_of(weights, learnt), settings, fold.panel_of_column), pretrained
 
 
 def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.agents.dadi_policies import DadiPolicies, DadiRollout
-from frugal.contracts import Streams, Table
+from frugal.contracts import DataError, Streams, Table
 from frugal.evaluation.fairness import adversary_auc, auc_interval
 from frugal.stages._dadi_frames import (
     Fold,
@@ -37,6 +37,11 @@ def roll_out_dadi(
     del progress
     fold = fold_of(table, catalogue, settings["design"], streams)
     agents, pretrained = agents_of(weights, fold, settings["training"])
+    if agents.learners != len(settings["gammas"]):
+        raise DataError(
+            f"the stored DADI agent has {agents.learners} learners; the settings have "
+            f"{len(settings['gammas'])} gammas, one for each"
+        )
     train = fold.rows("train")
     audited = streams.generator("audited").permutation(train)[: settings["audited_rows"]]
     rows = np.concatenate([fold.rows("test"), np.sort(audited)])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.agents.dadi import fit_dadi
+from frugal.agents.dadi_checkpoints import iterations_done
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts import Streams
 from frugal.stages._dadi_frames import PRETRAINED, Checkpoint, fold_of
@@ -25,7 +26,7 @@ def train_dadi(
     training = DadiSettings.read(settings["training"])
     fold = fold_of(table, catalogue, settings["design"], streams)
     state = checkpoint.load()
-    done = 0 if state is None else int(state["iteration"])
+    done = iterations_done(state)
     bar = progress(total=training.iterations, initial=done, desc="iterations")
     result = fit_dadi(
         fold.values,
