@@ -29,11 +29,11 @@ from frugal.generators.dense import (
 )
 from frugal.generators.hamming import commonest_of_nearest
 from frugal.generators.sequence import EncoderDecoder, SequenceGenerator
+from frugal.generators.stored_generators import NETWORK, require_generator
 
 Arrays = Mapping[str, np.ndarray]
 AnswerUnits = Callable[[np.ndarray, np.ndarray], Answers]
 FromArrays = Callable[[Arrays, CoverInstance], AnswerUnits]
-NETWORK = "network."  # prefix of a network's weights
 
 
 def network_arrays(network: nn.Module) -> dict[str, np.ndarray]:
@@ -48,7 +48,11 @@ def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         kind: see `KINDS` of the registry.
         arrays: of `Fitted`.
         instance: the catalogue that it was fitted on.
+
+    Raises:
+        DataError: the arrays are no such generator for this catalogue; the sentence says where.
     """
+    require_generator(kind, arrays, instance)
     return _BY_KIND[kind](arrays, instance)
 
 
