@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from frugal.contracts.cover import CoverInstance
+from frugal.contracts.errors import DataError
 from frugal.generators.answers import Answers, of_explanations, state_inputs
 from frugal.generators.cover_scores import (
     ActionScores,
@@ -53,7 +54,18 @@ def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         DataError: the arrays are no such generator for this catalogue; the sentence says where.
     """
     require_generator(kind, arrays, instance)
-    return _BY_KIND[kind](arrays, instance)
+    own = _BY_KIND[kind](arrays, instance)
+
+    def answer(features: np.ndarray, group: np.ndarray) -> Answers:
+        answers = own(features, group)
+        if not np.isfinite(answers.confidence).all():
+            raise DataError(
+                f"the generator of kind {kind!r} gives confidences that are not numbers: its "
+                "weights are too large; fit it again"
+            )
+        return answers
+
+    return answer
 
 
 def as_bits(

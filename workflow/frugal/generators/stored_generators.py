@@ -134,9 +134,7 @@ class _Expected:
             expected |= _linear(str(at), fan_in, fan_out)
             if i < len(sizes) - 2:
                 expected |= _normalisation(str(at + 1), fan_out)
-        return self.require(
-            {NETWORK + name: array for name, array in expected.items()} | dict(more)
-        )
+        return self.require(self._of_network(**expected) | dict(more))
 
     def dense_named(self) -> None:
         """A dense network with an output for each explanation."""

@@ -8,7 +8,16 @@ import pandas as pd
 
 from frugal.contracts.cover import CoverInstance, LabelledUnits
 from frugal.contracts.errors import DataError
+from frugal.contracts.stored import Array, Stored
+from frugal.data.recourse_catalogue import Catalogue
 
+LARGEST_AMOUNT = 10**9  # that an action adds, or that a feature needs
+_INSTANCE = {
+    "cost": Array("float64", ("actions",), low=0),
+    "provides": Array(("bool", "int64"), ("actions", "features"), low=0, high=LARGEST_AMOUNT),
+    "thresholds": Array("int64", ("features",), low=0, high=LARGEST_AMOUNT),
+    "access": Array("bool", ("groups", "actions")),
+}
 SCENARIO = ["dataset", "variant", "seed", "subset"]
 
 
@@ -28,7 +37,12 @@ def instance_arrays(instance: CoverInstance) -> dict[str, np.ndarray]:
 
 
 def instance_of(arrays: Mapping[str, np.ndarray]) -> CoverInstance:
-    """The catalogue again; amounts of at most one are read as yes/no."""
+    """The catalogue again; amounts of at most one are read as yes/no.
+
+    Raises:
+        DataError: the arrays are no catalogue; the sentence says where.
+    """
+    Stored("catalogue of actions", arrays).require(_INSTANCE)
     provides = arrays["provides"]
     return CoverInstance(
         cost=arrays["cost"],
@@ -36,6 +50,27 @@ def instance_of(arrays: Mapping[str, np.ndarray]) -> CoverInstance:
         thresholds=arrays["thresholds"],
         access=arrays["access"].astype(bool),
     )
+
+
+def catalogue_of(names: Mapping[str, Any], instance: Mapping[str, np.ndarray]) -> Catalogue:
+    """The catalogue again, with the names of its actions, features and groups.
+
+    Raises:
+        DataError: the arrays are no catalogue, or a list of names is not one for each.
+    """
+    known = instance_of(instance)
+    sizes = {"actions": known.gain.shape[0], "features": known.gain.shape[1],
+             "groups": len(known.access)}  # fmt: skip
+    for key, size in sizes.items():
+        given = names.get(key) if isinstance(names, Mapping) else None
+        if not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
+            raise DataError(f"the stored names have no list of texts under {key!r}")
+        if len(given) != size or len(set(given)) != size:
+            raise DataError(
+                f"the stored names have {len(set(given))} different {key}; the stored catalogue "
+                f"of actions has {size}"
+            )
+    return Catalogue(*(tuple(names[key]) for key in sizes), known)
 
 
 def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:

@@ -15,7 +15,7 @@ from frugal.data.augmentation import augment
 from frugal.data.recourse_worlds import first_occurrences, frequent_explanations, train_rows
 from frugal.evaluation.recourse_accuracy import judge_answers, unseen_explanations
 from frugal.generators.registry import fit_generator
-from frugal.stages._recourse_frames import action_words, instance_of, labelled_of
+from frugal.stages._recourse_frames import action_words, catalogue_of, labelled_of
 
 AUGMENTED = ("ag1", "ag2")
 
@@ -36,7 +36,8 @@ def answer_units(
         generators: all that each generator answers from, as `recommend_actions` takes it.
         training, augmentation, unseen: held-out accuracies, derived units, unseen explanations.
     """
-    units = labelled_of(labels, instance_of(instance))
+    known = catalogue_of(names, instance)
+    units = labelled_of(labels, known.instance)
     row_id = labels.loc[labels["label_status"] == "labelled", "row_id"].to_numpy()
     once = _distinct(units)
     units, row_id = units.take(once), row_id[once]
@@ -58,7 +59,7 @@ def answer_units(
             max_nodes=settings["max_nodes"],
         )  # fmt: skip
         sets = {"answer": answers.action_set, "repaired": judged.repaired_set}
-        words = {column: action_words(found, names["actions"]) for column, found in sets.items()}
+        words = {column: action_words(found, known.actions) for column, found in sets.items()}
         rows = judged.frame().assign(row_id=row_id[~in_train], generator=name, **words)
         outcomes.append(rows[["row_id", "generator", *words, *judged.frame().columns]])
         arrays |= {f"{name}/{fitted.kind}/{key}": a for key, a in fitted.arrays.items()}

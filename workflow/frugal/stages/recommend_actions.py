@@ -13,12 +13,13 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.stored import part_of
 from frugal.covers.branch_and_bound import unreachable_features
 from frugal.covers.repair import repair_answers
-from frugal.data.recourse_catalogue import Catalogue, parse_units, read_text, refusal_sentences
+from frugal.data.recourse_catalogue import parse_units, read_text, refusal_sentences
 from frugal.generators.answerers import Arrays, answerer
 from frugal.generators.answers import as_action_sets, as_membership
-from frugal.stages._recourse_frames import action_words, instance_of
+from frugal.stages._recourse_frames import action_words, catalogue_of
 
 
 def recommend_actions(
@@ -50,10 +51,7 @@ def recommend_actions(
     """
     del streams, progress
     kind, arrays, max_nodes = _asked(generators, settings)
-    known = Catalogue(
-        tuple(names["actions"]), tuple(names["features"]), tuple(names["groups"]),
-        instance_of(instance),
-    )  # fmt: skip
+    known = catalogue_of(names, instance)
     who, amounts, group = parse_units(read_text(units), known, source=units.name)
     if amounts.max(initial=0) > 1:
         raise DataError(f"{units.name} has a {amounts.max()}; generators know features of 0 or 1")
@@ -92,12 +90,18 @@ def _asked(
     if set(settings) != {"generator", "max_nodes"}:
         given = ", ".join(settings) or "none"
         raise ConfigError(f"settings are generator and max_nodes; given are {given}")
-    kinds = dict(key.split("/")[:2] for key in generators)
+    parts = [key.split("/", 2) for key in generators]
+    if odd := [key for key, part in zip(generators, parts, strict=True) if len(part) < 3]:
+        raise DataError(
+            f"the stored generators have the array {odd[0]!r}; allowed are names such as "
+            "generator/kind/array"
+        )
+    kinds = {part[0]: part[1] for part in parts}
     name, max_nodes = settings["generator"], settings["max_nodes"]
     if name not in kinds:
         raise ConfigError(f"there is no generator {name!r} here; there are {', '.join(kinds)}")
     if not isinstance(max_nodes, int) or max_nodes < 1:
         raise ConfigError(f"max_nodes is {max_nodes!r}; it is a whole number from 1")
     start = f"{name}/{kinds[name]}/"
-    own = {k.removeprefix(start): a for k, a in generators.items() if k.startswith(start)}
-    return kinds[name], own, max_nodes
+    own = {k.removeprefix(start): k for k in generators if k.startswith(start)}
+    return kinds[name], part_of(generators, own), max_nodes
