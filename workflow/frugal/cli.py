@@ -65,6 +65,7 @@ def run_job(job: "Job") -> None:
 
     from frugal.artifacts.checkpoints import Checkpoint
     from frugal.artifacts.files import payload_bytes, read_partitions, read_payload
+    from frugal.artifacts.inputs import require_kinds
     from frugal.artifacts.sidecars import require_intact, write_outputs
     from frugal.contracts import Streams
 
@@ -78,6 +79,7 @@ def run_job(job: "Job") -> None:
     if takes_up:
         context["checkpoint"] = Checkpoint(job)
     _require_inputs(job, stage, context)
+    require_kinds(job, stage)
     require_intact(job)
     inputs = {
         name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)

@@ -86,9 +86,7 @@ class DiagnosisPolicies:
         input_bound: in standard deviations.
     """
 
-    def __init__(
-        self, weights: Mapping[str, Float32[np.ndarray, "..."]], settings: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, weights: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> None:
         """Rebuild policies.
 
         Args:

@@ -89,11 +89,10 @@ def read_payload(path: Path) -> Any:
         raise DataError(_unreadable(path, error)) from error
     except Exception as error:
         foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
-        # types that NumPy does not have, such as bfloat16, end in its own errors
-        unknown_type = path.suffix == ".safetensors" and isinstance(
-            error, TypeError | AttributeError | KeyError
-        )
-        if not (foreign or unknown_type):
+        if path.suffix == ".safetensors" and isinstance(error, TypeError | AttributeError):
+            reason = "it holds numbers of a type that NumPy lacks, such as bfloat16"
+            raise DataError(f"{path} cannot be read as safetensors: {reason}") from error
+        if not foreign:
             raise
         raise DataError(_unreadable(path, error)) from error
     return path

@@ -1,0 +1,44 @@
+"""Which kind of file each input of a stage is, as the stage's own annotations say.
+
+Knows no stage by name.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, get_args, get_origin
+
+import numpy as np
+import pandas as pd
+
+from frugal.artifacts.sidecars import Job
+from frugal.contracts import DataError
+
+
+def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
+    """A table comes as Parquet, arrays as safetensors, a document as JSON; raw files as they are.
+
+    Raises:
+        DataError: names the input, its file, and the suffix that it needs.
+    """
+    parameters = inspect.signature(stage).parameters
+    rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    for name, paths in job.inputs.items():
+        wanted = _suffix(parameters.get(name, rest))
+        for path in paths if isinstance(paths, list) else [paths]:
+            if wanted and path.suffix != wanted:
+                raise DataError(
+                    f"input {name!r} is {path}; {job.stage} takes a {wanted} file for it"
+                )
+
+
+def _suffix(parameter: inspect.Parameter | None) -> str | None:
+    """Suffix of the file that a parameter's type is read from; None where any is allowed."""
+    if parameter is None:
+        return None
+    allowed = parameter.annotation
+    for kind in (allowed, *get_args(allowed)):
+        if kind is pd.DataFrame:
+            return ".parquet"
+        if get_origin(kind) is Mapping:
+            return ".safetensors" if get_args(kind)[1] is np.ndarray else ".json"
+    return None
