@@ -30,7 +30,7 @@ def bars(figure, *, axis: int) -> np.ndarray:
             c for c in axes.collections if isinstance(c, PolyCollection | LineCollection)
         ]
         for collection in dict.fromkeys(collections):
-            ends += [path.vertices[:, axis] for path in collection.get_paths()]
+            ends += [np.asarray(path.vertices)[:, axis] for path in collection.get_paths()]
     return np.concatenate(ends)
 
 
@@ -59,7 +59,7 @@ def test_bands_end_where_efficacy_and_trials_can_be():
     figure = profile_figure(MEANS, x="threshold", title="World")
     above, below = figure.axes
     for axes, most in ((above, 1.0), (below, np.inf)):
-        bands = [p.vertices[:, 1] for c in axes.collections for p in c.get_paths()]
+        bands = [np.asarray(p.vertices)[:, 1] for c in axes.collections for p in c.get_paths()]
         assert np.concatenate(bands).min() >= 0
         assert np.concatenate(bands).max() <= most + 1e-12
 
@@ -69,7 +69,12 @@ def test_accuracy_by_frequency_shows_the_interval_of_the_share():
     figure = confidence_figure(recourse_frames.confidence_frame(), rows)
     (right,) = [a for a in figure.axes if "seen often" in a.get_title(loc="left")]
     drawn = [c for c in right.containers if isinstance(c, ErrorbarContainer)]
-    ends = [segment[:, 1] for c in drawn for line in c.lines[2] for segment in line.get_segments()]
+    ends = [
+        np.asarray(segment)[:, 1]
+        for c in drawn
+        for line in c.lines[2]
+        for segment in line.get_segments()
+    ]
     ends = np.sort(np.array(ends), axis=0)
     wanted = np.sort(rows[["accuracy_low", "accuracy_high"]].to_numpy(), axis=0)
     np.testing.assert_allclose(ends, wanted, atol=1e-12)
