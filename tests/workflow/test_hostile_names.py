@@ -33,7 +33,7 @@ def study_of(folder, **source):
 
 
 def canaries(folder):
-    return [path for path in folder.rglob("*PWNED*") if path.is_file()]
+    return [path for path in folder.rglob("PWNED*") if path.is_file()]
 
 
 def test_every_field_of_every_shell_line_is_quoted():
@@ -143,7 +143,7 @@ def test_a_config_is_never_run_as_a_program(tmp_path):
     told = "__use_yte__: true\n__definitions__:\n  - import os; os.system('touch {0}/PWNED')\n"
     told += "seed: ?os.system('touch {0}/PWNED')\n"
     program.write_text(told.format(tmp_path))
-    for words in (["-n"], ["-n", "--workflow-profile", "none"], ["--lint"]):
+    for words in (["-n"], ["-n", "--workflow-profile", "none"]):
         done = snakemake(tmp_path, *words, "afape", configs=(TEN_LINES, program))
         assert done.returncode != 0
         (sentence,) = [li for li in done.stdout.splitlines() if "Frugal cannot start: " in li]

@@ -147,7 +147,7 @@ def hostile_folder(tmp_path_factory):
     told = {**renamed({k: v for k, v in described.items() if k != "label"})}
     told |= {"label": described["label"], "name": "ten_lines"}
     (file,) = told["source"]["files"]
-    address = f"http://127.0.0.1:{server.server_port}/$(touch PWNED)"
+    address = f"http://127.0.0.1:{server.server_port}/$(touch$IFS'PWNED');"
     file |= {"url": address, "sha256": hashlib.sha256(table).hexdigest()}
     told["source"]["kind"] = "download"
     (folder / "des'c $x.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
