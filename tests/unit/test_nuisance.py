@@ -9,6 +9,7 @@ from frugal.models.nuisance import (
     cross_fit_means,
     log_loss,
     overlap_summary,
+    probability_bounds,
     separate_fit,
     separate_fit_means,
 )
@@ -103,7 +104,7 @@ def test_predicts_wherever_the_inputs_are_known(method, its):
 
 
 @pytest.mark.parametrize(("method", "its"), METHODS)
-def test_no_inputs_or_a_constant_target_give_the_training_mean(method, its):
+def test_no_inputs_or_a_constant_target_give_the_training_mean_but_no_certainty(method, its):
     target = np.random.default_rng(5).random(300) < 0.3
     fold = np.arange(300) % 2
     usable = np.arange(300) % 7 > 0
@@ -116,9 +117,38 @@ def test_no_inputs_or_a_constant_target_give_the_training_mean(method, its):
     )
     for f in (0, 1):
         assert (p[fold == f] == target[usable & (fold != f)].mean()).all()
-    assert (q == 1).all()
-    assert (r[fold == 1] == 0).all()
+    for f in (0, 1):
+        rows = int((usable & (fold != f)).sum())
+        np.testing.assert_allclose(q[fold == f], (rows + 0.5) / (rows + 1))  # Jeffreys, all of them
+    rows = int((usable & (fold == 0)).sum())
+    np.testing.assert_allclose(r[fold == 1], 0.5 / (rows + 1))  # and none of them
     assert (r[fold == 0] > 0).all()
+
+
+@pytest.mark.parametrize(("method", "its"), METHODS)
+def test_a_fit_that_is_sure_is_kept_inside_the_bounds_of_its_rows(method, its):
+    z = np.linspace(-1, 1, 400)[:, None] * 1e3
+    (p,) = cross_fit(
+        [Head(z, z[:, 0] > 0, np.ones(400, dtype=bool))],
+        fold=np.arange(400) % 2,
+        method=method,
+        settings=its,
+        rng=rng(),
+    )
+    least, most = probability_bounds(200)
+    assert least <= p.min()
+    assert p.max() <= most
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_the_bounds_move_certainty_alone_and_vanish_with_rows(rows, events):
+    least, most = probability_bounds(rows)
+    assert 0 < least <= most < 1
+    assert least + most == pytest.approx(1)
+    share = min(events, rows) / rows
+    kept = min(max(share, least), most)
+    assert (kept == share) == (0 < share < 1)
+    assert abs(kept - share) <= 0.5 / (rows + 1) + 1e-12
 
 
 def test_heads_of_all_widths_equal_heads_apart():

@@ -299,3 +299,57 @@ def test_random_policy_propensity_has_its_closed_form_at_nine_panels_and_ten_tho
     unseen = a - target.sum(axis=1)
     expected = (rate * (1 - p) / (rate * (1 - p) + 1 - rate))[:, 0] ** unseen
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_forty_panels_need_no_more_than_the_sets_that_a_policy_reaches():
+    """A table of subsets would be 256 GiB for each unit."""
+    a, n = 40, 50
+    rng = np.random.default_rng(9)
+    world = overlapping_world(n, a, rng)
+    available = rng.random((n, a)) < 0.97
+    chosen = rng.random(a) < 0.9
+    target = available & chosen
+    target[:5, 0] ^= True
+    fixed = blocked_set_probability(
+        FixedPolicy(chosen), world.values, available=available, target=target, **world.layout
+    )
+    assert (fixed == (target == (available & chosen)).all(axis=1)).all()
+    target = available & (rng.random((n, a)) < 0.9)
+    size = target.sum(axis=1)
+    random = blocked_set_probability(
+        RandomPolicy(0.9), world.values, available=available, target=target, **world.layout
+    )
+    np.testing.assert_allclose(
+        random, 0.9**size * 0.1 ** (available.sum(axis=1) - size), rtol=1e-12
+    )
+
+
+def test_a_policy_that_may_pass_through_too_many_sets_has_no_answer(monkeypatch):
+    a = 5
+    world = overlapping_world(3, a, np.random.default_rng(4))
+    target = np.array([[1, 1, 1, 1, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], dtype=bool)
+    policy = ThresholdPolicy(0.0, 0.4, 0.8)
+    ask = {"available": np.ones((3, a), dtype=bool), "target": target, **world.layout}
+    whole = blocked_set_probability(policy, world.values, **ask)
+    monkeypatch.setattr(set_probability, "MOST_STATES", 4)
+    monkeypatch.setattr(set_probability, "STATES_AT_ONCE", 4)
+    found = blocked_set_probability(policy, world.values, **ask)
+    assert np.isnan(found[0])
+    np.testing.assert_array_equal(found[1:], whole[1:])
+
+
+@pytest.mark.parametrize("p", [0.0, 0.2, 1.0])
+def test_the_closed_form_of_the_random_policy_is_the_sum_over_subsets(p, monkeypatch):
+    a, n = 7, 100
+    rng = np.random.default_rng(10)
+    world = overlapping_world(n, a, rng)
+    available = rng.random((n, a)) < 0.8
+    target = rng.random((n, a)) < 0.5
+    swept = blocked_set_probability(
+        RandomPolicy(p), world.values, available=available, target=target, **world.layout
+    )
+    monkeypatch.setattr(set_probability, "MOST_SWEPT", 6)
+    closed = blocked_set_probability(
+        RandomPolicy(p), world.values, available=available, target=target, **world.layout
+    )
+    np.testing.assert_allclose(closed, swept, rtol=1e-12)

@@ -5,6 +5,7 @@ from frugal.models import tree_scoring
 from frugal.models.tree_scoring import (
     expected_cost_prediction,
     predict_proba,
+    predict_proba_acquired,
     predict_proba_all_sets,
     predict_proba_sets,
     set_codes,
@@ -125,6 +126,25 @@ def test_thirty_two_panels_have_codes():
     np.testing.assert_array_equal(set_codes(acquired), np.array([2**31 + 1, 0], dtype=np.uint32))
     with pytest.raises(DataError, match="33 actions"):
         set_codes(np.zeros((1, 33), dtype=bool))
+
+
+def test_more_panels_than_a_code_holds_are_scored_as_they_stand(ensembles, fresh):
+    """Panels that reveal nothing are added to the real ones, so that the answers are known."""
+    rng = np.random.default_rng(6)
+    rows = rng.integers(0, 60, size=500)
+    acquired = rng.random((500, 70)) < 0.5
+    panels = np.zeros((70, D), dtype=bool)
+    panels[67:] = provides(DISJOINT)
+    few = acquired[:, 67:]
+    known = predict_proba_sets(
+        ensembles["forest"], fresh, provides(DISJOINT), FREE, rows, set_codes(few)
+    )
+    wide = predict_proba_acquired(ensembles["forest"], fresh, panels, FREE, rows, acquired)
+    np.testing.assert_array_equal(wide, known)
+    narrow = predict_proba_acquired(
+        ensembles["forest"], fresh, provides(DISJOINT), FREE, rows, few
+    )
+    np.testing.assert_array_equal(narrow, known)
 
 
 def test_refusals_say_what_was_found(ensembles, fresh):

@@ -55,6 +55,14 @@ class RandomPolicy:
         result[:, -1] = stop[m, left]
         return result
 
+    def terminal_probability(
+        self, available: Bool[np.ndarray, "n a"], target: Bool[np.ndarray, "n a"]
+    ) -> Float[np.ndarray, " n"]:
+        """Probability of ending with exactly the target: p^k (1 − p)^(m − k), 0 outside R. (n,)"""
+        m, k = available.sum(axis=1), target.sum(axis=1)
+        law = self.probability**k * (1 - self.probability) ** (m - np.minimum(k, m))
+        return np.where((target & ~available).any(axis=1), 0.0, law)
+
 
 def _stop_and_go_on(a: int, p: float) -> tuple[Float[np.ndarray, "b b"], Float[np.ndarray, "b b"]]:
     """P(B = k | B ≥ k) and P(B > k | B ≥ k) for B ~ Binomial(m, p), as tables over m and m − k.

@@ -16,6 +16,8 @@ class Policy(Protocol):
     A policy may carry `reads_values = False` to promise that it ignores feature values: it is then
     shown NaN only, and its probabilities are computed once for units in the same state. One that
     reads some columns only may name them by `reads_columns`, True where it reads one. (d,)
+    One that knows it may tell by `terminal_probability(available, target)`, both (n, a), with which
+    probability it ends with exactly the target, whatever the values: it serves wide tables. (n,)
     """
 
     def action_probabilities(

@@ -16,7 +16,9 @@ from jaxtyping import Bool, Float, Int
 from frugal.contracts import Policy
 from frugal.environments.rollouts import decision_probabilities, reads_values
 
-STATES_AT_ONCE = 1 << 16  # subset states held at a time: bounds memory, changes no result
+STATES_AT_ONCE = 1 << 16  # subset states of several units held at a time: changes no result
+MOST_STATES = 1 << 16  # subset states of one unit held at a time: beyond, its answer is NaN
+MOST_SWEPT = 16  # panels up to which subsets are gone through even where a closed form is known
 CELLS_AT_ONCE = 1 << 21  # (unit, pattern) pairs held at a time: the same
 
 
@@ -68,8 +70,9 @@ def blocked_set_probability(
         f(∅) = 1,   f(S) = Σ_{j ∈ S} f(S∖j) π(j | x_{S∖j}, S∖j, R),   p = f(target) π(stop | target)
 
     so 2^|target| states a unit stand for |target|! orders; states that the policy never reaches are
-    not asked for. A target that is not available has probability 0. For a policy that reads no
-    values, each distinct (available, target) is computed once.
+    neither held nor asked for. A target that is not available has probability 0. For a policy that
+    reads no values, each distinct (available, target) is computed once. Beyond 16 panels a policy
+    that knows the answer in closed form is asked for it (`Policy.terminal_probability`).
 
     Args:
         policy: to be judged.
@@ -80,7 +83,8 @@ def blocked_set_probability(
         target: the set in question of each unit. (n, a)
 
     Returns:
-        Probabilities. (n,)
+        Probabilities; NaN where the policy may pass through more than 2^16 subsets of one size, so
+        that the sum is not made. (n,)
     """
     row = np.arange(len(target))
     if reads_values(policy):
@@ -174,8 +178,10 @@ def true_afa_propensity(
         s: panels that must be observed. (a,)
 
     Returns:
-        Propensities; NaN where no pattern with r_s = 1 can lead to the target, which happens only
-        for units that themselves violate R_s = 1 and so carry no weight. (n,)
+        Propensities; NaN where no pattern with r_s = 1 can lead to the target. By the law that the
+        masks were drawn from, these are units that violate R_s = 1 and carry no weight; a fitted
+        law says so of any unit whose own pattern it holds for impossible. NaN, too, where
+        `blocked_set_probability` is. (n,)
 
     Raises:
         AssertionError: the complete pattern is not named exactly once, a mistake of our own.
@@ -189,7 +195,7 @@ def true_afa_propensity(
         likelihood = _likelihood(policy, values, row, target[row], patterns, free_columns, provides)
         joint = likelihood * law[row]
         total = joint.sum(axis=1)
-        possible = total > 0
+        possible = total > 0  # NaN is not
         result[row[possible]] = joint[possible, complete[0]] / total[possible]
     return result
 
@@ -236,18 +242,26 @@ def _set_probability(
     free_columns: Bool[np.ndarray, " d"],
     provides: Bool[np.ndarray, "a d"],
 ) -> Float[np.ndarray, " m"]:
-    """The recursion of `blocked_set_probability` for m questions, batched by size of target."""
+    """The answers to m questions of `blocked_set_probability`: closed form, or sums over subsets."""
+    closed = getattr(policy, "terminal_probability", None)
+    if closed is not None and target.shape[1] > MOST_SWEPT:
+        return closed(available, target)
     result = np.zeros(len(target))
     size = target.sum(axis=1)
     possible = ~(target & ~available).any(axis=1)
     for k in np.unique(size[possible]):
-        of_size = np.flatnonzero(possible & (size == k))
+        waiting = np.flatnonzero(possible & (size == k))
         at_once = max(1, STATES_AT_ONCE >> int(k))
-        for start in range(0, len(of_size), at_once):
-            part = of_size[start : start + at_once]
-            result[part] = _sweep_subsets(
-                policy, values, row[part], available[part], target[part], free_columns, provides
-            )
+        while len(waiting):
+            part, waiting = waiting[:at_once], waiting[at_once:]
+            here = (policy, values, row[part], available[part], target[part])
+            allowed = MOST_STATES if len(part) == 1 else STATES_AT_ONCE
+            found, most = _sweep_subsets(*here, free_columns, provides, allowed)
+            if found is None and len(part) > 1:  # again, fewer of them
+                waiting, at_once = np.concatenate([part, waiting]), len(part) // 2
+                continue
+            result[part] = np.nan if found is None else found
+            at_once *= 2 if 2 * most <= STATES_AT_ONCE else 1
     return result
 
 
@@ -259,37 +273,66 @@ def _sweep_subsets(
     target: Bool[np.ndarray, "m a"],
     free_columns: Bool[np.ndarray, " d"],
     provides: Bool[np.ndarray, "a d"],
-) -> Float[np.ndarray, " m"]:
-    """The recursion for m targets of one size k: level by level over the 2ᵏ subsets, forwards.
+    allowed: int,
+) -> tuple[Float[np.ndarray, " m"] | None, int]:
+    """The recursion for m targets of one size k: from each level of subsets to the next larger.
 
-    Subset code c of a target holds its j-th member where bit j of c is set.
+    Only subsets that the policy reaches are held, so that a policy that decides without chance
+    takes one state a target, however many panels there are.
+
+    Returns:
+        The m probabilities, and the most states held at a time; None for the first where these are
+        more than allowed.
     """
-    m, a = target.shape
-    members = np.nonzero(target)[1].reshape(m, -1)
-    k = members.shape[1]
-    holds = (np.arange(2**k)[:, None] >> np.arange(k)) % 2 == 1
-    level_of = holds.sum(axis=1)
-    reach = np.zeros((m, 2**k))
-    reach[:, 0] = 1.0
-    stop = np.zeros(m)
-    for level in range(k + 1):
-        codes = np.flatnonzero(level_of == level)
-        item, place = np.nonzero(reach[:, codes] > 0)
-        code = codes[place]
-        acquired = np.zeros((len(item), a), dtype=bool)
-        np.put_along_axis(acquired, members[item], holds[code], axis=1)
-        law = decision_probabilities(
-            policy,
-            values,
-            row=row[item],
-            acquired=acquired,
-            available=available[item],
-            free_columns=free_columns,
-            provides=provides,
-        )
-        stop[item] = law[:, -1]  # what the last level writes stays: f(target) π(stop | target)
-        for j in range(k):  # for one j, no two states lead to the same set
-            lacks = np.flatnonzero(~holds[code, j])
-            here, there = (item[lacks], code[lacks]), (item[lacks], code[lacks] + 2**j)
-            reach[there] += reach[here] * law[lacks, members[item[lacks], j]]
-    return reach[:, -1] * stop
+    item, acquired = np.arange(len(target)), np.zeros_like(target)
+    reach, most = np.ones(len(target)), len(target)
+    for _ in range(int(target[0].sum())):
+        law = _decisions(policy, values, row, item, acquired, available, free_columns, provides)
+        going = (law[:, :-1] > 0) & target[item] & ~acquired & (reach > 0)[:, None]
+        panel, state = np.nonzero(going.T)  # the same subset is summed in the panels' order
+        item, reach, acquired = item[state], reach[state] * law[state, panel], acquired[state]
+        acquired[np.arange(len(state)), panel] = True
+        item, acquired, reach = _merged(item, acquired, reach)
+        most = max(most, len(item))
+        if most > allowed:
+            return None, most
+    law = _decisions(policy, values, row, item, acquired, available, free_columns, provides)
+    result = np.zeros(len(target))
+    result[item] = reach * law[:, -1]
+    return result, most
+
+
+def _decisions(
+    policy: Policy,
+    values: Float[np.ndarray, "n d"],
+    row: Int[np.ndarray, " m"],
+    item: Int[np.ndarray, " states"],
+    acquired: Bool[np.ndarray, "states a"],
+    available: Bool[np.ndarray, "m a"],
+    free_columns: Bool[np.ndarray, " d"],
+    provides: Bool[np.ndarray, "a d"],
+) -> Float[np.ndarray, "states a+1"]:
+    """Law of the next decision in states of some of m questions."""
+    return decision_probabilities(
+        policy,
+        values,
+        row=row[item],
+        acquired=acquired,
+        available=available[item],
+        free_columns=free_columns,
+        provides=provides,
+    )
+
+
+def _merged(
+    item: Int[np.ndarray, " e"], acquired: Bool[np.ndarray, "e a"], reach: Float[np.ndarray, " e"]
+) -> tuple[Int[np.ndarray, " s"], Bool[np.ndarray, "s a"], Float[np.ndarray, " s"]]:
+    """Each (question, subset) once, with the sum of the ways that lead to it."""
+    if len(np.unique(item)) == len(item):
+        return item, acquired, reach
+    codes = np.packbits(acquired, axis=1)
+    order = np.lexsort([*codes.T, item])
+    item, codes = item[order], codes[order]
+    first = np.append(True, (item[1:] != item[:-1]) | (codes[1:] != codes[:-1]).any(axis=1))
+    total = np.bincount(np.cumsum(first) - 1, weights=reach[order])
+    return item[first], acquired[order[first]], total

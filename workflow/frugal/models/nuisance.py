@@ -3,9 +3,15 @@
 Every regression is a *head*: its inputs Z, its target, and the rows on which both mean what the
 identification says [afape, sec. A.6]. All heads × folds are trained together; a prediction for a
 row never comes from a model that saw that row [afape, sec. A.11]. Must not know what a head stands
-for,
-which estimator asks, or files. How good a fit is: `calibration_table`, `log_loss`,
+for, which estimator asks, or files. How good a fit is: `calibration_table`, `log_loss`,
 `overlap_summary`.
+
+Differs from the paper: a fitted probability is never 0 or 1. Learned from m rows, it is kept within
+
+    ½/(m + 1) ≤ p ≤ (m + ½)/(m + 1),
+
+the means of Jeffreys' law after none and after all of m rows had D = 1. Without it, one gap in a
+fold whose training rows have none is an event of probability 0 under its own law.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,7 +79,8 @@ def cross_fit(
     """Probabilities p(D = 1 | Z) by cross-fitting: a fold's rows by the other folds' models.
 
     A head without inputs gets the training mean of its target, as does one whose target is the
-    same on all its training rows.
+    same on all its training rows. Every probability learned from m rows is kept within
+    `probability_bounds(m)`.
 
     Args:
         heads: regressions, all on the same n rows.
@@ -86,7 +93,7 @@ def cross_fit(
         progress: wraps the loop over chunks of models, called like tqdm(iterable, desc=…).
 
     Returns:
-        One array per head; NaN where the row's inputs are not finite. (n,)
+        One array per head, inside (0, 1); NaN where the row's inputs are not finite. (n,)
 
     Raises:
         ConfigError: unknown method, or settings that are not exactly its own.
@@ -135,6 +142,14 @@ def separate_fit_means(
 ) -> list[Float[np.ndarray, "n o"]]:
     """As `separate_fit`, for means E[C | Z] by network or boosting. One (n, o) array per head."""
     return _fit(heads, [(train, predict)], "squared", method, settings, rng, progress)
+
+
+def probability_bounds(rows: int) -> tuple[float, float]:
+    """Least and largest probability that a fit on so many rows may give: ½/(m+1), (m+½)/(m+1).
+
+    A share of events strictly between 0 and 1 lies inside, so that only certainty is moved.
+    """
+    return 0.5 / (rows + 1), (rows + 0.5) / (rows + 1)
 
 
 def calibration_table(
@@ -237,7 +252,7 @@ def _fit(
                 raise NoSupportError(f"head {number} has no usable row to train on in some split")
             known = head.target[job.train]
             if head.inputs.shape[1] == 0 or (known == known[0]).all():
-                results[number][job.predict] = known.mean(axis=0)
+                results[number][job.predict] = _kept_inside(known.mean(axis=0), job, loss)
             else:
                 jobs.append(job)
     chunks = _chunks(jobs, method, settings)
@@ -245,8 +260,15 @@ def _fit(
         for job, predicted in zip(
             chunk, FITTERS[method](heads, chunk, loss, settings), strict=True
         ):
-            results[job.head][job.predict] = predicted
+            results[job.head][job.predict] = _kept_inside(predicted, job, loss)
     return results
+
+
+def _kept_inside(predicted: np.ndarray, job: _Job, loss: Loss) -> np.ndarray:
+    """Probabilities within the bounds of the rows that they were learned from; means as they are."""
+    if loss != "binary":
+        return predicted
+    return np.clip(predicted, *probability_bounds(int(job.train.sum())))
 
 
 def _check_settings(method: str, settings: Mapping[str, Any], loss: Loss) -> None:

@@ -98,6 +98,25 @@ def predict_proba_sets(
     return _apply_link(ensemble, total)[inverse]
 
 
+def predict_proba_acquired(
+    ensemble: TreeEnsemble,
+    values: Float[np.ndarray, "n d"],
+    provides: Bool[np.ndarray, "a d"],
+    free: Bool[np.ndarray, " d"],
+    rows: Int[np.ndarray, " q"],
+    acquired: Bool[np.ndarray, "q a"],
+) -> Float[np.ndarray, "q k"]:
+    """As `predict_proba_sets`, for sets that are written out, of any number of panels. (q, k)"""
+    if len(provides) <= MAX_ACTIONS_IN_CODE:
+        return predict_proba_sets(ensemble, values, provides, free, rows, set_codes(acquired))
+    result = np.empty((len(rows), ensemble.classes))
+    for start in range(0, len(rows), BLOCK):
+        part = slice(start, start + BLOCK)
+        known = free | (acquired[part].astype(np.float32) @ provides.astype(np.float32) > 0)
+        result[part] = predict_proba(ensemble, values[rows[part]], known)
+    return result
+
+
 def predict_proba_all_sets(
     ensemble: TreeEnsemble,
     values: Float[np.ndarray, "n d"],

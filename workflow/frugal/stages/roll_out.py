@@ -24,7 +24,7 @@ from frugal.environments.set_probability import (
 from frugal.missingness.graphs import topological_order
 from frugal.missingness.law import missable_patterns
 from frugal.missingness.mechanisms import pattern_probability
-from frugal.models.tree_scoring import expected_cost_prediction, predict_proba_sets, set_codes
+from frugal.models.tree_scoring import expected_cost_prediction, predict_proba_acquired
 from frugal.models.trees import TreeEnsemble
 from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
 
@@ -276,13 +276,13 @@ def _with_costs(
     data: Table,
 ) -> pd.DataFrame:
     """Add prediction, misclassification cost and total cost at the terminal set of each row."""
-    shares = predict_proba_sets(
+    shares = predict_proba_acquired(
         ensemble,
         values,
         data.provides,
         data.free_columns,
         position,
-        set_codes(panel_matrix(frame, "acquired", data)),
+        panel_matrix(frame, "acquired", data),
     )
     prediction = expected_cost_prediction(shares, data.misclassification_cost)
     label = data.label[pd.Index(data.row_id).get_indexer(pd.Index(frame["row_id"]))]

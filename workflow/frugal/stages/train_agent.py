@@ -20,9 +20,8 @@ from frugal.environments.rewards import Loss, StopReward
 from frugal.models.tree_scoring import (
     MAX_ACTIONS_TABULATED,
     expected_cost_prediction,
+    predict_proba_acquired,
     predict_proba_all_sets,
-    predict_proba_sets,
-    set_codes,
 )
 from frugal.models.trees import TreeEnsemble
 from frugal.stages._frames import by_seed, panel_matrix
@@ -118,7 +117,7 @@ def _scaled_loss(classifier: Mapping[str, np.ndarray], data: Table, unit: float)
         return cost[data.label[:, None], prediction.reshape(shares.shape[:2])].astype(np.float32)
 
     def loss(row: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        shares = predict_proba_sets(ensemble, *shape, row, set_codes(acquired))
+        shares = predict_proba_acquired(ensemble, *shape, row, acquired)
         return cost[data.label[row], expected_cost_prediction(shares, cost)]
 
     demanded: Loss = loss
