@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.contracts import NoSupportError
-from frugal.models.nuisance import Head
 from frugal.stages._estimators import AS_IN_PAPER
-from frugal.stages.fit_nuisances import _require_rows
 
 from tests.unit.afape_chain import run_chain, small_table
 
@@ -125,12 +122,19 @@ def test_indicators_that_cause_each_other_leave_every_estimator_but_the_truth(la
     assert "p(R=P3), a cause missing" in set(calibration["nuisance"])
 
 
-def test_a_factor_without_a_row_to_learn_from_is_named_with_the_remedy():
-    head = Head(np.ones((6, 1)), np.ones(6, dtype=bool), np.arange(6) > 2)
-    rule = {"train": np.arange(6) < 2, "predict": np.arange(6) >= 2}
-    with pytest.raises(NoSupportError) as caught:
-        _require_rows([head], ["the missingness of panel 'crp'"], rule)
-    said = str(caught.value)
-    assert "the missingness of panel 'crp' cannot be fitted: of the 2 rows" in said
-    assert "or leave the part 'nuisance' out" in said
-    _require_rows([head], ["x"], {"train": np.arange(6) < 4, "predict": rule["predict"]})
+def test_a_law_without_a_row_to_learn_from_costs_its_estimators_and_nothing_else():
+    """P3 is recorded in one test row alone: the fold that holds it learns from no record of P3."""
+    table = small_table()
+    table.values[80:, [2, 3]] = np.nan
+    table.values[100, [2, 3]] = 0.5
+    causes = {"P2": {"values": ["X3"]}, "P3": {}}
+    chain = run_chain(table, causes, source="own", agents=AGENTS)
+    rows = chain.estimates["estimates"].set_index(["agent", "estimator"])
+    for agent in AGENTS:
+        assert rows.loc[(agent, "blocking"), "status"] == "ok"
+        weighted = rows.loc[(agent, "stabilised_ipw")]
+        assert weighted["status"] == "no_support"
+        for words in ("in 160 of the 160 rows", "law of panel 'P2'", "X3", "under 'split'"):
+            assert words in weighted["reason"]
+        assert rows.loc[(agent, "off_policy_set"), "reason"] == weighted["reason"]
+    assert chain.estimates["efficiency"]["minimum_probability"].isna().all()

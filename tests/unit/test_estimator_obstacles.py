@@ -41,6 +41,8 @@ def healthy_case() -> Case:
         observed=OBSERVED,
         s_observed=np.ones(N, dtype=bool),
         fitted=fitted,
+        panels=["P1", "P2"],
+        factors=np.full((N, 2), 0.7),
         outcome_mean=np.ones((N, 3)),
         identification=KNOWN,
         reads_values=False,

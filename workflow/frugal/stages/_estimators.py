@@ -4,7 +4,7 @@ Adding an estimator: write it in `frugal.estimators`, add a line to `ESTIMATORS`
 something that can be lacking, a line to `_OBSTACLES`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ class Case:
         observed: R. (n, a)
         s_observed: R_s = 1. (n,)
         fitted: nuisances by column name, NaN where not evaluable. (n,) each
+        panels: names of the panels, in the order of the columns of R.
+        factors: fitted p(R_j = 1 | its causes) of each panel, 1 if it is never missing. (n, a)
         outcome_mean: fitted E[outcome | X_adj, R=1] of the first three outcomes. (n, 3)
         identification: as `draw_missingness` stored it.
         reads_values: decisions depend on values.
@@ -43,6 +45,8 @@ class Case:
     observed: np.ndarray
     s_observed: np.ndarray
     fitted: Mapping[str, np.ndarray]
+    panels: Sequence[str]
+    factors: np.ndarray
     outcome_mean: np.ndarray
     identification: Mapping[str, Any]
     reads_values: bool
@@ -150,6 +154,22 @@ _BY_POLICY = {"stabilised_afais_s_policy", "doubly_robust_afais"}
 _EVERY_ROW = {"afais", "stabilised_afais"}
 AS_IN_PAPER = {*_EVERY_ROW, "afais_s", "stabilised_afais_s"}  # h given X_adj and R̂ alone
 _ON_COMPLETE_ROWS = {"ipw", "stabilised_ipw", "stabilised_ipw_true", "doubly_robust"}
+_AFA = {
+    **dict.fromkeys(AS_IN_PAPER, "afa_propensity"),
+    **dict.fromkeys(_BY_POLICY, "afa_propensity_policy"),
+    "stabilised_afais_s_true": "true_afa_propensity",
+}  # the AFA propensity that an estimator reads
+_WORDS = {
+    "propensity": "The propensity p(R=1|X_adj)",
+    "complete_probability": "The true propensity",
+    "s_propensity": "p(R_s=1|X_adj)",
+    "afa_propensity": "The AFA propensity p(R=1|X_adj,R̂,R_s=1)",
+    "afa_propensity_policy": "The AFA propensity by the policy",
+    "true_afa_propensity": "The true AFA propensity",
+    "outcome_mean": "The mean cost given X_adj",
+}
+_FITTED = "'test' (or 'nuisance', where there is one)"
+_NAMED = 3  # panels that a sentence lists
 LEAST_MASS = 0.01  # sets of panels with less mass are not missed
 _SURE = 3.0  # standard errors by which an estimated gap must exceed zero
 
@@ -161,10 +181,13 @@ def obstacle(name: str, case: Case) -> tuple[str, str] | None:
     this kind could tell), `no_support` (these records happen not to hold what it needs).
     """
     if name in UNWEIGHTED or name.endswith("_true"):
-        return _not_made(name, case) or _zero_propensity(name, case)
+        return _not_made(name, case) or _unusable(name, case)
     known = case.identification
     if not known["propensity_identified"]:
         return "not_identified", _reason(known, "not identified")
+    if np.isnan(case.factors).all(axis=0).any():
+        every = np.ones(len(case.complete), dtype=bool)
+        return "no_support", _not_known("propensity", every, every, case)
     if name in _EVERY_ROW and not known["afais_identified"]:
         return "not_identified", _reason(known, "smaller set")
     if name in _EVERY_ROW and known["s"]:
@@ -180,7 +203,7 @@ def obstacle(name: str, case: Case) -> tuple[str, str] | None:
     unknown_s = np.isnan(case.fitted["s_propensity"][case.s_observed]).any()
     if name.startswith("doubly_robust") and unknown_s:
         return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
-    return _off_policy_obstacle(name, case) if name in OFF_POLICY else _zero_propensity(name, case)
+    return _off_policy_obstacle(name, case) if name in OFF_POLICY else _unusable(name, case)
 
 
 def _not_made(name: str, case: Case) -> tuple[str, str] | None:
@@ -194,28 +217,87 @@ def _not_made(name: str, case: Case) -> tuple[str, str] | None:
     return None
 
 
-def _zero_propensity(name: str, case: Case) -> tuple[str, str] | None:
-    """A propensity that is zero to all digits on a row in use: its weight would be infinite."""
+def _unusable(name: str, case: Case) -> tuple[str, str] | None:
+    """A fitted value that is not known, or a propensity of zero, on a row that carries weight."""
     if name in UNWEIGHTED:
         return None
-    kind = "complete_probability" if name.endswith("_true") else "propensity"
-    used = case.complete if name in _ON_COMPLETE_ROWS else case.s_observed
-    zero = int((case.fitted[kind][used] == 0).sum())
+    for what, (value, rows) in _read(name, case).items():
+        if (lost := rows & ~np.isfinite(value)).any():
+            return "no_support", _not_known(what, lost, rows, case)
+    divisors = {"propensity", "complete_probability", "s_propensity"}
+    zero = np.zeros(len(case.complete), dtype=bool)
+    for what, (value, rows) in _read(name, case).items():
+        zero |= rows & (value == 0) if what in divisors else False
+    return ("no_support", _infinite(zero, case)) if zero.any() else None
+
+
+def _read(name: str, case: Case) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What a weighted estimator reads: its values, NaN if one is not known, and the rows. (n,)"""
+    on = case.complete if name in _ON_COMPLETE_ROWS else case.s_observed
+    columns = {"complete_probability" if name.endswith("_true") else "propensity": on}
+    if name in _AFA:
+        columns[_AFA[name]] = on
+    found = {what: (case.fitted[what], rows) for what, rows in columns.items()}
     if name.startswith("doubly_robust"):
-        zero += int((case.fitted["s_propensity"][case.s_observed] == 0).sum())
-    return ("no_support", _infinite(zero)) if zero else None
+        found["s_propensity"] = case.fitted["s_propensity"], case.s_observed
+        found["outcome_mean"] = case.outcome_mean.sum(axis=1), case.s_observed
+    return found
 
 
-def _infinite(rows: int) -> str:
+def _not_known(what: str, lost: np.ndarray, rows: np.ndarray, case: Case) -> str:
+    """The sentence about values that are no numbers: how many, of which panels, what to do."""
+    count, used = int(lost.sum()), int(rows.sum())
+    begin = f"{_WORDS[what]} is not known in {count} of the {used} rows that would carry weight"
+    unfitted = np.isnan(case.factors[lost]).any(axis=0)
+    if unfitted.any():
+        laws = {law["panel"]: law["columns"] for law in case.identification["factors"]}
+        panel = case.panels[int(unfitted.argmax())]
+        causes = ", ".join(laws.get(panel, ())) or "no column"
+        return (
+            f"{begin}: the law of {_listed_panels(unfitted, case)} is not known there (columns "
+            f"that cause {panel!r}: {causes}), since some fold leaves no record to learn it from. "
+            f"Give part {_FITTED} more rows under 'split' in the data set's YAML, or name fewer "
+            "causes in the config."
+        )
+    lacking = ~case.observed[lost].all(axis=0)
+    if what == "outcome_mean" or not lacking.any():
+        return (
+            f"{begin}: some fold leaves no complete record to learn it from. Give part {_FITTED} "
+            "more rows under 'split' in the data set's YAML."
+        )
     return (
-        f"The propensity is 0 in {rows} of the rows that would carry weight, so that their weight "
-        "is infinite: look for values far from all others in the columns that cause missingness."
+        f"{begin}, in which {_listed_panels(lacking, case)} can be missing: by the fitted law such "
+        f"records cannot occur. Give part {_FITTED} more rows under 'split' in the data set's "
+        "YAML, or put what is hardly ever missing into one panel with what is missing with it."
+    )
+
+
+def _listed_panels(chosen: np.ndarray, case: Case) -> str:
+    names = [repr(name) for name, one in zip(case.panels, chosen, strict=True) if one]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"panel{'s' if len(names) > 1 else ''} {', '.join(names[:_NAMED])}{more}"
+
+
+def _infinite(zero: np.ndarray, case: Case) -> str:
+    """The sentence about weights that would be infinite: how many rows, of which panels."""
+    laws = (case.factors[zero] == 0).any(axis=0)
+    where = f" (by the law of {_listed_panels(laws, case)})" if laws.any() else ""
+    return (
+        f"The propensity is 0 in {int(zero.sum())} of the rows that would carry weight{where}, so "
+        "that their weight is infinite: look for values far from all others in the columns that "
+        "cause missingness."
     )
 
 
 def _off_policy_obstacle(name: str, case: Case) -> tuple[str, str] | None:
     """Off-policy evaluation needs the law of the recorded pattern, and every set of the policy."""
     pattern, own = case.fitted["pattern_propensity"], case.fitted[OFF_POLICY[name]]
+    if too_wide := int(np.isnan(own).sum()):
+        return "not_available", (
+            f"The policy may pass through so many sets of the {len(case.panels)} panels that its "
+            f"probability of the recorded set is not computed in {too_wide} rows; put columns "
+            "that are measured together into one panel."
+        )
     if np.isnan(pattern).all():
         return "not_identified", (
             "One missingness indicator causes another, and the graph or these records do not tell "
@@ -227,8 +309,8 @@ def _off_policy_obstacle(name: str, case: Case) -> tuple[str, str] | None:
             f"p(R=r|X_adj) cannot be evaluated on {int(lost.sum())} rows, where a cause of "
             "missingness is itself missing; leaving them out would bias the estimate."
         )
-    if zero := int(((own > 0) & (pattern == 0)).sum()):
-        return "no_support", _infinite(zero)
+    if (zero := (own > 0) & (pattern == 0)).any():
+        return "no_support", _infinite(zero, case)
     return _unrecorded(name, case)
 
 

@@ -53,7 +53,7 @@ def compare_views(
     if graph["source"] == "induced":
         sets = panel_matrix(worlds[worlds["world"] == "full"], "acquired", data)
         needed = _by_true_law(data, rows, graph, np.unique(sets, axis=0))
-    elif reason := _unknown(graph, identification):
+    elif reason := _unknown(data, graph, propensities, identification):
         needed = np.full((3, 1), np.nan)
     else:  # what the policy does unblocked is seen on the complete cases
         sets = panel_matrix(blocked, "acquired", data)[known.all(axis=1)]
@@ -74,7 +74,12 @@ def compare_views(
     )
 
 
-def _unknown(graph: Mapping[str, Any], identification: Mapping[str, Any]) -> str:
+def _unknown(
+    data: Table,
+    graph: Mapping[str, Any],
+    propensities: pd.DataFrame,
+    identification: Mapping[str, Any],
+) -> str:
     """Why the positivity of own records is not known; empty if it is."""
     if not identification["propensity_identified"]:
         return " ".join(r for r in identification["reasons"] if "not identified" in r)
@@ -83,7 +88,8 @@ def _unknown(graph: Mapping[str, Any], identification: Mapping[str, Any]) -> str
             "One missingness indicator causes another, so that the fitted factors give no law of "
             "patterns."
         )
-    return ""
+    known = propensities[panel_columns("factor", data)].notna().all(axis=1)
+    return "" if known.any() else "The law of some panel could not be fitted."
 
 
 def _by_true_law(

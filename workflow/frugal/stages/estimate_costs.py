@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Streams, Table, Terms
+from frugal.contracts import DataError, Streams, Table, Terms
 from frugal.data.tables import table_from_frames
 from frugal.estimators.rubin import rubin
 from frugal.evaluation.convergence import prefix_estimates
@@ -78,8 +78,7 @@ def estimate_costs(
     for seed in progress(list(by_seed[0]), desc="seeds"):
         played, elsewhere, mask, fitted, fit = (groups[seed] for groups in by_seed)
         case = _case(data, played, elsewhere, mask, fitted, fit, identification)
-        stopped = {name: why for name in ESTIMATORS if (why := obstacle(name, case)) is not None}
-        terms = {name: ESTIMATORS[name](case) for name in ESTIMATORS if name not in stopped}
+        terms, stopped = _computed(case)
         judged = _judge(
             case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
         )
@@ -146,11 +145,28 @@ def _case(
         observed=known,
         s_observed=np.asarray(known[:, in_s(identification, data)].all(axis=1)),
         fitted=fitted,
+        panels=[panel.name for panel in data.actions],
+        factors=propensities[panel_columns("factor", data)].to_numpy(),
         outcome_mean=agents[[f"mean_{name}" for name in SPLIT]].to_numpy(),
         identification=identification,
         reads_values=bool(agents["reads_values"].iloc[0]),
         afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
     )
+
+
+def _computed(case: Case) -> tuple[dict[str, Terms], dict[str, tuple[str, str]]]:
+    """Terms of every estimator that can be computed; status and reason of every other."""
+    terms, stopped = {}, {}
+    for name, estimator in ESTIMATORS.items():
+        why = obstacle(name, case)
+        if why is None:
+            try:
+                terms[name] = estimator(case)
+            except DataError as refusal:  # what no obstacle foresees costs one row, not the study
+                why = "no_support", f"It cannot be computed from these records: {refusal}."
+        if why is not None:
+            stopped[name] = why
+    return terms, stopped
 
 
 def _judge(

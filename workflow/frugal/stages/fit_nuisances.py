@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.agents.registry import build_policy
-from frugal.contracts import NoSupportError, Policy, Streams
+from frugal.contracts import Policy, Streams
 from frugal.data.tables import table_from_frames
 from frugal.environments.rollouts import columns_read, reads_values
 from frugal.models.nuisance import (
@@ -135,16 +135,14 @@ def _fit_heads(
     heads = [records.factor_head(factor) for factor in factors]
     heads += [records.afa_head(agent) for agent in agents]
     means = [records.outcome_head(agent) for agent in agents]
-    names = [f"the missingness of panel {factor['panel']!r}" for factor in factors]
-    names += [f"the AFA propensity of agent {agent!r}" for agent in agents]
-    names += [f"the mean cost of agent {agent!r}" for agent in agents]
-    _require_rows([*heads, *means], names, rule)
     method, outcome_method = settings["method"], settings["outcome_method"]
     fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
-    fitted = fit(heads, method=method, settings=settings[method], rng=rng)
+    fitted = _fit_what_can_be(fit, heads, rule, method=method, settings=settings[method], rng=rng)
     fit_means = partial(cross_fit_means if "fold" in rule else separate_fit_means, **rule)
-    fitted_means = fit_means(
+    fitted_means = _fit_what_can_be(
+        fit_means,
         means,
+        rule,
         method=outcome_method,
         settings=settings[outcome_method],
         rng=rng,
@@ -162,20 +160,19 @@ def _fit_heads(
     )
 
 
-def _require_rows(
-    heads: Sequence[Head | MeanHead], names: Sequence[str], rule: Mapping[str, np.ndarray]
-) -> None:
-    """Refuse a fit that has no record to learn from."""
-    trained = training_rows(rule)
-    where = "the part 'nuisance'" if "train" in rule else "the part 'test' outside one of its folds"
-    for head, name in zip(heads, names, strict=True):
-        if not all((head.usable & rows).any() for rows in trained):
-            raise NoSupportError(
-                f"{name} cannot be fitted: of the {int(trained[0].sum())} rows of {where} none "
-                "records all that it is learned from; give that part a larger share under 'split' "
-                "in the data set's YAML, or leave the part 'nuisance' out, so that the test rows "
-                "are cross-fitted"
-            )
+def _fit_what_can_be(
+    fit: Callable[..., list[np.ndarray]],
+    heads: Sequence[Head] | Sequence[MeanHead],
+    rule: Mapping[str, np.ndarray],
+    **settings: Any,
+) -> list[np.ndarray]:
+    """Fitted values of each head; NaN everywhere where some fold leaves no record to learn from."""
+    able = [all((head.usable & rows).any() for rows in training_rows(rule)) for head in heads]
+    fitted = iter(fit([head for head, one in zip(heads, able, strict=True) if one], **settings))
+    return [
+        next(fitted) if one else np.full(head.target.shape, np.nan)
+        for head, one in zip(heads, able, strict=True)
+    ]
 
 
 def _reading(policy: Policy, records: Records) -> dict[str, bool]:
