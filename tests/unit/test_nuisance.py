@@ -140,6 +140,28 @@ def test_a_fit_that_is_sure_is_kept_inside_the_bounds_of_its_rows(method, its):
     assert p.max() <= most
 
 
+def test_what_is_no_law_keeps_small_probabilities_but_no_certainty():
+    z = np.linspace(-1, 1, 400)[:, None]
+    every = np.ones(400, dtype=bool)
+    fit = {"fold": np.arange(400) % 2, "method": "logistic", "settings": {"C": 1e6}, "rng": rng()}
+    law, other, sure = cross_fit(
+        [
+            Head(z, z[:, 0] > 0, every),
+            Head(z, z[:, 0] > 0, every, is_law=False),
+            Head(z, every, every, is_law=False),
+        ],
+        **fit,
+    )
+    least, most = probability_bounds(200)
+    assert other.min() < least  # far from the border the fit is surer than 200 rows can make it
+    inside = (other > least) & (other < most)
+    np.testing.assert_array_equal(law, np.clip(other, least, most))
+    np.testing.assert_array_equal(law[inside], other[inside])
+    assert 0 < other.min()
+    assert other.max() < 1
+    assert (sure == most).all()
+
+
 @given(st.integers(1, 10**6), st.integers(0, 10**6))
 def test_the_bounds_move_certainty_alone_and_vanish_with_rows(rows, events):
     least, most = probability_bounds(rows)

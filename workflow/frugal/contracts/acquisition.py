@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.contracts.errors import DataError
 
 MOST_ACTIONS = 62  # panels that fit into a 64-bit set code
+MOST_ENUMERATED = 20  # panels whose 2^a sets are ever listed at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frugal.contracts.acquisition import MOST_ENUMERATED
 from frugal.contracts.errors import ConfigError
 from frugal.data.description import Description
 from frugal.data.schema_check import did_you_mean, listed
@@ -265,6 +266,7 @@ def load_diagnosis_study(
             for chosen in entry[key]:
                 _require_among(chosen, block[key], f"{at}.{key}", f"those under diagnosis.{key}")
         _check_description(descriptions[name], at)
+        _check_width(descriptions[name], at, block["memory_gib"])
         panels = [panel.name for panel in descriptions[name].panels if not panel.free]
         for panel in entry["fixed_panels"]:
             _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
@@ -286,6 +288,21 @@ def _check_description(described: Description, at: str) -> None:
         raise ConfigError(
             f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
             "diagnosis needs two, of which the second is the positive one"
+        )
+
+
+def _check_width(described: Description, at: str, memory_gib: float) -> None:
+    """Completed rows of all panel sets fit, by the least that they can take, into `memory_gib`."""
+    panels = sum(not panel.free for panel in described.panels)
+    parts = described.split.parts.values() if described.split.scheme == "counts" else ()
+    rows = int(max(parts, default=1))
+    needed = 4 * rows * 2**panels * len(described.columns) / 2**30
+    if panels > MOST_ENUMERATED or needed > memory_gib:
+        raise ConfigError(
+            f"{at}: {described.path} has {panels} panels with a cost; diagnosis completes rows at "
+            f"all their sets, at most those of {MOST_ENUMERATED} panels, and that takes at least "
+            f"{needed:.3g} GiB where 'diagnosis.memory_gib' allows {memory_gib:g}; put columns "
+            "that are measured together into one panel"
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.contracts.acquisition import MOST_ACTIONS
 from frugal.contracts.errors import ConfigError
 from frugal.data.agent_names import require_known_agent
 from frugal.data.description import Description, load_description
@@ -194,6 +195,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
             require_known_agent(f"config: afape.agents.{name}", agent, description)
     _require_drawn_agents(study)
     _require_agent_rows(study)
+    _require_narrow_tables(study)
     return study
 
 
@@ -258,6 +260,20 @@ def _require_agent_rows(study: Study) -> None:
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
                 f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "
                 f"or write `{study.trained_agents[0]}: null` under 'afape.agents'"
+            )
+
+
+def _require_narrow_tables(study: Study) -> None:
+    """Refuse agents that learn on a table with more panels than their memory has bits for."""
+    for entry in study.config["afape"]["scenarios"]:
+        dataset = entry["dataset"]
+        panels = sum(not panel.free for panel in study.descriptions[dataset].panels)
+        if study.trained_agents and panels > MOST_ACTIONS:
+            agent = study.trained_agents[0]
+            raise ConfigError(
+                f"config: afape.agents.{agent} learns on tables of at most {MOST_ACTIONS} panels "
+                f"with a cost, and {study.paths[dataset]} has {panels}; write `{agent}: null` "
+                "under 'afape.agents', or put columns that are measured together into one panel"
             )
 
 

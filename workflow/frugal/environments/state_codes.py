@@ -8,9 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from frugal.contracts import DataError
-from frugal.contracts.acquisition import MOST_ACTIONS
-
-MOST_ENUMERATED = 20  # panels whose 2^a sets are ever listed at once
+from frugal.contracts.acquisition import MOST_ACTIONS, MOST_ENUMERATED
 
 
 def set_codes(acquired: Bool[np.ndarray, "m a"]) -> Int[np.ndarray, " m"]:

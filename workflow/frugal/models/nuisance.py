@@ -11,7 +11,8 @@ Differs from the paper: a fitted probability is never 0 or 1. Learned from m row
     ½/(m + 1) ≤ p ≤ (m + ½)/(m + 1),
 
 the means of Jeffreys' law after none and after all of m rows had D = 1. Without it, one gap in a
-fold whose training rows have none is an event of probability 0 under its own law.
+fold whose training rows have none is an event of probability 0 under its own law. A head that is no
+law (`Head.is_law`) has only a 0 or a 1 moved there.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,11 +46,14 @@ class Head:
         inputs: Z; NaN where a row does not have it. (n, w)
         target: D. (n,)
         usable: True where the row may train: Z is finite and D means what is asked for. (n,)
+        is_law: every fitted probability is kept within `probability_bounds`, as fits a law by which
+            one divides; else only a 0 or a 1, and smaller ones mean what they say.
     """
 
     inputs: Float[np.ndarray, "n w"]
     target: Bool[np.ndarray, " n"]
     usable: Bool[np.ndarray, " n"]
+    is_law: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +83,8 @@ def cross_fit(
     """Probabilities p(D = 1 | Z) by cross-fitting: a fold's rows by the other folds' models.
 
     A head without inputs gets the training mean of its target, as does one whose target is the
-    same on all its training rows. Every probability learned from m rows is kept within
-    `probability_bounds(m)`.
+    same on all its training rows. A law learned from m rows is kept within
+    `probability_bounds(m)`; of another head, a 0 or a 1 is moved there.
 
     Args:
         heads: regressions, all on the same n rows.
@@ -226,7 +230,14 @@ class _Job:
 
 def _probabilities(heads, splits, method, settings, rng, progress) -> list[np.ndarray]:
     real = [MeanHead(h.inputs, h.target[:, None].astype(np.float64), h.usable) for h in heads]
-    return [p[:, 0] for p in _fit(real, splits, "binary", method, settings, rng, progress)]
+    fitted = [p[:, 0] for p in _fit(real, splits, "binary", method, settings, rng, progress)]
+    for head, p in zip(heads, fitted, strict=True):
+        for train, predict in splits:
+            bounds = probability_bounds(int((head.usable & train).sum()))
+            certain = (p[predict] <= 0) | (p[predict] >= 1)
+            moved = certain | head.is_law
+            p[predict] = np.where(moved, np.clip(p[predict], *bounds), p[predict])
+    return fitted
 
 
 def _fit(
@@ -252,7 +263,7 @@ def _fit(
                 raise NoSupportError(f"head {number} has no usable row to train on in some split")
             known = head.target[job.train]
             if head.inputs.shape[1] == 0 or (known == known[0]).all():
-                results[number][job.predict] = _kept_inside(known.mean(axis=0), job, loss)
+                results[number][job.predict] = known.mean(axis=0)
             else:
                 jobs.append(job)
     chunks = _chunks(jobs, method, settings)
@@ -260,15 +271,8 @@ def _fit(
         for job, predicted in zip(
             chunk, FITTERS[method](heads, chunk, loss, settings), strict=True
         ):
-            results[job.head][job.predict] = _kept_inside(predicted, job, loss)
+            results[job.head][job.predict] = predicted
     return results
-
-
-def _kept_inside(predicted: np.ndarray, job: _Job, loss: Loss) -> np.ndarray:
-    """Probabilities within the bounds of the rows that they were learned from; means as they are."""
-    if loss != "binary":
-        return predicted
-    return np.clip(predicted, *probability_bounds(int(job.train.sum())))
 
 
 def _check_settings(method: str, settings: Mapping[str, Any], loss: Loss) -> None:

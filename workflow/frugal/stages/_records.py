@@ -61,10 +61,14 @@ class Records:
         return Head(inputs, self.indicator(factor["panel"]), usable)
 
     def afa_head(self, agent: str) -> Head:
-        """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]"""
+        """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]
+
+        It is a numerator and may be as small as the fit says: what R̂ lacks, R may lack for sure.
+        """
         acquired = panel_matrix(self.played[agent], "acquired", self.data).astype(np.float64)
         adjustment = self.known(self.identification["adjustment_columns"])
-        return Head(np.hstack([adjustment, acquired]), self.complete, self.s_observed)
+        inputs = np.hstack([adjustment, acquired])
+        return Head(inputs, self.complete, self.s_observed, is_law=False)
 
     def outcome_head(self, agent: str) -> MeanHead:
         """E[parts of the cost | X_adj, R = 1], trained on complete cases."""
