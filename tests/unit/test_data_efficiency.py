@@ -107,3 +107,11 @@ def test_refusals(probability, patterns, sentence):
 def test_an_empty_mask_is_refused():
     with pytest.raises(DataError, match="0 rows"):
         data_efficiency(np.zeros((0, 3), dtype=bool))
+
+
+def test_counts_beyond_the_largest_float_are_infinite_where_a_row_has_them():
+    few = np.zeros((2, 200), dtype=bool)
+    assert all(np.isfinite(view.trajectories) for view in data_efficiency(few))
+    by_view = {view.view: view for view in data_efficiency(np.ones((2, 200), dtype=bool))}
+    assert by_view["black_box"].trajectories == np.inf
+    assert by_view["off_environment_bandit"].runs == 2.0**200

@@ -13,6 +13,9 @@ KNOWN = {
     "propensity_identified": True,
     "afais_identified": True,
     "s": [],
+    "factors": [
+        {"panel": name, "columns": ["X1"], "condition_panels": []} for name in ("P1", "P2")
+    ],
     "reasons": ["Missingness depends on X1.", "All 2 smaller sets fail, the smaller set {} too."],
 }
 
@@ -187,6 +190,34 @@ CASES = {
     "a true propensity of zero": (
         with_fitted(healthy_case(), complete_probability=np.where(np.arange(N) == 0, 0.0, 0.5)),
         dict.fromkeys(LAW, ("no_support", "is 0 in 1 of the rows")),
+    ),
+    "a law of a panel without a record to learn from": (
+        replace(healthy_case(), factors=np.column_stack([np.full(N, 0.5), UNKNOWN])),
+        dict.fromkeys(FITTED, ("no_support", "law of panel 'P2' is not known there")),
+    ),
+    "an AFA propensity by the policy that is not known in one row": (
+        with_fitted(healthy_case(), afa_propensity_policy=HOLE),
+        dict.fromkeys(
+            ["stabilised_afais_s_policy", "doubly_robust_afais"],
+            ("no_support", "policy is not known in 1 of the 6 rows .* panel 'P1' can be missing"),
+        ),
+    ),
+    "a fitted AFA propensity that is not known in one row": (
+        with_fitted(healthy_case(), afa_propensity=HOLE),
+        dict.fromkeys(
+            [*EVERY_ROW, "afais_s", "stabilised_afais_s"],
+            ("no_support", "not known in 1 of the 6 rows .* under 'split'"),
+        ),
+    ),
+    "mean costs without a complete record to learn from": (
+        replace(healthy_case(), outcome_mean=np.full((N, 3), np.nan)),
+        dict.fromkeys(
+            ["doubly_robust", "doubly_robust_afais"], ("no_support", "no complete record to learn")
+        ),
+    ),
+    "a policy with too many sets": (
+        with_fitted(healthy_case(), set_probability=HOLE),
+        {"off_policy_set": ("not_available", "many sets of the 2 panels .* in 1 rows")},
     ),
     "a recorded pattern of probability zero": (
         with_fitted(healthy_case(), pattern_propensity=np.where(np.arange(N) == 3, 0.0, 0.25)),

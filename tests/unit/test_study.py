@@ -281,3 +281,33 @@ def test_a_wrong_key_inside_a_kind_is_judged_by_that_kind(config):
     text = refusal(config)
     assert "unknown key 'probabilty'" in text
     assert "did you mean 'probability'?" in text
+
+
+def wide_table(tmp_path, panels):
+    """ten_lines with more panels, each of one column."""
+    document = yaml.safe_load((ROOT / "docs/examples/ten_lines.yaml").read_text(encoding="utf-8"))
+    for j in range(panels - 2):
+        document["columns"].append({"name": f"x{j}", "type": "numeric", "unit": "1"})
+        document["panels"].append({"name": f"p{j}", "columns": [f"x{j}"], "cost": 1})
+    document["split"]["parts"] = {"train": 0.3, "agent": 0.3, "test": 0.4}
+    path = tmp_path / "ten_lines.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("panels", [40, 62, 63, 70])
+def test_an_agent_that_learns_is_refused_where_a_table_is_too_wide_for_it(config, tmp_path, panels):
+    config["datasets"]["ten_lines"] = wide_table(tmp_path, panels)
+    scenario = config["afape"]["scenarios"][0]
+    config["afape"]["scenarios"] = [scenario | {"dataset": "ten_lines"}]
+    scenario["missingness"]["panels"] = {"blood test": {"intercept": 0.0}}
+    if panels <= 62:
+        load_study(config, ROOT)
+        return
+    said = refusal(config)
+    assert "afape.agents.dqn learns on tables of at most 62 panels with a cost" in said
+    assert f"ten_lines.yaml has {panels}; write `dqn: null` under 'afape.agents'" in said
+    config["afape"]["agents"]["dqn"] = None
+    for key in ("frequency_agent", "convergence_agents"):
+        config["afape"]["figures"][key] = "never" if key == "frequency_agent" else ["never"]
+    load_study(config, ROOT)

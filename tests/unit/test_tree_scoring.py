@@ -141,9 +141,7 @@ def test_more_panels_than_a_code_holds_are_scored_as_they_stand(ensembles, fresh
     )
     wide = predict_proba_acquired(ensembles["forest"], fresh, panels, FREE, rows, acquired)
     np.testing.assert_array_equal(wide, known)
-    narrow = predict_proba_acquired(
-        ensembles["forest"], fresh, provides(DISJOINT), FREE, rows, few
-    )
+    narrow = predict_proba_acquired(ensembles["forest"], fresh, provides(DISJOINT), FREE, rows, few)
     np.testing.assert_array_equal(narrow, known)
 
 

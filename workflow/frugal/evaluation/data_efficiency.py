@@ -4,6 +4,7 @@ Table A.1 computed for the data at hand, and the positivity requirements compare
 It must not know the estimators: it sees masks, pattern probabilities and the sets of a policy.
 """
 
+import sys
 from dataclasses import dataclass
 from math import comb, factorial
 
@@ -64,6 +65,11 @@ def trajectory_count(panels: int) -> int:
     return sum(factorial(i) * comb(panels, i) for i in range(panels + 1))
 
 
+def _as_float(count: int) -> float:
+    """A count as a float; infinite beyond the largest."""
+    return float(count) if count <= sys.float_info.max else float("inf")
+
+
 def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, ...]:
     """Table A.1 for a mask: mean n_Û and n_runs over rows, for each view.
 
@@ -88,7 +94,8 @@ def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, 
     counts = range(a + 1)
 
     def mean(per_count: list[int]) -> float:
-        return float(share @ np.array(per_count, dtype=np.float64))
+        value = np.array([_as_float(count) for count in per_count])
+        return float(share @ np.where(share > 0, value, 0.0))  # 0 times what is too large is 0
 
     one = mean([1 for _ in counts])
     orders = mean([factorial(k) for k in counts])
@@ -98,7 +105,12 @@ def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, 
     return (
         ViewEfficiency("off_policy_sequence", one, one, 1.0),
         ViewEfficiency("off_policy_set", orders, one, 1.0),
-        ViewEfficiency("black_box", complete * trajectory_count(a), complete * 2**a, complete),
+        ViewEfficiency(
+            "black_box",
+            complete * _as_float(trajectory_count(a)) if complete else 0.0,
+            complete * _as_float(2**a) if complete else 0.0,
+            complete,
+        ),
         ViewEfficiency("off_environment_bandit", within, subsets, 1.0),
         ViewEfficiency("off_environment_sequence", within, within, 1.0),
     )
