@@ -44,7 +44,7 @@ def blood_table(gaps, *, test=307):
     return table_of(values, {name: [f"X{c + 1}"] for name, c in panels.items()}, ["person"])
 
 
-NO_CAUSES = dict.fromkeys(["protein", "ALP", "ALT", "AST", "CHOL"], {})
+NO_CAUSES = {panel: {} for panel in ("protein", "ALP", "ALT", "AST", "CHOL")}
 ONE_GAP = {"ALT": [270], "ALP": range(0, 9), "CHOL": range(5, 12), "protein": range(100, 120)}
 LATER = {
     "protein": {"values": ["X1"]},

@@ -93,10 +93,10 @@ def test_a_wide_table_ends_with_a_summary_in_little_memory(tmp_path, panels, tar
     write_table(tmp_path, panels)
     write_config(tmp_path)
     summary = "results/summary/afape.parquet"
+    words = ["--cores", "1", "--directory", str(tmp_path)]
+    words += ["--configfile", str(tmp_path / "config.yaml"), "--"]
     done = subprocess.run(
-        [str(BIN / "snakemake"), "--cores", "1", "--directory", str(tmp_path)]
-        + ["--configfile", str(tmp_path / "config.yaml")]
-        + ["--", "afape" if target == "afape" else summary],
+        [str(BIN / "snakemake"), *words, "afape" if target == "afape" else summary],
         cwd=ROOT,
         env=plain_environment() | {"OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,

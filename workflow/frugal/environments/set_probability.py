@@ -242,7 +242,7 @@ def _set_probability(
     free_columns: Bool[np.ndarray, " d"],
     provides: Bool[np.ndarray, "a d"],
 ) -> Float[np.ndarray, " m"]:
-    """The answers to m questions of `blocked_set_probability`: closed form, or sums over subsets."""
+    """Answers to m questions of `blocked_set_probability`: closed form, or sums over subsets."""
     closed = getattr(policy, "terminal_probability", None)
     if closed is not None and target.shape[1] > MOST_SWEPT:
         return closed(available, target)
