@@ -8,14 +8,17 @@ min_version("9.0")
 report: "workflow/report/workflow.rst"
 
 
-configfile: f"{workflow.basedir}/config.yaml"
+include: "workflow/rules/config.smk"
+
+
+configfile: strict(f"{workflow.basedir}/config.yaml")
 
 
 if config["scale"] == "paper":
     for name in ("", "_dadi", "_treatment", "_diagnosis", "_recourse"):
         if Path(f"{workflow.basedir}/config/paper{name}.yaml").is_file():
 
-            configfile: f"{workflow.basedir}/config/paper{name}.yaml"
+            configfile: strict(f"{workflow.basedir}/config/paper{name}.yaml")
 
 
 include: "workflow/rules/common.smk"

@@ -8,14 +8,10 @@ import sys
 from snakemake.io import contains_wildcard
 from snakemake.settings.types import DeploymentMethod
 
-SOURCES = Path(workflow.basedir, "workflow")
-sys.path.insert(0, str(SOURCES))
-
 from frugal.artifacts.receipts import survey, tidy_up
 from frugal.artifacts.sidecars import lock_digest, sidecar_path
 from frugal.artifacts.sources import source_digest
 from frugal.contracts.errors import FrugalError
-from frugal.data.config_files import read_config_file
 from frugal.data.study import load_study
 from frugal_engine import keep_finished_files, kept, make_again
 
@@ -49,10 +45,6 @@ def require_plain_places():
 require_plain_places()
 
 try:
-    for path in workflow.config_settings.configfiles:
-        read_config_file(
-            path
-        )  # a Snakemake from elsewhere has no plugin that refuses programs
     STUDY = load_study(config, Path(workflow.basedir))
 except FrugalError as error:
     cannot_start(error)

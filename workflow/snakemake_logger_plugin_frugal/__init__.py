@@ -1,40 +1,73 @@
-"""Makes Snakemake read configs as JSON or YAML only, never as a program.
+"""Lets Frugal look at config files and `--config` before Snakemake reads them; it logs nothing.
 
-Snakemake runs the Python in a config that says `__use_yte__: true`, before it reads any Snakefile.
-It imports packages of this name earlier still, when it makes its command line; so the reader of
-configs is replaced here, for every run of the Snakemake in whose environment this project is
-installed. It logs nothing.
+Snakemake reads the files of `--configfile` before it opens the Snakefile: nested 10,000 deep they
+end in a traceback there, with aliases of aliases of mappings they take all memory, and those that
+say `__use_yte__: true` are run as Python. The one place for code of one's own before that is a
+plugin, which Snakemake imports as it starts. This one puts a check in front of the two functions
+that read a config, and is otherwise a logger that nobody has to choose. Snakemake is pinned;
+`tests/workflow/test_strict_configs.py` tells when the two move.
 """
 
+import importlib.util
+import logging
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from snakemake.common import configfile
+import snakemake.settings.types as settings
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-# A plugin must have one; this one says nothing.
-_NOTHING = {
-    "emit": lambda self, record: None,
-    **dict.fromkeys(("writes_to_stream", "writes_to_file", "needs_rulegraph"), False),
-    **dict.fromkeys(("has_filter", "has_formatter"), True),
-}
-LogHandler = type("LogHandler", (LogHandlerBase,), _NOTHING)
+_STRICT = Path(__file__).parents[1] / "frugal" / "data" / "strict_yaml.py"
 
 
-def read_config(path: str | Path) -> Any:
-    """What a config holds.
-
-    Raises:
-        SystemExit: it is not there, or no YAML that this project accepts, in one sentence.
-    """
-    from frugal.contracts.errors import ConfigError
-    from frugal.data.config_files import read_config_file
-
-    try:
-        return read_config_file(Path(path))
-    except ConfigError as error:
-        sys.exit(f"Frugal cannot start: {error}")
+def _strict_yaml() -> ModuleType:
+    """The reader by its path: importing the package here would fix which copy a Snakefile gets."""
+    spec = importlib.util.spec_from_file_location("_frugal_strict_yaml", _STRICT)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{_STRICT} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-configfile._load_configfile = read_config
+def _refusing(check: Callable[[Any], None], read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`read`, preceded by a check whose refusal ends the program with its sentence."""
+
+    def checked(found: Any) -> Any:
+        try:
+            check(found)
+        except _YAML.StrictYamlError as error:
+            sys.exit(f"Frugal cannot start: {error}")
+        return read(found)
+
+    return checked
+
+
+def _require_entries(entries: Sequence[str] | None) -> None:
+    """Check what `--config` gives: KEY=VALUE each, whose values may be YAML."""
+    for entry in entries or ():
+        key, _, value = entry.partition("=")
+        try:
+            _YAML.require_word(value)
+        except _YAML.StrictYamlError as error:
+            raise _YAML.StrictYamlError(f"--config {key}: {error}") from None
+
+
+_NO = property(lambda _: False)
+
+
+class LogHandler(LogHandlerBase):
+    """A logger that writes nothing."""
+
+    writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = _NO
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Nothing."""
+
+
+_YAML = _strict_yaml()
+settings.load_configfile = _refusing(_YAML.require_config_file, settings.load_configfile)
+if (_cli := sys.modules.get("snakemake.cli")) is not None and hasattr(_cli, "parse_config"):
+    vars(_cli)["parse_config"] = _refusing(_require_entries, _cli.parse_config)

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from frugal.contracts.errors import ConfigError
+from frugal.data.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
 _PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
+_LONGEST_SHOWN = 200  # characters of a value in a sentence
 
 _TYPE_NAMES = {
     "object": "a mapping of keys",
@@ -46,50 +47,21 @@ _CHECKER = Draft202012Validator.TYPE_CHECKER.redefine_many(
 _Validator = extend(Draft202012Validator, type_checker=_CHECKER)
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Safe YAML, except that a key written twice is an error instead of a silent overwrite."""
-
-
-def _mapping_without_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        if key_node.tag == "tag:yaml.org,2002:merge":
-            continue
-        key = loader.construct_object(key_node, deep=True)
-        if key in seen:
-            raise yaml.MarkedYAMLError(
-                problem=f"key {key!r} is written twice", problem_mark=key_node.start_mark
-            )
-        seen.add(key)
-    loader.flatten_mapping(node)
-    return loader.construct_mapping(node, deep=True)
-
-
-_StrictLoader.add_constructor(
-    yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates
-)
-
-
 def read_yaml(path: Path) -> Any:
     """Content of a YAML file.
 
     Raises:
-        ConfigError: the file does not exist, is not YAML, or writes a key twice.
+        ConfigError: the file does not exist, is not YAML, writes a key twice, or holds what
+            `strict_yaml` refuses.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        return parse_yaml(text_of(path))
     except FileNotFoundError:
         raise ConfigError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as text: {error}") from None
-    try:
-        return yaml.load(text, Loader=_StrictLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(f"{path}{place}: not valid YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+    except StrictYamlError as error:
+        raise ConfigError(placed(path, error)) from None
 
 
 def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str) -> None:
@@ -103,7 +75,7 @@ def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str
     Raises:
         ConfigError: the first violation: its key, what was found, what is allowed.
     """
-    _require_plain_text(document, where, "top level")
+    _require_plain_text(document, where, "top level", set())
     errors = sorted(
         _Validator(dict(schema)).iter_errors(document),
         key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator)),
@@ -114,8 +86,16 @@ def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str
         raise ConfigError(f"{where}: {_sentence(first)}")
 
 
-def _require_plain_text(found: Any, where: str, key: str) -> None:
-    """Refuse keys that are no text, and control characters in names and values but prose."""
+def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, bool]]) -> None:
+    """Refuse keys that are no text, and control characters in names and values but prose.
+
+    `seen` holds what was looked at under such a key: aliases share values, and each is read once.
+    """
+    if isinstance(found, Mapping | list):
+        mark = (id(found), key in _PROSE)
+        if mark in seen:
+            return
+        seen.add(mark)
     if isinstance(found, Mapping):
         for name, value in found.items():
             if not isinstance(name, str):
@@ -123,14 +103,14 @@ def _require_plain_text(found: Any, where: str, key: str) -> None:
                     f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
                     "in quotes"
                 )
-            _require_plain_text(name, where, key)
-            _require_plain_text(value, where, str(name))
+            _require_plain_text(name, where, key, seen)
+            _require_plain_text(value, where, str(name), seen)
     elif isinstance(found, list):
         for value in found:
-            _require_plain_text(value, where, key)
+            _require_plain_text(value, where, key, seen)
     elif isinstance(found, str) and key not in _PROSE and not found.isprintable():
         raise ConfigError(
-            f"{where}: {key!r} holds {found!r}; allowed is text on one line without control "
+            f"{where}: {key!r} holds {_shown(found)}; allowed is text on one line without control "
             "characters"
         )
 
@@ -199,6 +179,7 @@ def _is_other_type(error: ValidationError) -> bool:
 def _rule_sentence(
     validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
 ) -> str:
+    shown = _shown(found)
     at = "at top level" if key == "top level" else f"under {key!r}"
     match validator:
         case "additionalProperties":
@@ -212,28 +193,28 @@ def _rule_sentence(
         case "type":
             names = [rule] if isinstance(rule, str) else list(rule)
             allowed = " or ".join(_TYPE_NAMES[n] for n in names)
-            return f"{key!r} is {found!r}; allowed is {allowed}"
+            return f"{key!r} is {shown}; allowed is {allowed}{_bare_word(found, names)}"
         case "enum":
-            hint = did_you_mean(found, rule)
-            return f"{key!r} is {found!r}; allowed are {listed(rule)}{hint}"
+            hint = did_you_mean(found, rule) or _bare_word(found, ["string"])
+            return f"{key!r} is {shown}; allowed are {listed(rule)}{hint}"
         case "minimum":
-            return f"{key!r} is {found!r}; allowed are values from {rule} on"
+            return f"{key!r} is {shown}; allowed are values from {rule} on"
         case "exclusiveMinimum":
-            return f"{key!r} is {found!r}; allowed are values above {rule}"
+            return f"{key!r} is {shown}; allowed are values above {rule}"
         case "maximum":
-            return f"{key!r} is {found!r}; allowed are values up to {rule}"
+            return f"{key!r} is {shown}; allowed are values up to {rule}"
         case "exclusiveMaximum":
-            return f"{key!r} is {found!r}; allowed are values below {rule}"
+            return f"{key!r} is {shown}; allowed are values below {rule}"
         case "uniqueItems":
-            return f"{key!r} is {found!r}; no entry may stand there twice"
+            return f"{key!r} is {shown}; no entry may stand there twice"
         case "minItems" | "minLength" | "minProperties":
-            return f"{key!r} is {found!r}; it must hold at least {_counted(rule, validator)}"
+            return f"{key!r} is {shown}; it must hold at least {_counted(rule, validator)}"
         case "maxItems":
             return f"{key!r} holds {len(found)} entries; it may hold at most {rule}"
         case "maxLength":
-            return f"{key!r} is {found!r}; it may hold at most {rule} characters"
+            return f"{key!r} is {shown}; it may hold at most {rule} characters"
         case "pattern":
-            return f"{key!r} is {found!r}; allowed is text of the form {rule}"
+            return f"{key!r} is {shown}; allowed is text of the form {rule}"
         case _:
             return f"{key!r}: {message}"
 
@@ -242,3 +223,16 @@ def _counted(number: int, validator: str) -> str:
     """So many characters of a text, or entries of a list or mapping."""
     one, many = ("character", "characters") if validator == "minLength" else ("entry", "entries")
     return f"{number} {one if number == 1 else many}"
+
+
+def _shown(found: Any) -> str:
+    """A value as a sentence shows it: in one line, the tail of a long one left out."""
+    text = repr(found)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _bare_word(found: object, names: Iterable[str]) -> str:
+    """What to do where a text was meant and YAML reads true or false."""
+    if not isinstance(found, bool) or "string" not in names:
+        return ""
+    return "; YAML reads yes, no, on and off as true or false: write the text in quotes"

@@ -1,0 +1,65 @@
+"""Config files that Snakemake would read itself, before the Snakefile: one sentence, no results."""
+
+import shutil
+import time
+
+import pytest
+
+from tests.unit.test_strict_yaml import DIGITS, laughs
+from tests.workflow.runs import BIN, ROOT, run, snakemake
+
+pytestmark = pytest.mark.workflow
+
+MAPPINGS = laughs(12, "{x: 1}", "k{k}: {anchor}", "{}")  # 8¹² values, were they spelt out
+
+
+def refused(folder, *words, configs=()):
+    """What is said of a start that is refused; time and memory stay those of any other start."""
+    start = time.monotonic()
+    done = snakemake(folder, "-n", "afape", *words, configs=configs)
+    assert done.returncode == 1
+    assert time.monotonic() - start < 60
+    assert "Traceback" not in done.stdout
+    (said,) = [line for line in done.stdout.splitlines() if "Frugal cannot start: " in line]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("seed: " + "[" * 10_000, "nested deeper than 100 levels"),
+        (f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}", "aliases stand for more than"),
+        (f"seed: {DIGITS}", "a number has 6000 characters"),
+        ("seed: 1\nseed: 2\n", "line 2, column 1: key 'seed' is written twice"),
+    ],
+    ids=["deep", "aliases", "digits", "twice"],
+)
+def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path, text, words):
+    path = tmp_path / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    said = refused(tmp_path, configs=(path,))
+    assert said.startswith(f"Frugal cannot start: {path}")
+    assert words in said
+
+
+def test_a_value_of_config_that_would_hurt_snakemake_is_refused(tmp_path):
+    value = "{" + MAPPINGS.replace("\n", ", ") + "}"
+    path = tmp_path / "study.yaml"
+    path.write_text("seed: 1\n", encoding="utf-8")
+    said = refused(tmp_path, "--config", f"afape={value}", configs=(path,))
+    assert said.startswith("Frugal cannot start: --config afape: line 1, column ")
+    assert "aliases stand for more than" in said
+
+
+def test_a_key_twice_in_the_projects_own_config_is_refused(tmp_path):
+    """By the Snakefile: this holds for a Snakemake that finds no plugin, too."""
+    for name in ("workflow", "config", "envs", "profiles"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(f"{text}\nseed: 7\n", encoding="utf-8")
+    done = run([str(BIN / "snakemake"), "-n", "afape"], tmp_path)
+    assert done.returncode == 1
+    assert f"Frugal cannot start: {tmp_path}/config.yaml, line " in done.stdout
+    assert "key 'seed' is written twice" in done.stdout
+    assert "Traceback" not in done.stdout
