@@ -14,7 +14,6 @@ from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import read_raw
-from frugal.data.raw import download_file, verify_content
 
 from tests.unit.dataset_documents import CSV, document, encoded, load
 
@@ -217,20 +216,6 @@ def test_gzipped_csv_and_the_digest_of_its_content(tmp_path):
     path.write_bytes(gzip.compress(CSV.encode() + b"\n"))
     with pytest.raises(DataError, match=r"unpacked content of .* is expected"):
         read_raw(description, {"small.csv.gz": path})
-
-
-def test_download_is_judged_by_its_content(tmp_path):
-    packed, target = tmp_path / "published.gz", tmp_path / "in" / "file"
-    packed.write_bytes(gzip.compress(b"a,b\n"))
-    right = hashlib.sha256(b"a,b\n").hexdigest()
-    options: dict[str, Any] = {"expected_sha256": None, "timeout_seconds": 5.0}
-    download_file(packed.as_uri(), target, expected_content_sha256=right, **options)
-    assert target.read_bytes() == packed.read_bytes()
-    target.unlink()
-    with pytest.raises(DataError, match="is not the file"):
-        download_file(packed.as_uri(), target, expected_content_sha256="0" * 64, **options)
-    assert list(target.parent.iterdir()) == []
-    assert verify_content(packed, None) is None
 
 
 def test_shipped_clinic_keeps_its_numbers():

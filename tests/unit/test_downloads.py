@@ -1,16 +1,28 @@
 """Whatever a publisher sends instead of the file: refused in a sentence, and nothing is kept."""
 
+import gzip
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from frugal.__main__ import main
+from frugal.data.packed import ALWAYS_UNPACKED
+from frugal.stages import fetch_file as stage
 
+ROOT = Path(__file__).parents[2]
 CONTENT = b"age,ill\n54,1\n61,0\n" * 400
 PAGE = b"<!DOCTYPE html><html><body>This file has moved.</body></html>"
+BOMB = gzip.compress(bytes(ALWAYS_UNPACKED + 1), compresslevel=9)
+SENT = {"endless": 0}
 
 
 class Publisher(BaseHTTPRequestHandler):
@@ -18,6 +30,9 @@ class Publisher(BaseHTTPRequestHandler):
 
     def do_GET(self):
         kind = self.path.strip("/")
+        if kind in ("endless", "drip", "dripping-head"):
+            self.send_for_ever(kind)
+            return
         answers = {
             "right": (200, CONTENT, len(CONTENT)),
             "truncated": (200, CONTENT[:1000], len(CONTENT)),
@@ -28,14 +43,34 @@ class Publisher(BaseHTTPRequestHandler):
             "broken": (500, b"", 0),
             "nothing": (200, b"", 0),
             "round": (302, b"", 0),
+            "file": (302, b"", 0),
+            "ftp": (302, b"", 0),
+            "huge": (200, b"x" * 1000, 300_000_000_000),
+            "bomb": (200, BOMB, len(BOMB)),
+            "packed": (200, gzip.compress(CONTENT), len(gzip.compress(CONTENT))),
         }
+        to = {"file": "file:///etc/passwd", "ftp": "ftp://127.0.0.1/a"}
         status, body, length = answers[kind]
         self.send_response(status)
         self.send_header("Content-Length", str(length))
         if status == 302:
-            self.send_header("Location", "/round")
+            self.send_header("Location", to.get(kind, "/round"))
         self.end_headers()
         self.wfile.write(body)
+
+    def send_for_ever(self, kind: str) -> None:
+        """Bytes without end and without a length, or one byte now and then."""
+        SENT["endless"] = 0
+        head = b"HTTP/1.0 200 OK\r\n" if kind == "dripping-head" else b"HTTP/1.0 200 OK\r\n\r\n"
+        self.wfile.write(head)
+        try:
+            for _ in range(100_000):
+                time.sleep(0 if kind == "endless" else 0.05)
+                piece = b"x" * (1 << 16) if kind == "endless" else b"X"
+                self.wfile.write(piece)
+                SENT["endless"] += len(piece)
+        except OSError:
+            pass  # the other side has had enough
 
     def log_message(self, *_):
         pass
@@ -49,12 +84,12 @@ def address():
     server.shutdown()
 
 
-def fetch(address: str, kind: str) -> int:
+def fetch(address: str, kind: str, **changes: object) -> int:
     settings = {
         "url": f"{address}/{kind}",
         "sha256": hashlib.sha256(CONTENT).hexdigest(),
         "content_sha256": None,
-    }
+    } | changes
     words = ["fetch_file", "--seed", "0", "--settings", json.dumps(settings)]
     return main([*words, "--output", "file=results/raw/dataset=a/a.csv"])
 
@@ -62,6 +97,8 @@ def fetch(address: str, kind: str) -> int:
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    Path("temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
 
 def test_the_right_file_is_kept_with_its_sidecar(address):
@@ -93,3 +130,93 @@ def test_a_file_that_was_there_survives_a_failed_download(address):
     assert fetch(address, "right") == 0
     assert fetch(address, "page") == 2
     assert Path("results/raw/dataset=a/a.csv").read_bytes() == CONTENT
+
+
+def refused(capsys, address: str, kind: str, **changes: object) -> str:
+    """What is said; nothing is kept, not even a temporary file."""
+    assert fetch(address, kind, **changes) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+    assert not Path("results").exists()
+    assert os.listdir(tempfile.gettempdir()) == []
+    return said
+
+
+def test_a_file_of_the_size_that_the_yaml_says_is_kept(address):
+    assert fetch(address, "right", bytes=len(CONTENT)) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("huge", {}, "announces 300000000000 bytes, but at most 1000000000 are taken"),
+        ("right", {"bytes": 10}, f"announces {len(CONTENT)} bytes, but 10 bytes are expected"),
+        ("half", {"bytes": 2000}, "sent 1000 bytes, but 2000 bytes are expected"),
+        ("truncated", {}, f"it ended after 1000 of {len(CONTENT)} bytes"),
+        ("endless", {"bytes": 1000}, "sends more than 1000 bytes, but 1000 bytes are expected"),
+        ("file", {}, "'file:///etc/passwd'"),
+        ("ftp", {}, "it redirects to 'ftp://127.0.0.1/a'; only http and https are followed"),
+    ],
+)
+def test_too_much_or_elsewhere_is_refused(address, capsys, kind, changes, words):
+    assert words in refused(capsys, address, kind, **changes)
+
+
+def test_an_endless_file_is_left_at_the_limit_and_not_read_first(address, capsys):
+    refused(capsys, address, "endless", bytes=1000)
+    time.sleep(0.2)
+    assert SENT["endless"] < 50_000_000
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://127.0.0.1/a", "/etc/passwd", "data:,x"]
+)
+def test_only_addresses_of_the_web_are_read(capsys, url):
+    said = refused(capsys, "", "", url=url)
+    assert "cannot be downloaded: allowed are http and https addresses" in said
+
+
+@pytest.mark.parametrize("kind", ["drip", "dripping-head"])
+def test_a_publisher_that_never_ends_is_left_in_time(address, capsys, monkeypatch, kind):
+    monkeypatch.setattr(stage, "TOTAL_SECONDS", 1.0)
+    start = time.monotonic()
+    said = refused(capsys, address, kind)
+    assert "it took longer than 1 seconds in all" in said
+    assert time.monotonic() - start < 10
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_download_is_judged_by_its_content(address, capsys):
+    right = hashlib.sha256(CONTENT).hexdigest()
+    assert fetch(address, "packed", sha256=None, content_sha256=right) == 0
+    Path("results/raw/dataset=a/a.csv").unlink()
+    assert fetch(address, "packed", sha256=None, content_sha256="0" * 64) == 2
+    assert "is not the file that the data set describes" in capsys.readouterr().err
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_while_it_unpacks(address, capsys):
+    assert len(BOMB) < 200_000
+    said = refused(capsys, address, "bomb", sha256=None, content_sha256="0" * 64)
+    assert f"unpacks to more than {ALWAYS_UNPACKED} bytes" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_download_that_is_killed_leaves_nothing(address, tmp_path, number):
+    """Not even half a file among the temporary ones: what arrives is in memory only."""
+    temporary = tmp_path / "temporary"
+    settings = {"url": f"{address}/endless", "sha256": "0" * 64}
+    words = ["fetch_file", "--seed", "0", "--settings", json.dumps(settings)]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "frugal", *words, "--output", "file=results/a.csv"],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": str(ROOT / "workflow")},
+    )
+    SENT["endless"] = 0
+    while SENT["endless"] < 1_000_000:
+        time.sleep(0.01)
+        assert job.poll() is None
+    job.send_signal(number)
+    assert job.wait(20) != 0
+    assert list(tmp_path.iterdir()) == [temporary]
+    assert list(temporary.iterdir()) == []

@@ -1,11 +1,16 @@
 """Packed files are read in memory only; what is no plain file inside is refused."""
 
+import bz2
 import gzip
 import hashlib
+import io
+import lzma
 import tarfile
+import tracemalloc
 
 import pytest
 from frugal.contracts.errors import DataError
+from frugal.data import packed as packed_files
 from frugal.data.packed import archive_members, content_sha256_of, unpacked_bytes
 
 from tests.unit.stay_files import archive, linked
@@ -120,3 +125,66 @@ def test_content_digest_does_not_depend_on_the_packing(tmp_path):
     text = tmp_path / "t.gz"
     text.write_bytes(gzip.compress(b"a,b\n"))
     assert content_sha256_of(text, largest_bytes=1) == hashlib.sha256(b"a,b\n").hexdigest()
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """A million bytes may come out of any file; beyond, a hundred times what goes in."""
+    monkeypatch.setattr(packed_files, "ALWAYS_UNPACKED", 1_000_000)
+
+
+def _peak_bytes(work) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("read", [unpacked_bytes, lambda p: content_sha256_of(p, largest_bytes=1)])
+def test_a_gzip_bomb_is_refused_while_it_unpacks(tmp_path, small_limit, read):
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(bytes(50_000_000)))
+
+    def work() -> None:
+        with pytest.raises(DataError, match=r"unpacks to more than \d{7} bytes; if it is"):
+            read(path)
+
+    assert _peak_bytes(work) < 15_000_000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_bomb_of_many_members_is_refused_while_it_unpacks(tmp_path, small_limit, pack):
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        for k in range(200):
+            member = tarfile.TarInfo(f"set/{k}.txt")
+            member.size = 50_000
+            tar.addfile(member, io.BytesIO(bytes(50_000)))
+    path = tmp_path / "bomb.tar"
+    path.write_bytes(pack(plain.getvalue()))
+    read: list[str] = []
+    with pytest.raises(DataError, match="unpacks to more than"):
+        read.extend(name for name, _ in archive_members(path, largest_bytes=50_000))
+
+
+def test_a_header_that_promises_gigabytes_takes_no_memory(tmp_path, small_limit):
+    member = tarfile.TarInfo("pax")
+    member.type, member.size = tarfile.XHDTYPE, 8_000_000_000
+    head = member.tobuf(format=tarfile.GNU_FORMAT)
+    path = tmp_path / "bomb.tar.gz"
+    path.write_bytes(gzip.compress(head + bytes(50_000_000)))
+
+    def work() -> None:
+        with pytest.raises(DataError, match="unpacks to more than"):
+            _members(path)
+
+    assert _peak_bytes(work) < 20_000_000
+
+
+def test_a_table_that_packs_well_is_read(tmp_path, small_limit):
+    content = b"0,1,0,0,1\n" * 90_000
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(content))
+    assert unpacked_bytes(path) == content

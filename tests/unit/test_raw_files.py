@@ -4,20 +4,12 @@ import hashlib
 
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.raw import download_file, locate_file, sha256_of, verify_sha256
+from frugal.data.raw import locate_file, sha256_of, verify_content, verify_sha256
 
 from tests.unit.dataset_documents import document, load
 
 CONTENT = b"a,b\n1,2\n"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
-
-
-@pytest.fixture
-def publisher(tmp_path):
-    """A local address that stands for the publisher's."""
-    file = tmp_path / "published.csv"
-    file.write_bytes(CONTENT)
-    return file.as_uri()
 
 
 def _downloadable(tmp_path):
@@ -91,22 +83,5 @@ def test_wrong_digest_names_both(tmp_path):
     assert "0" * 64 in str(caught.value)
 
 
-def test_download_puts_the_right_file_in_place(tmp_path, publisher):
-    target = tmp_path / "raw" / "a.csv"
-    download_file(publisher, target, expected_sha256=DIGEST, timeout_seconds=5.0)
-    assert target.read_bytes() == CONTENT
-    assert [p.name for p in target.parent.iterdir()] == ["a.csv"]
-
-
-def test_download_of_another_file_leaves_nothing(tmp_path, publisher):
-    target = tmp_path / "raw" / "a.csv"
-    with pytest.raises(DataError, match=f"sent 8 bytes with SHA-256 {DIGEST}, but {'0' * 64}"):
-        download_file(publisher, target, expected_sha256="0" * 64, timeout_seconds=5.0)
-    assert list(target.parent.iterdir()) == []
-
-
-def test_unreachable_publisher_is_one_sentence(tmp_path):
-    url = (tmp_path / "absent.csv").as_uri()
-    with pytest.raises(DataError, match=r"cannot be downloaded .*data_mirror"):
-        download_file(url, tmp_path / "a.csv", expected_sha256=DIGEST, timeout_seconds=5.0)
-    assert not (tmp_path / "a.csv").exists()
+def test_without_a_digest_of_the_content_nothing_is_unpacked(tmp_path):
+    assert verify_content(tmp_path / "absent.gz", None) is None

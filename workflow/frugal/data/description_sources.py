@@ -10,13 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file of the source: its name in a data mirror, its address, digests and group."""
+    """One file of the source: its name in a data mirror, its address, digests, group and size."""
 
     name: str
     url: str | None
     sha256: str | None
     content_sha256: str | None
     group: str | None
+    published_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,12 @@ def source_from(source: Mapping[str, Any]) -> Source:
         loader=source.get("loader"),
         files=tuple(
             RawFile(
-                f["name"], f.get("url"), f.get("sha256"), f.get("content_sha256"), f.get("group")
+                f["name"],
+                f.get("url"),
+                f.get("sha256"),
+                f.get("content_sha256"),
+                f.get("group"),
+                f.get("bytes"),
             )
             for f in source.get("files", ())
         ),

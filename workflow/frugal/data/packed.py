@@ -1,11 +1,16 @@
 """Packed files, gzip and tar, read without writing anything to disk; digests of what they hold.
 
 A publisher's archive and a copy packed again differ in bytes, not in content: the digest of the
-content accepts both. Knows nothing of records, columns or data sets.
+content accepts both. A megabyte can be packed so that a gigabyte comes out: whatever is unpacked is
+counted, and stops where no honest file gets. Knows nothing of records, columns or data sets.
 """
 
+import bz2
 import gzip
 import hashlib
+import io
+import lzma
+import os
 import re
 import tarfile
 import zlib
@@ -15,52 +20,111 @@ from typing import Any
 
 from frugal.contracts.errors import DataError
 
+ALWAYS_UNPACKED = 100_000_000  # bytes that any file may unpack to
+MOST_TIMES = 100  # times its own size; tables of 0 and 1 reach some 30, gzip itself 1,030
+MOST_UNPACKED = 2_000_000_000  # bytes that no file may unpack to: they are held in memory
+_CHUNK_BYTES = 1 << 20
 _PLAIN_NAME = re.compile(
     r"(?:\./)?(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*/?"
 )
 _TAR_MARK = slice(257, 262)  # b"ustar" stands there in the first header of a tar archive
-_BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, ValueError)
+_GZIP_MARK = b"\x1f\x8b"
+_OPENERS = {_GZIP_MARK: gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}  # by the first two bytes
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, ValueError)
+
+
+class _Counted(io.RawIOBase):
+    """An unpacked stream that refuses to be read or wound beyond a limit."""
+
+    def __init__(self, name: Path | str, packed: Any, stream: Any, limit: int) -> None:
+        super().__init__()
+        self._name, self._packed, self._stream, self._limit = name, packed, stream, limit
+
+    def read(self, size: int = -1, /) -> bytes:
+        left = self._limit - self._stream.tell()
+        content = self._stream.read(left + 1 if size < 0 else min(size, left + 1))
+        if len(content) > left:
+            raise DataError(
+                f"{self._name} unpacks to more than {self._limit} bytes; if it is the right file, "
+                "unpack it and put the plain file in its place"
+            )
+        return content
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        if whence != os.SEEK_SET:
+            raise io.UnsupportedOperation("only positions from the start are known")
+        while self._stream.tell() < offset:  # forward by reading, so that it is counted
+            if not self.read(min(_CHUNK_BYTES, offset - self._stream.tell())):
+                return self._stream.tell()
+        return self._stream.seek(offset)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._stream.close()
+        self._packed.close()  # which the stream leaves open
+        super().close()
 
 
 def unpacked_bytes(path: Path) -> bytes:
     """The content of a file, unpacked where its first two bytes say that it is gzipped.
 
     Raises:
-        DataError: it cannot be read, or is damaged.
+        DataError: it cannot be read, is damaged, or unpacks to more than a file may.
     """
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        with _opened(path, None, {_GZIP_MARK: gzip.open}) as stream:
+            if not isinstance(stream, _Counted):
+                return stream.read()
+            content = io.BytesIO()
+            while chunk := stream.read(_CHUNK_BYTES):
+                content.write(chunk)
+            return content.getvalue()
+    except DataError:
+        raise
     except _BROKEN as error:
         raise DataError(f"{path} cannot be read: {_reason(error)}") from None
 
 
-def archive_members(path: Path, *, largest_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each file in a tar archive, gzipped or not, in its order.
+def archive_members(
+    path: Path | str, *, largest_bytes: int, content: bytes | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file in a tar archive, packed or not, in its order.
 
     Nothing is written, no link is followed: a member must be a regular file (or a folder, which
     is passed over) with a plain name.
 
     Args:
-        path: the archive.
+        path: the archive; with `content`, only its name in sentences.
         largest_bytes: size above which a member is refused.
+        content: the bytes of the archive, where they are in memory already.
 
     Raises:
-        DataError: the archive is damaged, or a member is a link or a device, has an absolute name
-            or one with `..` in it, occurs twice, or is too large.
+        DataError: the archive is damaged, unpacks to more than a file may, or a member is a link or
+            a device, has an absolute name or one with `..` in it, occurs twice, or is too large.
     """
     try:
-        with tarfile.open(path, mode="r:*") as archive:
+        with (
+            _opened(path, content, _OPENERS) as unpacked,
+            tarfile.open(fileobj=unpacked, mode="r:") as archive,
+        ):
             seen: set[str] = set()
             for member in archive:
                 _require_plain(path, member, seen, largest_bytes)
                 seen.add(member.name)
                 stream = archive.extractfile(member) if member.isreg() else None
                 if stream is not None:
-                    content = stream.read()
-                    if len(content) != member.size:
+                    held = stream.read()
+                    if len(held) != member.size:
                         raise DataError(f"{path} ends inside its member {member.name!r}")
-                    yield member.name.removeprefix("./"), content
+                    yield member.name.removeprefix("./"), held
             _require_clean_end(path, archive)
     except DataError:
         raise
@@ -68,34 +132,60 @@ def archive_members(path: Path, *, largest_bytes: int) -> Iterator[tuple[str, by
         raise DataError(f"{path} cannot be read as a tar archive: {_reason(error)}") from None
 
 
-def content_sha256_of(path: Path, *, largest_bytes: int) -> str:
+def content_sha256_of(path: Path | str, *, largest_bytes: int, content: bytes | None = None) -> str:
     """SHA-256 of what a packed file holds, whatever the packing.
 
-    Of an archive: of the names (without folders) and digests of its files, sorted.
+    Of an archive: of the names (without folders) and digests of its files, sorted. With `content`,
+    the bytes of the file, nothing is read from disk.
 
     Raises:
-        DataError: the file is damaged, or an archive holds what `archive_members` refuses.
+        DataError: the file is damaged, unpacks to more than a file may, or an archive holds what
+            `archive_members` refuses.
     """
-    if not _is_archive(path):
-        return hashlib.sha256(unpacked_bytes(path)).hexdigest()
-    lines = [
-        f"{Path(name).name}\n{hashlib.sha256(content).hexdigest()}\n"
-        for name, content in archive_members(path, largest_bytes=largest_bytes)
-    ]
+    if not _is_archive(path, content):
+        return _plain_sha256(path, content)
+    members = archive_members(path, largest_bytes=largest_bytes, content=content)
+    lines = [f"{Path(name).name}\n{hashlib.sha256(held).hexdigest()}\n" for name, held in members]
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
 
 
-def _is_archive(path: Path) -> bool:
+def _plain_sha256(path: Path | str, content: bytes | None) -> str:
+    digest = hashlib.sha256()
     try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
+        with _opened(path, content, {_GZIP_MARK: gzip.open}) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except DataError:
+        raise
+    except _BROKEN as error:
+        raise DataError(f"{path} cannot be read: {_reason(error)}") from None
+    return digest.hexdigest()
+
+
+def _opened(path: Path | str, content: bytes | None, openers: dict[bytes, Any]) -> Any:
+    """A stream of the unpacked content, counted where it is packed in one of these ways."""
+    raw = io.BufferedReader(io.FileIO(path)) if content is None else io.BytesIO(content)
+    size = raw.seek(0, os.SEEK_END)
+    raw.seek(0)
+    unpack = openers.get(raw.read(2))
+    raw.seek(0)
+    if unpack is None:
+        return raw
+    limit = min(MOST_UNPACKED, max(ALWAYS_UNPACKED, MOST_TIMES * size))
+    return _Counted(path, raw, unpack(raw), limit)
+
+
+def _is_archive(path: Path | str, content: bytes | None) -> bool:
+    try:
+        with _opened(path, content, {_GZIP_MARK: gzip.open}) as stream:
             return stream.read(512)[_TAR_MARK] == b"ustar"
     except _BROKEN as error:
         raise DataError(f"{path} cannot be read: {_reason(error)}") from None
 
 
-def _require_plain(path: Path, member: tarfile.TarInfo, seen: set[str], largest_bytes: int) -> None:
+def _require_plain(
+    path: Path | str, member: tarfile.TarInfo, seen: set[str], largest_bytes: int
+) -> None:
     name = member.name
     if not (member.isreg() or member.isdir()):
         raise DataError(
@@ -114,14 +204,15 @@ def _require_plain(path: Path, member: tarfile.TarInfo, seen: set[str], largest_
         )
 
 
-def _require_clean_end(path: Path, archive: tarfile.TarFile) -> None:
+def _require_clean_end(path: Path | str, archive: tarfile.TarFile) -> None:
     """Refuse an archive whose list of members breaks off at a damaged header."""
     stream: Any = archive.fileobj
     if stream is None:
         return
     stream.seek(archive.offset)
-    if stream.read().strip(b"\0"):
-        raise DataError(f"{path} is damaged at byte {archive.offset} of its unpacked content")
+    while chunk := stream.read(_CHUNK_BYTES):
+        if chunk.strip(b"\0"):
+            raise DataError(f"{path} is damaged at byte {archive.offset} of its unpacked content")
 
 
 def _reason(error: BaseException) -> str:

@@ -1,13 +1,9 @@
-"""Raw files of a data set: where they lie, whether they are the right ones, and their download.
+"""Raw files of a data set: where they lie, and whether they are the right ones.
 
 Knows digests and addresses only; never parses a file.
 """
 
 import hashlib
-import http.client
-import os
-import tempfile
-import urllib.request
 from pathlib import Path
 
 from frugal.contracts.errors import ConfigError, DataError
@@ -107,47 +103,3 @@ def verify_content(path: Path, expected: str | None) -> str | None:
             "is not the file that the data set describes"
         )
     return found
-
-
-def download_file(
-    url: str,
-    destination: Path,
-    *,
-    expected_sha256: str | None,
-    timeout_seconds: float,
-    expected_content_sha256: str | None = None,
-) -> Path:
-    """A file from its publisher, put in place only once its digests are right.
-
-    Raises:
-        DataError: the publisher cannot be reached, or sends other bytes (an error page, say);
-            nothing is left at the destination.
-    """
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
-    partial = Path(temporary)
-    try:
-        with (
-            os.fdopen(handle, "wb") as stream,
-            urllib.request.urlopen(url, timeout=timeout_seconds) as response,
-        ):
-            while chunk := response.read(_CHUNK_BYTES):
-                stream.write(chunk)
-        found = sha256_of(partial)
-        if expected_sha256 is not None and found != expected_sha256:
-            raise DataError(
-                f"{url} sent {partial.stat().st_size} bytes with SHA-256 {found}, but "
-                f"{expected_sha256} is expected; the file may have moved, or a page came instead"
-            )
-        verify_content(partial, expected_content_sha256)
-        partial.chmod(0o644)  # a temporary file is private; a data file is not
-        partial.replace(destination)
-    except (OSError, http.client.HTTPException) as error:
-        reason = " ".join(str(error).split())  # some have several lines
-        raise DataError(
-            f"{url} cannot be downloaded ({reason}); get the file by other means and set "
-            "data_mirror to the folder that holds it"
-        ) from None
-    finally:
-        partial.unlink(missing_ok=True)
-    return destination

@@ -70,10 +70,15 @@ class RecourseStudy:
         return shlex.join([word for folder in sorted(given) for word in ("--look-in", folder)])
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
-        """Where a raw file is published, and its SHA-256."""
+        """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
         for declared, stored in self._stored_files(dataset):
             if stored == file:
-                return {"url": declared.url, "sha256": declared.sha256}
+                return {
+                    "url": declared.url,
+                    "sha256": declared.sha256,
+                    "content_sha256": declared.content_sha256,
+                    "bytes": declared.published_bytes,
+                }
         raise ConfigError(f"data set {dataset} declares no file {file!r}")
 
     def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:

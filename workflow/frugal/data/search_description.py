@@ -37,12 +37,14 @@ class SearchFile:
         url: where it is published.
         sha256: digests of the file as it may lie there; empty accepts any content.
         downloadable: the address gives the file itself, not a page about it.
+        published_bytes: size of what the address gives, where the YAML says it.
     """
 
     name: str
     url: str
     sha256: tuple[str, ...]
     downloadable: bool
+    published_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def load_search_description(path: Path) -> SearchDescription:
         note=document["note"],
         reader=reader,
         files=tuple(
-            SearchFile(f["name"], f["url"], tuple(f["sha256"]), f["downloadable"])
+            SearchFile(f["name"], f["url"], tuple(f["sha256"]), f["downloadable"], f.get("bytes"))
             for f in document["files"]
         ),
         actions=dict(document["actions"]),

@@ -56,10 +56,14 @@ class SearchStudy:
         return inputs
 
     def fetch_settings(self, scenario: str, file: str) -> dict[str, Any]:
-        """Where a raw file is published, and the SHA-256 of what is published."""
+        """Where a raw file is published, and the SHA-256 and size of what is published."""
         for declared, stored in self._stored_files(scenario):
             if stored == file and declared.downloadable:
-                return {"url": declared.url, "sha256": declared.sha256[-1]}
+                return {
+                    "url": declared.url,
+                    "sha256": declared.sha256[-1],
+                    "bytes": declared.published_bytes,
+                }
         raise ConfigError(f"{self.descriptions[scenario].path} has no file {file!r} to download")
 
     def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:

@@ -119,13 +119,14 @@ class Study:
         return inputs
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
-        """Where a raw file is published, and the SHA-256 of it or of what it holds."""
+        """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
         for declared, stored in self._stored_files(dataset):
             if stored == file:
                 return {
                     "url": declared.url,
                     "sha256": declared.sha256,
                     "content_sha256": declared.content_sha256,
+                    "bytes": declared.published_bytes,
                 }
         raise ConfigError(f"{self.paths[dataset]} declares no file {file!r}")
 

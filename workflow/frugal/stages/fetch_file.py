@@ -1,14 +1,13 @@
 """Stage `fetch_file`: a raw file from its publisher, refused unless its SHA-256 is as declared."""
 
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from frugal.contracts import Streams
-from frugal.data.raw import download_file
+from frugal.data.downloads import downloaded_bytes
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0  # of silence
+TOTAL_SECONDS = 3600.0
 
 
 def fetch_file(
@@ -16,12 +15,12 @@ def fetch_file(
 ) -> dict[str, bytes]:
     """Download, verify, hand on the bytes."""
     del streams, progress
-    with tempfile.TemporaryDirectory() as folder:
-        path = download_file(
-            settings["url"],
-            Path(folder, "file"),
-            expected_sha256=settings["sha256"],
-            expected_content_sha256=settings.get("content_sha256"),
-            timeout_seconds=TIMEOUT_SECONDS,
-        )
-        return {"file": path.read_bytes()}
+    content = downloaded_bytes(
+        settings["url"],
+        expected_sha256=settings["sha256"],
+        expected_content_sha256=settings.get("content_sha256"),
+        expected_bytes=settings.get("bytes"),
+        timeout_seconds=TIMEOUT_SECONDS,
+        total_seconds=TOTAL_SECONDS,
+    )
+    return {"file": content}

@@ -1,0 +1,159 @@
+"""Files from their publishers, held to a size, a time and a digest while they arrive.
+
+What arrives is in memory only: whatever ends the program, no wrong bytes are left on the disk.
+"""
+
+import hashlib
+import http.client
+import io
+import signal
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from frugal.contracts.errors import DataError
+from frugal.data.packed import content_sha256_of
+from frugal.data.raw import LARGEST_MEMBER_BYTES
+
+LARGEST_BYTES = 1_000_000_000  # of a file whose description says no number: it is held in memory
+_CHUNK_BYTES = 1 << 20
+_SCHEMES = ("http", "https")
+
+
+class _OnlyHttp(urllib.request.HTTPRedirectHandler):
+    """Follows a publisher to another address of the web only."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if urllib.parse.urlsplit(newurl).scheme not in _SCHEMES:
+            said = f"it redirects to {newurl!r}; only http and https are followed"
+            raise urllib.error.HTTPError(req.full_url, code, said, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_OnlyHttp)
+
+
+def downloaded_bytes(
+    url: str,
+    *,
+    expected_sha256: str | None,
+    timeout_seconds: float,
+    total_seconds: float,
+    expected_content_sha256: str | None = None,
+    expected_bytes: int | None = None,
+) -> bytes:
+    """What a publisher sends, once its size and its digests are right.
+
+    Args:
+        url: address of the file.
+        expected_sha256: digest of the file; None accepts any.
+        timeout_seconds: longest silence of the publisher.
+        total_seconds: longest time from the first word to the last byte.
+        expected_content_sha256: digest of what the file holds, unpacked; None accepts any.
+        expected_bytes: size of the file; None accepts up to `LARGEST_BYTES`.
+
+    Raises:
+        DataError: the publisher cannot be reached, is too slow, sends too much, or sends other
+            bytes (an error page, say). Reading stops at the first byte too many.
+    """
+    if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
+        raise DataError(f"{url} cannot be downloaded: allowed are http and https addresses")
+    try:
+        with (
+            _at_most(total_seconds) as require_time,
+            _OPENER.open(url, timeout=timeout_seconds) as response,
+        ):
+            content = _received(url, response, expected_bytes, require_time)
+    except (OSError, http.client.HTTPException) as error:
+        reason = " ".join(str(error).split())  # some have several lines
+        raise DataError(
+            f"{url} cannot be downloaded ({reason}); get the file by other means and set "
+            "data_mirror to the folder that holds it"
+        ) from None
+    found = hashlib.sha256(content).hexdigest()
+    if expected_sha256 is not None and found != expected_sha256:
+        raise DataError(
+            f"{url} sent {len(content)} bytes with SHA-256 {found}, but "
+            f"{expected_sha256} is expected; the file may have moved, or a page came instead"
+        )
+    _require_content(url, content, expected_content_sha256)
+    return content
+
+
+def _received(url: str, response: Any, expected_bytes: int | None, require_time: Any) -> bytes:
+    """All bytes of a response, of which there must be as many as announced and as expected."""
+    length = response.headers.get("Content-Length") or ""
+    announced = int(length) if length.isdecimal() and len(length) < 20 else None
+    limit = LARGEST_BYTES if expected_bytes is None else expected_bytes
+    if announced is not None and announced > limit:
+        raise DataError(_too_much(url, f"announces {announced} bytes", expected_bytes))
+    content = io.BytesIO()
+    while chunk := response.read1(_CHUNK_BYTES):
+        content.write(chunk)
+        if content.tell() > limit:
+            raise DataError(_too_much(url, f"sends more than {limit} bytes", expected_bytes))
+        require_time()
+    if announced is not None and content.tell() < announced:
+        raise OSError(f"it ended after {content.tell()} of {announced} bytes")
+    if expected_bytes is not None and content.tell() < expected_bytes:
+        raise DataError(
+            f"{url} sent {content.tell()} bytes, but {expected_bytes} bytes are expected; the file "
+            "may have moved, or a page came instead"
+        )
+    return content.getvalue()
+
+
+def _too_much(url: str, found: str, expected_bytes: int | None) -> str:
+    if expected_bytes is not None:
+        return (
+            f"{url} {found}, but {expected_bytes} bytes are expected; the file may have moved, or "
+            "a page came instead"
+        )
+    return (
+        f"{url} {found}, but at most {LARGEST_BYTES} are taken where the data set's YAML does not "
+        "say how many; if it is the right file, write 'bytes' under its name there, or get the "
+        "file by other means and set data_mirror to the folder that holds it"
+    )
+
+
+def _require_content(url: str, content: bytes, expected: str | None) -> None:
+    if expected is None:
+        return
+    found = content_sha256_of(url, largest_bytes=LARGEST_MEMBER_BYTES, content=content)
+    if found != expected:
+        raise DataError(
+            f"the unpacked content of {url} has SHA-256 {found}, but {expected} is expected: it "
+            "is not the file that the data set describes"
+        )
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[Any]:
+    """A function that refuses to go on after so many seconds; in the main thread an alarm, too.
+
+    The alarm alone ends a publisher that sends one byte of a header a minute.
+    """
+    end = time.monotonic() + seconds
+    late = TimeoutError(f"it took longer than {seconds:g} seconds in all")
+
+    def require_time(*_: Any) -> None:
+        if time.monotonic() >= end:
+            raise late
+
+    if threading.current_thread() is not threading.main_thread():
+        yield require_time
+        return
+    former = signal.signal(signal.SIGALRM, require_time)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, where the first comes early
+    try:
+        yield require_time
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
