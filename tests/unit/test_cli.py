@@ -181,3 +181,16 @@ def test_a_job_has_one_thread_whatever_the_caller_has_set():
         check=True,
     )
     assert done.stdout.strip() == "{1} 1"
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x", "x.txt", "x.parquet.gz", ".parquet"])
+def test_an_output_of_no_known_format_is_refused_before_any_work(capsys, monkeypatch, name):
+    def working(**_):
+        raise AssertionError("the stage was called")
+
+    import frugal.stages.summarise_afape as module
+
+    monkeypatch.setattr(module, "summarise_afape", working)
+    said = refused(capsys, *[w.replace(str(SUMMARY), name) for w in COMMAND])
+    assert f"--output summary={name} ends in " in said
+    assert "allowed are .parquet, .json, .safetensors, .png, .pdf, .html" in said

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.encoding import drawn_costs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -192,3 +192,44 @@ def test_column_of_codes_only(tmp_path):
     csv = "age,smoker,marker,scan,ill\n1,no,-9,1,0\n1,no,-8,1,1\n"
     with pytest.raises(DataError, match="'marker' holds special values only"):
         encoded(tmp_path, document(), csv)
+
+
+GAPS = CSV.replace("47,no,,,0", ",no,,,0").replace("66,no,0.6", "66,,0.6")
+
+
+def test_gaps_in_free_columns_are_all_named_with_the_rule_that_drops_them(tmp_path):
+    with pytest.raises(DataError) as caught:
+        encoded(tmp_path, document(), GAPS)
+    assert "line 4: column 'age' has no value, and elsewhere 'smoker', but they are in free" in str(
+        caught.value
+    )
+    rule = "{rule: feature_missing, columns: [age, smoker], reason: …} under 'drop_rows' drops 2 of"
+    assert rule in str(caught.value)
+
+
+def test_rows_that_lack_a_named_feature_are_dropped_and_counted(tmp_path):
+    content = document()
+    rule = {"rule": "feature_missing", "columns": ["age", "smoker"], "reason": "not asked"}
+    content["drop_rows"] = [rule]
+    result = encoded(tmp_path, content, GAPS)
+    assert result.table.row_id.tolist() == [0, 1, 3, 5]
+    assert result.report["rows_dropped"] == [
+        {"rule": "feature_missing", "reason": "not asked", "rows": 2}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"rule": "feature_missing", "columns": ["agee"]}, "did you mean 'age'"),
+        ({"rule": "feature_missing"}, "'columns' belongs to feature_missing"),
+        ({"rule": "label_missing", "columns": ["age"]}, "'columns' belongs to feature_missing"),
+        ({"rule": "feature_missing", "columns": []}, "at least 1 entry"),
+        ({"rule": "feature_missing", "columns": ["age"], "value": 0}, "'value' belongs to"),
+    ],
+)
+def test_a_rule_that_names_no_feature_is_refused(tmp_path, rule, words):
+    content = document()
+    content["drop_rows"] = [rule | {"reason": "made up"}]
+    with pytest.raises(ConfigError, match=words):
+        load(tmp_path, content)

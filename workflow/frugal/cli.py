@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan")
 _STAGES = Path(__file__).parent / "stages"
+_FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
 
 
@@ -80,6 +81,7 @@ def run_job(job: "Job") -> None:
         context["checkpoint"] = Checkpoint(job)
     _require_inputs(job, stage, context)
     require_kinds(job, stage)
+    _require_formats(job, stage)
     require_intact(job)
     inputs = {
         name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
@@ -103,6 +105,23 @@ def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str,
     except TypeError as error:
         given = ", ".join(job.inputs) or "none"
         raise ConfigError(f"{error}; the inputs given are {given}") from None
+
+
+def _require_formats(job: "Job", stage: Callable[..., Any]) -> None:
+    """Refuse an output whose name ends in no format that is written, before any work is done.
+
+    A stage that hands on bytes as they came takes any name; the one sentence that another writes
+    is a text.
+    """
+    if inspect.signature(stage).return_annotation == dict[str, bytes]:
+        return
+    for name, path in job.outputs.items():
+        allowed = (*_FORMATS, ".txt") if name == "sentence" else _FORMATS
+        if path.suffix not in allowed:
+            raise ConfigError(
+                f"--output {name}={path} ends in {path.suffix or 'nothing'!r}; allowed are "
+                f"{', '.join(allowed)}"
+            )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -91,12 +91,17 @@ class Label:
 
 @dataclass(frozen=True)
 class DropRule:
-    """Rows to leave out, and why; `column` is a raw one, for the rules `below` and `above`."""
+    """Rows to leave out, and why.
+
+    `column` is a raw one, for the rules `below` and `above`; `columns` are features, for the rule
+    `feature_missing`.
+    """
 
     rule: str
     value: float | None
     reason: str
     column: str | None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,7 @@ def _description(path: Path, document: Mapping[str, Any]) -> Description:
                 float(r["value"]) if "value" in r else None,
                 r["reason"],
                 r.get("column"),
+                tuple(r.get("columns", ())),
             )
             for r in document["drop_rows"]
         ),

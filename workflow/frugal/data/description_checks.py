@@ -47,13 +47,14 @@ def check_meaning(document: Mapping[str, Any]) -> None:
         _known(document["sensitive"], names, "'sensitive'", "columns")
     elif document["sensitive"] is not None:
         _check_classes(document["sensitive"], "sensitive", "groups")
-    _check_drop_rows(document["drop_rows"])
+    _check_drop_rows(document["drop_rows"], names)
 
 
-def _check_drop_rows(rules: list[Mapping[str, Any]]) -> None:
+def _check_drop_rows(rules: list[Mapping[str, Any]], features: list[str]) -> None:
     with_keys = {
         "value": ("all_features_equal", "below", "above"),
         "column": ("below", "above"),
+        "columns": ("feature_missing",),
     }
     for i, rule in enumerate(rules):
         for key, owners in with_keys.items():
@@ -62,6 +63,8 @@ def _check_drop_rows(rules: list[Mapping[str, Any]]) -> None:
                     f"'drop_rows[{i}]' has rule {rule['rule']!r}; {key!r} belongs to "
                     f"{listed(owners)}, and only to such rules"
                 )
+        for name in rule.get("columns", ()):
+            _known(name, features, f"'drop_rows[{i}].columns'", "columns")
 
 
 def _check_finite(value: Any, at: str) -> None:

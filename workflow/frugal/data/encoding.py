@@ -177,6 +177,8 @@ def _rows_kept(
                 hit = np.logical_and.reduce(same)
             case "any_feature_missing":
                 hit = np.logical_or.reduce([_absent(values) for values in typed.values()])
+            case "feature_missing":
+                hit = np.logical_or.reduce([_absent(typed[name]) for name in rule.columns])
             case "below" | "above":
                 value = float(rule.value or 0.0)
                 numbers = numbers_of(raw, str(rule.column), missing, "drop_rows")
@@ -237,23 +239,33 @@ def _require_two_classes(
 def _check_gaps(
     raw: RawTable, rows: np.ndarray, typed: dict[str, np.ndarray], description: Description
 ) -> None:
-    """Refuses a missing value in a free panel, and anywhere if missingness is to be induced."""
+    """Refuses missing values in free panels, and anywhere if missingness is to be induced."""
     free = {c for p in description.panels if p.free for c in p.columns}
-    for name, values in typed.items():
-        gaps = _absent(values[rows])
-        if not gaps.any():
-            continue
-        place = f"{raw.place(int(rows[np.argmax(gaps)]))}: column {name!r} has no value"
-        if description.missing_values == "induced":
-            raise DataError(
-                f"{place}, but 'missing_values' is induced, which needs a complete table; allowed "
-                "are 'missing_values: own', a 'missing_level', or drop rule any_feature_missing"
-            )
-        if name in free and description.missing_values == "own":
-            raise DataError(
-                f"{place}, but it is in a free panel, known for every unit; give the panel a cost, "
-                "drop such rows, or, for the study diagnosis alone, set 'missing_values: partial'"
-            )
+    induced = description.missing_values == "induced"
+    if not induced and description.missing_values != "own":
+        return
+    asked = [name for name in typed if induced or name in free]
+    lacks = {name: _absent(typed[name][rows]) for name in asked}
+    gaps = {name: absent for name, absent in lacks.items() if absent.any()}
+    if not gaps:
+        return
+    first, *others = gaps
+    row = int(rows[np.argmax(gaps[first])])
+    said = f"{raw.place(row)}: column {first!r} has no value"
+    said += f", and elsewhere {listed(map(repr, others))}" if others else ""
+    if induced:
+        raise DataError(
+            f"{said}, but 'missing_values' is induced, which needs a complete table; allowed "
+            "are 'missing_values: own', a 'missing_level', or drop rule any_feature_missing"
+        )
+    where = "they are in free panels" if others else "it is in a free panel"
+    dropped = int(np.logical_or.reduce(list(gaps.values())).sum())
+    raise DataError(
+        f"{said}, but {where}, known for every unit; give the panel a cost, drop such rows "
+        f"({{rule: feature_missing, columns: [{listed(gaps)}], reason: …}} under 'drop_rows' drops "
+        f"{dropped} of {len(rows)}), or, for the study diagnosis alone, set 'missing_values: "
+        "partial'"
+    )
 
 
 def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column) -> _Block:
