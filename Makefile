@@ -17,11 +17,11 @@ help:
 
 env: .venv/.ready
 
-.venv/.ready: requirements.lock pyproject.toml
+.venv/.ready: requirements.lock envs/uv.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Frugal needs $(PYTHON) on the PATH; install Python 3.11 or run: make env PYTHON=/path/to/python3.11"; exit 1; }
 	@case "$$PWD" in *[\":\$$\`\\]*) echo "Frugal cannot be installed here: the path of this folder has one of : \" \$$ \` \\, which PATH or the scripts in .venv/bin cannot hold; move it"; exit 1;; esac
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r envs/uv.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
@@ -49,6 +49,9 @@ bench: env
 lock: env
 	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" $(TORCH) --quiet -o requirements.lock
+	@echo '# What `make env` installs everything else with. Made by `make lock`.' > envs/uv.txt
+	echo uv | $(BIN)/uv pip compile - --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--python-version 3.11 --no-header --no-annotate --quiet >> envs/uv.txt
 	$(BIN)/python envs/render.py
 
 clean:
