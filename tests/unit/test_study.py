@@ -311,3 +311,44 @@ def test_an_agent_that_learns_is_refused_where_a_table_is_too_wide_for_it(config
     for key in ("frequency_agent", "convergence_agents"):
         config["afape"]["figures"][key] = "never" if key == "frequency_agent" else ["never"]
     load_study(config, ROOT)
+
+
+def own_costs(config, tmp_path, costs):
+    """The default, with other costs of decisions in its first data set."""
+    name = config["afape"]["scenarios"][0]["dataset"]
+    content = yaml.safe_load((ROOT / config["datasets"][name]).read_text(encoding="utf-8"))
+    content["misclassification_cost"] = costs
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    config["datasets"][name] = str(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("costs", "words"),
+    [
+        ([[0, 0], [0, 0]], "is zero everywhere, so that no acquisition could pay"),
+        ([[5, 5], [7, 7]], "is the same for all decisions, so that no acquisition could pay"),
+        ([[6, 0], [0, 12]], "costs 6 and 'positive' costs 0; a right decision may cost no more"),
+        ([[0, 6], [12, 13]], "costs 13 and 'negative' costs 12; a right decision may cost no more"),
+    ],
+)
+def test_costs_of_decisions_that_make_no_sense_are_refused(config, tmp_path, costs, words):
+    path = own_costs(config, tmp_path, costs)
+    said = refusal(config)
+    assert said.startswith("config: afape.scenarios[0] names data set ")
+    assert f"({path}) 'misclassification_cost' " in said
+    assert words in said
+
+
+def test_a_decision_that_is_never_wrong_is_told_at_the_start(config, tmp_path):
+    assert load_study(config, ROOT).remarks() == []
+    own_costs(config, tmp_path, [[0, 0], [12, 0]])
+    (said,) = load_study(config, ROOT).remarks()
+    assert "the decision 'positive' is the cheapest whatever is true" in said
+    assert "the best policy acquires nothing" in said
+
+
+def test_a_right_decision_may_cost_something(config, tmp_path):
+    own_costs(config, tmp_path, [[0, 6], [12, 3]])
+    assert load_study(config, ROOT).remarks() == []

@@ -49,6 +49,9 @@ try:
 except FrugalError as error:
     cannot_start(error)
 
+for remark in STUDY.remarks():
+    logger.warning(f"Frugal: {remark}")
+
 
 READ_BY_SUFFIX = (".json", ".parquet", ".safetensors")
 READING = {"audit", "plan", "benchmark"}  # targets that write nothing under results/

@@ -15,6 +15,7 @@ from frugal.contracts.errors import ConfigError
 from frugal.data.agent_names import require_known_agent
 from frugal.data.description import Description, load_description
 from frugal.data.description_sources import RawFile
+from frugal.data.error_costs import remark_on_error_costs, require_error_costs
 from frugal.data.law_names import require_known_names
 from frugal.data.raw import locate_file
 from frugal.data.schema_check import (
@@ -136,6 +137,16 @@ class Study:
         units = {self.descriptions[name].cost_unit for name in used}
         return units.pop() if len(units) == 1 else "unit of each data set"
 
+    def remarks(self) -> list[str]:
+        """What is allowed and probably not meant: a sentence each, for the start of a run."""
+        told = {
+            entry["dataset"]: remark_on_error_costs(
+                f"afape.scenarios[{k}]", self.descriptions[entry["dataset"]]
+            )
+            for k, entry in enumerate(self.config["afape"]["scenarios"])
+        }
+        return [sentence for sentence in told.values() if sentence is not None]
+
     def outside_folders(self) -> str:
         """Words for `audit`: the folders in which files from outside are looked for."""
         folders = {str(path.parent) for path in self.paths.values()}
@@ -192,6 +203,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         description = study.descriptions[entry["dataset"]]
         require_known_names(at, entry, description)
         _require_whole_panels(at, description)
+        require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
     _require_drawn_agents(study)
