@@ -284,5 +284,6 @@ def _kind(document: Any) -> str:
     return "list" if isinstance(document, list) else "single value"
 
 
-def _at(where: yaml.Event | yaml.Node, problem: str) -> _RefusedError:
+def _at(where: Any, problem: str) -> _RefusedError:
+    """A refusal that names the place of an event or a node."""
     return _RefusedError(problem=problem, problem_mark=where.start_mark)
