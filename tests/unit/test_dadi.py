@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from frugal.agents import dadi
 from frugal.agents.dadi_losses import group_weights
 from frugal.agents.dadi_networks import (
     CLASS_HEAD,
@@ -10,6 +11,7 @@ from frugal.agents.dadi_networks import (
     POLICY_HEAD,
     NetworkSizes,
     first_parameters,
+    named_weights,
     repeated,
 )
 from frugal.agents.dadi_settings import DadiSettings
@@ -21,6 +23,7 @@ from frugal.models.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
 from tests.unit.dadi_cases import COST, PANEL, SETTINGS, fit, settings, table
+from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
 
 class Killed(Exception):
@@ -64,17 +67,15 @@ def _pairs(networks, named, learner, learners):
     ("n_step", "terminal", "equalised_odds", {"cost_weight": 0.1}),
     ("watkins", "difference", "equalised_odds", {"cost_weight": 0.3}),
 ])  # fmt: skip
+@double_precision()
 def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     returns, reward, objective, changes
 ):
-    """Ten iterations, a target update among them; 1e-4 of the largest move of a parameter.
-
-    Adam divides by the root of the squared gradient, so that rounding of 1e-7 in a gradient near
-    zero can move a parameter by more than 1e-7.
-    """
+    """Ten iterations, a target update among them; in double precision."""
     rng = np.random.default_rng(2)
     values, label, sensitive = table(rng, 60)
     values = np.nan_to_num(values)
+    exact = values.astype(np.float64)
     panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
     s = settings(
         exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns,
@@ -101,7 +102,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     first_row = torch.randint(60, (s.agents,), generator=draws)
     for k, gamma in enumerate(gammas):
         learner = PlainDadi(
-            values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
+            exact, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
             hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
             learning_rate=1e-3, target_every=5, returns=returns, reward=reward,
             told=s.adversary_reads_label, prices=s.cost_weight * cost,
@@ -124,7 +125,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     for k, learner in enumerate(plain):
         for name, leaf, found in _pairs(learner.networks, stack.named, k, 2):
             gap = float((leaf.detach() - found.detach()).abs().max())
-            assert gap < 1e-4 * moved, f"{name} of learner {k}: {gap:.1e}"
+            assert gap < GAP * moved, f"{name} of learner {k}: {gap:.1e}"
 
 
 # --- what a learner depends on -------------------------------------------------------------------
@@ -155,14 +156,22 @@ def test_equal_opportunity_never_looks_at_the_attribute_of_negatives():
     assert not _same(parity.weights, fit(values, label, sensitive, group_normalised=False).weights)
 
 
-def test_a_learner_is_the_same_whichever_run_beside_it():
+@double_precision()
+def test_a_learner_is_the_same_whichever_run_beside_it(monkeypatch):
     """Same draws; products of other batch sizes may round differently, hence not to the byte."""
+    monkeypatch.setattr(dadi, "named_weights", _in_float32)
     values, label, sensitive = table(np.random.default_rng(5), 60)
     alone = fit(values, label, sensitive, gammas=(0.3,))
     beside = fit(values, label, sensitive, gammas=(0.9, 0.3, 0.0))
     for name, array in alone.weights.items():
-        np.testing.assert_allclose(array[0], beside.weights[name][1], atol=2e-4, err_msg=name)
+        np.testing.assert_allclose(
+            array[0], beside.weights[name][1], rtol=LAST_PLACE, atol=GAP, err_msg=name
+        )
     assert _same(alone.pretrained, beside.pretrained)
+
+
+def _in_float32(named):
+    return named_weights({name: leaf.to(torch.float32) for name, leaf in named.items()})
 
 
 def test_a_dear_panel_is_not_acquired():

@@ -7,6 +7,7 @@ from frugal.models import networks
 from frugal.models.networks import fit_networks
 
 from tests.oracles.perceptron import penalised_loss
+from tests.unit.double_precision import GAP, double_precision
 
 SETTINGS = {
     "hidden": 8,
@@ -83,22 +84,25 @@ def test_lock_step_equals_networks_apart():
     train[2, :55] = np.linspace(0.5, 2, 55)  # few rows, weighted: another batch, fewer steps
     train[3, 300:600] = 1
     tables, source = [x, wide], [0, 1, 0, 1]
-    together = fit_networks(
-        tables,
-        [y, y],
-        source,
-        train,
-        loss="binary",
-        rngs=np.random.default_rng(5).spawn(4),
-        **SETTINGS,
-    )
-    for k, rng in enumerate(np.random.default_rng(5).spawn(4)):
-        table = tables[source[k]]
-        apart = fit_networks([table], [y], [0], train[[k]], loss="binary", rngs=[rng], **SETTINGS)
-        # float32 sums in another order, over up to 40 steps.
-        np.testing.assert_allclose(
-            together.predict(k, table), apart.predict(0, table), rtol=0, atol=1e-6
+    with double_precision():
+        together = fit_networks(
+            tables,
+            [y, y],
+            source,
+            train,
+            loss="binary",
+            rngs=np.random.default_rng(5).spawn(4),
+            **SETTINGS,
         )
+        for k, rng in enumerate(np.random.default_rng(5).spawn(4)):
+            table = tables[source[k]]
+            apart = fit_networks(
+                [table], [y], [0], train[[k]], loss="binary", rngs=[rng], **SETTINGS
+            )
+            # probabilities, after up to 40 steps
+            np.testing.assert_allclose(
+                together.predict(k, table), apart.predict(0, table), rtol=0, atol=GAP
+            )
 
 
 def test_same_stream_gives_the_same_bytes():
