@@ -13,7 +13,7 @@ from frugal.agents.dadi import fit_dadi
 from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.dadi_settings import DadiSettings
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 FAIR, UNFAIR, CATEGORY, TELLTALE = range(4)
 PANEL = np.array([FAIR, UNFAIR, CATEGORY, CATEGORY, TELLTALE])

@@ -13,6 +13,8 @@ from frugal.environments.rewards import theorem_reward
 from tests.oracles import acquisition_values as oracle
 from tests.unit.acquisition_cases import PAIRS, mean_rewards, small_problem
 
+pytestmark = pytest.mark.trains
+
 UPDATES = 50
 SETTINGS = PpoSettings(
     hidden=(64, 64), activation="silu", learning_rate=2e-3, steps=4096, episodes=256, batch=512,

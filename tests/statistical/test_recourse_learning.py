@@ -7,6 +7,8 @@ import pytest
 
 from tests.benchmarks.recourse_accuracy import accuracy, recourse_block, seeded_world
 
+pytestmark = pytest.mark.trains
+
 BLOCK = recourse_block(Path(__file__).parents[2] / "config" / "paper_recourse.yaml")
 
 

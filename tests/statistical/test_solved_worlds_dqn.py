@@ -23,7 +23,7 @@ from tests.unit.acquisition_cases import (
     small_problem,
 )
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 SOLVING = DqnSettings(
     hidden=(64, 64),

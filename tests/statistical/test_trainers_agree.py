@@ -25,7 +25,7 @@ from frugal.models.imputers import MeanImputer
 from frugal.stages._diagnosis_states import completed_states, rewards_of, scaled_task
 from frugal.stages.prepare_data import prepare_data
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 ROOT = Path(__file__).parents[2]
 PAIR = [0, 2.0, 20.0]  # number, λ = 2, ρ = −1/20

@@ -6,6 +6,8 @@ from frugal.evaluation.adversary_audit import adversary_score, shown_inputs
 from frugal.evaluation.fairness import auc_interval
 from frugal.evaluation.set_adversary import fit_set_networks
 
+pytestmark = pytest.mark.trains
+
 N = 900
 SETTINGS = {
     "logistic": {"ridge": 1e-4},

@@ -15,6 +15,8 @@ from frugal.stages.prepare_data import prepare_data
 
 from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
 
+pytestmark = pytest.mark.trains
+
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "ten_lines.yaml"
 MNAR = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}},

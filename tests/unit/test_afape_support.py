@@ -6,6 +6,8 @@ from frugal.stages._estimators import AS_IN_PAPER
 
 from tests.unit.afape_chain import run_chain, small_table
 
+pytestmark = pytest.mark.trains
+
 AGENTS = {
     "half": {"kind": "random", "probability": 0.5},
     "inside": {

@@ -6,6 +6,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.oracles.linear_posterior import predictive_moments
 
+pytestmark = pytest.mark.trains
+
 
 def with_intercept(numbers: np.ndarray) -> np.ndarray:
     return np.concatenate([np.ones((len(numbers), 1)), numbers], axis=1)

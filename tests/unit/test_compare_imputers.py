@@ -10,6 +10,8 @@ from frugal.evaluation.imputation import compare_errors, hide_at_random, imputat
 from frugal.models.column_scaling import fit_scaling
 from frugal.stages.compare_imputers import compare_imputers
 
+pytestmark = pytest.mark.trains
+
 SETTINGS = {
     "seeds": [0, 1],
     "most_rows": 400,

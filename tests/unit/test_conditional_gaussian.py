@@ -13,6 +13,8 @@ from frugal.models.conditional_gaussian import (
 
 from tests.oracles.row_gaussians import conditioned_rows
 
+pytestmark = pytest.mark.trains
+
 
 def random_gaussian(d: int, rng: np.random.Generator, *, rank: int | None = None) -> Gaussian:
     factor = rng.normal(size=(d, rank or d))

@@ -25,6 +25,8 @@ from tests.oracles.plain_dadi import PlainDadi
 from tests.unit.dadi_cases import COST, PANEL, SETTINGS, fit, settings, table
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
+pytestmark = pytest.mark.trains
+
 
 class Killed(Exception):
     pass

@@ -11,6 +11,8 @@ from frugal.stages import fit_nuisances, roll_out
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dadi_cases import SETTINGS
 
+pytestmark = pytest.mark.trains
+
 LAW = {"P2": {"intercept": 1.0, "values": {"X1": 0.5}}, "P3": {"intercept": 0.5}}
 
 

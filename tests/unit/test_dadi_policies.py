@@ -10,6 +10,8 @@ from frugal.environments.rollouts import acquisition_order, roll_out
 
 from tests.unit.dadi_cases import PANEL, fit, settings, table
 
+pytestmark = pytest.mark.trains
+
 GAMMAS = (0.2, 0.6, 1.0)
 VALUES, LABEL, SENSITIVE = table(np.random.default_rng(20), 70)
 RESULT = fit(VALUES, LABEL, SENSITIVE, gammas=GAMMAS, iterations=25, learning_rate=2e-2)

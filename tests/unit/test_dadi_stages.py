@@ -26,6 +26,8 @@ from tests.unit.fair_chain import (
     summarised,
 )
 
+pytestmark = pytest.mark.trains
+
 CHECKED = ("summary", "means", "selection", "least_disparity")
 
 

@@ -21,6 +21,8 @@ from frugal.stages.train_front import train_front
 from tests.oracles.diagnosis_counts import counted_scores
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, TinyRun, run
 
+pytestmark = pytest.mark.trains
+
 mpl.use("Agg")
 RUN = (NAME, FRONT, "f1", "0")
 

@@ -18,6 +18,8 @@ from frugal.models.flows import AffineFlow
 
 from tests.oracles.row_gaussians import conditioned_rows
 
+pytestmark = pytest.mark.trains
+
 SETTINGS = {
     "couplings": 4, "hidden": [16, 16], "passes": 2, "mask_draws": 10, "hidden_share": [0.0, 0.7],
     "batch": 64, "learning_rate": 2e-3, "weight_decay": 1e-6, "alpha": 1e6, "em_scale": 0.99,

@@ -5,6 +5,8 @@ import pytest
 from frugal.evaluation.fairness import auc_interval
 from frugal.models.fair_baselines import Sample, chosen_panels, evenly, predicted
 
+pytestmark = pytest.mark.trains
+
 N = 1200
 BOOSTING = {"trees": 10, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10}
 KINDS = {

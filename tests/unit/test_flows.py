@@ -6,6 +6,8 @@ import torch
 from frugal.contracts.errors import DataError
 from frugal.models.flows import AffineFlow, log_density
 
+pytestmark = pytest.mark.trains
+
 
 def bent_flow(d: int, couplings: int = 6, *, size: float = 0.3) -> AffineFlow:
     """A flow that is no longer the identity, in double precision."""

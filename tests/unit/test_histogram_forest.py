@@ -12,6 +12,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tests.oracles.node_cuts import impurity, smallest_impurity
 
+pytestmark = pytest.mark.trains
+
 
 def new_scratch(n: int, classes: int) -> Scratch:
     k = max(classes, 1)

@@ -7,6 +7,8 @@ from frugal.models.column_scaling import fit_scaling
 from frugal.models.imputers import KINDS, Imputer, fit_imputer
 from sklearn.linear_model import BayesianRidge
 
+pytestmark = pytest.mark.trains
+
 SETTINGS = {
     "mean": {},
     "mice": {"rounds": 6},

@@ -10,6 +10,8 @@ from frugal.contracts import ConfigError
 from tests.unit.acquisition_cases import PAIRS, small_environment
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
+pytestmark = pytest.mark.trains
+
 SHORT = DqnSettings(
     hidden=(64, 64),
     double=True,

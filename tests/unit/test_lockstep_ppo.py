@@ -26,6 +26,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from tests.unit.acquisition_cases import small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
+pytestmark = pytest.mark.trains
+
 EPISODES, LENGTH, WIDTH, ACTIONS, LEARNERS = 8, 32, 12, 5, 3
 SETTINGS = PpoSettings(
     hidden=(32, 32),

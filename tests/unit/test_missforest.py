@@ -10,6 +10,8 @@ from frugal.models.missforest import (
 )
 from frugal.models.variables import variables_of
 
+pytestmark = pytest.mark.trains
+
 NAN = np.nan
 FORESTS = ("histogram", "scikit-learn")
 SETTINGS = {

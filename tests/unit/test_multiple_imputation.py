@@ -7,6 +7,8 @@ from scipy.special import expit
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
+pytestmark = pytest.mark.trains
+
 NAN = np.nan
 ONEHOT = ((1, 3, 4), (5, 6))
 

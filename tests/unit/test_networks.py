@@ -9,6 +9,8 @@ from frugal.models.networks import fit_networks
 from tests.oracles.perceptron import penalised_loss
 from tests.unit.double_precision import GAP, double_precision
 
+pytestmark = pytest.mark.trains
+
 SETTINGS = {
     "hidden": 8,
     "layers": 2,

@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+pytestmark = pytest.mark.trains
+
 NETWORK = {
     "hidden": 8,
     "layers": 1,

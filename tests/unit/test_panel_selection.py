@@ -13,6 +13,8 @@ from frugal.models.weighted_logistic import (
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+pytestmark = pytest.mark.trains
+
 N = 4000
 
 

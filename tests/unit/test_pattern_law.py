@@ -26,6 +26,8 @@ from tests.oracles.enumerated_world import (
 )
 from tests.unit.missingness_tables import graph_of, numbered_laws, table_of
 
+pytestmark = pytest.mark.trains
+
 PANELS = {"P1": ["X1"], "P2": ["X2"], "P3": ["X3"], "P4": ["X4"]}
 LATER = {"P2": (0.4, {"X1": 0.8}, {}), "P3": (-0.3, {"X1": 1.0}, {"P2": 1.5})}
 GRAPHS = {

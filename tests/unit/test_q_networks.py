@@ -3,6 +3,8 @@ import pytest
 import torch
 from frugal.agents.q_networks import QNetworks, fresh_weights
 
+pytestmark = pytest.mark.trains
+
 K, B, W, A = 3, 7, 5, 4
 
 

@@ -6,6 +6,8 @@ from frugal.agents.q_policy import QPolicy
 from frugal.contracts import DataError, Policy
 from frugal.environments.encoders import ValuesEncoder
 
+pytestmark = pytest.mark.trains
+
 D, A = 5, 3
 PROVIDES = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]], dtype=bool)
 FREE = np.array([1, 0, 0, 0, 0], dtype=bool)

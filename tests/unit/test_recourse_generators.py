@@ -18,6 +18,8 @@ from frugal.generators.registry import KINDS, fit_generator
 from frugal.generators.training import TrainingSettings, held_out_split, train_network
 from safetensors.numpy import load, save
 
+pytestmark = pytest.mark.trains
+
 STEPS = {"epochs": 30, "batch": 128, "learning_rate": 0.1, "weight_decay": 0.0}
 STEPS |= {"held_out_share": 0.1, "patience": 30}
 DENSE = {"hidden": 64, "layers": 1, "dropout": 0.0, "loss_weight": 0.1, "sparsity": 0.05}

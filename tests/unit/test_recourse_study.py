@@ -20,6 +20,8 @@ from frugal.stages.label_units import label_units
 from frugal.stages.recommend_actions import recommend_actions
 from frugal.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
 
+pytestmark = pytest.mark.trains
+
 ROOT = Path(__file__).parents[2]
 CONFIG = read_yaml(ROOT / "config.yaml")
 STEPS = {"augmentation": "none", "epochs": 3, "batch": 64, "learning_rate": 0.1}

@@ -7,6 +7,8 @@ from frugal.contracts.errors import DataError
 from frugal.evaluation.recourse_accuracy import judge_answers
 from frugal.generators.registry import KINDS, NORMALISED, fit_generator
 
+pytestmark = pytest.mark.trains
+
 STEPS = {"epochs": 2, "batch": 8, "learning_rate": 0.01, "weight_decay": 0.0}
 STEPS |= {"held_out_share": 0.05, "patience": 2, "hidden": 8, "layers": 1, "dropout": 0.0}
 STEPS |= {"loss_weight": 0.1, "sparsity": 0.05, "neighbours": 3}

@@ -15,6 +15,8 @@ from frugal.environments.rewards import theorem_reward
 from tests.unit.acquisition_cases import small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
+pytestmark = pytest.mark.trains
+
 SETTINGS = DqnSettings(
     hidden=(64, 64),
     double=False,

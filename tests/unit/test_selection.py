@@ -31,6 +31,8 @@ from hypothesis import strategies as st
 
 from tests.unit.test_sm_ddpo import CLASSIFIER, COLUMNS, PANELS, clinic, plain_scores
 
+pytestmark = pytest.mark.trains
+
 
 @pytest.fixture(scope="module")
 def classifier() -> StateClassifier:

@@ -14,6 +14,8 @@ from frugal.models.token_memory import UnitTable, encoder_shapes, remember
 
 from tests.oracles.plain_set_encoder import PlainSetEncoder
 
+pytestmark = pytest.mark.trains
+
 # columns: 0 numeric, 1 numeric (free), 2–4 one-hot, 5 and 6 two yes/no questions in one panel,
 # 7 yes/no (free)
 PANEL = np.array([0, FREE, 1, 1, 1, 2, 2, FREE])

@@ -14,6 +14,8 @@ from frugal.environments.rewards import DiagnosisReward, theorem_reward
 
 from tests.oracles.diagnosis_counts import counted_scores
 
+pytestmark = pytest.mark.trains
+
 PANELS, COLUMNS, LEARNERS = 3, 4, 3
 PPO = {
     "hidden": [32, 32], "activation": "silu", "learning_rate": 3e-3, "steps": 512, "episodes": 64,

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from tests.oracles.diagnosis_counts import counted_scores
 
+pytestmark = pytest.mark.trains
+
 GRIDS = {
     "logistic": {"C": [1.0], "positive_weight": [1, 3]},
     "forest": {"trees": [25], "min_leaf": [5], "positive_weight": [1]},

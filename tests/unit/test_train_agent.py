@@ -19,6 +19,8 @@ from frugal.stages.train_agent import _scaled_loss, _scaling, train_agent
 
 from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, small_table
 
+pytestmark = pytest.mark.trains
+
 DQN: dict[str, Any] = {
     "kind": "dqn",
     "hidden": [16],

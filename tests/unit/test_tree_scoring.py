@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from tests.oracles.tree_walk import known_columns, walk_proba
 from tests.unit.partly_observed import draw
 
+pytestmark = pytest.mark.trains
+
 D = 6
 FREE = np.array([True, False, False, False, False, False])
 DISJOINT = [{1, 2}, {3}, {4, 5}]

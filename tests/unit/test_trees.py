@@ -18,6 +18,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from tests.unit.partly_observed import draw
 
+pytestmark = pytest.mark.trains
+
 FOREST = {"trees": 12, "min_leaf": 2}
 BOOSTING = {"trees": 12, "leaves": 7, "learning_rate": 0.3, "min_leaf": 5}
 

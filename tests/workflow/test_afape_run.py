@@ -177,6 +177,7 @@ def test_the_summary_is_what_the_design_promises(tiny_run):
     np.testing.assert_allclose(truth["estimate"], truth["truth"], rtol=1e-12)
 
 
+@pytest.mark.trains
 def test_the_summary_has_the_expected_numbers(tiny_run):
     found, expected = golden_table(tiny_run.folder), pd.read_csv(EXPECTED)
     learned = expected["agent"] == "dqn"

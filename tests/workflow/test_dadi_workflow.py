@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from tests.workflow.runs import BIN, ROOT, frugal, payloads, plain_environment, snakemake
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 TINY = (ROOT / "tests/workflow/tiny_dadi.yaml",)
 WEIGHTS = "results/dadi/dataset=telling_loans/fold=0/weights.safetensors"
 

@@ -10,7 +10,7 @@ import yaml
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, tiny_block, tiny_description
 from tests.workflow.runs import frugal, payloads, snakemake
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 RUN = f"dataset={NAME}/family={FRONT}/criterion=f1/seed=0"
 
 

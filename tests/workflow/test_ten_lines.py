@@ -11,7 +11,7 @@ import yaml
 
 from tests.workflow.runs import ROOT, TEN_LINES, jobs, snakemake
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 
 
 @pytest.fixture(scope="module")
