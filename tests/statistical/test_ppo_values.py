@@ -48,18 +48,24 @@ def trained(fit, pairs) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.statistical
 def test_both_trainers_reach_the_best_value_for_three_pairs():
-    """Gap at most 1 % of the best value; the policies' worth is exact, only training is random.
+    """The better of two learners a pair comes within 2 % of the best value.
 
-    What the value networks say of the start is noisier, as the policy explores and the last updates
-    weigh most: six trained learners were off by 7 % at most.
+    The policies' worth is exact, only training is random. For (3, −0.2) half of all trainings keep
+    to a policy that is 1.6 % below the best; of 51 learners, 17 a pair, none was below that. Were
+    one in twenty (their 95 % confidence limit), two of a pair fail together in 0.3 % of trials, and
+    two references of three in 0.7 %. What the value networks say of the start is noisier, as the
+    policy explores and the last updates weigh most: it was 0.954 to 1.070 of the best value, with a
+    standard deviation of 0.027, of which the tolerance is five.
     """
     best = np.array([oracle.theorem_value(*pair) for pair in PAIRS])
-    lockstep, said = trained(fit_ppo, PAIRS)
-    assert (lockstep >= 0.99 * best).all()
-    assert (lockstep <= best + 1e-6).all()
-    assert np.abs(said / best - 1).max() <= 0.1
-    for k, pair in enumerate(PAIRS):
-        reference, reference_said = trained(fit_sb3_ppo, [pair])
-        assert reference[0] >= 0.99 * best[k]
-        assert abs(reference[0] - lockstep[k]) <= 0.01 * best[k]
-        assert abs(reference_said[0] - said[k]) <= 0.1 * best[k]
+    worth, said = (part.reshape(2, -1) for part in trained(fit_ppo, (*PAIRS, *PAIRS)))
+    assert (worth <= best + 1e-6).all()
+    assert (worth.max(axis=0) >= 0.98 * best).all()
+    assert np.abs(said / best - 1.01).max() <= 0.14
+    reference, told = (
+        np.concatenate(part)
+        for part in zip(*(trained(fit_sb3_ppo, [pair]) for pair in PAIRS), strict=True)
+    )
+    assert (reference <= best + 1e-6).all()
+    assert np.median(reference / best) >= 0.98
+    assert np.abs(told / best - 1.01).max() <= 0.14

@@ -146,7 +146,8 @@ def test_logistic_truth_is_recovered():
     fresh, log_odds, target = world(5_000, 5)
     p, truth = fitted.predict(0, fresh)[:, 0], 1 / (1 + np.exp(-log_odds))
     excess = -(truth * np.log(p / truth) + (1 - truth) * np.log((1 - p) / (1 - truth))).mean()
-    # A model with q free parameters costs about q/2n: the 113 of this one cost .0028.
+    # A model with q free parameters costs about q/2n: the 113 of this one cost .0028. Ten trainings
+    # cost .0007 on average, standard deviation .0003.
     assert 0 <= excess < 0.003
     everyone = np.ones(5_000, dtype=bool)
     expected = -np.log(np.where(target[:, 0] == 1, p, 1 - p)).mean()
@@ -161,6 +162,7 @@ def test_means_in_their_own_units():
         [x], [y], [0], np.ones((1, 6000)), loss="squared", rngs=[rng], **{**SETTINGS, "epochs": 20}
     )
     error = np.abs(fitted.predict(0, x) - y).mean(axis=0)
+    # of ten trainings the worst was .009; the spread of the targets is one of these units
     assert (error < 0.05 * np.array([50, 1e-3, 1])).all()
     rows = np.arange(6000) < 100
     expected = np.square(fitted.predict(0, x[rows]) - y[rows]).mean()

@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 Finished = subprocess.CompletedProcess[str]
+KERNELS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "OPENBLAS_CORETYPE")
 TINY = ROOT / "tests" / "workflow" / "tiny.yaml"
 TEN_LINES = ROOT / "docs" / "examples" / "ten_lines_config.yaml"
 
@@ -18,9 +19,10 @@ TEN_LINES = ROOT / "docs" / "examples" / "ten_lines_config.yaml"
 def plain_environment() -> dict[str, str]:
     """A shell in which nothing was activated, so that `python` is not the project's.
 
-    The package is the one of this checkout, wherever the environment's own was installed from.
+    The package is the one of this checkout, wherever the environment's own was installed from;
+    the arithmetic is that which `.ci/check_cpus.py` asks for.
     """
-    kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG"}}
+    kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG", *KERNELS}}
     return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "workflow")}
 
 
