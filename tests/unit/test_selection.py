@@ -34,13 +34,17 @@ from tests.unit.test_sm_ddpo import CLASSIFIER, COLUMNS, PANELS, clinic, plain_s
 pytestmark = pytest.mark.trains
 
 
-@pytest.fixture(scope="module")
-def classifier() -> StateClassifier:
+def fitted_classifier(seed: int) -> StateClassifier:
     task, states = clinic(3000, 0)
     return fit_state_classifier(
         task, states, settings=ClassifierSettings.of(CLASSIFIER), updates=300, input_bound=5.0,
-        rng=np.random.default_rng(1),
+        rng=np.random.default_rng(seed),
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def classifier() -> StateClassifier:
+    return fitted_classifier(1)
 
 
 def test_the_state_classifier_ranks_units_better_the_more_is_known(classifier):
@@ -50,7 +54,7 @@ def test_the_state_classifier_ranks_units_better_the_more_is_known(classifier):
         for code in (0, 1, 3)
     ]
     assert 0.55 < score[0] < score[1] < score[2]
-    assert score[2] > 0.95
+    assert score[2] > 0.95  # 0.982 with a standard deviation of 0.003 over eight trainings
 
 
 @settings(deadline=None, max_examples=60)
@@ -162,27 +166,37 @@ def test_gains_are_means_over_the_nearest_units_of_the_same_set(classifier):
             assert got[i, j] == pytest.approx(np.mean(fall), abs=1e-6)
 
 
-def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises(classifier):
+def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises():
+    """Means over five classifiers.
+
+    Of eight, one alone used panels 0 and 1 for 0.75 of the units or more, and panel 2 for 0.1 with a
+    standard deviation of 0.12; its F1 was 0.73, deviation 0.013. The bounds lie five deviations of
+    such a mean from it.
+    """
     task, states = clinic(400, 6)
     _, train = clinic(1000, 7)
-    policies = GreedyPolicies(
-        ReferenceUnits.drawn(train, classifier, units=500, rng=np.random.default_rng(0)),
-        classifier, task.action_cost, neighbours=20,
-        least_gain=np.array([0.01, 0.1, 1.0]), threshold=np.full(3, 0.5),
-    )  # fmt: skip
-    outcomes = roll_out_learners(
-        policies.act, task, ImputedStates(states, PANELS), learners=3, uniforms=None
-    )
-    use = outcomes.acquired.mean(axis=1)
-    assert (use[0, :2] > 0.4).all()  # the two panels that tell
-    assert use[0, 2] < 0.3  # the one that does not
-    assert (use[0].sum(), use[1].sum()) > (use[1].sum(), use[2].sum())
-    assert not outcomes.acquired[2].any()
-    counts = plain_scores(task.label, outcomes, 0)
-    assert counts["f1"] > 0.7
+    shares, f1 = [], []
+    for seed in range(1, 6):
+        classifier = fitted_classifier(seed)
+        policies = GreedyPolicies(
+            ReferenceUnits.drawn(train, classifier, units=500, rng=np.random.default_rng(0)),
+            classifier, task.action_cost, neighbours=20,
+            least_gain=np.array([0.01, 0.1, 1.0]), threshold=np.full(3, 0.5),
+        )  # fmt: skip
+        outcomes = roll_out_learners(
+            policies.act, task, ImputedStates(states, PANELS), learners=3, uniforms=None
+        )
+        shares.append(outcomes.acquired.mean(axis=1))
+        f1.append(plain_scores(task.label, outcomes, 0)["f1"])
+    use = np.mean(shares, axis=0)
+    assert (use[0, :2] > 0.5).all()  # the two panels that tell
+    assert use[0, 2] < 0.4  # the one that does not
+    assert use[0].sum() > use[1].sum() > use[2].sum() == 0
+    assert np.mean(f1) > 0.7
 
 
 def test_cwcf_acquires_less_as_the_price_rises():
+    """Twelve trainings spent 2.1 to 2.6 and 0, with AUROC 0.96 to 0.995."""
     dqn = {
         "hidden": [32], "double": True, "dueling": False, "huber_bound": None,
         "learning_rate": 3e-3, "learning_rate_last": 3e-4, "discount": 1.0, "batch": 128,

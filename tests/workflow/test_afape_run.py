@@ -9,7 +9,7 @@ import socket
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.stages._estimators import ESTIMATORS
+from frugal.stages._estimators import ESTIMATORS, UNWEIGHTED
 
 from tests.workflow.expected import EXPECTED, KEY, NUMBERS, golden_table
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, payloads, printed_command, run, snakemake
@@ -179,19 +179,25 @@ def test_the_summary_is_what_the_design_promises(tiny_run):
 
 @pytest.mark.trains
 def test_the_summary_has_the_expected_numbers(tiny_run):
+    """To the last of six digits where no network is read; else as near as kernels leave them.
+
+    Networks train in float32, whose last bits differ between CPUs. Under two other sets of kernels
+    no number moved by more than 7e-7 of itself; 1e-4 leaves two orders of magnitude, and a change
+    of method moves far more. A learned agent may decide differently for single units of 800, which
+    moves a mean by a quarter of a percent each, and by ten times that if its weight is 10.
+    """
     found, expected = golden_table(tiny_run.folder), pd.read_csv(EXPECTED)
     learned = expected["agent"] == "dqn"
+    plain = expected["estimator"].isin([*UNWEIGHTED, "stabilised_ipw_true"]) & ~learned
+    tolerances = ((plain, 1e-9), (~plain & ~learned, 1e-4), (learned, 0.1))
     for column in expected.columns:
         if column in NUMBERS:
-            # networks train in float32, whose last bits differ between processors; a change of
-            # method moves far more than this. A learned agent may then decide differently for
-            # single units, which moves its costs by a few percent.
-            for rows, tolerance in ((~learned, 1e-4), (learned, 0.1)):
+            for rows, tolerance in tolerances:
                 np.testing.assert_allclose(
                     found[column][rows],
                     expected[column][rows],
                     rtol=tolerance,
-                    atol=1e-6,
+                    atol=1.5e-6,
                     err_msg=column,
                 )
         else:
