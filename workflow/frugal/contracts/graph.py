@@ -44,5 +44,13 @@ class MissingnessGraph:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "MissingnessGraph":
         """The graph that `to_dict` wrote."""
-        laws = {panel: IndicatorModel(**law) for panel, law in document["indicators"].items()}
+        laws = {
+            panel: IndicatorModel(
+                float(law["intercept"]),
+                {column: float(weight) for column, weight in law["values"].items()},
+                {cause: float(weight) for cause, weight in law["indicators"].items()},
+                law["standardise"],
+            )
+            for panel, law in document["indicators"].items()
+        }
         return cls(document["name"], laws)

@@ -11,10 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.contracts.documents import OrNull, require_document
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import Panel, Table
 from frugal.data.schema_check import did_you_mean, listed
 
+_CATALOGUE = {
+    "columns": [{"name": str, "unit": OrNull(str)}],
+    "onehot": [[int]],
+    "panels": [{"name": str, "columns": [str], "cost": float, "free": bool}],
+    "classes": [str],
+    "misclassification_cost": [[float]],
+}
 IDENTITY_COLUMNS = ("row_id", "part", "label")
 
 
@@ -69,12 +77,15 @@ def table_from_frames(
     """The table and the part of each row, as `table_to_frames` took them apart.
 
     Raises:
-        DataError: the frame lacks a column that the catalogue lists.
+        DataError: the catalogue is none, the frame lacks a column that it lists, or a cell is not
+            what it must be.
     """
+    _require_catalogue(catalogue)
     columns = [c["name"] for c in catalogue["columns"]]
     absent = [c for c in (*IDENTITY_COLUMNS, *columns) if c not in frame.columns]
     if absent:
         raise DataError(f"the table lacks column {absent[0]!r}, which its catalogue lists")
+    _require_cells(frame, columns, len(catalogue["classes"]))
     table = Table(
         row_id=frame["row_id"].to_numpy(dtype=np.int64),
         values=frame[columns].to_numpy(dtype=np.float64),
@@ -89,6 +100,53 @@ def table_from_frames(
         misclassification_cost=np.array(catalogue["misclassification_cost"], dtype=np.float64),
     )
     return table, frame["part"].to_numpy().astype(str)
+
+
+def _require_catalogue(catalogue: Any) -> None:
+    """Names, panels, codes and costs of a table, which fit one another."""
+    what = "catalogue of a table"
+    known = catalogue
+    if isinstance(catalogue, Mapping):  # groups and report are for those who read them
+        known = {key: catalogue[key] for key in catalogue if key in _CATALOGUE}
+    require_document(known, _CATALOGUE, what)
+    names, k = [column["name"] for column in known["columns"]], len(known["classes"])
+    if len(set(names)) < len(names):
+        raise DataError(f"the stored {what} names a column twice; each has its own name")
+    for group in known["onehot"]:
+        if not all(0 <= j < len(names) for j in group):
+            raise DataError(
+                f"the stored {what} has the one-hot group {group[:20]}; allowed are columns 0 to "
+                f"{len(names) - 1}"
+            )
+    if [len(row) for row in known["misclassification_cost"]] != [k] * k:
+        raise DataError(
+            f"the stored {what} has misclassification costs that are not {k} rows of {k} numbers, "
+            "one for each pair of classes"
+        )
+
+
+def _require_cells(frame: pd.DataFrame, columns: Sequence[str], classes: int) -> None:
+    """Labels are classes, rows are told apart, values are numbers, or NaN where there is none."""
+    for name in ("row_id", "label"):
+        if frame[name].dtype.kind not in "iu":
+            raise DataError(
+                f"column {name!r} of the stored table is of type {frame[name].dtype}; allowed are "
+                "whole numbers"
+            )
+    if not frame["row_id"].is_unique:
+        raise DataError("the stored table has a row_id twice; each row has its own")
+    label = frame["label"].to_numpy()
+    if len(label) and not (label.min() >= 0 and label.max() < classes):
+        raise DataError(
+            f"labels of the stored table run from {label.min()} to {label.max()}; allowed are 0 to "
+            f"{classes - 1}, its classes"
+        )
+    for name in columns:
+        if frame[name].dtype.kind not in "iufb" or np.isinf(frame[name].to_numpy()).any():
+            raise DataError(
+                f"column {name!r} of the stored table holds what is no finite number, or is of "
+                f"type {frame[name].dtype}; allowed are finite numbers, or gaps"
+            )
 
 
 def sensitive_from_frames(

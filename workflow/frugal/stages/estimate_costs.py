@@ -39,6 +39,7 @@ from frugal.stages._estimators import (
     obstacle,
 )
 from frugal.stages._frames import in_s, panel_columns, panel_matrix
+from frugal.stages._laws import require_law
 from frugal.stages._views import compare_views
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
@@ -63,6 +64,7 @@ def estimate_costs(
 ) -> dict[str, pd.DataFrame]:
     """Judge one policy by every estimator, for every seed."""
     data, part = table_from_frames(table, catalogue)
+    require_law(graph, identification, masks, data)
     rows = np.flatnonzero(part == "test")
     whole, data = data, data.take(rows)
     observed = masks[masks["row_id"].isin(data.row_id)]

@@ -27,6 +27,7 @@ from frugal.models.nuisance import (
     separate_fit_means,
 )
 from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
+from frugal.stages._laws import require_law
 from frugal.stages._pattern_law import Curve, PatternLaw, fit_pattern_law
 from frugal.stages._records import PARTS, Records, training_rows
 
@@ -49,6 +50,7 @@ def fit_nuisances(
     `policies` are the trained agents' arrays, in the order of `settings["trained"]`.
     """
     data, part = table_from_frames(table, catalogue)
+    require_law(graph, identification, masks, data)
     separate = bool((part == "nuisance").any())
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"

@@ -11,6 +11,7 @@ from frugal.data.tables import table_from_frames
 from frugal.models.missforest import impute_missforest
 from frugal.models.multiple_imputation import impute_multiple
 from frugal.stages._frames import by_seed, panel_matrix
+from frugal.stages._laws import require_masks
 
 
 def impute_features(
@@ -24,6 +25,7 @@ def impute_features(
 ) -> dict[str, pd.DataFrame]:
     """Impute what the masks hide, from the test rows alone; complete rows are not repeated."""
     data, part = table_from_frames(table, catalogue)
+    require_masks(masks, data)
     rows = np.flatnonzero(part == "test")
     test = data.take(rows)
     frames, rounds = [], []

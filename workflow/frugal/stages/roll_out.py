@@ -27,6 +27,7 @@ from frugal.missingness.mechanisms import pattern_probability
 from frugal.models.tree_scoring import expected_cost_prediction, predict_proba_acquired
 from frugal.models.trees import TreeEnsemble
 from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
+from frugal.stages._laws import require_law
 
 WORLDS = ["blocked", "full", "retrospective", "missforest", "multiple", "multiple_label"]
 _WORLD_TYPE = pd.CategoricalDtype(WORLDS)
@@ -66,6 +67,7 @@ def roll_out(
     A trained agent comes with `policy`, as `train_agent` stored it.
     """
     data, part = table_from_frames(table, catalogue)
+    require_law(graph, identification, masks, data)
     agent = build_policy(settings, table=data, stored=policy)
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
     rows = np.flatnonzero(np.isin(part, EVALUATED))

@@ -25,6 +25,7 @@ from frugal.models.tree_scoring import (
 )
 from frugal.models.trees import TreeEnsemble
 from frugal.stages._frames import by_seed, panel_matrix
+from frugal.stages._laws import require_masks
 
 OWN_SETTINGS = ("kind", "start", "moments")  # all others are the learner's
 TABLE_GIB = 0.25  # larger tables of observations are not built; the numbers are the same
@@ -75,6 +76,7 @@ def _records(
 ) -> tuple[Table, np.ndarray]:
     """The rows to learn from, and which panels their records of the first seed hold. (n, a)"""
     data, part = table_from_frames(table, catalogue)
+    require_masks(masks, data)
     rows = np.flatnonzero(part == "agent")
     if not rows.size:
         raise DataError(
