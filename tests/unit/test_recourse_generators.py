@@ -126,7 +126,11 @@ def test_seen_cover_is_right_wherever_its_answer_was_fully_seen():
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_generator_learns_a_small_world_and_repeats_itself(kind):
-    """About 900 units: each must beat the commonest explanation by far on its own training data."""
+    """About 900 units: each must beat the commonest explanation by far on its own training data.
+
+    It is a share of 0.12, so that the bound is 0.32; of four trainings a generator the worst is at
+    0.57, and no generator's standard deviation exceeds 0.03.
+    """
     settings = {"kind": kind} | SETTINGS[kind]
     found = []
     for _ in range(2):
@@ -158,6 +162,7 @@ def test_scorers_carry_over_to_unseen_units(kind):
     fitted = fit_generator({"kind": kind} | STEPS, units.take(train), rng=np.random.default_rng(2))
     test = units.take(~train)
     right = fitted.answer(test.features, test.group).action_set == test.action_set
+    # five trainings: 0.876 to 0.887 of `named_action`, 1 of the others
     assert right.all(axis=1).mean() > 0.85
 
 
