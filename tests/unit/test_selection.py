@@ -169,9 +169,9 @@ def test_gains_are_means_over_the_nearest_units_of_the_same_set(classifier):
 def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises():
     """Means over five classifiers.
 
-    Of eight, one alone used panels 0 and 1 for 0.75 of the units or more, and panel 2 for 0.1 with a
-    standard deviation of 0.12; its F1 was 0.73, deviation 0.013. The bounds lie five deviations of
-    such a mean from it.
+    With one alone, of eight, panels 0 and 1 were used by 0.75 of the units or more, and panel 2 by
+    0.1 (standard deviation 0.12); F1 was 0.73 (0.013). The bounds lie five deviations of a mean of
+    five away.
     """
     task, states = clinic(400, 6)
     _, train = clinic(1000, 7)

@@ -71,8 +71,9 @@ def result() -> SmDdpoResult:
 def test_learns_to_diagnose_and_to_leave_out_what_does_not_pay(result):
     """Panels 0 and 1 are ordered where they are cheap; at 3 per panel almost none is.
 
-    Eight trainings had F1 0.89 (standard deviation 0.034), AUROC 0.845 (0.009), costs 1.9 (0.13) and
-    0, and values that rose by 0.75 (0.2): all bounds but the last are five deviations away, it four.
+    Eight trainings had F1 0.89 (standard deviation 0.034), AUROC 0.845 (0.009), costs 1.9 (0.13)
+    and 0, and values that rose by 0.75 (0.2): all bounds but the last are five deviations away, it
+    is almost four.
     """
     last = result.curves.query("iteration == 12 and split == 'test'").set_index("learner")
     assert (last.f1[:2] > 0.7).all()  # 0.31 for calling everyone ill
@@ -125,7 +126,7 @@ def test_a_frozen_pretrained_classifier_is_one_for_all_and_does_not_move():
 
 
 def test_training_stops_when_no_policy_improves():
-    """Six trainings stopped after 2 to 19 looks; 300 validation units have few scores to rise to."""
+    """Six trainings stopped after 2 to 19 looks; 300 units have few scores to rise to."""
     stopped = fit(patience=1, validate_every=1, policy_updates=1, outer_loops=300, criterion="am")
     looks = stopped.curves.iteration.max()
     assert looks < 300
