@@ -248,7 +248,7 @@ def _not_known(what: str, lost: np.ndarray, rows: np.ndarray, case: Case) -> str
     """The sentence about values that are no numbers: how many, of which panels, what to do."""
     count, used = int(lost.sum()), int(rows.sum())
     begin = f"{_WORDS[what]} is not known in {count} of the {used} rows that would carry weight"
-    unfitted = np.isnan(case.factors[lost]).any(axis=0)
+    unfitted = np.asarray(np.isnan(case.factors[lost]).any(axis=0))
     if unfitted.any():
         laws = {law["panel"]: law["columns"] for law in case.identification["factors"]}
         panel = case.panels[int(unfitted.argmax())]
@@ -259,7 +259,7 @@ def _not_known(what: str, lost: np.ndarray, rows: np.ndarray, case: Case) -> str
             f"Give part {_FITTED} more rows under 'split' in the data set's YAML, or name fewer "
             "causes in the config."
         )
-    lacking = ~case.observed[lost].all(axis=0)
+    lacking = np.asarray(~case.observed[lost].all(axis=0))
     if what == "outcome_mean" or not lacking.any():
         return (
             f"{begin}: some fold leaves no complete record to learn it from. Give part {_FITTED} "
@@ -280,7 +280,7 @@ def _listed_panels(chosen: np.ndarray, case: Case) -> str:
 
 def _infinite(zero: np.ndarray, case: Case) -> str:
     """The sentence about weights that would be infinite: how many rows, of which panels."""
-    laws = (case.factors[zero] == 0).any(axis=0)
+    laws = np.asarray((case.factors[zero] == 0).any(axis=0))
     where = f" (by the law of {_listed_panels(laws, case)})" if laws.any() else ""
     return (
         f"The propensity is 0 in {int(zero.sum())} of the rows that would carry weight{where}, so "
