@@ -16,7 +16,7 @@ ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 
 
 def memory(wildcards, attempt, rulename):
-    """MB of a job, as every rule states it: measured, with room, more at every further attempt.
+    """MB of a job, as every rule states it; measured, with room, more at every further attempt.
 
     A job that is submitted (Slurm) also holds the Snakemake that runs it.
     """
