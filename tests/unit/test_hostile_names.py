@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from frugal.artifacts.files import payload_bytes
 from frugal.contracts.errors import ConfigError
+from frugal.data.config_files import read_config_file
 from frugal.data.schema_check import check_against_schema, read_yaml
 from frugal.data.stored_names import LONGEST, stored_names
-from frugal.data.strict_yaml import StrictYamlError, require_config_file
 from frugal.data.study import SCHEMA, Study
 from frugal.figures import style
 from matplotlib.figure import Figure
@@ -140,5 +140,18 @@ def test_powers_of_ten_are_still_formulas():
 def test_a_config_that_is_a_program_is_refused(tmp_path, written):
     path = tmp_path / "study.yaml"
     path.write_text(f"{written}\nseed: ?__import__('os').system('touch PWNED')\n")
-    with pytest.raises(StrictYamlError, match="unknown key '__use_yte__' at top level; it makes"):
-        require_config_file(path)
+    with pytest.raises(ConfigError, match="unknown key '__use_yte__' at top level; it makes"):
+        read_config_file(path)
+
+
+def test_a_config_is_json_or_yaml(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text('{"a": 1e5}')
+    assert read_config_file(path) == {"a": 1e5}
+    path.write_text("a: {b: 1.5}")
+    assert read_config_file(path) == {"a": {"b": 1.5}}
+    path.write_text("a: !!python/name:os.system")
+    with pytest.raises(ConfigError, match="not valid YAML|is not allowed"):
+        read_config_file(path)
+    with pytest.raises(ConfigError, match="there is no file"):
+        read_config_file(tmp_path / "other.yaml")

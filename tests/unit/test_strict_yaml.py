@@ -14,7 +14,7 @@ from frugal.data.strict_yaml import (
     StrictYamlError,
     parse_config,
     parse_yaml,
-    require_config_file,
+    read_config_file,
     require_word,
 )
 
@@ -92,7 +92,7 @@ def test_bytes_that_are_no_text_are_one_sentence(tmp_path, name):
     content, words = BYTES[name]
     path = tmp_path / "study.yaml"
     path.write_bytes(content)
-    for refuse, error in ((require_config_file, StrictYamlError), (read_yaml, ConfigError)):
+    for refuse, error in ((read_config_file, StrictYamlError), (read_yaml, ConfigError)):
         with pytest.raises(error, match=words) as caught:
             refuse(path)
         assert str(caught.value).startswith(f"{path} ")
@@ -106,14 +106,14 @@ def test_a_config_without_keys_is_refused_by_its_name(tmp_path, content, words):
     path = tmp_path / "study.yaml"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(StrictYamlError, match=f"{path} {words}; allowed is a mapping of keys"):
-        require_config_file(path)
+        read_config_file(path)
 
 
 def test_a_config_that_is_no_file_is_refused(tmp_path):
     with pytest.raises(StrictYamlError, match="is a folder or a device, not a file"):
-        require_config_file(tmp_path)
+        read_config_file(tmp_path)
     with pytest.raises(StrictYamlError, match="there is no file"):
-        require_config_file(tmp_path / "study.yaml")
+        read_config_file(tmp_path / "study.yaml")
 
 
 def test_what_people_write_is_read():
@@ -176,3 +176,13 @@ def test_the_reader_stands_alone():
     text = (root / "workflow/frugal/data/strict_yaml.py").read_text(encoding="utf-8")
     assert "frugal." not in text
     assert "import frugal" not in text
+
+
+@pytest.mark.parametrize(
+    "key", ["__use_yte__: false", '"\\x5f_use_yte__": yes', "<<: {__use_yte__: 1}"]
+)
+def test_a_config_that_asks_to_be_run_is_refused(tmp_path, key):
+    path = tmp_path / "study.yaml"
+    path.write_text(f"{key}\nseed: ?1 + 1\n", encoding="utf-8")
+    with pytest.raises(StrictYamlError, match="unknown key '__use_yte__' at top level"):
+        read_config_file(path)

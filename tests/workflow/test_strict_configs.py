@@ -31,8 +31,9 @@ def refused(folder, *words, configs=()):
         (f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}", "aliases stand for more than"),
         (f"seed: {DIGITS}", "a number has 6000 characters"),
         ("seed: 1\nseed: 2\n", "line 2, column 1: key 'seed' is written twice"),
+        ("__use_yte__: true\nseed: ?open('PWNED', 'w')\n", "unknown key '__use_yte__'"),
     ],
-    ids=["deep", "aliases", "digits", "twice"],
+    ids=["deep", "aliases", "digits", "twice", "program"],
 )
 def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path, text, words):
     path = tmp_path / "study.yaml"
@@ -40,6 +41,7 @@ def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path, text, word
     said = refused(tmp_path, configs=(path,))
     assert said.startswith(f"Frugal cannot start: {path}")
     assert words in said
+    assert not (ROOT / "PWNED").exists()
 
 
 def test_a_value_of_config_that_would_hurt_snakemake_is_refused(tmp_path):

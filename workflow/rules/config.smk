@@ -7,14 +7,15 @@ import sys
 SOURCES = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(SOURCES))
 
-from frugal.data.strict_yaml import StrictYamlError, require_config_file
+from frugal.contracts.errors import ConfigError
+from frugal.data.config_files import read_config_file
 
 
 def strict(path):
     """The path, or the end of the run with what is wrong in the file."""
     try:
-        require_config_file(Path(path))
-    except StrictYamlError as error:
+        read_config_file(Path(path))
+    except ConfigError as error:
         sys.exit(f"Frugal cannot start: {error}")
     return path
 

@@ -1,10 +1,10 @@
-"""Lets Frugal look at config files and `--config` before Snakemake reads them; it logs nothing.
+"""Makes Snakemake read configs strictly, as JSON or YAML and never as a program; it logs nothing.
 
 Snakemake reads the files of `--configfile` before it opens the Snakefile: nested 10,000 deep they
-end in a traceback there, with aliases of aliases of mappings they take all memory, and those that
-say `__use_yte__: true` are run as Python. The one place for code of one's own before that is a
-plugin, which Snakemake imports as it starts. This one puts a check in front of the two functions
-that read a config, and is otherwise a logger that nobody has to choose. Snakemake is pinned;
+end in a traceback there, aliases of aliases of mappings take all memory, and Python in a file that
+says `__use_yte__: true` is run. The one place for code of one's own before that is a plugin, which
+Snakemake imports by its name as it starts. This one replaces the function that reads a config file
+and puts a check in front of the one that reads `--config`. Snakemake is pinned;
 `tests/workflow/test_strict_configs.py` tells when the two move.
 """
 
@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import snakemake.settings.types as settings
+from snakemake.common import configfile
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 _STRICT = Path(__file__).parents[1] / "frugal" / "data" / "strict_yaml.py"
@@ -32,34 +33,34 @@ def _strict_yaml() -> ModuleType:
     return module
 
 
-def _refusing(check: Callable[[Any], None], read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`read`, preceded by a check whose refusal ends the program with its sentence."""
+def _read_config(path: str | Path) -> Any:
+    """What a config file holds, or the end of the program with what is wrong in it."""
+    try:
+        return _YAML.read_config_file(Path(path))
+    except _YAML.StrictYamlError as error:
+        sys.exit(f"Frugal cannot start: {error}")
 
-    def checked(found: Any) -> Any:
-        try:
-            check(found)
-        except _YAML.StrictYamlError as error:
-            sys.exit(f"Frugal cannot start: {error}")
-        return read(found)
+
+def _checking(parse: Callable[[Any], Any]) -> Callable[[Sequence[str] | None], Any]:
+    """The reader of `--config` (KEY=VALUE each), which first refuses values that would hurt it."""
+
+    def checked(entries: Sequence[str] | None) -> Any:
+        for entry in entries or ():
+            key, _, value = entry.partition("=")
+            try:
+                _YAML.require_word(value)
+            except _YAML.StrictYamlError as error:
+                sys.exit(f"Frugal cannot start: --config {key}: {error}")
+        return parse(entries)
 
     return checked
-
-
-def _require_entries(entries: Sequence[str] | None) -> None:
-    """Check what `--config` gives: KEY=VALUE each, whose values may be YAML."""
-    for entry in entries or ():
-        key, _, value = entry.partition("=")
-        try:
-            _YAML.require_word(value)
-        except _YAML.StrictYamlError as error:
-            raise _YAML.StrictYamlError(f"--config {key}: {error}") from None
 
 
 _NO = property(lambda _: False)
 
 
 class LogHandler(LogHandlerBase):
-    """A logger that writes nothing."""
+    """A logger, as a plugin must have one; it writes nothing."""
 
     writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = _NO
 
@@ -68,6 +69,6 @@ class LogHandler(LogHandlerBase):
 
 
 _YAML = _strict_yaml()
-settings.load_configfile = _refusing(_YAML.require_config_file, settings.load_configfile)
+configfile.load_configfile = settings.load_configfile = _read_config
 if (_cli := sys.modules.get("snakemake.cli")) is not None and hasattr(_cli, "parse_config"):
-    vars(_cli)["parse_config"] = _refusing(_require_entries, _cli.parse_config)
+    vars(_cli)["parse_config"] = _checking(_cli.parse_config)

@@ -5,7 +5,6 @@ before anything else of the package is there. Knows nothing of what the keys mea
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +98,12 @@ def require_word(text: str) -> None:
         pass
 
 
-def require_config_file(path: Path) -> None:
-    """Refuse a config file that Snakemake would read in part, forever, as a program, or not at all.
+def read_config_file(path: Path) -> dict[str, Any]:
+    """What a config file holds; nothing in it is run.
 
     Raises:
-        StrictYamlError: with the file's name; also where there is no mapping in it.
+        StrictYamlError: with the file's name: it is not there, is no JSON or YAML as `parse_yaml`
+            reads it, has no keys, or asks to be run as a program.
     """
     try:
         document = parse_config(text_of(path))
@@ -113,7 +113,7 @@ def require_config_file(path: Path) -> None:
         raise StrictYamlError(f"{path} cannot be read: {error.strerror or error}") from None
     except StrictYamlError as error:
         raise StrictYamlError(placed(path, error)) from None
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         found = "nothing" if document is None else f"a {_kind(document)}"
         raise StrictYamlError(f"{path} holds {found}; allowed is a mapping of keys")
     if TEMPLATE_KEY in document:
@@ -121,6 +121,7 @@ def require_config_file(path: Path) -> None:
             f"{path}: unknown key {TEMPLATE_KEY!r} at top level; it makes Snakemake run Python "
             "that stands in the file, so leave it out and write the values themselves"
         )
+    return document
 
 
 def placed(path: Path, error: StrictYamlError) -> str:
