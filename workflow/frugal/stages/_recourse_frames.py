@@ -70,14 +70,16 @@ def catalogue_of(names: Mapping[str, Any], instance: Mapping[str, np.ndarray]) -
                 f"the stored names have {len(set(given))} different {key}; the stored catalogue "
                 f"of actions has {size}"
             )
-    return Catalogue(*(tuple(names[key]) for key in sizes), known)
+    actions, features, groups = (tuple(names[key]) for key in sizes)
+    return Catalogue(actions, features, groups, known)
 
 
 def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
     """The units that can be learnt from: those of label_status `labelled`.
 
     Raises:
-        DataError: an amount, threshold or state is above 1, so that no yes/no state says it.
+        DataError: an amount, threshold or state is above 1, so that no yes/no state says it; or
+            the labels are of another catalogue.
     """
     kept = labels[labels["label_status"] == "labelled"]
     columns = [c for c in labels.columns if str(c).startswith("feature:")]
@@ -93,6 +95,20 @@ def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
                 "the scenario's subsets and generators empty, and it is solved only"
             )
     slots = [c for c in labels.columns if str(c).startswith("chosen:")]
+    actions, d = instance.gain.shape
+    if len(columns) != d or not slots:
+        raise DataError(
+            f"the stored labels have {len(columns)} columns of features and {len(slots)} of chosen "
+            f"actions; the stored catalogue has {d} features, and at least one action is chosen"
+        )
+    groups = len(instance.access)
+    for name, low, high in [("group", 0, groups - 1), *((slot, -1, actions - 1) for slot in slots)]:
+        entries = kept[name].to_numpy()
+        if entries.dtype.kind not in "iu" or not ((entries >= low) & (entries <= high)).all():
+            raise DataError(
+                f"column {name!r} of the stored labels holds what is no whole number from {low} to "
+                f"{high}, as the stored catalogue has them"
+            )
     return LabelledUnits(
         features=kept[columns].to_numpy(dtype=bool),
         action_set=kept[slots].to_numpy(dtype=np.int64),
