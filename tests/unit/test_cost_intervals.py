@@ -19,6 +19,8 @@ from scipy.stats import binom
 
 from tests.unit.afape_chain import AGENTS, run_chain, small_table
 
+pytestmark = pytest.mark.trains
+
 ERROR = 100.0
 WITHIN = CostRange(least=0.0, most=145.0, least_error=0.0, most_error=ERROR)
 PARTS = 2  # column of the misclassification cost

@@ -7,6 +7,8 @@ from frugal.stages.prepare_data import prepare_data
 from tests.unit import diagnosis_chain
 from tests.unit.diagnosis_chain import FRONT, NAME, TinyRun, run
 
+pytestmark = pytest.mark.trains
+
 
 def altered(table):
     """The table with other values and the opposite label in every test unit."""

@@ -13,6 +13,8 @@ from frugal.stages import estimate_costs
 from tests.unit.afape_chain import Chain, run_chain
 from tests.unit.missingness_tables import table_of
 
+pytestmark = pytest.mark.trains
+
 TRAIN = 80  # rows of `frames` that the classifier learns from
 AGENTS = {
     "half": {"kind": "random", "probability": 0.5},

@@ -29,6 +29,8 @@ from tests.unit.spoiling import NASTY, places, sentence_of, spoilt
 from tests.unit.spoilt_arrays import Arrays, outcomes_of
 from tests.unit.test_recourse_generators import SETTINGS, SMALL
 
+pytestmark = pytest.mark.trains
+
 D, A, K = 4, 3, 2  # columns, panels, learners
 PROVIDES = np.eye(D, dtype=bool)[1:]
 FREE = np.eye(D, dtype=bool)[0]
