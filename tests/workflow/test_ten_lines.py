@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -102,7 +103,7 @@ HOSTILE = {  # plain name → what stands for it; longer ones first, so that no 
 }
 
 
-def renamed(value):
+def renamed(value: Any) -> Any:
     """A document or text with every plain name replaced."""
     if isinstance(value, dict):
         return {renamed(k): renamed(v) for k, v in value.items()}
