@@ -13,6 +13,7 @@ from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable, encoder_shapes, remember
 
 from tests.oracles.plain_set_encoder import PlainSetEncoder
+from tests.unit.double_precision import double_precision
 
 pytestmark = pytest.mark.trains
 
@@ -92,7 +93,8 @@ def _case(steps):
         by_set = []
         for known in knowns:
             member = _columns_in_set(units[None], known[g % LEARNERS][None])[0]
-            by_set.append(encoder(torch.from_numpy(np.nan_to_num(units)), torch.from_numpy(member)))
+            given = torch.from_numpy(np.nan_to_num(units)).to(encoder.gates.weight.dtype)
+            by_set.append(encoder(given, torch.from_numpy(member)))
         slow.append(torch.stack(by_set, dim=1))
     return plain, stack, torch.stack(slow), fast
 
@@ -110,7 +112,7 @@ def _gradients(encoder: PlainSetEncoder) -> dict[str, torch.Tensor]:
 def _assert_same_function(steps):
     plain, stack, slow, fast = _case(steps)
     assert slow.abs().max() > 0.1
-    assert (fast - slow).abs().max() < 1e-6 * max(1, float(slow.detach().abs().max()))
+    assert (fast - slow).abs().max() < 1e-13 * max(1, float(slow.detach().abs().max()))
     weight = torch.randn(slow.shape, generator=torch.Generator().manual_seed(1))
     (slow * weight).sum().backward()
     (fast * weight).sum().backward()
@@ -120,14 +122,16 @@ def _assert_same_function(steps):
         assert found is not None
         scale = float(expected.abs().max())
         assert scale > 0, name
-        assert float((found - expected).abs().max()) < 1e-5 * scale, name
+        assert float((found - expected).abs().max()) < 1e-12 * scale, name
 
 
+@double_precision()
 def test_encodings_and_gradients_equal_those_of_the_plain_encoder():
-    """Float32 sums of a few hundred terms in another order: 1e-6, gradients 1e-5, relative."""
+    """Sums of a few hundred terms in another order: 450 times their rounding, 2⁻⁵² · 10 at most."""
     _assert_same_function(Steps())
 
 
+@double_precision()
 def test_the_cell_that_is_compiled_is_the_same_function():
     """Without the compiler, which needs seconds: the one that runs in place is not compiled."""
     _assert_same_function(Steps(forward=cell_forward))
@@ -232,10 +236,11 @@ def test_a_value_outside_the_set_changes_nothing():
     assert torch.equal(*both)
 
 
+@double_precision()
 def test_encoders_do_not_see_each_other():
     """A pair of encoders beside others gives what it gives alone.
 
-    Products of batches of matrices may run in another order of sums, hence 1e-6 and not 0.
+    Products of batches of matrices may run in another order of sums, hence 1e-13 and not 0.
     """
     rng = np.random.default_rng(6)
     table = UnitTable(lay_out_tokens(_table(rng, 9), PANEL), PANELS)
@@ -247,7 +252,7 @@ def test_encoders_do_not_see_each_other():
     for name, leaf in alone.named.items():
         leaf.data.copy_(stack.named[name].detach()[[1, 3]])
     apart = _fast_encodings(alone, table, row[1:], [known[1:]], Steps())
-    assert float((together[[1, 3]] - apart).detach().abs().max()) < 1e-6
+    assert float((together[[1, 3]] - apart).detach().abs().max()) < 1e-13 * 10
 
 
 def test_a_table_is_refused_that_its_panels_do_not_fit():
