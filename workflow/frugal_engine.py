@@ -9,13 +9,14 @@ Made for Snakemake 9.27, which the lock pins; tests/workflow/test_kept_results.p
 another one differs. Outputs of rules that do not ask for it (`kept`) are treated as ever.
 """
 
-from collections.abc import Collection
-from pathlib import Path
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from snakemake.dag import DAG
 from snakemake.io import flag, is_flagged
 from snakemake.jobs import Job
+from snakemake.persistence import PersistenceBase
 
 _KEPT = "kept_until_replaced"
 _remove_existing_output, _postprocess, _cleanup = (
@@ -24,6 +25,8 @@ _remove_existing_output, _postprocess, _cleanup = (
     Job.cleanup,
 )
 _check_incomplete = DAG.check_incomplete
+_finished, _forget = PersistenceBase.finished, PersistenceBase.cleanup
+_failed: set[Job] = set()
 
 
 def kept(path: Any) -> Any:
@@ -37,15 +40,17 @@ def keep_finished_files() -> None:
     job_class.remove_existing_output = _remove_others
     job_class.cleanup = _clean_others
     job_class.postprocess = _postprocess_and_mark
+    records: Any = PersistenceBase
+    records.finished = _note_unless_failed
+    records.cleanup = _forget_others
 
 
-def make_again(files: Collection[Path]) -> None:
-    """Have every job of the run that would make one of these files run, whatever else holds."""
-    paths = {path.as_posix() for path in files}
+def make_again(wanted: Callable[[list[Job]], list[Job]]) -> None:
+    """Have those jobs of the run that are wanted run, whatever else holds."""
 
     async def check(dag: DAG) -> None:
         await _check_incomplete(dag)
-        dag.forcefiles.update(f for job in dag.jobs for f in job.output if str(f) in paths)
+        dag.forcefiles.update(f for job in wanted([*dag.jobs]) for f in job.output)
 
     dag_class: Any = DAG
     dag_class.check_incomplete = check
@@ -71,7 +76,26 @@ async def _clean_others(job: Job, skip_outputs: Any) -> None:
 
 
 async def _postprocess_and_mark(job: Job, *args: Any, error: bool = False, **words: Any) -> None:
-    """After a job that failed: its outputs count as unfinished, so that the next start runs it."""
-    await _postprocess(job, *args, error=error, **words)
+    """After a job: outputs of one that failed count as unfinished, so that the next start runs it.
+
+    The mark that was set when the job began is never taken away: a kill or a full disk at this
+    moment must not leave the old files as those of the new parameters.
+    """
+    _failed.discard(job)
     if error and _is_kept(job):
-        job.dag.workflow.persistence.started(job)
+        _failed.add(job)
+        with contextlib.suppress(OSError):  # marked since it began, but for rare cases
+            job.dag.workflow.persistence.started(job)
+    await _postprocess(job, *args, error=error, **words)
+
+
+async def _note_unless_failed(records: PersistenceBase, job: Job) -> None:
+    """Snakemake's note of what a job was made with, which it writes for a failed one, too."""
+    if job not in _failed:
+        await _finished(records, job)
+
+
+def _forget_others(records: PersistenceBase, job: Job) -> None:
+    """Where the files of a job that ended well are not there: it stays marked as unfinished."""
+    if not _is_kept(job):
+        _forget(records, job)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from frugal.artifacts import sidecars
 from frugal.artifacts.files import file_digest, payload_bytes
-from frugal.artifacts.sidecars import Job, write_outputs
+from frugal.artifacts.sidecars import Job, input_records, write_outputs
 from hypothesis import strategies as st
 
 STAGES = ("fit_classifier", "roll_out", "summarise_afape")  # stand in; their code is never run
@@ -69,9 +69,8 @@ def run_step(job: Job) -> None:
     draw = np.random.default_rng(int(digest_text(json.dumps(recipe))[:16], 16))
     table = pd.DataFrame({"seed": np.arange(3), "estimate": draw.normal(size=3)})
     made = {"table": table, "about": {"size": float(draw.normal())}}
-    write_outputs(
-        job, made, {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
-    )
+    contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
+    write_outputs(job, made, contents, input_records(job))
 
 
 def digest_text(text: str) -> str:

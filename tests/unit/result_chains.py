@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 from frugal.artifacts.files import payload_bytes
-from frugal.artifacts.sidecars import Job, write_outputs
+from frugal.artifacts.sidecars import Job, input_records, write_outputs
 
 TABLE = Path("results/data/dataset=a/table.parquet")
 CATALOGUE = Path("results/data/dataset=a/catalogue.json")
@@ -34,9 +34,8 @@ def payloads(job):
 def run_step(job):
     """Stands for `frugal.cli.run_job`."""
     made = payloads(job)
-    write_outputs(
-        job, made, {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
-    )
+    contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
+    write_outputs(job, made, contents, input_records(job))
 
 
 def write_chain():

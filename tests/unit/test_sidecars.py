@@ -9,7 +9,14 @@ import pandas as pd
 import pytest
 from frugal.artifacts.columns import COLUMNS, PATTERNS, describe_columns
 from frugal.artifacts.files import file_digest
-from frugal.artifacts.sidecars import Job, seal, shown_path, sidecar_path, write_outputs
+from frugal.artifacts.sidecars import (
+    Job,
+    input_records,
+    seal,
+    shown_path,
+    sidecar_path,
+    write_outputs,
+)
 from frugal.contracts import DataError
 
 from tests.unit.result_chains import PREPARE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
@@ -85,7 +92,7 @@ def test_an_undescribed_column_is_refused_and_nothing_is_written():
     before = SUMMARY.read_bytes(), sidecar_path(SUMMARY).read_bytes()
     frame = pd.DataFrame({"estimate": [1.0], "mystery": [2.0]})
     with pytest.raises(DataError, match="'mystery' has no description"):
-        write_outputs(SUMMARISE, {"summary": frame}, {"summary": b"new"})
+        write_outputs(SUMMARISE, {"summary": frame}, {"summary": b"new"}, input_records(SUMMARISE))
     assert (SUMMARY.read_bytes(), sidecar_path(SUMMARY).read_bytes()) == before
 
 
@@ -93,7 +100,7 @@ def test_an_undescribed_column_is_refused_and_nothing_is_written():
 def test_an_input_that_has_gone_is_refused_before_anything_is_written():
     TABLE.unlink()
     SUMMARY.unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(DataError, match=r"table\.parquet does not exist"):
         run_step(SUMMARISE)
     assert not SUMMARY.exists()
 

@@ -3,9 +3,15 @@
 Apart from `frugal.cli`, so that an edit of the audit does not make every result out of date.
 """
 
-import contextlib
 import os
 import sys
+
+# Python looks for modules in the working folder first: a folder of data or results could hold a
+# `numpy.py`. (What Python itself loads before this line, `python -P -m frugal` keeps out, too.)
+if __name__ == "__main__" and sys.path[:1] == [os.getcwd()] and not sys.flags.safe_path:
+    del sys.path[0]
+
+import contextlib
 
 # One thread a process, whatever the caller has set, and before numpy is loaded: with two threads
 # sums are rounded in another order, and a job run by hand would not give the workflow's bytes.
@@ -15,7 +21,9 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
 from frugal.cli import run_command, run_job  # noqa: E402
-from frugal.contracts.errors import FrugalError  # noqa: E402
+from frugal.contracts.errors import DataError, FrugalError, printable  # noqa: E402
+
+_NUMBA = ".numba_config.yaml"
 
 
 def main(words: list[str]) -> int:
@@ -30,6 +38,11 @@ def main(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if os.path.lexists(_NUMBA):
+        raise DataError(
+            f"this folder holds {_NUMBA}, by which numba would take compiled programs from "
+            "elsewhere; remove it"
+        )
     match words[:1]:
         case ["audit"]:
             from frugal.artifacts.audit import audit_command
@@ -61,7 +74,7 @@ def _note_usage() -> None:
 
 
 def _refuse(words: list[str], sentence: str) -> int:
-    print(f"frugal {words[0]}: {sentence}", file=sys.stderr)
+    print(f"frugal {words[0]}: {printable(sentence)}", file=sys.stderr)
     return 2
 
 

@@ -82,7 +82,7 @@ def run_job(job: "Job") -> None:
     _require_inputs(job, stage, context)
     require_kinds(job, stage)
     _require_formats(job, stage)
-    require_intact(job)
+    records = require_intact(job)
     inputs = {
         name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
         for name, paths in job.inputs.items()
@@ -94,7 +94,7 @@ def run_job(job: "Job") -> None:
             f"the stage makes {', '.join(sorted(payloads))}"
         )
     contents = {name: payload_bytes(path, payloads[name]) for name, path in job.outputs.items()}
-    write_outputs(job, payloads, contents)
+    write_outputs(job, payloads, contents, records)
     if takes_up:
         context["checkpoint"].remove()
 

@@ -6,16 +6,19 @@ import shlex
 import sys
 
 from snakemake.io import contains_wildcard
+from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
+from frugal.artifacts.links import require_no_way_out
 from frugal.artifacts.receipts import survey, tidy_up
-from frugal.artifacts.sidecars import lock_digest, sidecar_path
+from frugal.artifacts.sidecars import lock_digest, made_otherwise, sidecar_path
 from frugal.artifacts.sources import source_digest
 from frugal.contracts.errors import FrugalError
 from frugal.data.study import load_study
 from frugal_engine import keep_finished_files, kept, make_again
 
 keep_finished_files()
+os.environ["PYTHONSAFEPATH"] = "1"  # no job imports what lies in the working folder
 
 
 def cannot_start(error):
@@ -72,16 +75,44 @@ def look_over_results():
     if not workflow.is_main_process:
         return  # one job of a run that has looked already
     try:
+        require_no_way_out()
         if not workflow.dryrun:
             tidy_up()
         found = survey(lock_digest())
     except FrugalError as error:
         cannot_start(error)
     strict = config["environment"] == "strict"
-    if strict:
-        make_again(found.elsewhere)
+    elsewhere = {path.as_posix() for path in found.elsewhere} if strict else set()
+    make_again(
+        lambda jobs: [job for job in jobs if not elsewhere.isdisjoint(job.output)]
+        + unnoticed_changes(jobs)
+    )
     for line in found.lines(strict=strict):
         print(line, file=sys.stderr)
+
+
+def unnoticed_changes(jobs):
+    """Jobs whose files were made with another seed or other settings, which Snakemake does not know.
+
+    It compares with its own notes in .snakemake; these are gone where results were copied, and tell
+    nothing of a step that was run by hand.
+    """
+    if RerunTrigger.PARAMS not in workflow.rerun_triggers:
+        return []
+    found = []
+    for job in jobs:
+        sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
+        settled = job.params.get("settled")
+        if None not in (sidecar, settled) and made_otherwise(Path(sidecar), settled):
+            if not workflow.persistence.params_changed(job):
+                found.append(job)
+    if found:
+        print(
+            f"{len(found)} steps have files that were made with another seed or other settings than "
+            f"the config says now, first {found[0].output[0]}; they are made again",
+            file=sys.stderr,
+        )
+    return found
 
 
 look_over_results()
@@ -90,6 +121,7 @@ look_over_results()
 def shell_prefix():
     """Where a job finds the package and, unless conda gives it one, this very Python."""
     words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1"]
+    words += ["PYTHONSAFEPATH=1"]
     if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
         words.append(f'PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
     said = f"export {' '.join(words)}; "

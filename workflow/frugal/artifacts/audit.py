@@ -6,6 +6,7 @@ same bytes again. Knows sidecars; must not know what any stage computes.
 """
 
 import argparse
+import glob
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from frugal.artifacts.inventory import missing_files, payloads_and_strays
 from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
 from frugal.artifacts.sidecars import Job, lock_digest, shown_path
 from frugal.artifacts.sources import source_digest
+from frugal.contracts.errors import FrugalError, printable
 
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
@@ -81,7 +83,7 @@ def locate(
         path = Path(record["path"])
         return path if path.is_file() else None
     for folder in folders:
-        for path in sorted(folder.rglob(record["path"])):
+        for path in sorted(folder.rglob(glob.escape(record["path"]))):
             if path.is_file() and digest(path) == record["sha256"]:
                 return path
     return None
@@ -103,7 +105,8 @@ def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob)
             return False
         if record["name"].endswith("[]"):
             group = inputs.setdefault(record["name"][:-2], [])
-            assert isinstance(group, list)
+            if not isinstance(group, list):
+                raise AuditError(f"an input is both a file and a list of files: {record!r}")
             group.append(path)
         else:
             inputs[record["name"]] = path
@@ -113,16 +116,16 @@ def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob)
             name: Path(temporary, name, Path(kept).name)
             for name, kept in document["outputs"].items()
         }
-        run_job(
-            Job(
-                stage,
-                inputs,
-                outputs,
-                document["settings"],
-                document["wildcards"],
-                document["seed"],
-            )
-        )
+        words = (document[key] for key in ("settings", "wildcards", "seed"))
+        try:
+            run_job(Job(stage, inputs, outputs, *words))
+        except FrugalError:
+            raise
+        except Exception as error:  # its settings are checked where a study starts, not here
+            raise AuditError(
+                f"{document['outputs'][document['output']]}: running stage {stage} again as its "
+                f"sidecar says ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            ) from None
         for name, made in outputs.items():
             kept = Path(document["outputs"][name])
             if made.read_bytes() != kept.read_bytes():
@@ -171,8 +174,8 @@ def _show_chain(target: Path, words: str | None) -> None:
     rows = ALL_ROWS
     if words is not None:
         table, rows = selected_rows(target, words)
-        print("\n".join(row_lines(table, load_sidecar(target))))
-    print("\n".join(chain_lines(target, rows)))
+        print(printable("\n".join(row_lines(table, load_sidecar(target)))))
+    print(printable("\n".join(chain_lines(target, rows))))
 
 
 def _parser() -> argparse.ArgumentParser:

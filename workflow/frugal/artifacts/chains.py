@@ -108,6 +108,8 @@ def chain_lines(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[str]:
                 yield f"{pad}  {record['path']}  sha256 {record['sha256']}  from outside"
         if document["stage"] == FETCHED:
             settings = document["settings"]
+            if not isinstance(settings, dict) or not {"url", "sha256"} <= settings.keys():
+                raise AuditError(f"{link.path}: its sidecar tells no address: {settings!r}")
             yield f"{pad}  {settings['url']}  sha256 {settings['sha256']}  as published"
         if link.left_out:
             yield f"{pad}  ({link.left_out} more inputs hold other rows)"

@@ -89,6 +89,8 @@ def read_payload(path: Path) -> Any:
         raise DataError(_unreadable(path, error)) from error
     except Exception as error:
         foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
+        # what a Parquet file says of itself for pandas can end in any error of Python's own
+        foreign |= path.suffix == ".parquet" and not isinstance(error, MemoryError)
         if path.suffix == ".safetensors" and isinstance(error, TypeError | AttributeError):
             reason = "it holds numbers of a type that NumPy lacks, such as bfloat16"
             raise DataError(f"{path} cannot be read as safetensors: {reason}") from error
@@ -187,7 +189,11 @@ def _safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _figure_bytes(figure: Any, kind: str) -> bytes:
+    import matplotlib as mpl
+
     sink = io.BytesIO()
     dates = {"CreationDate": None, "ModDate": None} if kind == "pdf" else {"Software": None}
-    figure.savefig(sink, format=kind, dpi=200, metadata=dates)
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a matplotlibrc of the reader, or of the working folder, changes no byte
+        figure.savefig(sink, format=kind, dpi=200, metadata=dates)
     return sink.getvalue()

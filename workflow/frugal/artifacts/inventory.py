@@ -21,7 +21,8 @@ def payloads_and_strays(folder: Path) -> tuple[list[Path], list[str]]:
     Args:
         folder: results/, or a folder below.
     """
-    files = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
+    # a pipe or a device has no place there either
+    files = sorted(path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
     known = {_GUIDE, *receipt_paths()}
     payloads: dict[Path, None] = {}
     strays = []

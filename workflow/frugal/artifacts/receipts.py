@@ -52,7 +52,7 @@ def receipt_file(stage: str, outputs: Mapping[Path, Path], environment: str) -> 
         environment: SHA-256 of the lock.
     """
     names = sorted(p.as_posix() for pair in outputs.items() for p in pair)
-    if not all(Path(name).parts[0] == RESULTS.name for name in names):
+    if not all(_is_result(Path(name)) for name in names):
         return {}
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:16]
     document = {"stage": stage, "files": names, "environment": environment}
@@ -67,14 +67,23 @@ def read_receipt(path: Path) -> Receipt:
         DataError: it is none, or was edited.
     """
     try:
+        if not path.is_file():  # reading a pipe would never end
+            raise ValueError("no file")
         content = path.read_bytes()
         document: Any = json.loads(content)
         if document["seal"] != seal(document) or json_bytes(document) != content:
             raise ValueError("edited")
         files = tuple(Path(name) for name in document["files"])
+        if not all(_is_result(p) for p in files) or not str(document["stage"]).isidentifier():
+            raise ValueError("names what no step writes")
         return Receipt(path, str(document["stage"]), files, str(document["environment"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DataError(f"{path}: is no receipt that this project writes; remove it") from None
+
+
+def _is_result(path: Path) -> bool:
+    """True for a path below results/ that can stand on a terminal as it is."""
+    return path.parts[:1] == (RESULTS.name,) and ".." not in path.parts and str(path).isprintable()
 
 
 def receipts() -> Iterator[Receipt]:

@@ -27,7 +27,10 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
 
     Raises:
         DataError: the disk is full, or a folder cannot be written to; all targets are as before.
+            Or another process took away what was about to be put in place.
     """
+    # what a writer that has died meanwhile left to be done must not be done after this
+    finish_interrupted(path.parent for path in contents)
     moves: Moves = []
     journal = None
     try:
@@ -47,7 +50,12 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
                 leftover.unlink(missing_ok=True)
         reason = f"{moves[-1][1]} cannot be written: {error.strerror}"
         raise DataError(f"{reason}; nothing that was there before is lost") from None
-    _make_moves(moves, journal)
+    for target in _make_moves(moves, journal):
+        if _content(target) != contents[target]:
+            raise DataError(
+                f"{target} was not replaced, as another process has taken away the hidden file "
+                "that was to take its place; run the step again"
+            )
 
 
 def finish_interrupted(folders: Iterable[Path]) -> list[Path]:
@@ -101,8 +109,13 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
 def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
+    path.unlink(missing_ok=True)  # of a dead process of the same number, or a link
+    with path.open("xb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -127,31 +140,49 @@ def _read_journal(journal: Path) -> Moves:
         DataError: it holds anything else.
     """
     try:
+        if journal.exists() and not journal.is_file():  # reading a pipe would never end
+            raise ValueError("no file")
         pairs = json.loads(journal.read_bytes())
         moves = [(journal.parent / a, journal.parent / b) for a, b in pairs]
+        if any(b"\0" in os.fsencode(path) for move in moves for path in move):
+            raise ValueError("no name")
     except FileNotFoundError:  # its writer has just finished
         return []
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise DataError(f"{journal} is no journal of this project; remove it") from None
     for temporary, target in moves:
-        if not is_leftover(temporary) or temporary.parent != target.parent:
-            raise DataError(f"{journal} names {temporary} and {target}; remove it")
+        if not is_leftover(temporary) or temporary.parent != target.parent or is_leftover(target):
+            raise DataError(f"{journal} names {str(temporary)!r} and {str(target)!r}; remove it")
+        if not _is_near(journal, target):
+            raise DataError(f"{journal} names {str(target)!r}, which is elsewhere; remove it")
     return moves
 
 
-def _make_moves(moves: Moves, journal: Path | None) -> None:
+def _is_near(journal: Path, target: Path) -> bool:
+    """True where both lie in the working folder, or neither: by hand a step may write elsewhere."""
+    here = Path.cwd()
+    inside = [Path(os.path.abspath(path)).is_relative_to(here) for path in (journal, target)]
+    return inside[0] == inside[1]
+
+
+def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
     """Every move that is still to be made; another process may make the same ones meanwhile.
+
+    Returns:
+        Targets whose hidden files were gone already.
 
     Raises:
         DataError: a folder cannot be written to; the journal stays, for the next start.
     """
+    gone = []
     for temporary, target in moves:
         try:
             os.replace(temporary, target)
         except FileNotFoundError:
-            continue
+            gone.append(target)
         except OSError as error:
             later = "the next start finishes what is half done" if journal else "it is as before"
             raise DataError(f"{target} cannot be written: {error.strerror}; {later}") from None
     if journal is not None:
         journal.unlink(missing_ok=True)
+    return gone

@@ -64,6 +64,8 @@ def _flaw(document: dict[str, Any]) -> str:
     for key, kind in _KEYS.items():
         if not isinstance(document.get(key), kind) or isinstance(document.get(key), bool):
             return f"{key!r} is {document.get(key)!r}"
+    if not document["stage"].isidentifier():
+        return f"'stage' is {document['stage']!r}"
     if document["output"] not in document["outputs"]:
         return f"'output' is {document['output']!r}, which is none of its outputs"
     for name, path in document["outputs"].items():

@@ -13,6 +13,7 @@ from typing import Any
 
 from frugal.artifacts.columns import describe_columns
 from frugal.artifacts.files import file_digest, json_bytes, seal
+from frugal.artifacts.links import require_own_folders
 from frugal.artifacts.receipts import receipt_file
 from frugal.artifacts.replacing import finish_interrupted, replace_files
 from frugal.artifacts.sources import PACKAGE, source_digest
@@ -59,29 +60,42 @@ def shown_path(path: Path) -> str:
 
 
 def input_records(job: Job) -> list[dict[str, str]]:
-    """Name, path and SHA-256 of every input file, in order."""
+    """Name, path and SHA-256 of every input file, in order.
+
+    Raises:
+        DataError: one is not there.
+    """
     records = []
     for name, paths in job.inputs.items():
         for path in paths if isinstance(paths, list) else [paths]:
             key = f"{name}[]" if isinstance(paths, list) else name
+            if not path.is_file():
+                raise DataError(
+                    f"{path} does not exist; it should have been made by an earlier step"
+                )
             records.append({"name": key, "path": shown_path(path), "sha256": file_digest(path)})
     return records
 
 
-def require_intact(job: Job) -> None:
+def require_intact(job: Job) -> list[dict[str, str]]:
     """Refuse an input that is not what its sidecar says: cut off, edited, or of another step.
 
     What lies under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
     without one comes from outside, or from somebody who works by hand.
 
+    Returns:
+        Those of `input_records`, from before anything is read.
+
     Raises:
-        DataError: names the input.
+        DataError: names the input, or a link by which an output would leave its folder.
     """
     paths = [
         p for group in job.inputs.values() for p in (group if isinstance(group, list) else [group])
     ]
+    require_own_folders(job.outputs.values())
     finish_interrupted(path.parent for path in [*paths, *job.outputs.values()])
-    for path in filter(Path.is_file, paths):
+    records = input_records(job)
+    for path, record in zip(paths, records, strict=True):
         sidecar = sidecar_path(path)
         if not sidecar.is_file():
             if _is_made(path):
@@ -94,16 +108,33 @@ def require_intact(job: Job) -> None:
             expected = json.loads(sidecar.read_bytes())["sha256"]
         except (ValueError, TypeError, KeyError, RecursionError):
             raise DataError(f"{sidecar} is not a sidecar that this project writes") from None
-        if file_digest(path) != expected:
+        if record["sha256"] != expected:
             raise DataError(
                 f"{path} is not the file that its sidecar describes: it was changed, or is "
                 "incomplete; remove both, and run the step that makes them"
             )
+    return records
 
 
 def _is_made(path: Path) -> bool:
     """True for a file in a folder that only steps write to."""
     return Path(os.path.relpath(path)).parts[0] in MADE_IN
+
+
+def made_otherwise(sidecar: Path, settled: str) -> bool:
+    """True where a sidecar tells another seed or other settings than those that are wanted.
+
+    Args:
+        sidecar: may be missing, or be none; the step that reads the file will say so.
+        settled: `[seed, settings]` as JSON; settings that are null are those of a step without any.
+    """
+    try:
+        document = json.loads(sidecar.read_bytes())
+        found = [document["seed"], document["settings"]]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return False
+    seed, settings = json.loads(settled)
+    return found != [seed, {} if settings is None else settings]
 
 
 def sidecar_bytes(
@@ -149,14 +180,30 @@ def sidecar_bytes(
     return json_bytes(document | {"seal": seal(document)})
 
 
-def write_outputs(job: Job, payloads: Mapping[str, Any], contents: Mapping[str, bytes]) -> None:
+def write_outputs(
+    job: Job,
+    payloads: Mapping[str, Any],
+    contents: Mapping[str, bytes],
+    records: list[dict[str, str]],
+) -> None:
     """Put every payload, its sidecar and the step's receipt in place, all of them or none.
 
+    Args:
+        job: the run that made them.
+        payloads: by name of the output.
+        contents: their bytes.
+        records: of `require_intact`, from before the inputs were read.
+
     Raises:
-        DataError: an input has gone, a column has no description, or the disk is full; what was
-            there before is there still.
+        DataError: an input has gone or is another one by now, a column has no description, or the
+            disk is full; what was there before is there still.
     """
-    records = input_records(job)
+    for before, now in zip(records, input_records(job), strict=True):
+        if before != now:
+            raise DataError(
+                f"{now['path']} was changed while {job.stage} ran, which had read the former "
+                "file; nothing is written; run the step again"
+            )
     files = {}
     for name, content in contents.items():
         path = job.outputs[name]

@@ -19,3 +19,11 @@ class GraphError(FrugalError):
 
 class NoSupportError(FrugalError):
     """No row carries weight, so the quantity cannot be estimated from this data."""
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: of what is not printed, line ends alone stay; the rest is escaped.
+
+    The name of a file in results that somebody else has made could else rewrite what was said.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

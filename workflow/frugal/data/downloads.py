@@ -63,7 +63,7 @@ def downloaded_bytes(
         DataError: the publisher cannot be reached, is too slow, sends too much, or sends other
             bytes (an error page, say). Reading stops at the first byte too many.
     """
-    if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
+    if not url.lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)):
         raise DataError(f"{url} cannot be downloaded: allowed are http and https addresses")
     try:
         with (
@@ -71,7 +71,10 @@ def downloaded_bytes(
             _OPENER.open(url, timeout=timeout_seconds) as response,
         ):
             content = _received(url, response, expected_bytes, require_time)
-    except (OSError, http.client.HTTPException) as error:
+    except DataError:
+        raise
+    # an address that is none, here or in a redirection, is a ValueError of several kinds
+    except (OSError, http.client.HTTPException, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())  # some have several lines
         raise DataError(
             f"{url} cannot be downloaded ({reason}); get the file by other means and set "

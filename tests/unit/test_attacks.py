@@ -1,0 +1,425 @@
+"""Attempts to run a command, to leave the folder, or to lose a result: what a second pair of eyes
+tried on the merged work. Names of tests say what must not work, or what must be said.
+"""
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import urllib.request
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from frugal.__main__ import main
+from frugal.artifacts import links, replacing, sidecars
+from frugal.artifacts.audit import audit_command
+from frugal.artifacts.checkpoints import Checkpoint
+from frugal.artifacts.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.artifacts.receipts import read_receipt, survey, tidy_up
+from frugal.artifacts.replacing import replace_files
+from frugal.artifacts.sidecar_checks import AuditError
+from frugal.artifacts.sidecars import Job, made_otherwise, sidecar_path
+from frugal.cli import run_job
+from frugal.contracts import Streams
+from frugal.contracts.errors import ConfigError, DataError, printable
+from frugal.data import downloads
+from frugal.stages.keep_report import keep_report
+from matplotlib.figure import Figure
+
+from tests.unit.result_chains import (
+    OUTSIDE,
+    SUMMARISE,
+    SUMMARY,
+    TABLE,
+    payloads,
+    run_step,
+    write_chain,
+)
+
+ROOT = Path(__file__).parents[2]
+LOOK = ["--look-in", str(OUTSIDE.parent)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A finished chain in a working folder, and what belongs to somebody else beside it."""
+    here = tmp_path / "working"
+    here.mkdir()
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "file.txt").write_text("mine")
+    monkeypatch.chdir(here)
+    write_chain()
+    return here
+
+
+@pytest.fixture
+def victim(folder):
+    """Must be as it was."""
+    yield folder.parent / "victim"
+    assert [p.name for p in (folder.parent / "victim").iterdir()] == ["file.txt"]
+    assert (folder.parent / "victim" / "file.txt").read_text() == "mine"
+
+
+def forge(payload, **changes):
+    """A sidecar rewritten with a fitting seal, as somebody who knows the rules would."""
+    path = sidecar_path(payload)
+    document = json.loads(path.read_text()) | changes
+    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+
+
+def forged_receipt(**changes):
+    document = {"stage": "prepare_data", "files": [TABLE.as_posix()], "environment": "0" * 64}
+    path = Path("results/steps/prepare_data-0000000000000000.json")
+    document |= changes
+    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    return path
+
+
+def refused_audit(*words, run=run_job):
+    with pytest.raises((AuditError, ConfigError, DataError)) as caught:
+        audit_command([*words], run)
+    return str(caught.value)
+
+
+# Run a command
+
+
+def in_folder(*words, **variables):
+    """`python -m frugal` as a process of its own; its status and all that it said."""
+    names = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | variables
+    done = subprocess.run(
+        [sys.executable, *words], env=names | {"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("safe", ["command", "flag"])
+def test_python_files_in_the_working_folder_are_not_imported(folder, safe):
+    names = ["numpy", "pandas", "json", "hashlib", "argparse", "tempfile", "pyarrow"]
+    names += ["contextlib", "runpy", "frugal"] if safe == "flag" else []
+    for name in names:
+        (folder / f"{name}.py").write_text("open('PWNED', 'w')\n")
+    words = ["-P"] if safe == "flag" else []
+    status, said = in_folder(*words, "-m", "frugal", "audit", "--sample", "0")
+    assert status == 0, said
+    assert not (folder / "PWNED").exists()
+
+
+def test_numba_takes_no_programs_from_the_working_folder(folder, capsys):
+    (folder / ".numba_config.yaml").write_text("cache_dir: .\n")
+    assert main(["audit"]) == 2
+    assert "holds .numba_config.yaml, by which numba would take" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stage", ["../x", "__main__", "cli", "audit", "os.system", "/tmp/x", "\0"])
+def test_a_forged_sidecar_names_no_program_of_its_own(stage):
+    forge(SUMMARY, stage=stage)
+    said = "there is no stage" if stage.isidentifier() else "'stage' is"
+    assert said in refused_audit(*LOOK, "--sample", "9")
+
+
+@pytest.mark.parametrize("content", [b"cos\nsystem\n(S'touch PWNED'\ntR.", pickle.dumps(print)])
+@pytest.mark.parametrize("suffix", [".safetensors", ".parquet", ".json"])
+def test_a_pickle_in_the_place_of_a_result_is_no_result(folder, content, suffix):
+    path = folder / f"x{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as"):
+        read_payload(path)
+    assert not (folder / "PWNED").exists()
+
+
+def test_a_pickle_in_the_place_of_a_checkpoint_is_no_checkpoint(folder):
+    kept = Checkpoint(SUMMARISE)
+    kept.path.write_bytes(b"cos\nsystem\n(S'touch PWNED'\ntR.")
+    with pytest.raises(DataError, match="remove it, and the step starts anew"):
+        kept.load()
+    assert not (folder / "PWNED").exists()
+
+
+def test_pandas_metadata_in_parquet_names_no_class(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    told = {"pandas": json.dumps({
+        "index_columns": ["__import__('os').system('touch PWNED')"],
+        "columns": [{"name": "a", "field_name": "a", "pandas_type": "object",
+                     "numpy_type": "__import__('os').system('touch PWNED')", "metadata": None}],
+        "column_indexes": [], "pandas_version": "2",
+    })}  # fmt: skip
+    table = pa.table({"a": [1, 2]}).replace_schema_metadata(told)
+    pq.write_table(table, folder / "x.parquet")
+    with pytest.raises(DataError, match="cannot be read as parquet"):
+        read_payload(folder / "x.parquet")
+    assert not (folder / "PWNED").exists()
+
+
+SCRIPT = "</td></table><script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+def test_names_and_values_are_text_in_the_page_of_a_table():
+    frame = pd.DataFrame({SCRIPT: [SCRIPT, "b"], "c": pd.Categorical([SCRIPT, "d"])})
+    page = payload_bytes(Path("a.html"), frame).decode()
+    assert "<script" not in page
+    assert "<img" not in page
+    assert page.count("&lt;script&gt;") == 3
+
+
+def test_no_name_ends_a_script_of_the_report(folder):
+    told = {"a</script><script>alert(1)</script>": ["<!--<script>", 'x" ; y']}
+    own = "var data = function() { return '</b>' };\n"
+    (folder / "page.html").write_text(
+        f"<script>\n    var results = {json.dumps(told)};\n    </script>\n<script>{own}</script>"
+    )
+    streams = Streams(0, "keep_report", {})
+    page = folder / "page.html"
+    made = keep_report(page=page, settings={}, streams=streams, progress=list)["report"].decode()
+    assert made.count("<script>") == made.count("</script>") == 2
+    assert own in made
+    line = next(line for line in made.splitlines() if "results" in line)
+    assert json.loads(line.partition(" = ")[2].rstrip(";")) == told
+
+
+# Leave the folder
+
+
+@pytest.mark.parametrize("place", ["results/data", "results/data/dataset=a"])
+def test_a_step_does_not_write_through_a_link_out_of_results(folder, victim, place):
+    Path(place).rename(folder / "elsewhere")
+    Path(place).symlink_to(victim)
+    job = Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {}, {}, 7)
+    with pytest.raises(DataError, match=f"{place} is a link to .* write outside results/"):
+        sidecars.require_intact(job)
+    with pytest.raises(DataError, match=f"{place} is a link to"):
+        links.require_no_way_out()
+
+
+@pytest.mark.parametrize(
+    "link", ["benchmarks/x.jsonl", "logs/x.log", "logs/deep", ".snakemake/report.html"]
+)
+def test_a_run_does_not_start_where_a_link_leads_a_log_or_a_measurement_out(folder, victim, link):
+    Path(link).parent.mkdir(parents=True)
+    Path(link).symlink_to(victim / "file.txt")
+    with pytest.raises(DataError, match=f"{link} is a link to"):
+        links.require_no_way_out()
+
+
+def test_results_may_be_a_link_to_a_larger_disk_and_links_inside_are_left_alone(folder):
+    Path("results").rename(folder.parent / "disk")
+    Path("results").symlink_to(folder.parent / "disk")
+    (folder.parent / "disk" / "same").symlink_to("data")
+    links.require_no_way_out()
+    links.require_own_folders([TABLE, Path("results/same/x.parquet"), Path("/tmp/x.parquet")])
+
+
+def test_a_hidden_file_is_not_written_through_a_link_that_waits_for_it(folder, victim):
+    target = Path("results/x.bin")
+    waiting = replacing._hidden(target, 0, replacing._PART)
+    waiting.symlink_to(victim / "file.txt")
+    replace_files({target: b"new"})
+    assert target.read_bytes() == b"new"
+    assert not target.is_symlink()
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ["../../victim/.x.h.1.0.part", "../../victim/file.txt"],
+        ["{victim}/.x.h.1.0.part", "{victim}/file.txt"],
+        [".x.h.1.0.part", ".y.h.1.0.part"],
+        [".x.h.1.0.part", "a\0b"],
+        [".x.h.1.0.part", "\ud800"],
+        [[".x.h.1.0.part"], {}],
+    ],
+)
+def test_a_journal_moves_nothing_elsewhere(folder, victim, pair):
+    pair = [p.format(victim=victim) if isinstance(p, str) else p for p in pair]
+    Path("results/.t.h.1.9.commit").write_text(json.dumps([pair]))
+    with pytest.raises(DataError, match="remove it") as caught:
+        tidy_up()
+    assert "\0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["results/.t.h.1.9.commit", "results/steps/x.json"])
+def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(name):
+    os.mkfifo(name)
+    reader = tidy_up if name.endswith(".commit") else lambda: survey("0" * 64)
+    with pytest.raises(DataError, match="remove it"):
+        reader()
+    assert name in refused_audit()
+
+
+@pytest.mark.parametrize(
+    "name", ["../victim/file.txt", "/etc/passwd", "results/../x", "results/\x1b[2J"]
+)
+def test_a_receipt_names_results_only_and_nothing_that_a_terminal_obeys(name):
+    path = forged_receipt(files=[name])
+    with pytest.raises(DataError, match="is no receipt that this project writes"):
+        read_receipt(path)
+
+
+@pytest.mark.parametrize("path", ["../victim/file.txt", "/etc/passwd", "results/../../x", ""])
+@pytest.mark.parametrize("where", ["inputs", "outputs"])
+def test_a_sidecar_whose_paths_lead_outside_is_none(victim, path, where):
+    record = [{"name": "x", "path": path, "sha256": "0" * 64}]
+    forge(SUMMARY, **{where: record if where == "inputs" else {"summary": path}})
+    assert "is not a sidecar that this project writes" in refused_audit(*LOOK)
+
+
+@pytest.mark.parametrize("pattern", ["**x", "*", "[a", "?.yaml", "**"])
+def test_the_name_of_an_input_is_no_pattern(pattern):
+    document = json.loads(sidecar_path(TABLE).read_text())
+    record = document["inputs"][0] | {"path": pattern}
+    for path in (TABLE, TABLE.with_name("catalogue.json")):
+        forge(path, inputs=[record])
+    assert audit_command([*LOOK, "--sample", "0"], run_step) == 0
+    assert sidecars.shown_path(OUTSIDE) == "a.yaml"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"settings": [1]},
+        {"wildcards": {"dataset": 3}},
+        {"seed": -1},
+        {"inputs": "twice"},
+    ],
+)
+def test_a_step_that_cannot_run_as_its_sidecar_says_is_one_sentence(changes):
+    if changes.get("inputs") == "twice":
+        (record,) = json.loads(sidecar_path(SUMMARY).read_text())["inputs"]
+        changes = {"inputs": [record | {"name": "estimates"}, record]}
+    forge(SUMMARY, **changes)
+
+    def failing(job):
+        raise KeyError("a setting that is not there")
+
+    assert "\n" not in refused_audit(*LOOK, "--sample", "9", run=failing)
+
+
+def test_a_forged_fetch_tells_no_address_and_is_one_sentence():
+    forge(SUMMARY, stage="fetch_file", settings=[])
+    assert "its sidecar tells no address" in refused_audit(str(SUMMARY))
+
+
+def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):
+    (folder / "results" / "\x1b[2J\rall files agree").write_text("")
+    assert main(["audit"]) == 2
+    said = capsys.readouterr().err
+    assert printable(said) == said
+    assert "\\x1b[2J\\rall files agree: has no sidecar" in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[", "http://a..b/", f"http://{'a' * 70}.example/", "http://€.example/€", "file:///x",
+     "http:///x", "HTTP://[::1", "https://a\nb/", "http://localhost:99999999/"],
+)  # fmt: skip
+@pytest.mark.parametrize("redirected", [False, True])
+def test_an_address_that_is_none_is_one_sentence(url, redirected, monkeypatch):
+    if redirected:
+        head = Message()
+        head["Location"] = url
+
+        class Answer(io.BytesIO):
+            headers = head
+
+        real, calls = downloads._OPENER.open, iter(range(9))
+
+        def opened(*words, **more):
+            if next(calls):
+                return real(*words, **more)
+            request: Any = urllib.request.Request("http://localhost/")
+            request.timeout = 1.0
+            return downloads._OPENER.error("http", request, Answer(), 302, "Found", head)
+
+        monkeypatch.setattr(downloads._OPENER, "open", opened)
+    words = {"expected_sha256": None, "timeout_seconds": 1.0, "total_seconds": 2.0}
+    with pytest.raises(DataError, match="cannot be downloaded"):
+        downloads.downloaded_bytes("http://localhost/" if redirected else url, **words)
+
+
+# Lose a result, or take a wrong one for a right one
+
+
+def test_an_input_that_is_replaced_while_a_step_runs_is_not_said_to_be_the_one_that_was_read():
+    records = sidecars.require_intact(SUMMARISE)
+    before = SUMMARY.read_bytes()
+    run_step(Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {"a": 1}, {}, 8))
+    TABLE.write_bytes(TABLE.read_bytes() + b"x")
+    made = payloads(SUMMARISE)
+    with pytest.raises(DataError, match=r"table\.parquet was changed while summarise_afape ran"):
+        sidecars.write_outputs(SUMMARISE, made, {"summary": b"new"}, records)
+    assert SUMMARY.read_bytes() == before
+
+
+def test_a_step_whose_hidden_file_was_taken_away_does_not_end_as_if_it_had_replaced(monkeypatch):
+    target = Path("results/x.bin")
+    replace_files({target: b"old"})
+    real = os.replace
+
+    def cleaner(source, to):  # a start on another machine of the same name, say
+        Path(source).unlink()
+        return real(source, to)
+
+    monkeypatch.setattr(os, "replace", cleaner)
+    with pytest.raises(DataError, match="was not replaced, as another process has taken away"):
+        replace_files({target: b"new"})
+    assert target.read_bytes() == b"old"
+
+
+def test_the_journal_of_an_older_run_does_not_overwrite_a_newer_result(monkeypatch):
+    a, b = Path("results/x/a.bin"), Path("results/x/b.bin")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replacing, "_make_moves", killed)
+        patched.setattr(os, "getpid", lambda: 4_000_000)  # another process
+        with pytest.raises(KeyboardInterrupt):
+            replace_files({a: b"older", b: b"older"})
+    replace_files({a: b"newer", b: b"newer"})
+    tidy_up()
+    assert (a.read_bytes(), b.read_bytes()) == (b"newer", b"newer")
+
+
+def test_a_result_made_with_another_seed_or_other_settings_is_known_without_notes():
+    sidecar = sidecar_path(SUMMARY)
+    assert not made_otherwise(sidecar, "[7, null]")
+    assert not made_otherwise(sidecar, "[7, {}]")
+    assert made_otherwise(sidecar, "[8, null]")
+    assert made_otherwise(sidecar, '[7, {"a": 1}]')
+    assert not made_otherwise(Path("results/none.json"), "[8, null]")
+    sidecar.write_text("[]")
+    assert not made_otherwise(sidecar, "[8, null]")
+
+
+def test_the_readers_own_settings_of_matplotlib_change_no_byte():
+    figure = Figure()
+    figure.subplots().plot([0, 1], [1, 2])
+    kinds = [Path("a.png"), Path("a.pdf")]
+    plain = [payload_bytes(kind, figure) for kind in kinds]
+    hostile = {"savefig.transparent": True, "savefig.bbox": "tight", "pdf.compression": 0,
+               "pdf.fonttype": 42, "savefig.facecolor": "red"}  # fmt: skip
+    with mpl.rc_context(hostile):
+        assert [payload_bytes(kind, figure) for kind in kinds] == plain
+        assert mpl.rcParams["savefig.transparent"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "hidden", "folder link"])
+def test_what_no_step_has_made_is_named_whatever_it_is(folder, kind):
+    stray = folder / "results" / "data" / ".stray"
+    if kind == "pipe":
+        os.mkfifo(stray)
+    elif kind == "hidden":
+        stray.write_text("")
+    else:
+        stray.symlink_to("/etc/passwd" if kind == "link" else "/etc")
+    assert "results/data/.stray: has no sidecar" in refused_audit()
