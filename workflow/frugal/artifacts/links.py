@@ -47,7 +47,8 @@ def _ways_out() -> Iterator[Path]:
     for name in _OWN:
         for folder, folders, files in os.walk(name):
             # a link in the place of a result is replaced; logs and measurements are written through
-            for found in sorted([*folders, *(files if name != "results" else [])]):
+            names = folders if name == "results" else [*folders, *files]
+            for found in sorted(names):
                 path = Path(folder, found)
                 if path.is_symlink() and not _stays(path):
                     yield path
