@@ -161,7 +161,7 @@ def test_a_stage_that_does_not_exist_cannot_be_run_from_a_sidecar(fresh, capsys)
         document = json.loads(path.read_text()) | {"stage": "../cli"}
         path.write_bytes(json_bytes(document | {"seal": seal(document)}))
     assert main(["audit", "--sample", "9", "--look-in", "outside"]) == 2
-    assert "there is no stage '../cli'" in capsys.readouterr().err
+    assert "'stage' is '../cli'" in capsys.readouterr().err
 
 
 def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):

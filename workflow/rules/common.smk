@@ -101,7 +101,9 @@ def unnoticed_changes(jobs):
         return []
     found = []
     for job in jobs:
-        sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
+        sidecar = next(
+            (f for k, f in job.output.items() if k.endswith("_sidecar")), None
+        )
         settled = job.params.get("settled")
         if None not in (sidecar, settled) and made_otherwise(Path(sidecar), settled):
             if not workflow.persistence.params_changed(job):
