@@ -7,9 +7,9 @@ Reruns: ten steps run again, under another seed, with an input that is refused, 
 root), and killed with all their processes at a random moment and inside a write; after each, the
 step's files and sidecars are all old or all new, and every other file is as it was.
 Then (as root) results/ on a disk of 60 kB, and on one that is mounted read-only.
-Usage: .ci/check_faults.py [--short] FOLDER [MOMENTS]
-       (an empty folder; some forty minutes for ten moments and ten steps, three with --short:
-       two steps, two kills, on a smaller study)
+With --short: two steps, and two kills of a first run, on a smaller study; no small disks.
+Usage: .ci/check_faults.py [--short] FOLDER [MOMENTS]      (an empty folder; some forty minutes for
+ten moments and ten steps, short three)
 """
 
 import os
