@@ -76,5 +76,5 @@ def payloads(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted((folder / "results").rglob("*"))
-        if path.is_file() and path.name != "report.html"
+        if path.is_file() and "report" not in path.name
     }
