@@ -34,6 +34,6 @@ rule report:
         seed=config["seed"],
         source=source_digest("keep_report"),
     shell:
-        "python -m snakemake --report {params.page} {params.arguments} > {log:q} 2>&1"
-        " && python -m frugal keep_report --input page={params.page}"
-        " --output report={output.report:q} --seed {params.seed} 2>> {log:q}"
+        "python -m snakemake --report {params.page:q} {params.arguments} > {log:q} 2>&1"
+        " && python -m frugal keep_report --input page={params.page:q}"
+        " --output report={output.report:q} --seed {params.seed:q} 2>> {log:q}"
