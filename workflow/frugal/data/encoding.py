@@ -17,7 +17,7 @@ from frugal.data.description import Column, Description
 from frugal.data.groups import Classes
 from frugal.data.labels import columns_of_rule, with_label
 from frugal.data.parsing import RawTable, numbers_of, numeric_column, text_column
-from frugal.data.schema_check import did_you_mean, listed
+from frugal.data.schema_check import did_you_mean, listed, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ def class_index(
         index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
     if (index < 0).any():
         row = int(np.argmax(index < 0))
-        found = "no value" if text[row] is None else repr(text[row])
+        found = "no value" if text[row] is None else shown(text[row], at_most=60)
         known = listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
         raise DataError(
             f"{raw.place(int(rows[row]))}: {owner} {rule.column!r} holds {found}; "
@@ -268,7 +268,31 @@ def _check_gaps(
     )
 
 
+def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
+    """Refuse levels that nobody has listed and that are likely one, or that cannot be printed."""
+    seen: dict[str, str] = {}
+    for level in levels:
+        if not level.isprintable():
+            raise DataError(
+                f"column {column.name!r} holds {shown(level, at_most=60)}, which has a character "
+                "that is not printed; clean the file, or list the column's 'levels'"
+            )
+        plain = " ".join(level.split()).casefold()
+        if plain in seen:
+            raise DataError(
+                f"column {column.name!r} holds {seen[plain]!r} and {level!r}, which differ by blanks "
+                "or capitals only; if they are one, 'recode' the one to the other, and else list "
+                "both under 'levels'"
+            )
+        seen[plain] = level
+
+
 def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column) -> _Block:
+    if _absent(values).all():
+        raise DataError(
+            f"{raw.source[0]}: column {column.name!r} has no value in any of {len(values)} rows; "
+            "leave it out of 'columns' and 'panels'"
+        )
     if column.kind == "categorical":
         return _encode_levels(raw, rows, values, column)
     if not column.special_values:
@@ -294,11 +318,11 @@ def _encode_levels(raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Co
     if unknown:
         row = int(np.argmax([t in unknown for t in text]))
         raise DataError(
-            f"{raw.place(int(rows[row]))}: column {column.name!r} holds {text[row]!r}, which "
-            f"'levels' lacks: {listed(levels)}{did_you_mean(text[row], levels)}"
+            f"{raw.place(int(rows[row]))}: column {column.name!r} holds "
+            f"{shown(text[row], at_most=60)}, which 'levels' lacks: {listed(levels)}{did_you_mean(text[row], levels)}"
         )
-    if not levels:
-        raise DataError(f"column {column.name!r} has no value in any row")
+    if column.levels is None:
+        _require_plain_levels(column, levels)
     indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
     indicators[gaps] = np.nan
     names = tuple(f"{column.name}={level}" for level in levels)

@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.description_sources import Format
 from frugal.data.mic_breakpoints import breakpoints_of, interpret_mic
+from frugal.data.parsing import parse_text, text_of_file
+from frugal.data.schema_check import listed
 from frugal.data.susceptibility import (
     AGE_GROUPS,
     SusceptibilityTable,
@@ -22,6 +25,7 @@ from frugal.data.susceptibility import (
     cross_contexts,
 )
 
+_CSV = Format("csv", (), ",", None, None, False, "utf-8")
 AMR_FACTORS = ("organism", "age_group", "gender", "ward")
 _WARDS = ("Clinical", "ICU", "Outpatient")
 _GENDERS = ("F", "M")
@@ -31,16 +35,13 @@ def read_text_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Some columns of a CSV as text; an empty cell is an empty text.
 
     Raises:
-        DataError: it is no CSV, or a column is missing.
+        DataError: it is no CSV, a line has another number of cells, or a column is missing.
     """
-    try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{path} cannot be read as a CSV: {error}") from None
+    frame, _ = parse_text(text_of_file(path, _CSV), _CSV, source=str(path))
     absent = [c for c in columns if c not in frame.columns]
     if absent:
         raise DataError(
-            f"{path} has no column {absent[0]!r}; its columns are {', '.join(frame.columns)}"
+            f"{path} has no column {absent[0]!r}; its columns are {listed(frame.columns)}"
         )
     return frame[list(columns)]
 

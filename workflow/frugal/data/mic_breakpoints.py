@@ -67,7 +67,9 @@ def _bounds(text: str) -> tuple[float, float]:
     try:
         value = float(stripped[len(sign) :].split("/")[0])
     except ValueError:
-        sign, value = "?", 0.0
+        value = 0.0
+    if not 0 < value < np.inf or "_" in stripped:
+        sign = "?"
     match sign:
         case "" | "=" | "==":
             return value, value

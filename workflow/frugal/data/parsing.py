@@ -5,12 +5,14 @@ stands there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as 
 Knows no panel, no cost and no split.
 """
 
+import codecs
 import csv
 import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +24,11 @@ from frugal.contracts.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes
-from frugal.data.schema_check import did_you_mean, listed
+from frugal.data.schema_check import did_you_mean, listed, shown
 from frugal.data.transport import read_transport
 
+# Encodings of Python that write letters as something else; no file of records is in one
+_NO_CHARACTER_SETS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+\S", re.IGNORECASE)
 
 
@@ -148,7 +152,7 @@ def _read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, 
     if form.kind == "xpt":
         frame = read_transport(path, source=source)
         return frame, np.arange(1, len(frame) + 1)
-    return parse_text(_read_text(path, form), form, source=source)
+    return parse_text(text_of_file(path, form), form, source=source)
 
 
 def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -157,13 +161,13 @@ def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, n
     Raises:
         DataError: no record, duplicate column names, or a record of the wrong length.
     """
-    lines = text.splitlines(keepends=True)
-    header = form.header
+    lines = lines_of(text)
+    header, header_line = form.header, 0
     if form.kind == "arff":
         header, lines = _arff_header(lines, source)
     records = _records(lines, form, source)
     if header is None:
-        _, header = next(records, (0, None))
+        header_line, header = next(records, (0, None))
         if header is None:
             raise DataError(f"{source} is empty; a header line with column names is expected")
     twice = [name for name, times in Counter(header).items() if times > 1]
@@ -181,12 +185,37 @@ def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, n
         numbers.append(number)
     if not rows:
         raise DataError(f"{source} is empty: it holds no record below the column names")
+    _require_no_hidden_record(lines, form, header_line or numbers[0], len(header), source)
     columns = zip(*rows, strict=True)
     names = [header[j] for j in kept]
     frame = pd.DataFrame(
         {n: pd.Series(c, dtype=object) for n, c in zip(names, columns, strict=True)}
     )
     return frame, np.array(numbers, dtype=np.int64)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends; other characters that may end a line are part of it."""
+    return io.StringIO(text, newline=None).readlines()
+
+
+def _require_no_hidden_record(
+    lines: Sequence[str], form: Format, first: int, width: int, source: str
+) -> None:
+    """Refuse a record that begins with the mark of comments: below line `first`, as wide as others.
+
+    `#N/A`, say, is an error of a spreadsheet, and no comment on its record.
+    """
+    if form.kind != "csv" or not form.comment or width < 2:
+        return
+    for number, line in enumerate(lines[first:], start=first + 1):
+        text = line.lstrip()
+        if text.startswith(form.comment) and text.count(form.separator) == width - 1:
+            raise DataError(
+                f"{source}, line {number} begins with {shown(form.comment, at_most=20)}, the "
+                f"'comment' of 'source.format', and has {width} cells, as many as a record: remove "
+                "the line, write its first cell in quotes, or set 'comment: null'"
+            )
 
 
 def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]:
@@ -228,7 +257,7 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{raw.place(row)}: column {name!r} holds {cells[row]!r}, which is not a "
+            f"{raw.place(row)}: column {name!r} holds {shown(cells[row], at_most=60)}, which is not a "
             "number; if it means a missing value, add it to 'source.format.missing'"
         )
     _require_single_precision(raw, name, values)
@@ -275,17 +304,36 @@ def _cells(raw: RawTable, name: str, key: str) -> np.ndarray:
     return raw.frame[name].to_numpy()
 
 
-def _read_text(path: Path, form: Format) -> str:
+def text_of_file(path: Path, form: Format) -> str:
+    """The text of a file, unpacked if it is gzipped.
+
+    Raises:
+        ConfigError: the encoding is unknown.
+        DataError: the file cannot be read, or is in another encoding.
+    """
+    _require_character_set(form.encoding)
     encoding = "utf-8-sig" if form.encoding.lower() in ("utf-8", "utf8") else form.encoding
     try:
         content = unpacked_bytes(path)
         return io.TextIOWrapper(io.BytesIO(content), encoding=encoding).read()
-    except LookupError:
-        raise ConfigError(f"encoding {form.encoding!r} is unknown; try utf-8 or latin-1") from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not {form.encoding} text at byte {error.start}; see 'source.format'"
-        ) from None
+    except UnicodeError as error:  # without a place where a mark at the beginning lacks
+        at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise DataError(f"{path} is not {form.encoding} text{at}; see 'source.format'") from None
+
+
+def _require_character_set(encoding: str) -> None:
+    """Refuse what is no name of an encoding of text.
+
+    Raises:
+        ConfigError: names it.
+    """
+    try:
+        found = codecs.lookup(encoding)
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs of bytes to bytes
+    except (LookupError, ValueError):
+        found = None
+    if found is None or found.name.replace("_", "-") in _NO_CHARACTER_SETS:
+        raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
 
 
 def _records(
@@ -296,16 +344,20 @@ def _records(
     kept = ("\n" if comment and line.lstrip().startswith(comment) else line for line in lines)
     quote = "'" if form.kind == "arff" else '"'
     reader = csv.reader(
-        kept, delimiter=form.separator, skipinitialspace=form.strip, quotechar=quote
+        chain(kept, ["\n"]), delimiter=form.separator, skipinitialspace=form.strip, quotechar=quote
     )
+    begins = 1
     try:
         for cells in reader:
+            if begins <= len(lines) < reader.line_num:  # the line put behind the last is inside it
+                raise DataError(f"{source}, line {begins} opens a quote that is never closed")
+            begins = reader.line_num + 1
             if form.strip:
                 cells = [c.strip() for c in cells]
             if cells and cells != [""]:
                 yield reader.line_num, tuple(cells)
     except csv.Error as error:
-        raise DataError(f"{source}, line {reader.line_num} is no record: {error}") from None
+        raise DataError(f"{source}, line {begins} is no record: {error}") from None
 
 
 def _arff_header(lines: list[str], source: str) -> tuple[tuple[str, ...], list[str]]:

@@ -18,7 +18,7 @@ from frugal.contracts.cover import COST_DECIMALS, CoverInstance
 from frugal.contracts.errors import DataError
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes
-from frugal.data.parsing import parse_text
+from frugal.data.parsing import lines_of, parse_text
 from frugal.data.schema_check import did_you_mean, listed
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
@@ -219,7 +219,7 @@ def _table(text: str, source: str) -> tuple[pd.DataFrame, np.ndarray]:
     Raises:
         DataError: such a line stands below the column names, where it could be either.
     """
-    rows = text.splitlines(keepends=True)
+    rows = lines_of(text)
     header = next(
         (k for k, row in enumerate(rows) if row.strip() and not row.lstrip().startswith(_COMMENT)),
         len(rows),

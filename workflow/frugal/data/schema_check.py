@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from frugal.contracts.errors import ConfigError
 from frugal.data.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
 _PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
-_LONGEST_SHOWN = 200  # characters of a value in a sentence
+_LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
+_LONGEST_NAME = 80  # characters of one name in a list
 
 _TYPE_NAMES = {
     "object": "a mapping of keys",
@@ -110,7 +112,7 @@ def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, b
             _require_plain_text(value, where, key, seen)
     elif isinstance(found, str) and key not in _PROSE and not found.isprintable():
         raise ConfigError(
-            f"{where}: {key!r} holds {_shown(found)}; allowed is text on one line without control "
+            f"{where}: {key!r} holds {shown(found)}; allowed is text on one line without control "
             "characters"
         )
 
@@ -135,10 +137,19 @@ def did_you_mean(found: object, allowed: Iterable[object]) -> str:
 
 
 def listed(values: Iterable[object], *, at_most: int = 30) -> str:
-    """Values as text, separated by commas; the tail of a long list is counted only."""
-    texts = [str(v) for v in values]
-    shown = ", ".join(texts[:at_most])
-    return shown if len(texts) <= at_most else f"{shown} and {len(texts) - at_most} more"
+    """Values as text on one line, separated by commas; the tail of a long list is counted only."""
+    texts = [_printable(str(v)) for v in values]
+    ends = accumulate(len(text) + 2 for text in texts[:at_most])
+    count = max(1, sum(end <= _LONGEST_SHOWN for end in ends))
+    shown = ", ".join(texts[:count])
+    return shown if len(texts) <= count else f"{shown} and {len(texts) - count} more"
+
+
+def _printable(text: str) -> str:
+    """A name as a sentence shows it: control characters as escapes, the tail of a long one out."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
 
 
 def _key(error: ValidationError) -> str:
@@ -179,7 +190,7 @@ def _is_other_type(error: ValidationError) -> bool:
 def _rule_sentence(
     validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
 ) -> str:
-    shown = _shown(found)
+    value = shown(found)
     at = "at top level" if key == "top level" else f"under {key!r}"
     match validator:
         case "additionalProperties":
@@ -193,28 +204,28 @@ def _rule_sentence(
         case "type":
             names = [rule] if isinstance(rule, str) else list(rule)
             allowed = " or ".join(_TYPE_NAMES[n] for n in names)
-            return f"{key!r} is {shown}; allowed is {allowed}{_bare_word(found, names)}"
+            return f"{key!r} is {value}; allowed is {allowed}{_bare_word(found, names)}"
         case "enum":
             hint = did_you_mean(found, rule) or _bare_word(found, ["string"])
-            return f"{key!r} is {shown}; allowed are {listed(rule)}{hint}"
+            return f"{key!r} is {value}; allowed are {listed(rule)}{hint}"
         case "minimum":
-            return f"{key!r} is {shown}; allowed are values from {rule} on"
+            return f"{key!r} is {value}; allowed are values from {rule} on"
         case "exclusiveMinimum":
-            return f"{key!r} is {shown}; allowed are values above {rule}"
+            return f"{key!r} is {value}; allowed are values above {rule}"
         case "maximum":
-            return f"{key!r} is {shown}; allowed are values up to {rule}"
+            return f"{key!r} is {value}; allowed are values up to {rule}"
         case "exclusiveMaximum":
-            return f"{key!r} is {shown}; allowed are values below {rule}"
+            return f"{key!r} is {value}; allowed are values below {rule}"
         case "uniqueItems":
-            return f"{key!r} is {shown}; no entry may stand there twice"
+            return f"{key!r} is {value}; no entry may stand there twice"
         case "minItems" | "minLength" | "minProperties":
-            return f"{key!r} is {shown}; it must hold at least {_counted(rule, validator)}"
+            return f"{key!r} is {value}; it must hold at least {_counted(rule, validator)}"
         case "maxItems":
             return f"{key!r} holds {len(found)} entries; it may hold at most {rule}"
         case "maxLength":
-            return f"{key!r} is {shown}; it may hold at most {rule} characters"
+            return f"{key!r} is {value}; it may hold at most {rule} characters"
         case "pattern":
-            return f"{key!r} is {shown}; allowed is text of the form {rule}"
+            return f"{key!r} is {value}; allowed is text of the form {rule}"
         case _:
             return f"{key!r}: {message}"
 
@@ -225,10 +236,10 @@ def _counted(number: int, validator: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _shown(found: Any) -> str:
+def shown(found: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
     """A value as a sentence shows it: in one line, the tail of a long one left out."""
     text = repr(found)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
 def _bare_word(found: object, names: Iterable[str]) -> str:

@@ -117,6 +117,9 @@ def load_search_description(path: Path) -> SearchDescription:
             f"{path}: option {key!r} {told}; reader {reader!r} takes "
             f"{listed(sorted(_OPTIONS[reader])) or 'none'}"
         )
+    raw = list(document["actions"].values())
+    if twice := [name for name in raw if raw.count(name) > 1]:
+        raise ConfigError(f"{path}: 'actions' has {twice[0]!r} for two actions; each has its own")
     return SearchDescription(
         path=path,
         name=document["name"],

@@ -104,7 +104,7 @@ def check_results(results: Sequence[str]) -> tuple[str, ...]:
     worth = [WORTH.get(letter, np.nan) for letter in results]
     if len(results) < 2 or results[-1] != "S" or not (np.diff(worth) > 0).all():
         raise ConfigError(
-            f"results are {', '.join(results)}; allowed are R, I, S or R, S, from the worst on"
+            f"'results' are {', '.join(results)}; allowed are R, I, S or R, S, from the worst on"
         )
     return tuple(results)
 

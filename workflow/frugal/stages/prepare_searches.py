@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Streams
+from frugal.contracts import ConfigError, DataError, Streams
+from frugal.contracts.search import TrialRecords
 from frugal.data.patient_splits import split_patients
 from frugal.data.prescribing import simulate_prescriptions
 from frugal.data.search_description import load_search_description
 from frugal.data.search_tables import read_searches, trials_frame, units_catalogue, units_frame
+from frugal.data.susceptibility import SusceptibilityTable
 
 
 def prepare_searches(
@@ -22,10 +24,37 @@ def prepare_searches(
     progress: Callable[..., Any],
     **raw: Path,
 ) -> dict[str, Any]:
-    """Read a table; per split, draw the test patients and, where none are known, prescriptions."""
+    """Read a table; per split, draw the test patients and, where none are known, prescriptions.
+
+    Raises:
+        DataError, ConfigError: the files are not those that the YAML describes.
+    """
     described = load_search_description(description)
     names = [file.name for file in described.files]
-    table, recorded = read_searches(described, dict(zip(names, raw.values(), strict=True)))
+    if len(raw) != len(names):
+        raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
+    try:
+        table, recorded = read_searches(described, dict(zip(names, raw.values(), strict=True)))
+        searches = _searches(table, recorded, settings, streams, progress)
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{description}: {error}") from error
+    catalogue = units_catalogue(table)
+    catalogue["report"] |= {
+        "title": described.title,
+        "note": described.note,
+        "prescriptions": "simulated" if recorded is None else "recorded",
+    }
+    return {"units": units_frame(table), "catalogue": catalogue, "searches": searches}
+
+
+def _searches(
+    table: SusceptibilityTable,
+    recorded: TrialRecords | None,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> pd.DataFrame:
+    """Who was given what, in each split."""
     parts = []
     for seed in progress(range(settings["seeds"]), desc="splits"):
         is_test = split_patients(
@@ -44,14 +73,4 @@ def prepare_searches(
         trials.insert(1, "part", trials["row_id"].map(part).to_numpy(dtype=object))
         trials.insert(0, "seed", seed)
         parts.append(trials)
-    catalogue = units_catalogue(table)
-    catalogue["report"] |= {
-        "title": described.title,
-        "note": described.note,
-        "prescriptions": "simulated" if recorded is None else "recorded",
-    }
-    return {
-        "units": units_frame(table),
-        "catalogue": catalogue,
-        "searches": pd.concat(parts, ignore_index=True),
-    }
+    return pd.concat(parts, ignore_index=True)

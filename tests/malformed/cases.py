@@ -1,0 +1,147 @@
+"""What a malformed input is, what can happen to it, and the ways in which it enters.
+
+A case works in an empty folder of its own. It ends in one of four ways: a refusal (`FrugalError`,
+`StrictYamlError`, or a command that ends with status 2), a `Warned`, a `Right` (the input was taken,
+and the case has compared what came of it with what it means), or a defect: any other error, a hang,
+or an input that was taken without a word and without an oracle.
+"""
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from frugal.__main__ import main
+from frugal.artifacts.files import read_payload
+
+from tests.unit.dataset_documents import CSV, document
+
+_PROGRESS = re.compile(r"\r[\w ]+: +\d+%\|[^\r\n]*\n?")
+ROOT = Path(__file__).parents[2]
+
+
+class Refused(Exception):
+    """A command that ended with status 2, or a start that was refused; the message is what it said."""
+
+
+class Wrong(AssertionError):
+    """An input was taken for what it does not mean, or a refusal left something behind."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """The input was taken, and what came of it is right; in words, how it was read."""
+
+    said: str
+
+
+@dataclass(frozen=True)
+class Warned:
+    """The input was taken with a warning; what it said."""
+
+    said: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One malformed input.
+
+    Attributes:
+        group: where it enters; a heading of the page.
+        name: the input in plain words; with the group, unlike every other.
+        work: gives the input to the project, in an empty working folder.
+        words: that the sentence must have, such as the name of the file or the key.
+        ends: how it must end: `refused`, `warned` or `accepted`.
+    """
+
+    group: str
+    name: str
+    work: Callable[[], Right | Warned | Any]
+    words: str = ""
+    ends: str = "refused"
+
+
+def files_here() -> dict[str, bytes]:
+    """Every plain file below the working folder with its bytes."""
+    found = sorted(path for path in Path().rglob("*") if path.is_file() and not path.is_symlink())
+    readable = (path for path in found if path.stat().st_mode & 0o444)
+    return {path.as_posix(): path.read_bytes() for path in readable}
+
+
+@contextlib.contextmanager
+def captured(stdin: bytes = b"") -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    """The standard streams of a command, its input given as bytes."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            yield out, err
+    finally:
+        sys.stdin = before
+
+
+def command(*words: str, stdin: bytes = b"") -> str:
+    """Run `python -m frugal …` in this process; returns what it wrote on stdout and stderr.
+
+    Raises:
+        Refused: it ended with status 2; the message is all that it said, without argparse's usage.
+        Wrong: a refused command has written, changed or removed a file.
+    """
+    before = files_here()
+    with captured(stdin) as (out, err):
+        try:
+            status = main([*words])
+        except SystemExit as stop:
+            status = stop.code
+            err = io.StringIO(err.getvalue().strip().rpartition("\n")[2])
+    said = _PROGRESS.sub("", err.getvalue()).strip()
+    if status != 2:
+        return out.getvalue() + said
+    if files_here() != before:
+        raise Wrong("the refused command left files behind")
+    raise Refused(said)
+
+
+def write_small(content: Any = None, raw: bytes | None = CSV.encode(), name: str = "small.csv") -> None:
+    """A description (the small one, or this mapping or text) and its file, in the working folder."""
+    content = document() if content is None else content
+    text = content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
+    Path("small.yaml").write_text(text, encoding="utf-8")
+    if raw is not None:
+        Path(name).write_bytes(raw)
+
+
+def prepared(
+    content: Any = None, raw: bytes | None = CSV.encode(), *more: str, name: str = "small.csv"
+) -> pd.DataFrame:
+    """The table that the command `prepare_data` makes of a description and its file.
+
+    Args:
+        content: the description, as a mapping or as text; None for the small valid one.
+        raw: bytes of the file; None where it is there already.
+        more: further words of the command.
+        name: of the file.
+    """
+    write_small(content, raw, name)
+    words = ["prepare_data", "--seed", "0", "--input", "description=small.yaml"]
+    words += more or ["--input", f"raw_0={name}"]
+    command(*words, "--output", "table=results/t.parquet", "--output", "catalogue=results/c.json")
+    return read_payload(Path("results/t.parquet"))
+
+
+def same_table(content: Any, raw: bytes, said: str, *, plain: bytes = CSV.encode()) -> Right:
+    """The table is that of the plain file.
+
+    Raises:
+        Wrong: it is another.
+    """
+    found = prepared(content, raw)
+    if not found.equals(prepared(None, plain)):
+        raise Wrong(f"read as {found.to_dict('list')}")
+    return Right(said)

@@ -1,0 +1,232 @@
+"""Config files, `--config`, and what they say: a start of the workflow, without its engine."""
+
+import copy
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import snakemake_logger_plugin_frugal as plugin
+import yaml
+from frugal.data.strict_yaml import require_config_file
+from frugal.data.study import load_study
+from snakemake.common.configfile import load_configfile
+from snakemake.cli import parse_config
+from snakemake.utils import update_config
+
+from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
+from tests.malformed.plain_words import of_change
+from tests.unit import test_bad_configs, test_strict_yaml
+from tests.unit.dataset_documents import document
+from tests.unit.spoiling import spoilt
+from tests.unit.test_study import DEFAULT
+
+FILES = "Config files, given with `--configfile`"
+WORDS = "Values of `--config`"
+VALUES = "What a config says"
+
+
+def start(config: dict[str, Any]) -> None:
+    """All that is checked before the first job."""
+    test_bad_configs.start(config)
+
+
+def file_given(content: bytes) -> Right:
+    """As the plugin does, before Snakemake reads the file, and as the Snakefile, after."""
+    path = Path("study.yaml")
+    path.write_bytes(content)
+    return taken_file(path)
+
+
+def taken_file(path: Path) -> Right:
+    require_config_file(path)
+    config = copy.deepcopy(DEFAULT)
+    update_config(config, load_configfile(str(path)))
+    start(config)
+    return Right("read")
+
+
+def read_as(content: bytes, place: tuple[str, ...], value: Any, said: str) -> Right:
+    """The file is taken, and has this value at this place."""
+    Path("study.yaml").write_bytes(content)
+    require_config_file(Path("study.yaml"))
+    found = load_configfile("study.yaml")
+    start_with = copy.deepcopy(DEFAULT)
+    update_config(start_with, found)
+    start(start_with)
+    for key in place:
+        found = found[key]
+    if found != value:
+        raise Wrong(f"read as {found!r}")
+    return Right(said)
+
+
+def words_given(*entries: str) -> Right:
+    """As `snakemake --config` does: parsed by the engine, merged, checked."""
+    try:
+        plugin._require_entries(entries)
+    except plugin._YAML.StrictYamlError as error:  # of the plugin's own copy of the reader
+        raise Refused(str(error)) from None
+    config = copy.deepcopy(DEFAULT)
+    update_config(config, parse_config(list(entries)))
+    start(config)
+    return Right("read")
+
+
+def _no_file(make: Callable[[Path], Any]) -> Right:
+    path = Path("study.yaml")
+    make(path)
+    return taken_file(path)
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _locked(path: Path) -> Right:
+    """A file that its reader may not open; root, who may, becomes nobody for the moment."""
+    path.write_text("seed: 1\n", encoding="utf-8")
+    path.chmod(0)
+    return as_nobody(partial(taken_file, path))
+
+
+def as_nobody(work: Callable[[], Any]) -> Any:
+    """Do it without root's rights."""
+    if os.geteuid() != 0:
+        return work()
+    Path().chmod(0o755)
+    os.seteuid(65534)
+    try:
+        return work()
+    finally:
+        os.seteuid(0)
+
+
+def config_files() -> Iterator[Case]:
+    """Texts and files."""
+    add = partial(Case, FILES)
+    for name, (text, words) in test_strict_yaml.HOSTILE.items():
+        yield add(name, partial(file_given, text.encode()), words)
+    for name, (content, words) in test_strict_yaml.BYTES.items():
+        yield add(name, partial(file_given, content), words)
+    for name, content, words in (
+        ("an empty file", b"", "study.yaml holds nothing"),
+        ("comments only", b"# seed: 1\n", "study.yaml holds nothing"),
+        ("a list", b"- 1\n", "study.yaml holds a list"),
+        ("one word", b"hello\n", "study.yaml holds a single value"),
+        ("`__use_yte__: true`, which makes Snakemake run Python", b"__use_yte__: true\n", "yte"),
+        ("an open bracket", b"datasets: {a: b\n", "study.yaml, line "),
+        ("an open quote", b'data_mirror: "a\n', "study.yaml, line "),
+        ("a colon in a bare text", b"data_mirror: a: b\n", "study.yaml, line 1"),
+        ("a key without a blank after its colon", b"seed:1\n", "study.yaml holds a single value"),
+        ("typographic quotes around a number", "seed: “1”\n".encode(), "'seed' is '“1”'"),
+        ("a decimal comma", b"afape: {evaluation: {resample_share: 0,5}}\n",
+         "'evaluation' holds the key 5"),
+        ("a merge key of text", b"<<: hello\n", "study.yaml"),
+        ("JSON cut off", b'{"seed": 1', "study.yaml"),
+        ("JSON with a trailing comma twice", b'{"seed": 1,,}', "study.yaml"),
+        ("an alias without an anchor", b"seed: *gone\n", "gone"),
+        ("a page of a web server", b"<!DOCTYPE html>\n<html></html>\n", "study.yaml holds a single"),
+        ("a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "study.yaml"),
+        ("the same line indented by one blank more", b"afape:\n  seeds: [0]\n   agents: {}\n", "line"),
+    ):
+        yield add(name, partial(file_given, content), words)
+    for name, make in (
+        ("a folder", Path.mkdir),
+        ("no file of that name", lambda path: None),
+        ("a link to itself", _loop),
+        ("a link to nothing", lambda path: path.symlink_to("gone.yaml")),
+        ("a named pipe that nobody writes to", os.mkfifo),
+        ("`/dev/zero` by a link", lambda path: path.symlink_to("/dev/zero")),
+    ):
+        yield add(name, partial(_no_file, make), "study.yaml")
+    yield add("a file that may not be read", partial(_locked, Path("study.yaml")), "study.yaml")
+    yield add(
+        "a byte order mark, as of an editor of Windows",
+        partial(read_as, b"\xef\xbb\xbfseed: 5\r\n", ("seed",), 5, "read: the mark is no part of it"),
+        ends="accepted",
+    )
+
+
+def config_words() -> Iterator[Case]:
+    """KEY=VALUE."""
+    for name, (entries, words) in _entries().items():
+        yield Case(WORDS, name, partial(words_given, *entries), words)
+
+
+def _entries() -> dict[str, tuple[tuple[str, ...], str]]:
+    deep = "afape=" + "[" * 10_000
+    laughs = test_strict_yaml.laughs(9, "{x: 1}", "k{k}: {anchor}", "{}").replace("\n", ", ")
+    return {
+        "`seed=abc`": (("seed=abc",), "'seed' is 'abc'"),
+        "`seed=1:30`": (("seed=1:30",), "'seed' is "),
+        "`seed=1.5`": (("seed=1.5",), "'seed' is 1.5"),
+        "`seed=-1`": (("seed=-1",), "'seed' is -1"),
+        "`seed=` and nothing": (("seed=",), "'seed'"),
+        "`sed=1`": (("sed=1",), "unknown key 'sed'"),
+        "`scale=papers`": (("scale=papers",), "did you mean 'paper'?"),
+        "`datasets=[]`": (("datasets=[]",), "'datasets' is []"),
+        "`afape=null`": (("afape=null",), "'afape' is "),
+        "a value nested 10,000 deep": ((deep,), "--config afape"),
+        "a value with aliases of aliases": ((f"afape={{{laughs}}}",), "--config afape"),
+        "a value with a key twice": (("afape={seeds: [0], seeds: [1]}",), "is written twice"),
+        "`datasets={breast_cancer: gone.yaml}`": (
+            ("datasets={breast_cancer: gone.yaml}",), "gone.yaml"),
+    }  # fmt: skip
+
+
+def _small_study(change: tuple[tuple[Any, ...], Any]) -> Right | Warned:
+    """A study of the small table: its YAML is allowed, and whether the study may use it is asked."""
+    Path("small.yaml").write_text(yaml.safe_dump(spoilt(document(), *change)), encoding="utf-8")
+    config = copy.deepcopy(DEFAULT)
+    config["datasets"]["small"] = "small.yaml"
+    entry = copy.deepcopy(config["afape"]["scenarios"][0])
+    missingness = {"source": "own", "panels": {"blood": {}, "scan": {}}}
+    entry |= {"dataset": "small", "mechanism": "own", "missingness": missingness, "s": None}
+    config["afape"]["scenarios"] = [entry]
+    config["afape"]["agents"] = {
+        name: None if settings["kind"] == "dqn" else settings
+        for name, settings in config["afape"]["agents"].items()
+    }
+    config["afape"]["figures"] |= {"frequency_agent": "never", "convergence_agents": ["never"]}
+    remarks = load_study(config, ROOT).remarks()
+    return Warned(remarks[0]) if remarks else Right("read")
+
+
+def config_values() -> Iterator[Case]:
+    """The default changed in one place."""
+    for place, value, words in test_bad_configs.CASES:
+        changed = partial(spoilt, test_bad_configs.DEFAULT, place, value)
+        yield Case(VALUES, of_change(place, value), partial(_started, changed), words)
+    costs = ("misclassification_cost",)
+    for name, change, words, ends in (
+        ("all error costs zero", (costs, [[0, 0], [0, 0]]), "is zero everywhere", "refused"),
+        ("every decision costs the same", (costs, [[5, 5], [5, 5]]), "is the same", "refused"),
+        ("a right decision dearer than a wrong one", (costs, [[9, 1], [5, 0]]), "'healthy' costs 9",
+         "refused"),
+        ("rows and columns of the error costs confused, so that one is negative gain",
+         (costs, [[0, 0], [0, 100]]), "costs 100 and", "refused"),
+        ("one decision never wrong", (costs, [[0, 0], [50, 0]]), "acquires nothing", "warned"),
+        ("a table with a panel recorded in part, for `afape`", (("missing_values",), "partial"),
+         "'missing_values' is partial", "refused"),
+        ("a table without a part `train`", (("split", "parts"), {"encoder": 0.5, "test": 0.5}),
+         "'train'", "refused"),
+        ("a YAML of another name than in the config", (("name",), "smal"), "'datasets.small'",
+         "refused"),
+        ("causes of a panel that the table lacks", (("panels", 1, "name"), "bloods"), "'blood'",
+         "refused"),
+    ):  # fmt: skip
+        yield Case(VALUES, name, partial(_small_study, change), words, ends)
+
+
+def _started(config: Callable[[], dict[str, Any]]) -> Right:
+    start(config())
+    return Right("read")
+
+
+def cases() -> Iterator[Case]:
+    """Of all three."""
+    yield from config_files()
+    yield from config_words()
+    yield from config_values()

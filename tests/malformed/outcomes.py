@@ -1,0 +1,107 @@
+"""Runs one case and says what happened: its kind and its sentence, without this machine's paths."""
+
+import contextlib
+import os
+import re
+import signal
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from frugal.contracts import FrugalError
+from frugal.data.strict_yaml import StrictYamlError
+
+from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
+
+TIME_LIMIT_S = 10
+LONGEST = 400  # characters of a sentence
+DEFECTS = ("traceback", "hang", "silently wrong", "unclear")
+_PORT = re.compile(r"127\.0\.0\.1:\d{4,5}\b")
+_NAMED = re.compile(
+    r"'[^']+'|--\w+|\w\.(?:yaml|csv|parquet|json|safetensors|jsonl)\b|publisher|…/"
+    r"|\b(?:afape|dadi|diagnosis|treatment|recourse)\.\w+"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened to an input.
+
+    Attributes:
+        kind: `refused`, `warned`, `accepted`, or one of `DEFECTS`.
+        said: the sentence, or how the input was read.
+    """
+
+    kind: str
+    said: str
+
+
+class _TimeIsUp(BaseException):
+    """No `Exception`, so that nothing on the way takes it for an error of its own."""
+
+
+def happened(case: Case) -> Outcome:
+    """Run a case in an empty folder, within the time limit."""
+    with tempfile.TemporaryDirectory() as folder, _working_in(folder):
+        kind, said = _ended(case)
+        for path in (os.path.realpath(folder), folder):
+            said = said.replace(path, "…")
+    said = _PORT.sub("publisher", said.replace(str(ROOT), "…"))
+    if kind == "refused" and (flaw := unclear(said)):
+        return Outcome("unclear", f"{flaw}: {said}")
+    return Outcome(kind, said)
+
+
+def unclear(said: str) -> str:
+    """What is wrong with a sentence of refusal; empty where nothing."""
+    if not said or not said.isprintable():
+        return "not one line of printable text"
+    if len(said) > LONGEST:
+        return f"{len(said)} characters"
+    return "" if _NAMED.search(said) else "names no file and no key"
+
+
+def _ended(case: Case) -> tuple[str, str]:
+    try:
+        with _time_limit(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = case.work()
+    except (FrugalError, StrictYamlError, Refused) as error:
+        return "refused", str(error)
+    except Wrong as error:
+        return "silently wrong", str(error)
+    except _TimeIsUp:
+        return "hang", f"no end after {TIME_LIMIT_S} s"
+    except Exception as error:
+        return "traceback", f"{type(error).__name__}: {error}"
+    if isinstance(found, Right):
+        return "accepted", found.said
+    if isinstance(found, Warned):
+        return "warned", found.said
+    return "silently wrong", f"taken without a word: {found!r}"
+
+
+@contextlib.contextmanager
+def _working_in(folder: str) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    former = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)

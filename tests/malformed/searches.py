@@ -1,0 +1,289 @@
+"""Data sets of `treatment`, and catalogues, units and rules of `recourse`, through their commands."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from frugal.data.recourse_catalogue import group_warnings, parse_catalogue, parse_units, read_text
+
+from tests.malformed.cases import ROOT, Case, Right, Warned, Wrong, command
+from tests.malformed.plain_words import of_change
+from tests.unit import test_recourse_catalogue
+from tests.unit.search_files import AMR_DRUGS, DRUGS, amr_file, kpneumoniae_file, write_rows
+from tests.unit.search_files import BREAKPOINTS as CLSI
+from tests.unit.spoiling import DELETE, spoilt
+
+SEARCHES = "Data sets of `treatment`: YAML and files"
+RECOURSE = "`recourse`: catalogues, units and rules of one's own"
+ECOLI: dict[str, Any] = {
+    "name": "own", "title": "Own", "note": "made up", "reader": "ecoli_ast",
+    "files": [{"name": "e.csv", "url": "https://example.org", "sha256": [], "downloadable": False}],
+    "actions": {"ceftazidime": "CTZ", "gentamicin": "GEN"}, "results": ["R", "S"], "options": {},
+}  # fmt: skip
+ROWS = [[f"i{k}", "RS"[k % 2], "RS"[k // 2 % 2]] for k in range(40)]
+SETTINGS = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["treatment"]
+
+
+def _prepare(content: Any) -> str:
+    """The command `prepare_searches` on `own.yaml` and the file `e.csv` that lies there."""
+    text = content if isinstance(content, str) else yaml.safe_dump(content)
+    Path("own.yaml").write_text(text, encoding="utf-8")
+    settings = {"seeds": 1, "test_share": 0.3, "prescribing": SETTINGS["prescribing"]}
+    words = ["prepare_searches", "--seed", "0", "--settings", json.dumps(settings)]
+    words += ["--input", "description=own.yaml", "--input", "raw_0=e.csv"]
+    for name, suffix in (("units", "parquet"), ("catalogue", "json"), ("searches", "parquet")):
+        words += ["--output", f"{name}=results/{name}.{suffix}"]
+    return command(*words)
+
+
+def _described(content: Any) -> str:
+    write_rows(Path("e.csv"), ["Isolate", "CTZ", "GEN"], ROWS)
+    return _prepare(content)
+
+
+def _ecoli(header: list[str], rows: list[list[str]]) -> str:
+    write_rows(Path("e.csv"), header, rows)
+    return _prepare(ECOLI)
+
+
+def _ecoli_bytes(content: bytes) -> str:
+    Path("e.csv").write_bytes(content)
+    return _prepare(ECOLI)
+
+
+def _kpneumoniae(texts: dict[str, list[str]], **options: Any) -> str:
+    kpneumoniae_file(Path(), texts)
+    shutil.move("mic.csv", "e.csv")
+    content = ECOLI | {"reader": "kpneumoniae_mic", "actions": DRUGS, "results": ["R", "I", "S"]}
+    return _prepare(content | {"options": {"breakpoints": CLSI} | options})
+
+
+def _amr(old: str, new: str, **options: Any) -> str:
+    amr_file(Path(), 60, 0)
+    text = Path("isolates.csv").read_text(encoding="utf-8")
+    if old == "age":  # of the first record
+        person, _, rest = text.split("\n")[1].split(",", 2)
+        old, new = f"{person},20", f"{person},{new}"
+        text = text.replace(text.split("\n")[1], f"{person},20,{rest}", 1)
+    assert old in text
+    Path("e.csv").write_text(text.replace(old, new, 1), encoding="utf-8")
+    content = ECOLI | {"reader": "amr_isolates", "actions": AMR_DRUGS, "results": ["R", "I", "S"]}
+    known = {"organisms": {"E. coli": "B_ESCHR_COLI"}, "factors": ["gender", "ward", "age_group"]}
+    return _prepare(content | {"options": known | options})
+
+
+def _yamls() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
+    yield ("reader",), "ecoli", "reader"
+    yield ("reader",), "mimic3", "option 'exclude_other_antibiotics' is missing"
+    yield ("reader",), "kpneumoniae_mic", "option 'breakpoints' is missing"
+    yield ("options",), {"breakpoints": "x"}, "option 'breakpoints' does not apply"
+    yield ("options",), None, "'options'"
+    yield ("files",), [], "names 0 files"
+    yield ("files", 0, "sha256"), "x", "sha256"
+    yield ("files", 0, "sha256"), ["0" * 64], "SHA-256"
+    yield ("files", 0, "url"), "example.org", "url"
+    yield ("files", 0, "downloadable"), "no", "downloadable"
+    yield ("actions",), {}, "actions"
+    yield ("actions",), ["CTZ", "GEN"], "actions"
+    yield ("actions",), {"ceftazidime": "CTX"}, "'CTX'"
+    yield ("actions",), {"a": "CTZ", "b": "CTZ"}, "'CTZ'"
+    yield ("results",), ["S", "R"], "from the worst on"
+    yield ("results",), ["R"], "results"
+    yield ("results",), ["R", "I", "X", "S"], "results"
+    yield ("results",), [], "results"
+    yield ("name",), "../own", "'name'"
+    yield ("redaer",), "ecoli_ast", "did you mean 'reader'"
+    yield ("title",), DELETE, "'title' is missing"
+
+
+def searches() -> Iterator[Case]:
+    """YAML, then files."""
+    add = partial(Case, SEARCHES)
+    for place, value, words in _yamls():
+        yield add(of_change(place, value), partial(_described, spoilt(ECOLI | {"redaer": 0} if place == ("redaer",) else ECOLI, place, value)), words)
+    header = ["Isolate", "CTZ", "GEN"]
+    for name, work, words in (
+        ("a letter that is no result", partial(_ecoli, header, [*ROWS, ["x", "X", "S"]]), "'X'"),
+        ("a small letter", partial(_ecoli, header, [*ROWS, ["x", "s", "S"]]), "'s'"),
+        ("a drug's column misspelt", partial(_ecoli, ["Isolate", "CTX", "GEN"], ROWS), "'CTZ'"),
+        ("no isolate that was tested against all", partial(_ecoli, header, [["i", "S", ""]]), "none"),
+        ("a header only", partial(_ecoli, header, []), "holds no record"),
+        ("an empty file", partial(_ecoli_bytes, b""), "e.csv"),
+        ("a page of a web server", partial(_ecoli_bytes, b"<html><body>404</body></html>"), "e.csv"),
+        ("Latin-1 in place of UTF-8", partial(_ecoli_bytes, b"Isolate,CTZ,GEN\n\xe9,S,R\n"), "e.csv"),
+        ("a line of too many cells", partial(_ecoli_bytes, b"Isolate,CTZ,GEN\na,S,R\nb,S,R,S\n"), "e.csv"),
+        ("a line of too few cells", partial(_ecoli_bytes, b"Isolate,CTZ,GEN\na,S,R\nb,S\nc,R,R\n"), "e.csv"),
+        ("two columns of a name", partial(_ecoli_bytes, b"Isolate,CTZ,CTZ,GEN\na,S,R,S\nb,R,S,R\n"), "'CTZ'"),
+        ("semicolons", partial(_ecoli_bytes, b"Isolate;CTZ;GEN\na;S;R\n"), "e.csv"),
+        ("an open quote", partial(_ecoli_bytes, b'Isolate,CTZ,GEN\n"a,S,R\nb,S,R\n'), "e.csv"),
+        ("one isolate", partial(_ecoli, header, ROWS[:1]), "own"),
+        ("a gzip cut off, without the ending .gz", partial(_ecoli_bytes, b"\x1f\x8b\x08\x00abc"), "e.csv"),
+        ("a concentration in words", partial(_kpneumoniae, {"K1": ["about 4", "4", "1"]}), "'about 4'"),
+        ("a concentration with a decimal comma", partial(_kpneumoniae, {"K1": ["0,5", "4", "1"]}), "'0,5'"),
+        ("a negative concentration", partial(_kpneumoniae, {"K1": ["-4", "4", "1"]}), "'-4'"),
+        ("an infinite concentration", partial(_kpneumoniae, {"K1": ["1e999", "4", "1"]}), "'1e999'"),
+        ("unknown breakpoints", partial(_kpneumoniae, {"K1": ["1"] * 3}, breakpoints="EUCAST"), "'EUCAST'"),
+        ("an unknown covariate", partial(_amr, "patient", "patient", factors=["age"]), "'age'"),
+        ("a covariate twice", partial(_amr, "patient", "patient", factors=["ward", "ward"]), "ward"),
+        ("an organism that no isolate is", partial(_amr, "patient", "patient", organisms={"x": "B_X"}), "none of 0 units"),
+        ("an unknown ward", partial(_amr, "ICU", "Moon"), "'Moon'"),
+        ("an unknown gender", partial(_amr, ",F,", ",X,"), "'X'"),
+        ("an age in words", partial(_amr, "age", "twenty"), "'twenty'"),
+        ("a negative age", partial(_amr, "age", "-20"), "'-20'"),
+        ("an age that is missing", partial(_amr, "age", ""), "age"),
+    ):
+        yield add(name, work, words)
+
+
+OWN, UNITS = test_recourse_catalogue.OWN, test_recourse_catalogue.UNITS
+
+
+def _label(catalogue: str | bytes = OWN, units: str | bytes = UNITS, **settings: Any) -> str:
+    """The command `label_units` on a catalogue and units of one's own."""
+    for name, content in (("actions.csv", catalogue), ("units.csv", units)):
+        Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
+    chosen = {"source": {"kind": "own"}, "most_actions": 3, "max_nodes": 1000} | settings
+    words = ["label_units", "--seed", "0", "--settings", json.dumps(chosen)]
+    words += ["--input", "catalogue=actions.csv", "--input", "units=units.csv"]
+    for name in ("labels.parquet", "names.json", "instance.safetensors"):
+        words += ["--output", f"{Path(name).stem}=results/{name}"]
+    return command(*words)
+
+
+def _in_catalogue(old: str, new: str) -> Any:
+    assert old in OWN, old
+    return partial(_label, OWN.replace(old, new, 1))
+
+
+def _in_units(old: str, new: str) -> Any:
+    assert old in UNITS, old
+    return partial(_label, OWN, UNITS.replace(old, new, 1))
+
+
+def _read(catalogue: bytes, units: bytes) -> tuple[Any, ...]:
+    """What `label_units` reads before it solves anything."""
+    Path("actions.csv").write_bytes(catalogue)
+    Path("units.csv").write_bytes(units)
+    known = parse_catalogue(read_text(Path("actions.csv")), source="actions.csv")
+    text = read_text(Path("units.csv"))
+    names, features, group = parse_units(text, known, source="units.csv")
+    told = group_warnings(text, group, known, source="actions.csv", of_units="units.csv")
+    numbers = [known.instance.cost, known.instance.gain, known.instance.access, features, group]
+    return known.actions, known.features, names, [array.tolist() for array in numbers], told
+
+
+def _read_the_same(catalogue: bytes, units: bytes) -> Right:
+    """Accepted, with the names and numbers of the plain files."""
+    found = _read(catalogue, units)
+    if found != _read(OWN.encode(), UNITS.encode()):
+        raise Wrong(f"read as {found}")
+    return Right("read: names and numbers of the plain files")
+
+
+def _told(catalogue: str, units: str) -> Warned:
+    """Accepted with a sentence."""
+    (said,) = _read(catalogue.encode(), units.encode())[-1]
+    return Warned(said)
+
+
+GERMAN = ROOT / "config/recourse/german_credit.yaml"
+
+
+def _rules(old: str, new: str) -> str:
+    text = GERMAN.read_text(encoding="utf-8")
+    assert old in text, old
+    Path("rules.yaml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    settings = {"source": {"kind": "table"}, "most_actions": 3, "max_nodes": 1000}
+    words = ["label_units", "--seed", "0", "--settings", json.dumps(settings)]
+    shutil.copy(ROOT / "config/datasets/german_credit.yaml", "german.yaml")
+    Path("german.data").write_text("A11 6\n", encoding="utf-8")
+    words += ["--input", "rules=rules.yaml", "--input", "description=german.yaml"]
+    words += ["--input", "raw_0=german.data"]
+    for name in ("labels.parquet", "names.json", "instance.safetensors"):
+        words += ["--output", f"{Path(name).stem}=results/{name}"]
+    return command(*words)
+
+
+def recourse() -> Iterator[Case]:
+    """Catalogues, units, rules, settings."""
+    add = partial(Case, RECOURSE)
+    catalogue_mistakes = _parameters(test_recourse_catalogue.test_a_wrong_catalogue_is_refused_in_one_sentence)
+    for old, new, _ in catalogue_mistakes:
+        yield add(f"a catalogue with `{new or 'nothing'}` for `{old}`", _in_catalogue(old, new), "actions.csv")
+    for old, new, _ in _parameters(test_recourse_catalogue.test_wrong_units_are_refused_in_one_sentence):
+        yield add(f"units with `{new}` for `{old}`", _in_units(old, new), "units.csv")
+    for old, new, _ in _parameters(test_recourse_catalogue.test_wrong_rules_are_refused_in_one_sentence):
+        yield add(f"rules with `{new}` for `{old}`", partial(_rules, old, new), "rules.yaml")
+    semicolons = OWN.replace(",", "\t").replace(";", ",").replace("\t", ";")
+    for name, work, words in (
+        ("an empty catalogue", partial(_label, ""), "actions.csv is empty"),
+        ("a catalogue of thresholds only", partial(_label, "action,cost,f\nthreshold,,1\n"), "no action"),
+        ("a catalogue without features", partial(_label, "action,cost\nthreshold,\n"), "no feature"),
+        ("a catalogue with semicolons between cells", partial(_label, semicolons), "actions.csv"),
+        ("a catalogue in Latin-1", partial(_label, OWN.replace("course", "kürs").encode("latin-1")), "UTF-8"),
+        ("a catalogue in UTF-16", partial(_label, OWN.encode("utf-16")), "actions.csv"),
+        ("a catalogue that is a spreadsheet", partial(_label, b"PK\x03\x04" * 20), "actions.csv"),
+        ("a remark between the actions", _in_catalogue("save,2.5", "# old\nsave,2.5"), "begins with '#'"),
+        ("a cost with a decimal comma in quotes", _in_catalogue("save,2.5", 'save,"2,5"'), "'2,5'"),
+        ("a cost with a decimal comma, bare", _in_catalogue("save,2.5", "save,2,5"), "actions.csv, line 5"),
+        ("a cost in percent", _in_catalogue("save,2.5", "save,25%"), "'25%'"),
+        ("a cost that is missing", _in_catalogue("save,2.5", "save,"), "actions.csv, line 5"),
+        ("an infinite cost", _in_catalogue("save,2.5", "save,inf"), "'inf'"),
+        ("a cost of 10 decimals", _in_catalogue("save,2.5", "save,2.5000000001"), "decimals"),
+        ("an open quote in a catalogue", _in_catalogue("save,2.5", '"save,2.5'), "actions.csv, line 5"),
+        ("a feature named twice", partial(_label, OWN.replace("skills", "savings", 1)), "'savings'"),
+        ("a second row of thresholds", _in_catalogue("save,2.5", "threshold,2.5"), "'threshold'"),
+        ("an amount beyond nine digits", _in_catalogue("save,2.5,,1", "save,2.5,,12345678901"), "allowed"),
+        ("units of no record", partial(_label, OWN, UNITS.split("\n")[0]), "units.csv"),
+        ("empty units", partial(_label, OWN, ""), "units.csv is empty"),
+        ("units with a cell too few", partial(_label, OWN, UNITS.rstrip()[:-2]), "units.csv, line"),
+        ("units with a decimal", _in_units("bob,old,0", "bob,old,0.5"), "'0.5'"),
+        ("units with a negative number", _in_units("bob,old,0", "bob,old,-1"), "'-1'"),
+        ("the catalogue given for the units", partial(_label, OWN, OWN), "units.csv has no column"),
+        ("settings without `max_nodes`", _without("max_nodes"), "max_nodes"),
+        ("settings of no source", partial(_label, source={"kind": "owm"}), "'owm'"),
+        ("`max_nodes` of 0", partial(_label, max_nodes=0), "max_nodes"),
+        ("`most_actions` in words", partial(_label, most_actions="three"), "most_actions"),
+    ):
+        yield add(name, work, words)
+    for name, catalogue, units in (
+        ("a byte order mark in both files", b"\xef\xbb\xbf" + OWN.encode(), b"\xef\xbb\xbf" + UNITS.encode()),
+        ("line ends of Windows", OWN.encode().replace(b"\n", b"\r\n"), UNITS.encode().replace(b"\n", b"\r\n")),
+        ("line ends of an old Mac", OWN.encode().replace(b"\n", b"\r"), UNITS.encode().replace(b"\n", b"\r")),
+    ):
+        yield add(name, partial(_read_the_same, catalogue, units), ends="accepted")
+    yield add(
+        "a group that no unit is in",
+        partial(_told, OWN.replace("young;old", "young;old;odl"), UNITS),
+        "'odl'",
+        "warned",
+    )
+
+
+def _without(key: str) -> Any:
+    def work() -> str:
+        chosen: dict[str, Any] = {"source": {"kind": "own"}, "most_actions": 3, "max_nodes": 1000}
+        del chosen[key]
+        Path("actions.csv").write_text(OWN, encoding="utf-8")
+        Path("units.csv").write_text(UNITS, encoding="utf-8")
+        words = ["label_units", "--seed", "0", "--settings", json.dumps(chosen)]
+        words += ["--input", "catalogue=actions.csv", "--input", "units=units.csv"]
+        return command(*words, "--output", "labels=results/labels.parquet")
+
+    return work
+
+
+def _parameters(test: Any) -> list[tuple[str, str, str]]:
+    """The list of a parametrized test."""
+    (mark,) = [mark for mark in test.pytestmark if mark.name == "parametrize"]
+    return list(mark.args[1])
+
+
+def cases() -> Iterator[Case]:
+    """Of both studies."""
+    yield from searches()
+    yield from recourse()
