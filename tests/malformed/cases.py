@@ -1,9 +1,9 @@
 """What a malformed input is, what can happen to it, and the ways in which it enters.
 
 A case works in an empty folder of its own. It ends in one of four ways: a refusal (`FrugalError`,
-`StrictYamlError`, or a command that ends with status 2), a `Warned`, a `Right` (the input was taken,
-and the case has compared what came of it with what it means), or a defect: any other error, a hang,
-or an input that was taken without a word and without an oracle.
+`StrictYamlError`, or a command that ends with status 2), a `Warned`, a `Right` (the input was
+taken, and the case has compared what came of it with what it means), or a defect: any other error,
+a hang, or an input that was taken without a word and without an oracle.
 """
 
 import contextlib
@@ -22,12 +22,13 @@ from frugal.artifacts.files import read_payload
 
 from tests.unit.dataset_documents import CSV, document
 
+TIME_LIMIT_S = 10
 _PROGRESS = re.compile(r"\r[\w ]+: +\d+%\|[^\r\n]*\n?")
 ROOT = Path(__file__).parents[2]
 
 
 class Refused(Exception):
-    """A command that ended with status 2, or a start that was refused; the message is what it said."""
+    """A command that ended with status 2, or a start that was refused; with what it said."""
 
 
 class Wrong(AssertionError):
@@ -58,6 +59,7 @@ class Case:
         work: gives the input to the project, in an empty working folder.
         words: that the sentence must have, such as the name of the file or the key.
         ends: how it must end: `refused`, `warned` or `accepted`.
+        limit_s: seconds that it may take.
     """
 
     group: str
@@ -65,6 +67,7 @@ class Case:
     work: Callable[[], Right | Warned | Any]
     words: str = ""
     ends: str = "refused"
+    limit_s: float = TIME_LIMIT_S
 
 
 def files_here() -> dict[str, bytes]:
@@ -108,8 +111,10 @@ def command(*words: str, stdin: bytes = b"") -> str:
     raise Refused(said)
 
 
-def write_small(content: Any = None, raw: bytes | None = CSV.encode(), name: str = "small.csv") -> None:
-    """A description (the small one, or this mapping or text) and its file, in the working folder."""
+def write_small(
+    content: Any = None, raw: bytes | None = CSV.encode(), name: str = "small.csv"
+) -> None:
+    """Write a description (the small one, or this mapping or text) and its file."""
     content = document() if content is None else content
     text = content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
     Path("small.yaml").write_text(text, encoding="utf-8")

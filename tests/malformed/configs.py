@@ -9,10 +9,10 @@ from typing import Any
 
 import snakemake_logger_plugin_frugal as plugin
 import yaml
-from frugal.data.strict_yaml import require_config_file
+from frugal.data.strict_yaml import read_config_file
 from frugal.data.study import load_study
-from snakemake.common.configfile import load_configfile
 from snakemake.cli import parse_config
+from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
 from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
@@ -40,7 +40,7 @@ def file_given(content: bytes) -> Right:
 
 
 def taken_file(path: Path) -> Right:
-    require_config_file(path)
+    read_config_file(path)
     config = copy.deepcopy(DEFAULT)
     update_config(config, load_configfile(str(path)))
     start(config)
@@ -50,7 +50,7 @@ def taken_file(path: Path) -> Right:
 def read_as(content: bytes, place: tuple[str, ...], value: Any, said: str) -> Right:
     """The file is taken, and has this value at this place."""
     Path("study.yaml").write_bytes(content)
-    require_config_file(Path("study.yaml"))
+    read_config_file(Path("study.yaml"))
     found = load_configfile("study.yaml")
     start_with = copy.deepcopy(DEFAULT)
     update_config(start_with, found)
@@ -65,11 +65,11 @@ def read_as(content: bytes, place: tuple[str, ...], value: Any, said: str) -> Ri
 def words_given(*entries: str) -> Right:
     """As `snakemake --config` does: parsed by the engine, merged, checked."""
     try:
-        plugin._require_entries(entries)
-    except plugin._YAML.StrictYamlError as error:  # of the plugin's own copy of the reader
-        raise Refused(str(error)) from None
+        parsed = plugin._checking(parse_config)(list(entries))
+    except SystemExit as error:
+        raise Refused(str(error).removeprefix("Frugal cannot start: ")) from None
     config = copy.deepcopy(DEFAULT)
-    update_config(config, parse_config(list(entries)))
+    update_config(config, parsed)
     start(config)
     return Right("read")
 
@@ -114,6 +114,9 @@ def config_files() -> Iterator[Case]:
         ("an empty file", b"", "study.yaml holds nothing"),
         ("comments only", b"# seed: 1\n", "study.yaml holds nothing"),
         ("a list", b"- 1\n", "study.yaml holds a list"),
+        ("one number", b"7\n", "study.yaml holds a single value"),
+        ("`null`", b"null\n", "study.yaml holds nothing"),
+        ("a text in quotes", b'"seed: 1"', "study.yaml holds a single value"),
         ("one word", b"hello\n", "study.yaml holds a single value"),
         ("`__use_yte__: true`, which makes Snakemake run Python", b"__use_yte__: true\n", "yte"),
         ("an open bracket", b"datasets: {a: b\n", "study.yaml, line "),
@@ -121,15 +124,26 @@ def config_files() -> Iterator[Case]:
         ("a colon in a bare text", b"data_mirror: a: b\n", "study.yaml, line 1"),
         ("a key without a blank after its colon", b"seed:1\n", "study.yaml holds a single value"),
         ("typographic quotes around a number", "seed: “1”\n".encode(), "'seed' is '“1”'"),
-        ("a decimal comma", b"afape: {evaluation: {resample_share: 0,5}}\n",
-         "'evaluation' holds the key 5"),
+        (
+            "a decimal comma",
+            b"afape: {evaluation: {resample_share: 0,5}}\n",
+            "'evaluation' holds the key 5",
+        ),
         ("a merge key of text", b"<<: hello\n", "study.yaml"),
         ("JSON cut off", b'{"seed": 1', "study.yaml"),
         ("JSON with a trailing comma twice", b'{"seed": 1,,}', "study.yaml"),
         ("an alias without an anchor", b"seed: *gone\n", "gone"),
-        ("a page of a web server", b"<!DOCTYPE html>\n<html></html>\n", "study.yaml holds a single"),
+        (
+            "a page of a web server",
+            b"<!DOCTYPE html>\n<html></html>\n",
+            "study.yaml holds a single",
+        ),
         ("a picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "study.yaml"),
-        ("the same line indented by one blank more", b"afape:\n  seeds: [0]\n   agents: {}\n", "line"),
+        (
+            "the same line indented by one blank more",
+            b"afape:\n  seeds: [0]\n   agents: {}\n",
+            "line",
+        ),
     ):
         yield add(name, partial(file_given, content), words)
     for name, make in (
@@ -144,7 +158,9 @@ def config_files() -> Iterator[Case]:
     yield add("a file that may not be read", partial(_locked, Path("study.yaml")), "study.yaml")
     yield add(
         "a byte order mark, as of an editor of Windows",
-        partial(read_as, b"\xef\xbb\xbfseed: 5\r\n", ("seed",), 5, "read: the mark is no part of it"),
+        partial(
+            read_as, b"\xef\xbb\xbfseed: 5\r\n", ("seed",), 5, "read: the mark is no part of it"
+        ),
         ends="accepted",
     )
 
@@ -177,7 +193,7 @@ def _entries() -> dict[str, tuple[tuple[str, ...], str]]:
 
 
 def _small_study(change: tuple[tuple[Any, ...], Any]) -> Right | Warned:
-    """A study of the small table: its YAML is allowed, and whether the study may use it is asked."""
+    """A study of the small table, whose YAML is allowed: may the study use it?"""
     Path("small.yaml").write_text(yaml.safe_dump(spoilt(document(), *change)), encoding="utf-8")
     config = copy.deepcopy(DEFAULT)
     config["datasets"]["small"] = "small.yaml"

@@ -1,23 +1,22 @@
 """The YAML of a data set: read by the command `prepare_data`, with a valid file beside it."""
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import yaml
 
-from tests.malformed.cases import ROOT, Case, Right, Wrong, prepared, write_small, command
+from tests.malformed.cases import ROOT, Case, command, prepared, write_small
 from tests.malformed.plain_words import of_change
-from tests.unit import test_bad_files, test_description, test_description_diagnosis, test_groups
-from tests.unit.dataset_documents import CSV, document
+from tests.unit import test_bad_files, test_description, test_description_diagnosis
+from tests.unit.dataset_documents import document
 from tests.unit.hostile import REFUSED, REFUSED_FILES
 from tests.unit.spoiling import DELETE, spoilt
 
 GROUP = "Data sets: their YAML"
 # Of `test_bad_files.DESCRIPTIONS`, what `test_description.MISTAKES` has as well.
 AGAIN = {"unknown key", "missing key", "unknown column kind", "panel of no column", "negative cost",
-         "costs of another shape", "one class", "a key twice"}  # fmt: skip
+         "costs of another shape", "one class", "a key twice", "infinite cost"}  # fmt: skip
 
 
 def _taken(content: Any) -> Any:
@@ -115,10 +114,18 @@ def _changes() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
     yield ("source", "format", "personal"), ["age"], "'age'"
     yield ("source", "join"), "id", "'id'"
     yield ("drop_rows",), [{"rule": "below", "column": "agee", "value": 3, "reason": "r"}], "'agee'"
-    yield ("drop_rows",), [{"rule": "below", "column": "smoker", "value": 3, "reason": "r"}], "'yes'"
+    yield (
+        ("drop_rows",),
+        [{"rule": "below", "column": "smoker", "value": 3, "reason": "r"}],
+        "'yes'",
+    )
     yield ("drop_rows",), [{"rule": "above", "column": "age", "value": -1, "reason": "r"}], "no row"
     yield ("drop_rows",), [{"rule": "below", "column": "age", "value": "3", "reason": "r"}], "value"
-    yield ("drop_rows",), [{"rule": "feature_missing", "columns": ["agee"], "reason": "r"}], "'agee'"
+    yield (
+        ("drop_rows",),
+        [{"rule": "feature_missing", "columns": ["agee"], "reason": "r"}],
+        "'agee'",
+    )
     yield ("drop_rows",), [{"rule": "feature_missing", "columns": [], "reason": "r"}], "columns"
     yield ("drop_rows",), [{"rule": "feature_mising", "columns": ["age"], "reason": "r"}], "did you"
     yield ("drop_rows",), [{"rule": "label_missing"}], "'reason' is missing"
@@ -151,8 +158,8 @@ def _texts() -> Iterator[tuple[str, str, str]]:
     yield "a cost written `30 # EUR` without a blank", _as_text("cost: 30", "cost: 30#"), "'30#'"
     yield "levels written bare, `[no, yes]`", _as_text("  - 'no'\n  - 'yes'", "  - no\n  - yes"), (
         "write the text in quotes")  # fmt: skip
-    yield "a panel's columns in one text", _as_text("columns:\n  - marker", "columns: marker, scan"), (
-        "panels[1].columns")  # fmt: skip
+    one_text = _as_text("columns:\n  - marker", "columns: marker, scan")
+    yield "a panel's columns in one text", one_text, "panels[1].columns"
     yield "tabs for blanks", _as_text("  kind: path", "\tkind: path"), "not valid YAML"
     yield "a colon in a bare title", _as_text("title: Small", "title: Small: a table"), "line 2"
     yield "the end cut off", yaml.safe_dump(document(), sort_keys=False)[:200], "small.yaml"
@@ -222,4 +229,5 @@ def cases() -> Iterator[Case]:
         shown = name.encode("unicode_escape").decode()
         yield Case(GROUP, f"a panel named `{shown}`", _hostile(name, ("panels", 1, "name")), "name")
     for name in REFUSED_FILES:
-        yield Case(GROUP, f"a file named `{name}`", _hostile(name, ("source", "files", 0, "name")))
+        make = _hostile(name, ("source", "files", 0, "name"))
+        yield Case(GROUP, f"a file named `{name}`", make, "name")

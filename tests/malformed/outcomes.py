@@ -15,13 +15,15 @@ from frugal.data.strict_yaml import StrictYamlError
 
 from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
 
-TIME_LIMIT_S = 10
 LONGEST = 400  # characters of a sentence
 DEFECTS = ("traceback", "hang", "silently wrong", "unclear")
 _PORT = re.compile(r"127\.0\.0\.1:\d{4,5}\b")
 _NAMED = re.compile(
-    r"'[^']+'|--\w+|\w\.(?:yaml|csv|parquet|json|safetensors|jsonl)\b|publisher|…/"
-    r"|\b(?:afape|dadi|diagnosis|treatment|recourse)\.\w+"
+    r"'[^']*'|^frugal fetch_file: /\w|--\w+|publisher|…/|"
+    r"\w\.(?:yaml|csv|parquet|json|safetensors|jsonl)\b|"
+    r"the stored (?:table|masks|catalogue|missingness graph)|of the stored|"
+    r"^frugal \w+: [^ :]+(?::| holds| is | does not exist| and )|outputs \w|required: \w|"
+    r"\b(?:afape|dadi|diagnosis|treatment|recourse)\.\w+"
 )
 
 
@@ -65,7 +67,7 @@ def unclear(said: str) -> str:
 
 def _ended(case: Case) -> tuple[str, str]:
     try:
-        with _time_limit(), warnings.catch_warnings():
+        with _time_limit(case.limit_s), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = case.work()
     except (FrugalError, StrictYamlError, Refused) as error:
@@ -73,7 +75,7 @@ def _ended(case: Case) -> tuple[str, str]:
     except Wrong as error:
         return "silently wrong", str(error)
     except _TimeIsUp:
-        return "hang", f"no end after {TIME_LIMIT_S} s"
+        return "hang", f"no end after {case.limit_s:g} s"
     except Exception as error:
         return "traceback", f"{type(error).__name__}: {error}"
     if isinstance(found, Right):
@@ -94,12 +96,12 @@ def _working_in(folder: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _time_limit() -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _TimeIsUp
 
     former = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT_S)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:

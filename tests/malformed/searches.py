@@ -1,4 +1,4 @@
-"""Data sets of `treatment`, and catalogues, units and rules of `recourse`, through their commands."""
+"""Data sets of `treatment`; catalogues, units and rules of `recourse`: through their commands."""
 
 import json
 import shutil
@@ -104,32 +104,91 @@ def searches() -> Iterator[Case]:
     """YAML, then files."""
     add = partial(Case, SEARCHES)
     for place, value, words in _yamls():
-        yield add(of_change(place, value), partial(_described, spoilt(ECOLI | {"redaer": 0} if place == ("redaer",) else ECOLI, place, value)), words)
+        yield add(
+            of_change(place, value),
+            partial(
+                _described,
+                spoilt(ECOLI | {"redaer": 0} if place == ("redaer",) else ECOLI, place, value),
+            ),
+            words,
+        )
     header = ["Isolate", "CTZ", "GEN"]
     for name, work, words in (
         ("a letter that is no result", partial(_ecoli, header, [*ROWS, ["x", "X", "S"]]), "'X'"),
         ("a small letter", partial(_ecoli, header, [*ROWS, ["x", "s", "S"]]), "'s'"),
         ("a drug's column misspelt", partial(_ecoli, ["Isolate", "CTX", "GEN"], ROWS), "'CTZ'"),
-        ("no isolate that was tested against all", partial(_ecoli, header, [["i", "S", ""]]), "none"),
+        (
+            "no isolate that was tested against all",
+            partial(_ecoli, header, [["i", "S", ""]]),
+            "none",
+        ),
         ("a header only", partial(_ecoli, header, []), "holds no record"),
         ("an empty file", partial(_ecoli_bytes, b""), "e.csv"),
-        ("a page of a web server", partial(_ecoli_bytes, b"<html><body>404</body></html>"), "e.csv"),
-        ("Latin-1 in place of UTF-8", partial(_ecoli_bytes, b"Isolate,CTZ,GEN\n\xe9,S,R\n"), "e.csv"),
-        ("a line of too many cells", partial(_ecoli_bytes, b"Isolate,CTZ,GEN\na,S,R\nb,S,R,S\n"), "e.csv"),
-        ("a line of too few cells", partial(_ecoli_bytes, b"Isolate,CTZ,GEN\na,S,R\nb,S\nc,R,R\n"), "e.csv"),
-        ("two columns of a name", partial(_ecoli_bytes, b"Isolate,CTZ,CTZ,GEN\na,S,R,S\nb,R,S,R\n"), "'CTZ'"),
+        (
+            "a page of a web server",
+            partial(_ecoli_bytes, b"<html><body>404</body></html>"),
+            "e.csv",
+        ),
+        (
+            "Latin-1 in place of UTF-8",
+            partial(_ecoli_bytes, b"Isolate,CTZ,GEN\n\xe9,S,R\n"),
+            "e.csv",
+        ),
+        (
+            "a line of too many cells",
+            partial(_ecoli_bytes, b"Isolate,CTZ,GEN\na,S,R\nb,S,R,S\n"),
+            "e.csv",
+        ),
+        (
+            "a line of too few cells",
+            partial(_ecoli_bytes, b"Isolate,CTZ,GEN\na,S,R\nb,S\nc,R,R\n"),
+            "e.csv",
+        ),
+        (
+            "two columns of a name",
+            partial(_ecoli_bytes, b"Isolate,CTZ,CTZ,GEN\na,S,R,S\nb,R,S,R\n"),
+            "'CTZ'",
+        ),
         ("semicolons", partial(_ecoli_bytes, b"Isolate;CTZ;GEN\na;S;R\n"), "e.csv"),
         ("an open quote", partial(_ecoli_bytes, b'Isolate,CTZ,GEN\n"a,S,R\nb,S,R\n'), "e.csv"),
         ("one isolate", partial(_ecoli, header, ROWS[:1]), "own"),
-        ("a gzip cut off, without the ending .gz", partial(_ecoli_bytes, b"\x1f\x8b\x08\x00abc"), "e.csv"),
-        ("a concentration in words", partial(_kpneumoniae, {"K1": ["about 4", "4", "1"]}), "'about 4'"),
-        ("a concentration with a decimal comma", partial(_kpneumoniae, {"K1": ["0,5", "4", "1"]}), "'0,5'"),
+        (
+            "a gzip cut off, without the ending .gz",
+            partial(_ecoli_bytes, b"\x1f\x8b\x08\x00abc"),
+            "e.csv",
+        ),
+        (
+            "a concentration in words",
+            partial(_kpneumoniae, {"K1": ["about 4", "4", "1"]}),
+            "'about 4'",
+        ),
+        (
+            "a concentration with a decimal comma",
+            partial(_kpneumoniae, {"K1": ["0,5", "4", "1"]}),
+            "'0,5'",
+        ),
         ("a negative concentration", partial(_kpneumoniae, {"K1": ["-4", "4", "1"]}), "'-4'"),
-        ("an infinite concentration", partial(_kpneumoniae, {"K1": ["1e999", "4", "1"]}), "'1e999'"),
-        ("unknown breakpoints", partial(_kpneumoniae, {"K1": ["1"] * 3}, breakpoints="EUCAST"), "'EUCAST'"),
+        (
+            "an infinite concentration",
+            partial(_kpneumoniae, {"K1": ["1e999", "4", "1"]}),
+            "'1e999'",
+        ),
+        (
+            "unknown breakpoints",
+            partial(_kpneumoniae, {"K1": ["1"] * 3}, breakpoints="EUCAST"),
+            "'EUCAST'",
+        ),
         ("an unknown covariate", partial(_amr, "patient", "patient", factors=["age"]), "'age'"),
-        ("a covariate twice", partial(_amr, "patient", "patient", factors=["ward", "ward"]), "ward"),
-        ("an organism that no isolate is", partial(_amr, "patient", "patient", organisms={"x": "B_X"}), "none of 0 units"),
+        (
+            "a covariate twice",
+            partial(_amr, "patient", "patient", factors=["ward", "ward"]),
+            "ward",
+        ),
+        (
+            "an organism that no isolate is",
+            partial(_amr, "patient", "patient", organisms={"x": "B_X"}),
+            "none of 0 units",
+        ),
         ("an unknown ward", partial(_amr, "ICU", "Moon"), "'Moon'"),
         ("an unknown gender", partial(_amr, ",F,", ",X,"), "'X'"),
         ("an age in words", partial(_amr, "age", "twenty"), "'twenty'"),
@@ -211,33 +270,75 @@ def _rules(old: str, new: str) -> str:
 def recourse() -> Iterator[Case]:
     """Catalogues, units, rules, settings."""
     add = partial(Case, RECOURSE)
-    catalogue_mistakes = _parameters(test_recourse_catalogue.test_a_wrong_catalogue_is_refused_in_one_sentence)
+    catalogue_mistakes = _parameters(
+        test_recourse_catalogue.test_a_wrong_catalogue_is_refused_in_one_sentence
+    )
     for old, new, _ in catalogue_mistakes:
-        yield add(f"a catalogue with `{new or 'nothing'}` for `{old}`", _in_catalogue(old, new), "actions.csv")
-    for old, new, _ in _parameters(test_recourse_catalogue.test_wrong_units_are_refused_in_one_sentence):
+        yield add(
+            f"a catalogue with `{new or 'nothing'}` for `{old}`",
+            _in_catalogue(old, new),
+            "actions.csv",
+        )
+    for old, new, _ in _parameters(
+        test_recourse_catalogue.test_wrong_units_are_refused_in_one_sentence
+    ):
         yield add(f"units with `{new}` for `{old}`", _in_units(old, new), "units.csv")
-    for old, new, _ in _parameters(test_recourse_catalogue.test_wrong_rules_are_refused_in_one_sentence):
+    for old, new, _ in _parameters(
+        test_recourse_catalogue.test_wrong_rules_are_refused_in_one_sentence
+    ):
         yield add(f"rules with `{new}` for `{old}`", partial(_rules, old, new), "rules.yaml")
     semicolons = OWN.replace(",", "\t").replace(";", ",").replace("\t", ";")
     for name, work, words in (
         ("an empty catalogue", partial(_label, ""), "actions.csv is empty"),
-        ("a catalogue of thresholds only", partial(_label, "action,cost,f\nthreshold,,1\n"), "no action"),
-        ("a catalogue without features", partial(_label, "action,cost\nthreshold,\n"), "no feature"),
+        (
+            "a catalogue of thresholds only",
+            partial(_label, "action,cost,f\nthreshold,,1\n"),
+            "no action",
+        ),
+        (
+            "a catalogue without features",
+            partial(_label, "action,cost\nthreshold,\n"),
+            "no feature",
+        ),
         ("a catalogue with semicolons between cells", partial(_label, semicolons), "actions.csv"),
-        ("a catalogue in Latin-1", partial(_label, OWN.replace("course", "kürs").encode("latin-1")), "UTF-8"),
+        (
+            "a catalogue in Latin-1",
+            partial(_label, OWN.replace("course", "kürs").encode("latin-1")),
+            "UTF-8",
+        ),
         ("a catalogue in UTF-16", partial(_label, OWN.encode("utf-16")), "actions.csv"),
         ("a catalogue that is a spreadsheet", partial(_label, b"PK\x03\x04" * 20), "actions.csv"),
-        ("a remark between the actions", _in_catalogue("save,2.5", "# old\nsave,2.5"), "begins with '#'"),
+        (
+            "a remark between the actions",
+            _in_catalogue("save,2.5", "# old\nsave,2.5"),
+            "begins with '#'",
+        ),
         ("a cost with a decimal comma in quotes", _in_catalogue("save,2.5", 'save,"2,5"'), "'2,5'"),
-        ("a cost with a decimal comma, bare", _in_catalogue("save,2.5", "save,2,5"), "actions.csv, line 5"),
+        (
+            "a cost with a decimal comma, bare",
+            _in_catalogue("save,2.5", "save,2,5"),
+            "actions.csv, line 5",
+        ),
         ("a cost in percent", _in_catalogue("save,2.5", "save,25%"), "'25%'"),
         ("a cost that is missing", _in_catalogue("save,2.5", "save,"), "actions.csv, line 5"),
         ("an infinite cost", _in_catalogue("save,2.5", "save,inf"), "'inf'"),
         ("a cost of 10 decimals", _in_catalogue("save,2.5", "save,2.5000000001"), "decimals"),
-        ("an open quote in a catalogue", _in_catalogue("save,2.5", '"save,2.5'), "actions.csv, line 5"),
-        ("a feature named twice", partial(_label, OWN.replace("skills", "savings", 1)), "'savings'"),
+        (
+            "an open quote in a catalogue",
+            _in_catalogue("save,2.5", '"save,2.5'),
+            "actions.csv, line 5",
+        ),
+        (
+            "a feature named twice",
+            partial(_label, OWN.replace("skills", "savings", 1)),
+            "'savings'",
+        ),
         ("a second row of thresholds", _in_catalogue("save,2.5", "threshold,2.5"), "'threshold'"),
-        ("an amount beyond nine digits", _in_catalogue("save,2.5,,1", "save,2.5,,12345678901"), "allowed"),
+        (
+            "an amount beyond nine digits",
+            _in_catalogue("save,2.5,,1", "save,2.5,,12345678901"),
+            "allowed",
+        ),
         ("units of no record", partial(_label, OWN, UNITS.split("\n")[0]), "units.csv"),
         ("empty units", partial(_label, OWN, ""), "units.csv is empty"),
         ("units with a cell too few", partial(_label, OWN, UNITS.rstrip()[:-2]), "units.csv, line"),
@@ -251,9 +352,21 @@ def recourse() -> Iterator[Case]:
     ):
         yield add(name, work, words)
     for name, catalogue, units in (
-        ("a byte order mark in both files", b"\xef\xbb\xbf" + OWN.encode(), b"\xef\xbb\xbf" + UNITS.encode()),
-        ("line ends of Windows", OWN.encode().replace(b"\n", b"\r\n"), UNITS.encode().replace(b"\n", b"\r\n")),
-        ("line ends of an old Mac", OWN.encode().replace(b"\n", b"\r"), UNITS.encode().replace(b"\n", b"\r")),
+        (
+            "a byte order mark in both files",
+            b"\xef\xbb\xbf" + OWN.encode(),
+            b"\xef\xbb\xbf" + UNITS.encode(),
+        ),
+        (
+            "line ends of Windows",
+            OWN.encode().replace(b"\n", b"\r\n"),
+            UNITS.encode().replace(b"\n", b"\r\n"),
+        ),
+        (
+            "line ends of an old Mac",
+            OWN.encode().replace(b"\n", b"\r"),
+            UNITS.encode().replace(b"\n", b"\r"),
+        ),
     ):
         yield add(name, partial(_read_the_same, catalogue, units), ends="accepted")
     yield add(

@@ -16,9 +16,8 @@ import pandas as pd
 from tests.malformed.cases import Case, command, prepared, same_table, write_small
 from tests.malformed.configs import as_nobody
 from tests.oracles.transport_writer import transport_file
-from tests.unit import test_bad_files, test_transport
+from tests.unit import test_bad_files
 from tests.unit.dataset_documents import CSV, document
-from tests.unit.spoiling import spoilt
 
 CSVS = "Data sets: what stands in a CSV"
 OTHERS = "Data sets: files that are no CSV"
@@ -95,9 +94,12 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
         "'yes '")  # fmt: skip
     unlisted = form(strip=False)
     del unlisted["columns"][1]["levels"]
-    yield "levels that are not listed, one with a blank behind, `strip: false`", unlisted, with_cell(
-        "54,yes", "54,yes "
-    ), "'yes '"
+    yield (
+        "levels that are not listed, one with a blank behind, `strip: false`",
+        unlisted,
+        with_cell("54,yes", "54,yes "),
+        "'yes '",
+    )
     yield "a level with a zero-width blank", None, with_cell("54,yes", "54,yes\u200b"), "\\u200b"
     yield "a control character in a level that is not listed", bare, with_cell(
         "54,yes", "54,\x1b[31myes"), "\\x1b"  # fmt: skip
@@ -133,10 +135,22 @@ def _shapes() -> Iterator[tuple[str, bytes, str]]:
     yield "Excel's `sep=,` above the header", f"sep=,\n{CSV}".encode(), "line 2 has 5 cells"
     yield "a header in capitals", CSV.replace("age", "AGE", 1).encode(), "'age'"
     yield "a header with units", CSV.replace("age", "age [years]", 1).encode(), "'age'"
-    yield "a line break in a quoted header", CSV.replace("age", '"age\n[years]"', 1).encode(), "'age'"
-    yield "an escape character in the header", CSV.replace("age", "\x1b[31mage", 1).encode(), "'age'"
+    yield (
+        "a line break in a quoted header",
+        CSV.replace("age", '"age\n[years]"', 1).encode(),
+        "'age'",
+    )
+    yield (
+        "an escape character in the header",
+        CSV.replace("age", "\x1b[31mage", 1).encode(),
+        "'age'",
+    )
     yield "3,000 columns, none of them right", f"{wide}\n{'1,' * 2999}1\n".encode(), "'age'"
-    yield "two columns without a name", "\n".join(f"{r},," for r in CSV.split()).encode(), "named ''"
+    yield (
+        "two columns without a name",
+        "\n".join(f"{r},," for r in CSV.split()).encode(),
+        "named ''",
+    )
     yield "a sum below the records", f"{CSV}Total,,,5,\n".encode(), "'Total'"
     yield "lines of commas below the records, as of Excel", f"{CSV},,,,\n".encode(), "line 8"
     yield "a remark below the records", f"{CSV}Source: the clinic\n".encode(), "line 8 has 1 cells"
@@ -162,8 +176,10 @@ def _declared() -> Iterator[tuple[str, Any, bytes, str]]:
     yield "decimal commas, `separator: ;`", form(separator=";"), semicolons, "'0,9'"
     yield "UTF-16 without its mark, `encoding: utf-16`", form(encoding="utf-16"), b"a,b\n1,2\n", (
         "utf-16")  # fmt: skip
-    yield "an ellipsis of Windows-1252 that Latin-1 reads as a control character", (
-        form(encoding="latin-1", strip=False)), PLAIN.replace(b"54,yes", b"54,yes\x85"), "\\x85"  # fmt: skip
+    latin = form(encoding="latin-1", strip=False)
+    ellipsis = PLAIN.replace(b"54,yes", b"54,yes\x85")
+    yield "an ellipsis of Windows-1252, read as Latin-1: a control character", latin, ellipsis, (
+        "\\x85")  # fmt: skip
     extra = "\n".join(f'{r},"note' if r.startswith("61") else f"{r},x" for r in CSV.split())
     yield "an open quote in a column that is not used, which swallows the records below", None, (
         extra.encode()), "line 3"  # fmt: skip
@@ -172,11 +188,21 @@ def _declared() -> Iterator[tuple[str, Any, bytes, str]]:
 def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
     """Oddities that mean what the plain file means: the table is the same."""
     lines = CSV.split()
-    yield "a byte order mark", None, b"\xef\xbb\xbf" + PLAIN, "the mark is no part of the first name"
+    yield (
+        "a byte order mark",
+        None,
+        b"\xef\xbb\xbf" + PLAIN,
+        "the mark is no part of the first name",
+    )
     yield "line ends of Windows", None, PLAIN.replace(b"\n", b"\r\n"), "as line ends"
     yield "line ends of an old Mac", None, PLAIN.replace(b"\n", b"\r"), "as line ends"
     yield "no line end at the end", None, PLAIN[:-1], "all records"
-    yield "blank lines between records", None, PLAIN.replace(b"\n", b"\n\n"), "blank lines passed over"
+    yield (
+        "blank lines between records",
+        None,
+        PLAIN.replace(b"\n", b"\n\n"),
+        "blank lines passed over",
+    )
     yield "lines of blanks", None, PLAIN.replace(b"\n", b"\n  \n"), "blank lines passed over"
     yield "every cell in quotes", None, "\n".join(
         ",".join(f'"{cell}"' for cell in line.split(",")) for line in lines).encode(), (
@@ -185,12 +211,23 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
     yield "a hard blank behind a level", None, with_cell("54,yes", "54,yes\u00a0"), "blank left out"
     yield "a number with a plus and a point", None, with_cell("54,", "+54.,"), "as 54"
     yield "a remark above the header", None, b"# the clinic, 2020\n" + PLAIN, "as a comment"
-    yield "a remark between the records", None, with_cell("61,", "# second visit\n61,"), "as a comment"
+    yield (
+        "a remark between the records",
+        None,
+        with_cell("61,", "# second visit\n61,"),
+        "as a comment",
+    )
     yield "a column of row numbers", None, "\n".join(
         f"{k},{line}" for k, line in enumerate(lines)).encode(), "left out"  # fmt: skip
-    yield "a trailing comma on each line", None, "\n".join(f"{x}," for x in lines).encode(), "left out"
-    yield "a note of two lines in quotes, in a column that is not used", None, "\n".join(
-        f'{x},"one\ntwo"' for x in lines).replace('"one\ntwo"', "note", 1).encode(), "one record"  # fmt: skip
+    yield (
+        "a trailing comma on each line",
+        None,
+        "\n".join(f"{x}," for x in lines).encode(),
+        "left out",
+    )
+    notes = "\n".join(f'{x},"one\ntwo"' for x in lines).replace('"one\ntwo"', "note", 1)
+    yield "a note of two lines in quotes, in a column that is not used", None, notes.encode(), (
+        "one record")  # fmt: skip
     yield "a note with a line separator of Unicode", None, "\n".join(
         f"{x},one\u2028two" for x in lines).replace("one\u2028two", "note", 1).encode(), (
         "one record")  # fmt: skip
@@ -264,7 +301,8 @@ def others() -> Iterator[Case]:
     for name, raw, words in (
         ("an empty file that is declared SAS transport", b"", "does not begin like"),
         ("a CSV that is declared SAS transport", PLAIN, "first bytes are"),
-        ("SAS transport of version 8", transport_file(columns).replace(b"LIBRARY", b"LIBV8  "), "5"),
+        ("SAS transport of version 8", transport_file(columns).replace(b"LIBRARY", b"LIBV8  "),
+         "version 5"),
         ("SAS transport cut off", transport_file(columns)[:-7], "cut off or damaged"),
         ("SAS transport without records", transport_file(columns)[:640], "small.csv"),
         ("SAS transport with a damaged number", transport_file(columns).replace(
@@ -276,11 +314,19 @@ def others() -> Iterator[Case]:
     for name, raw, words in (
         ("a zip archive with the CSV in it", _zipped(), "small.csv"),
         ("a gzip cut off", packed[:-9], "small.csv cannot be read"),
-        ("a gzip with a flipped byte", packed[:30] + b"\xff" + packed[31:], "small.csv cannot be read"),
+        (
+            "a gzip with a flipped byte",
+            packed[:30] + b"\xff" + packed[31:],
+            "small.csv cannot be read",
+        ),
         ("a gzip in a gzip", gzip.compress(packed), "small.csv"),
         ("a gzip and other bytes behind it", packed + b"more", "small.csv cannot be read"),
         ("a gzip of nothing", gzip.compress(b""), "is empty"),
-        ("a gzip of 100 kB that unpacks to 100 MB", gzip.compress(bytes(100_000_001)), "unpacks to"),
+        (
+            "a gzip of 100 kB that unpacks to 100 MB",
+            gzip.compress(bytes(100_000_001)),
+            "unpacks to",
+        ),
         ("bzip2 under the name of a CSV", bz2.compress(PLAIN), "small.csv"),
         ("a table of Parquet under the name of a CSV", _parquet(), "small.csv"),
         ("a PDF under the name of a CSV", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "small.csv"),

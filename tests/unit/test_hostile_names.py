@@ -91,7 +91,7 @@ def named(name: str) -> dict:
 
 def test_agents_mechanisms_and_data_sets_have_plain_names():
     schema = read_yaml(SCHEMA)
-    plain = [name for name in NAMES if re.fullmatch(r"[A-Za-z0-9_.-]+", name)]
+    plain = [name for name in NAMES if re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name)]
     assert {"--help", "-rf", "CON"} <= {*plain}
     for name in plain:
         check_against_schema(named(name), schema, where="config")

@@ -74,7 +74,7 @@ def _note_usage() -> None:
 
 
 def _refuse(words: list[str], sentence: str) -> int:
-    print(f"frugal {words[0]}: {printable(sentence)}", file=sys.stderr)
+    print(f"frugal {words[0][:50]}: {printable(sentence)}", file=sys.stderr)
     return 2
 
 

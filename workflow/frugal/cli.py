@@ -8,12 +8,14 @@ import argparse
 import importlib
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
+from frugal.artifacts.arguments import pair, whole_number
 from frugal.contracts.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,8 +62,12 @@ def run_job(job: "Job") -> None:
             written then.
     """
     if job.stage not in stage_names():
-        known = ", ".join([*OTHER_COMMANDS, *stage_names()])
-        raise ConfigError(f"there is no stage {job.stage!r}; there are {known}")
+        from frugal.data.schema_check import did_you_mean, shown
+
+        hint = did_you_mean(job.stage[:100], [*OTHER_COMMANDS, *stage_names()])
+        raise ConfigError(
+            f"there is no stage {shown(job.stage)}{hint}; python -m frugal --help names all"
+        )
     from tqdm import tqdm
 
     from frugal.artifacts.checkpoints import Checkpoint
@@ -72,7 +78,7 @@ def run_job(job: "Job") -> None:
 
     stage = getattr(importlib.import_module(f"frugal.stages.{job.stage}"), job.stage)
     context = {
-        "settings": job.settings,
+        "settings": _settings(job, stage),
         "streams": Streams(job.seed, job.stage, job.wildcards),
         "progress": partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True),
     }
@@ -82,6 +88,7 @@ def run_job(job: "Job") -> None:
     _require_inputs(job, stage, context)
     require_kinds(job, stage)
     _require_formats(job, stage)
+    _require_places(job)
     records = require_intact(job)
     inputs = {
         name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
@@ -124,6 +131,47 @@ def _require_formats(job: "Job", stage: Callable[..., Any]) -> None:
             )
 
 
+def _require_places(job: "Job") -> None:
+    """Refuse an output that would replace another one, or an input."""
+    taken = {os.path.realpath(path): name for name, path in job.outputs.items()}
+    if len(taken) < len(job.outputs):
+        raise ConfigError(f"two of the outputs {', '.join(job.outputs)} (--output) are one file")
+    for name, paths in job.inputs.items():
+        for path in paths if isinstance(paths, list) else [paths]:
+            if output := taken.get(os.path.realpath(path)):
+                raise ConfigError(
+                    f"--output {output} is {path}, which --input {name} reads; a step never "
+                    "replaces what it is made from"
+                )
+
+
+class _Settings(dict[str, Any]):
+    """Settings that say in a sentence which key the command line lacks."""
+
+    def __init__(self, found: Mapping[str, Any], at: str = "") -> None:
+        super().__init__(
+            (k, _Settings(v, f"{at}{k}.") if isinstance(v, dict) else v) for k, v in found.items()
+        )
+        self._at = at
+
+    def __missing__(self, key: str) -> Any:
+        raise ConfigError(f"--settings lacks the key {self._at + str(key)!r}")
+
+
+def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
+    """The settings of a job as its stage reads them.
+
+    Raises:
+        ConfigError: they are none, where the stage takes a mapping.
+    """
+    if isinstance(job.settings, dict):
+        return _Settings(job.settings)
+    wanted = inspect.signature(stage).parameters.get("settings")
+    if wanted is not None and get_origin(wanted.annotation) is Mapping:
+        raise ConfigError(f"--settings is {str(job.settings)[:50]!r}; {job.stage} takes a mapping")
+    return job.settings
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m frugal",
@@ -132,27 +180,26 @@ def _parser() -> argparse.ArgumentParser:
         f"--help: {', '.join(OTHER_COMMANDS)}.",
     )
     parser.add_argument("stage", help="name of the stage, often the same as the rule's")
-    add = partial(parser.add_argument, type=_pair, action="append", default=[])
+    add = partial(parser.add_argument, type=pair, action="append", default=[])
     add("--input", metavar="NAME=PATH", help="NAME[]=PATH, repeated, for several files as one")
     add("--output", metavar="NAME=PATH")
     add("--wildcard", metavar="NAME=VALUE")
     parser.add_argument("--settings", type=_json, default={}, metavar="JSON")
-    parser.add_argument("--seed", type=int, required=True, help="root seed of the study")
+    parser.add_argument(
+        "--seed", type=whole_number(0), required=True, help="root seed of the study"
+    )
     return parser
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if not name or not value:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
-    return name, value
-
-
 def _json(text: str) -> Any:
+    from frugal.data.strict_yaml import StrictYamlError, parse_json
+
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {error}") from None
+        found = parse_json(text)
+        json.dumps(found, allow_nan=False)  # a sidecar could not hold it
+        return found
+    except (ValueError, StrictYamlError) as error:
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not JSON: {error}") from None
 
 
 def _once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:

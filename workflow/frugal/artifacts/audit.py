@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from frugal.artifacts.arguments import whole_number
 from frugal.artifacts.chains import (
     ALL_ROWS,
     FETCHED,
@@ -182,8 +183,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m frugal audit", description=__doc__)
     parser.add_argument("path", type=Path, nargs="?", default=Path("results"))
     parser.add_argument("--row", metavar="COLUMN=VALUE,…", help="only what is behind these rows")
-    parser.add_argument("--sample", type=int, default=3, help="steps to run again (default 3)")
-    parser.add_argument("--pick", type=int, default=0, help="which sample (a seed; default 0)")
+    parser.add_argument(
+        "--sample", type=whole_number(0), default=3, help="steps to run again (default 3)"
+    )
+    parser.add_argument(
+        "--pick", type=whole_number(0), default=0, help="which sample (a seed; default 0)"
+    )
     parser.add_argument(
         "--look-in",
         type=Path,

@@ -7,6 +7,7 @@ engine.
 
 import argparse
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from frugal.artifacts.arguments import pair
 from frugal.artifacts.files import hive_keys, payload_bytes, write_bytes
 from frugal.artifacts.memory import usage_in_log
 from frugal.contracts import DataError
@@ -44,7 +46,7 @@ def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
         stage = path.relative_to(folder).parts[0].removesuffix(".jsonl")
         job = path.relative_to(folder).with_suffix("").as_posix().partition("/")[2]
         own = _counted(folder, path)
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             cpu_s, wall_s, memory_mb = _measured(path, line)
             cpu_s, memory_mb = own or (cpu_s, memory_mb)
             rows.append([studies.get(stage, "shared"), stage, job, cpu_s, wall_s, memory_mb])
@@ -68,7 +70,9 @@ def _measured(path: Path, line: str) -> tuple[float, float, float]:
             0.0 if document[key] in (None, "NA") else float(document[key])
             for key in ("cpu_time", "max_rss")
         )
-    except (ValueError, TypeError, KeyError):
+        if not all(0 <= number < math.inf for number in (cpu_s, wall_s, memory_mb)):
+            raise ValueError("no amount")
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise DataError(f"{path} is no measurement: {line[:80]!r}") from None
     return cpu_s, wall_s, memory_mb
 
@@ -117,10 +121,10 @@ def benchmark_command(words: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m frugal benchmark", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("benchmarks"))
-    parser.add_argument("--study", action="append", default=[], metavar="STAGE=STUDY")
+    parser.add_argument("--study", action="append", type=pair, default=[], metavar="STAGE=STUDY")
     parser.add_argument("--costs", metavar="SCALE", help="print unit costs instead")
     parsed = parser.parse_args(words)
-    studies = dict(word.split("=", 1) for word in parsed.study)
+    studies = dict(parsed.study)
     table = measurement_table(parsed.folder, studies)
     if parsed.costs is not None:
         costs = [{"scale": parsed.costs, **cost} for cost in unit_costs(table)]

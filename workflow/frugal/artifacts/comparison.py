@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from frugal.artifacts.arguments import whole_number
 from frugal.artifacts.files import file_digest
 from frugal.artifacts.receipts import RESULTS, STEPS
 from frugal.artifacts.sidecar_checks import AuditError, load_sidecar
@@ -159,7 +160,9 @@ def diff_command(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m frugal diff", description=__doc__)
     parser.add_argument("a", type=Path, metavar="A", help="folder that holds results/")
     parser.add_argument("b", type=Path, metavar="B", help="the other one")
-    parser.add_argument("--files", type=int, default=12, help="files to describe (default 12)")
+    parser.add_argument(
+        "--files", type=whole_number(0), default=12, help="files to describe (default 12)"
+    )
     parsed = parser.parse_args(words)
     compared = Comparison(results_folder(parsed.a), results_folder(parsed.b))
     a, b = payload_names(compared.a), payload_names(compared.b)

@@ -19,6 +19,14 @@ from frugal.contracts import DataError
 from frugal.contracts.stored import StoredArrays
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
+_KINDS = {
+    ".parquet": ("a table",),
+    ".html": ("a table",),
+    ".json": ("a document",),
+    ".safetensors": ("arrays",),
+    ".png": ("a figure",),
+    ".pdf": ("a figure",),
+}
 _PAGE_ROWS = 500
 _PAGE_STYLE = (
     "body{font:14px sans-serif;color:#111;background:#fff;margin:1em}"
@@ -73,6 +81,8 @@ def read_payload(path: Path) -> Any:
         DataError: the file does not exist or is not what its suffix says.
     """
     if not path.is_file():
+        if path.exists():
+            raise DataError(f"{path} is a folder, a pipe or a device; a file is needed")
         raise DataError(f"{path} does not exist; it should have been made by an earlier step")
     try:
         if path.suffix == ".parquet":
@@ -142,9 +152,19 @@ def _listed(keys: Mapping[str, str]) -> str:
 
 
 def payload_bytes(path: Path, payload: Any) -> bytes:
-    """The bytes that a payload takes under a path's suffix (the inverse of `read_payload`)."""
+    """The bytes that a payload takes under a path's suffix (the inverse of `read_payload`).
+
+    Raises:
+        DataError: the suffix is that of another kind of payload.
+    """
     if isinstance(payload, bytes):
         return payload
+    if path.suffix in _KINDS and _kind(payload) not in _KINDS[path.suffix]:
+        endings = [suffix for suffix, kinds in _KINDS.items() if _kind(payload) in kinds]
+        raise DataError(
+            f"{path} cannot hold {_kind(payload)}, which the step makes for it; let its name end "
+            f"in {' or '.join(endings)}"
+        )
     if path.suffix == ".json":
         return json_bytes(payload)
     if path.suffix == ".safetensors":
@@ -158,6 +178,17 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
     if path.suffix == ".html":
         return _page_bytes(path, payload)
     raise TypeError(f"no payload format for {path}")
+
+
+def _kind(payload: Any) -> str:
+    """What a payload is, in words."""
+    if hasattr(payload, "to_parquet"):
+        return "a table"
+    if hasattr(payload, "savefig"):
+        return "a figure"
+    if isinstance(payload, Mapping) and any(isinstance(v, np.ndarray) for v in payload.values()):
+        return "arrays"
+    return "a document"
 
 
 def _page_bytes(path: Path, table: Any) -> bytes:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from frugal.artifacts.arguments import whole_number
 from frugal.artifacts.files import hive_keys
 from frugal.contracts import ConfigError
 from frugal.data.schema_check import check_against_schema, read_yaml
@@ -184,9 +185,15 @@ def jobs_of_summary(lines: Iterable[str]) -> list[Job]:
     Raises:
         ConfigError: the lines are no such table.
     """
-    rows = csv.DictReader(lines, delimiter="\t")
-    if not {"output_file", "rule", "plan"} <= set(rows.fieldnames or ()):
-        raise ConfigError("the standard input is no table of outputs (output_file, rule, plan)")
+    try:
+        reader = csv.DictReader(lines, delimiter="\t")
+        names, rows = set(reader.fieldnames or ()), list(reader)
+    except (csv.Error, UnicodeDecodeError):
+        names, rows = set(), []
+    if not {"output_file", "rule", "plan"} <= names:
+        raise ConfigError(
+            "the standard input is no table of outputs ('output_file', 'rule', 'plan')"
+        )
     found = {}
     for row in rows:
         if row["plan"] == "update pending":
@@ -203,8 +210,8 @@ def plan_command(words: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m frugal plan", description=__doc__)
     parser.add_argument("--costs", type=Path, required=True)
-    parser.add_argument("--scale", required=True)
-    parser.add_argument("--cores", type=int, required=True)
+    parser.add_argument("--scale", required=True, choices=_ENTRY["properties"]["scale"]["enum"])
+    parser.add_argument("--cores", type=whole_number(1), required=True)
     parsed = parser.parse_args(words)
     costs = load_costs(parsed.costs)
     plan = planned(jobs_of_summary(sys.stdin), costs["costs"], scale=parsed.scale)

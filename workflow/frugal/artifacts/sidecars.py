@@ -63,12 +63,14 @@ def input_records(job: Job) -> list[dict[str, str]]:
     """Name, path and SHA-256 of every input file, in order.
 
     Raises:
-        DataError: one is not there.
+        DataError: one is not there, or is a folder.
     """
     records = []
     for name, paths in job.inputs.items():
         for path in paths if isinstance(paths, list) else [paths]:
             key = f"{name}[]" if isinstance(paths, list) else name
+            if path.is_dir():
+                raise DataError(f"{path} is a folder; an input is a file")
             if not path.is_file():
                 raise DataError(
                     f"{path} does not exist; it should have been made by an earlier step"

@@ -19,6 +19,7 @@ from typing import Any
 from frugal.contracts.errors import DataError
 from frugal.data.packed import content_sha256_of
 from frugal.data.raw import LARGEST_MEMBER_BYTES
+from frugal.data.schema_check import printable
 
 LARGEST_BYTES = 1_000_000_000  # of a file whose description says no number: it is held in memory
 _CHUNK_BYTES = 1 << 20
@@ -63,30 +64,31 @@ def downloaded_bytes(
         DataError: the publisher cannot be reached, is too slow, sends too much, or sends other
             bytes (an error page, say). Reading stops at the first byte too many.
     """
-    if not url.lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)):
-        raise DataError(f"{url} cannot be downloaded: allowed are http and https addresses")
+    shown = printable(url, at_most=150) or "''"
     try:
+        if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
+            raise DataError(f"{shown} cannot be downloaded: allowed are http and https addresses")
         with (
             _at_most(total_seconds) as require_time,
             _OPENER.open(url, timeout=timeout_seconds) as response,
         ):
-            content = _received(url, response, expected_bytes, require_time)
+            content = _received(shown, response, expected_bytes, require_time)
     except DataError:
         raise
     # an address that is none, here or in a redirection, is a ValueError of several kinds
     except (OSError, http.client.HTTPException, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())  # some have several lines
+        reason = printable(" ".join(str(error).split()), at_most=120)  # some have several lines
         raise DataError(
-            f"{url} cannot be downloaded ({reason}); get the file by other means and set "
+            f"{shown} cannot be downloaded ({reason}); get the file by other means and set "
             "data_mirror to the folder that holds it"
         ) from None
     found = hashlib.sha256(content).hexdigest()
     if expected_sha256 is not None and found != expected_sha256:
         raise DataError(
-            f"{url} sent {len(content)} bytes with SHA-256 {found}, but "
+            f"{shown} sent {len(content)} bytes with SHA-256 {found}, but "
             f"{expected_sha256} is expected; the file may have moved, or a page came instead"
         )
-    _require_content(url, content, expected_content_sha256)
+    _require_content(shown, content, expected_content_sha256)
     return content
 
 

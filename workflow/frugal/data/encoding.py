@@ -280,9 +280,9 @@ def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
         plain = " ".join(level.split()).casefold()
         if plain in seen:
             raise DataError(
-                f"column {column.name!r} holds {seen[plain]!r} and {level!r}, which differ by blanks "
-                "or capitals only; if they are one, 'recode' the one to the other, and else list "
-                "both under 'levels'"
+                f"column {column.name!r} holds {seen[plain]!r} and {level!r}, which differ by "
+                "blanks or capitals only; if they are one, 'recode' the one to the other, and else "
+                "list both under 'levels'"
             )
         seen[plain] = level
 
@@ -319,7 +319,8 @@ def _encode_levels(raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Co
         row = int(np.argmax([t in unknown for t in text]))
         raise DataError(
             f"{raw.place(int(rows[row]))}: column {column.name!r} holds "
-            f"{shown(text[row], at_most=60)}, which 'levels' lacks: {listed(levels)}{did_you_mean(text[row], levels)}"
+            f"{shown(text[row], at_most=60)}, which 'levels' lacks: {listed(levels)}"
+            f"{did_you_mean(text[row], levels)}"
         )
     if column.levels is None:
         _require_plain_levels(column, levels)

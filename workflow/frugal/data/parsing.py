@@ -257,8 +257,8 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{raw.place(row)}: column {name!r} holds {shown(cells[row], at_most=60)}, which is not a "
-            "number; if it means a missing value, add it to 'source.format.missing'"
+            f"{raw.place(row)}: column {name!r} holds {shown(cells[row], at_most=60)}, which is "
+            "not a number; if it means a missing value, add it to 'source.format.missing'"
         )
     _require_single_precision(raw, name, values)
     return values

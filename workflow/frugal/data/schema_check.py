@@ -138,18 +138,18 @@ def did_you_mean(found: object, allowed: Iterable[object]) -> str:
 
 def listed(values: Iterable[object], *, at_most: int = 30) -> str:
     """Values as text on one line, separated by commas; the tail of a long list is counted only."""
-    texts = [_printable(str(v)) for v in values]
+    texts = [printable(str(v)) for v in values]
     ends = accumulate(len(text) + 2 for text in texts[:at_most])
     count = max(1, sum(end <= _LONGEST_SHOWN for end in ends))
     shown = ", ".join(texts[:count])
     return shown if len(texts) <= count else f"{shown} and {len(texts) - count} more"
 
 
-def _printable(text: str) -> str:
+def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
     """A name as a sentence shows it: control characters as escapes, the tail of a long one out."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+    return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
 def _key(error: ValidationError) -> str:

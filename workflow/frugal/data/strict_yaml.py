@@ -73,11 +73,22 @@ def parse_config(text: str) -> Any:
         StrictYamlError: it is neither, or holds what `parse_yaml` refuses.
     """
     try:
+        return parse_json(text)
+    except ValueError:
+        return parse_yaml(text)
+
+
+def parse_json(text: str) -> Any:
+    """What a JSON text holds.
+
+    Raises:
+        ValueError: it is no JSON.
+        StrictYamlError: it writes a key twice, is nested too deep, or holds a number too long.
+    """
+    try:
         document = json.loads(text, object_pairs_hook=_unique, parse_int=_short_integer)
     except RecursionError:
         raise StrictYamlError(_too_deep()) from None
-    except ValueError:
-        return parse_yaml(text)
     _require_shallow(document)
     return document
 
@@ -263,7 +274,7 @@ def _short_integer(text: str) -> int:
 
 
 def _require_shallow(document: Any) -> None:
-    level = [document]
+    level = [document] if isinstance(document, dict | list) else []
     for _ in range(MOST_LEVELS):
         if not level:
             return

@@ -76,6 +76,11 @@ def _require_names(
                     f"the stored missingness graph and identification name the {what} "
                     f"{name[:60]!r}; allowed are {', '.join(sorted(allowed)) or 'none'}"
                 )
+    if set(missable) != set(laws):
+        raise DataError(
+            f"the stored missingness graph has laws of {', '.join(laws) or 'no panel'}, and the "
+            f"identification says that {', '.join(missable) or 'none'} can be missing"
+        )
     factored = [f["panel"] for f in factors]
     if identification["propensity_identified"] and sorted(factored) != sorted(missable):
         raise DataError(

@@ -1,0 +1,24 @@
+"""`python -m tests.malformed`: gives every malformed input to the project, writes the page."""
+
+import sys
+
+from tests.malformed.outcomes import DEFECTS
+from tests.malformed.page import write_page
+from tests.malformed.workers import cpu_seconds, outcomes
+
+
+def main() -> int:
+    """Exit status 1 where an input ends otherwise than it should; the page is written anyway."""
+    happened = outcomes()
+    wrong = [
+        f"{found.kind}: {case.group}: {case.name}: {found.said}"
+        for case, found in happened.items()
+        if found.kind in DEFECTS or found.kind != case.ends or case.words not in found.said
+    ]
+    print("\n".join(wrong), file=sys.stderr)
+    print(f"{write_page(happened)}: {len(happened)} inputs, {cpu_seconds():.0f} CPU seconds")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

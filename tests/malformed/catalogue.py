@@ -1,0 +1,18 @@
+"""Every malformed input, group by group, in the order of the page."""
+
+from tests.malformed import (
+    commands,
+    configs,
+    descriptions,
+    downloads,
+    searches,
+    starts,
+    stored,
+    tables,
+)
+
+CASES = [
+    case
+    for module in (configs, descriptions, tables, searches, stored, downloads, commands, starts)
+    for case in module.cases()
+]

@@ -1,0 +1,310 @@
+"""The command line: `python -m frugal STAGE …`, audit, diff, benchmark and plan."""
+
+import json
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.malformed.cases import ROOT, Case, Right, Wrong, command, files_here, write_small
+from tests.malformed.configs import as_nobody
+from tests.unit.result_chains import SUMMARY, TABLE, write_chain
+from tests.unit.test_plans import SUMMARY as OUTPUTS
+
+STAGES = "`python -m frugal STAGE …`"
+OTHERS = "`python -m frugal audit`, `diff`, `benchmark` and `plan`"
+PREPARE = ["prepare_data", "--seed", "0", "--input", "description=small.yaml"]
+RAW = ["--input", "raw_0=small.csv"]
+OUT = ["--output", "table=results/t.parquet", "--output", "catalogue=results/c.json"]
+FETCH = ["fetch_file", "--seed", "0", "--output", "file=results/a.csv"]
+COSTS = str(ROOT / "config/costs.yaml")
+
+
+def _run(*words: str) -> str:
+    """A command on the small data set."""
+    write_small()
+    return command(*words)
+
+
+def _stage_words() -> Iterator[tuple[str, list[str], str]]:
+    yield "no word", [], "stage"
+    yield "a stage misspelt", ["prepare_dat", "--seed", "0"], "did you mean 'prepare_data'?"
+    yield "a stage of 5,000 letters", ["x" * 5000, "--seed", "0"], "there is no stage"
+    yield "a module that is no stage", ["_frames", "--seed", "0"], "there is no stage '_frames'"
+    yield "a path for a stage", ["../cli", "--seed", "0"], "there is no stage '../cli'"
+    yield "an empty stage", ["", "--seed", "0"], "there is no stage ''"
+    yield "no seed", [*PREPARE[:1], *RAW, *OUT], "--seed"
+    yield "a seed below zero", ["prepare_data", "--seed", "-1", *PREPARE[3:], *RAW, *OUT], "--seed"
+    yield "a seed with a decimal", ["prepare_data", "--seed", "1.5"], "--seed"
+    yield "a seed of 5,000 digits", ["prepare_data", "--seed", "9" * 5000], "--seed"
+    yield "an unknown option", [*PREPARE, *RAW, *OUT, "--verbose"], "--verbose"
+    yield "an input without a name", [*PREPARE, "--input", "small.csv", *OUT], "--input"
+    yield "an input without a path", [*PREPARE, "--input", "raw_0=", *OUT], "--input"
+    yield "an input that lacks", [*PREPARE[:3], *RAW, *OUT], "'description'"
+    yield (
+        "an input that the stage does not take",
+        [
+            "summarise_afape",
+            "--seed",
+            "0",
+            "--input",
+            ("estimate=small.csv"),
+            "--output",
+            "summary=results/s.parquet",
+        ],
+        "estimate",
+    )
+    yield "an input given twice", [*PREPARE, *RAW, *RAW, *OUT], "raw_0 is given twice"
+    yield "an input given as one file and as a list", [
+        *PREPARE, *RAW, "--input", "raw_0[]=small.csv", *OUT], "raw_0"  # fmt: skip
+    yield "an input that is not there", [*PREPARE, "--input", "raw_0=gone.csv", *OUT], "gone.csv"
+    yield "an input that is a folder", [*PREPARE, "--input", "raw_0=/", *OUT], "/ is a folder"
+    yield (
+        "an input of a name too long",
+        [*PREPARE, "--input", f"raw_0={'x' * 300}.csv", *OUT],
+        "xxx",
+    )
+    yield "two raw files for one", [*PREPARE, *RAW, "--input", "raw_1=small.csv", *OUT], (
+        "describes 1 raw files, 2 were given")  # fmt: skip
+    yield "no raw file", [*PREPARE, *OUT], "describes 1 raw files, 0 were given"
+    yield (
+        "a CSV for the description",
+        ["prepare_data", "--seed", "0", "--input", ("description=small.csv"), *RAW, *OUT],
+        "small.csv",
+    )
+    yield "an output that lacks", [*PREPARE, *RAW, *OUT[:2]], "outputs table were asked for"
+    yield "an output too many", [*PREPARE, *RAW, *OUT, "--output", "more=results/m.json"], "more"
+    yield "an output given twice", [*PREPARE, *RAW, *OUT, *OUT], "is given twice"
+    yield "an output of no known format", [*PREPARE, *RAW, "--output", "table=t.csv", *OUT[2:]], (
+        "--output table=t.csv")  # fmt: skip
+    yield (
+        "two outputs in one file",
+        [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/../results/t.parquet")],
+        "are one file",
+    )
+    yield (
+        "an output that is an input",
+        [
+            "summarise_afape",
+            "--seed",
+            "0",
+            "--input",
+            ("estimates[]=t.parquet"),
+            "--output",
+            "summary=t.parquet",
+        ],
+        "--output summary is t.parquet",
+    )
+    yield "an output below a file", [*PREPARE, *RAW, "--output", "table=small.csv/t.parquet",
+                                      *OUT[2:]], "small.csv"  # fmt: skip
+    yield "an output below a device", [*PREPARE, *RAW, "--output", "table=/dev/null/t.parquet",
+                                       *OUT[2:]], "/dev/null"  # fmt: skip
+    yield "a table asked for as JSON", [*PREPARE, *RAW, "--output", "table=results/t.json",
+                                         *OUT[2:]], "t.json"  # fmt: skip
+    yield (
+        "a document asked for as a table",
+        [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/c.parquet")],
+        "c.parquet",
+    )
+    yield (
+        "a wildcard given twice",
+        [*PREPARE, *RAW, *OUT, "--wildcard", "a=1", "--wildcard", ("a=2")],
+        "--wildcard a is given twice",
+    )
+
+
+def _settings_words() -> Iterator[tuple[str, str, str]]:
+    good = {"url": "http://127.0.0.1:9/a", "sha256": "0" * 64}
+    yield "settings that are no JSON", "{url: 1}", "--settings"
+    yield "settings with a key twice", '{"url": "a", "url": "b"}', "'url' is written twice"
+    yield "settings nested 10,000 deep", "[" * 10_000, "--settings"
+    yield "settings with `NaN`", '{"url": NaN}', "--settings"
+    yield "settings with `1e999`", '{"url": 1e999}', "--settings"
+    yield "settings with 5,000 digits", "9" * 5000, "--settings"
+    yield "settings that are a list", "[]", "--settings is '[]'"
+    yield "settings that are a number", "7", "--settings is '7'"
+    yield "settings without a key", json.dumps({"url": good["url"]}), "lacks the key 'sha256'"
+    yield "empty settings", "{}", "lacks the key 'url'"
+
+
+def _no_folder() -> str:
+    write_small()
+    Path("results").write_text("a file", encoding="utf-8")
+    return command(*PREPARE, *RAW, *OUT)
+
+
+def _folder_there() -> str:
+    write_small()
+    Path("results/t.parquet").mkdir(parents=True)
+    return command(*PREPARE, *RAW, *OUT)
+
+
+def _locked_folder() -> str:
+    write_small()
+    Path("results").mkdir(mode=0o555)
+    return as_nobody(partial(command, *PREPARE, *RAW, *OUT))
+
+
+def _pipe() -> str:
+    write_small()
+    os.mkfifo("pipe.csv")
+    return command(*PREPARE, "--input", "raw_0=pipe.csv", *OUT)
+
+
+def _zero() -> str:
+    write_small()
+    return command(*PREPARE, "--input", "raw_0=/dev/zero", *OUT)
+
+
+def stages() -> Iterator[Case]:
+    """Words that name a stage, and what it reads and writes."""
+    for name, words, said in _stage_words():
+        yield Case(STAGES, name, partial(_run, *words), said)
+    for name, text, said in _settings_words():
+        yield Case(STAGES, name, partial(command, *FETCH, "--settings", text), said)
+    for name, work, said in (
+        ("a file where `results/` should be", _no_folder, "results"),
+        ("a folder where an output should be", _folder_there, "t.parquet"),
+        ("`results/` that may not be written to", _locked_folder, "results"),
+        ("a named pipe for an input", _pipe, "pipe.csv"),
+        ("`/dev/zero` for an input", _zero, "/dev/zero"),
+    ):
+        yield Case(STAGES, name, work, said)
+
+
+def _after_chain(*words: str) -> str:
+    """A command beside two steps' results; a second folder `b` holds nothing of use."""
+    write_chain()
+    Path("b/results").mkdir(parents=True)
+    Path("measured").mkdir()
+    before = files_here()
+    said = command(*words)
+    if files_here() != before:
+        raise Wrong("files have changed")
+    return said
+
+
+def _measured(content: bytes) -> str:
+    folder = Path("measured/roll_out")
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(content)
+    return command("benchmark", "measured")
+
+
+def _same(*words: str, stdin: bytes, said: str, oracle: str) -> Right:
+    found = command(*words, stdin=stdin)
+    if oracle not in found:
+        raise Wrong(found)
+    return Right(said)
+
+
+def _plan_costs(text: str) -> str:
+    Path("costs.yaml").write_text(text, encoding="utf-8")
+    words = ["--costs", "costs.yaml", "--scale", "paper", "--cores", "1"]
+    return command("plan", *words, stdin=OUTPUTS.encode())
+
+
+def others() -> Iterator[Case]:
+    """Commands that run no stage."""
+    table = SUMMARY.as_posix()
+    for name, words, said in (
+        ("`audit` of a path that is not there", ["results/gone"], "results/gone"),
+        ("`audit` of a folder outside", ["inputs"], "inputs"),
+        ("`audit` of the folder above", [".."], "is not under results/"),
+        ("`audit` of the root", ["/"], "is not under results/"),
+        ("`audit --sample -1`", ["--sample", "-1"], "--sample"),
+        ("`audit --sample many`", ["--sample", "many"], "--sample"),
+        ("`audit --pick -3`", ["--pick", "-3"], "--pick"),
+        ("`audit --row` without a table", ["--row", "seed=0"], "--row"),
+        ("`audit --row` without a value", [table, "--row", "seed"], "--row 'seed'"),
+        ("`audit --row` of a column misspelt", [table, "--row", "sede=0"], "did you mean 'seed'?"),
+        ("`audit --row` of a row that is not there", [table, "--row", "seed=7"], "seed=7"),
+        ("`audit --row` of a document", ["results/data/dataset=a/catalogue.json", "--row", "a=1"],
+         "catalogue.json"),
+        ("`audit` of two paths", [table, TABLE.as_posix()], "unrecognized"),
+    ):  # fmt: skip
+        yield Case(OTHERS, name, partial(_after_chain, "audit", *words), said)
+    for name, words, said in (
+        ("`diff` of one folder", ["."], "required: B"),
+        ("`diff` with a folder that is not there", [".", "gone"], "gone"),
+        ("`diff` with a file", [".", table], "afape.parquet"),
+        ("`diff` with a folder without results", [".", "inputs"], "inputs"),
+        ("`diff` of two empty folders", ["b", "b"], "nothing to compare"),
+        ("`diff --files -1`", [".", "b", "--files", "-1"], "--files"),
+        ("`diff` with a link to itself", [".", "loop"], "loop"),
+    ):
+        yield Case(OTHERS, name, partial(_after_chain, "diff", *words), said)
+    yield from _benchmarks()
+    yield from _plans()
+
+
+def _benchmarks() -> Iterator[Case]:
+    for name, words, said in (
+        ("`benchmark` of a folder that is not there", ["gone"], "gone holds no measurement"),
+        ("`benchmark` of an empty folder", ["measured"], "measured holds no measurement"),
+        ("`benchmark --study` without `=`", ["measured", "--study", "x"], "--study"),
+    ):
+        yield Case(OTHERS, name, partial(_after_chain, "benchmark", *words), said)
+    for name, content in (
+        ("a line that is no JSON", b"s\n"),
+        ("a list", b"[]\n"),
+        ("no time", b"{}\n"),
+        ("a time in words", b'{"s": "long", "cpu_time": 1, "max_rss": 1}\n'),
+        ("a time below zero", b'{"s": 1, "cpu_time": -1, "max_rss": 1}\n'),
+        ("a time that is NaN", b'{"s": NaN, "cpu_time": 1, "max_rss": 1}\n'),
+        ("memory without end", b'{"s": 1, "cpu_time": 1, "max_rss": 1e999}\n'),
+        ("100,000 brackets", b"[" * 100_000 + b"\n"),
+        ("bytes that are no text", b"\xff\xfe\n"),
+        ("a number of 5,000 digits", b'{"s": ' + b"9" * 5000 + b"}\n"),
+    ):
+        yield Case(OTHERS, f"`benchmark`: a measurement with {name}", partial(_measured, content), (
+            "a.jsonl is no measurement"))  # fmt: skip
+
+
+def _plans() -> Iterator[Case]:
+    right = ["--costs", COSTS, "--scale", "paper", "--cores", "2"]
+    for name, words, said in (
+        ("`plan --cores 0`", [*right[:-1], "0"], "--cores"),
+        ("`plan --cores -4`", [*right[:-1], "-4"], "--cores"),
+        ("`plan --cores many`", [*right[:-1], "many"], "--cores"),
+        ("`plan --scale papers`", [*right[:3], "papers", *right[4:]], "--scale"),
+        ("`plan` without `--costs`", right[2:], "--costs"),
+        ("`plan` with costs that are not there", ["--costs", "gone.yaml", *right[2:]], "gone.yaml"),
+        ("`plan` with a folder for the costs", ["--costs", "/", *right[2:]], "/ is a folder"),
+    ):
+        work: Any = partial(command, "plan", *words, stdin=OUTPUTS.encode())
+        yield Case(OTHERS, name, work, said)
+    for name, stdin in (
+        ("nothing", b""),
+        ("an error of the engine", b"Error: something\n"),
+        ("bytes that are no text", b"\xff\xfe\n"),
+        ("a cell of 200 kB", OUTPUTS.encode() + b"x" * 200_000 + b"\tfit\n"),
+    ):
+        work = partial(command, "plan", *right, stdin=stdin)
+        yield Case(OTHERS, f"`plan`: {name} on the standard input", work, "the standard input")
+    for name, text, said in (
+        ("without a key", "costs: []", "'measured_on' is missing"),
+        ("without an entry", "measured_on: x\ncosts: []", "costs"),
+        ("with time below zero", "measured_on: x\ncosts: [{stage: a, cpu_s: -1, memory_mb: 1}]",
+         "cpu_s"),
+        ("with time that is NaN", "measured_on: x\ncosts: [{stage: a, cpu_s: .nan, memory_mb: 1}]",
+         "cpu_s"),
+        ("with a key misspelt", "measured_on: x\ncosts: [{stage: a, cpu: 1, memory_mb: 1}]",
+         "'cpu'"),
+        ("that are a list", "- 1", "costs.yaml"),
+    ):  # fmt: skip
+        yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)
+    yield Case(
+        OTHERS,
+        "`plan`: a table whose last line is cut off",
+        partial(_same, "plan", *right, stdin=OUTPUTS.encode() + b"results/x",
+                said="read: the whole lines", oracle="2 of fit, 1 of sum"),
+        ends="accepted",
+    )  # fmt: skip
+
+
+def cases() -> Iterator[Case]:
+    """Of both."""
+    yield from stages()
+    yield from others()

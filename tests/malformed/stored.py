@@ -1,0 +1,320 @@
+"""What lies under results/: tables, models, documents, sidecars, receipts and journals, spoilt."""
+
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from frugal.artifacts.checkpoints import Checkpoint
+from frugal.artifacts.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.artifacts.receipts import survey, tidy_up
+from frugal.artifacts.sidecars import Job, sidecar_path
+from frugal.data.tables import table_from_frames
+from frugal.models.tree_scoring import predict_proba
+from frugal.models.trees import TreeEnsemble, fit_forest
+from frugal.stages._laws import require_law
+
+from tests.malformed.cases import Case, command
+from tests.unit import test_bad_files, test_stored_files, test_stored_laws
+from tests.unit.partly_observed import draw
+from tests.unit.result_chains import TABLE, write_chain
+from tests.unit.spoiling import spoilt
+
+FILES = "Stored files: Parquet, JSON, safetensors"
+MODELS = "Stored models, tables and laws"
+VOUCHERS = "Sidecars, receipts and journals"
+VALUES, OBSERVED, LABEL = draw(n=120, d=4, classes=3, share=0.7, seed=3)
+
+
+def _read(name: str, content: bytes) -> str:
+    Path(name).write_bytes(content)
+    read_payload(Path(name))
+    return "read"
+
+
+def _read_header(header: Any, body: bytes, size: int | None = None) -> str:
+    test_stored_files.lying(Path("w.safetensors"), header, body, size)
+    read_payload(Path("w.safetensors"))
+    return "read"
+
+
+def files() -> Iterator[Case]:
+    """Files that are not what their suffix says."""
+    for name, payload in test_bad_files.PAYLOADS.items():
+        whole = payload_bytes(Path(name), payload)
+        for what, content in (
+            ("empty", b""),
+            ("cut off in the middle", whole[: len(whole) // 2]),
+            ("its first half twice", whole[: len(whole) // 2] * 2),
+            ("64 bytes of ones", b"\xff" * 64),
+            ("100,000 open brackets", b"[" * 100_000),
+            ("a page of a web server", b"<html>"),
+            ("a pickle", pickle.dumps([1])),
+        ):
+            yield Case(FILES, f"`{name}`: {what}", partial(_read, name, content), name)
+    for what, content in (
+        ("two documents", b"{} {}"),
+        ("a number of 5,000 digits", b"9" * 5000),
+        ("Latin-1", b'{"a": "\xe9"}'),
+    ):
+        yield Case(FILES, f"`d.json`: {what}", partial(_read, "d.json", content), "d.json")
+    for what, (header, body) in test_stored_files.HEADERS.items():
+        work = partial(_read_header, header, body)
+        yield Case(FILES, f"a header of `w.safetensors`: {what}", work, "w.safetensors")
+    for size in (10**9, 2**63, 2**64 - 1):
+        work = partial(_read_header, b"{}", b"", size)
+        yield Case(
+            FILES, f"a header of `w.safetensors` said to have {size} bytes", work, "too large"
+        )
+    yield Case(FILES, "a pipe for a table", _pipe, "t.parquet is a folder, a pipe")
+    yield Case(FILES, "a folder for a table", _folder, "t.parquet is a folder, a pipe")
+
+
+def _pipe() -> str:
+    os.mkfifo("t.parquet")
+    return str(read_payload(Path("t.parquet")))
+
+
+def _folder() -> str:
+    Path("t.parquet").mkdir()
+    return str(read_payload(Path("t.parquet")))
+
+
+@cache
+def forest() -> dict[str, np.ndarray]:
+    """Arrays of a small forest, as they are stored."""
+    rng = np.random.default_rng(0)
+    return fit_forest(VALUES, OBSERVED, LABEL, classes=3, trees=2, min_leaf=9, rng=rng).to_arrays()
+
+
+def _predict(name: str, change: Callable[[np.ndarray], np.ndarray | None]) -> str:
+    """Store the forest with one array changed, read it back, use it."""
+    arrays = dict(forest())
+    changed = change(arrays[name].copy())
+    if changed is None:
+        del arrays[name]
+    else:
+        arrays[name] = changed
+    path = Path("classifier.safetensors")
+    path.write_bytes(payload_bytes(path, arrays))
+    ensemble = TreeEnsemble.from_arrays(read_payload(path))
+    predict_proba(ensemble, VALUES, OBSERVED)
+    return "predictions"
+
+
+def _at_first(value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def change(array: np.ndarray) -> np.ndarray:
+        array[0] = value
+        return array
+
+    return change
+
+
+def models() -> Iterator[Case]:
+    """A forest, a table with its catalogue, a missingness law."""
+    for what, name, change in (
+        ("a child beyond the end", "right", _at_first(10**8)),
+        ("a child that is its own parent", "right", _at_first(0)),
+        ("a negative child", "right", _at_first(-1)),
+        ("a feature beyond the columns", "feature", _at_first(99)),
+        ("a threshold that is NaN", "threshold", _at_first(np.nan)),
+        ("an infinite threshold", "threshold", _at_first(np.inf)),
+        ("a leaf that is NaN", "leaf_value", lambda a: np.full_like(a, np.nan)),
+        ("leaves of one class", "leaf_value", lambda a: a[:, :1]),
+        ("a root beyond the end", "root", _at_first(10**6)),
+        ("no roots", "root", lambda a: a[:0]),
+        ("an array of two axes", "threshold", lambda a: a[None]),
+        ("complex numbers", "threshold", lambda a: a.astype(np.complex64)),
+        ("an array of another length", "missing_left", lambda a: a[:-1]),
+        ("an array that lacks", "feature", lambda a: None),
+        ("an unknown link", "link", _at_first(7)),
+    ):
+        work = partial(_predict, name, change)
+        yield Case(MODELS, f"a forest: {what} (`{name}`)", work, "classifier.safetensors")
+    yield from _laws()
+    yield from _tables()
+
+
+def _law(graph: Any, known: Any, masks: Any) -> str:
+    require_law(graph, known, masks, test_stored_laws.table())
+    return "taken"
+
+
+def _laws() -> Iterator[Case]:
+    graph, known, masks = test_stored_laws.stored()
+    at = ("indicators", "p")
+    for what, place, value, words in (
+        ("an intercept that is NaN", (*at, "intercept"), float("nan"), "intercept"),
+        ("a cause that is no column", (*at, "values"), {"z": 1.0}, "'z'"),
+        ("a cycle of panels", (*at, "indicators"), {"q": 1.0}, "cycle"),
+        ("an unknown source", ("source",), "guessed", "'guessed'"),
+        ("a panel that lacks", ("indicators",), {}, "laws of no panel"),
+        ("a list for the panels", ("indicators",), [], "indicators"),
+    ):
+        work = partial(_law, spoilt(graph, place, value), known, masks)
+        yield Case(MODELS, f"a missingness graph: {what}", work, words)
+    for what, frame, words in (
+        ("no column of a panel", masks.drop(columns="observed:p"), "'observed:p'"),
+        ("a mask of numbers", masks.assign(**{"observed:p": 1.0}), "'observed:p'"),
+        (
+            "probabilities that are NaN",
+            masks.assign(**{"probability:q": np.nan}),
+            "'probability:q'",
+        ),
+        ("probabilities above 1", masks.assign(**{"probability:p": 1.5}), "'probability:p'"),
+        ("a row too few", masks.iloc[:-1], "masks"),
+        ("rows in another order", masks.iloc[::-1], "masks"),
+    ):
+        yield Case(MODELS, f"stored masks: {what}", partial(_law, graph, known, frame), words)
+
+
+def _table(frame: Any, catalogue: Any) -> str:
+    table_from_frames(frame, catalogue)
+    return "taken"
+
+
+def _tables() -> Iterator[Case]:
+    frame, catalogue = test_stored_laws._frames()
+    for what, wrong, words in (
+        ("a column that lacks", frame.drop(columns="a"), "'a'"),
+        ("labels of decimals", frame.assign(label=0.5), "'label'"),
+        ("a label beyond the classes", frame.assign(label=np.arange(len(frame)) % 3), "labels"),
+        ("negative labels", frame.assign(label=-(np.arange(len(frame)) % 2)), "labels"),
+        ("a row twice", frame.assign(row_id=1), "row_id"),
+        ("an infinite value", frame.assign(b=np.inf), "'b'"),
+        ("a text for a value", frame.assign(c="x"), "'c'"),
+    ):
+        yield Case(MODELS, f"a stored table: {what}", partial(_table, wrong, catalogue), words)
+    for what, place, value, words in (
+        ("a negative number for a column's name", ("columns", 0, "name"), -1, "columns"),
+        ("a column twice", ("columns", 0, "name"), "b", "twice"),
+        ("a one-hot group beyond the columns", ("onehot",), [[7]], "one-hot"),
+        ("error costs of another shape", ("misclassification_cost",), [[0, 1]], "costs"),
+        ("a negative cost of a panel", ("panels", 1, "cost"), -1.0, "cost"),
+        ("a cost of a panel that is NaN", ("panels", 1, "cost"), float("nan"), "cost"),
+        ("a panel of no column", ("panels", 1, "columns"), ["zz"], "'zz'"),
+    ):
+        work = partial(_table, frame, spoilt(catalogue, place, value))
+        yield Case(MODELS, f"a stored catalogue: {what}", work, words)
+
+
+def _sealed(document: Any) -> bytes:
+    return json_bytes(document | {"seal": seal(document)})
+
+
+def _summarise(change: Callable[[Path], Any]) -> str:
+    """A step whose input, or the input's sidecar, was changed after it was made."""
+    write_chain()
+    change(TABLE)
+    words = ["summarise_afape", "--seed", "0", "--input", f"estimates[]={TABLE}"]
+    return command(*words, "--output", "summary=results/s.parquet")
+
+
+def _audit(change: Callable[[], Any]) -> str:
+    write_chain()
+    change()
+    return command("audit", "--look-in", "inputs", "--sample", "0")
+
+
+def _started(change: Callable[[], Any]) -> str:
+    """What the start of a run does with what lies under results/."""
+    write_chain()
+    change()
+    tidy_up()
+    survey("0" * 64)
+    return "taken"
+
+
+def _write(path: str | Path, content: bytes) -> Callable[[], Any]:
+    return lambda: Path(path).write_bytes(content)
+
+
+def _edited(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:10] + bytes([content[10] ^ 1]) + content[11:])
+
+
+def _sidecar(content: bytes) -> Callable[[Path], Any]:
+    return lambda path: sidecar_path(path).write_bytes(content)
+
+
+JOURNAL = Path("results/summary/.s.parquet.h.1.2.commit")
+RECEIPT = Path("results/steps/prepare_data-0000000000000000.json")
+
+
+def vouchers() -> Iterator[Case]:
+    """Of a small chain of two steps."""
+    for what, change in (
+        ("one bit of a table flipped", _edited),
+        ("a table cut off", lambda path: path.write_bytes(path.read_bytes()[:-1])),
+        ("a table exchanged for another", lambda path: pd.DataFrame({"a": [1]}).to_parquet(path)),
+        ("no sidecar", lambda path: sidecar_path(path).unlink()),
+        ("an empty sidecar", _sidecar(b"")),
+        ("a sidecar that is a list", _sidecar(b"[]")),
+        ("a sidecar nested 100,000 deep", _sidecar(b"[" * 100_000)),
+        ("a sidecar of another table", _sidecar(b'{"sha256": "00"}')),
+        ("a sidecar in Latin-1", _sidecar(b'{"sha256": "\xe9"}')),
+        ("a sidecar whose digest is a list", _sidecar(b'{"sha256": []}')),
+    ):
+        yield Case(
+            VOUCHERS, f"an input of a step: {what}", partial(_summarise, change), "table.parquet"
+        )
+    side = sidecar_path(TABLE)
+    for what, path, content in (
+        ("a sidecar with an edited seed", side, None),
+        ("a sidecar that is no JSON", side, b"not json"),
+        ("a sidecar nested 100,000 deep", side, b'{"a":' * 100_000),
+        ("a sidecar with a number of 5,000 digits", side, b'{"seal": ' + b"9" * 5000 + b"}"),
+        ("a sealed sidecar whose input lies outside the folder", side, _sealed({"file": "x"})),
+        ("a file that no step has made", Path("results/stray.csv"), b"1\n"),
+        ("a receipt that is no JSON", RECEIPT, b"{"),
+        ("a receipt of a step that has made nothing", RECEIPT, _sealed(
+            {"stage": "prepare_data", "files": ["results/gone.parquet"], "environment": ""})),
+    ):  # fmt: skip
+        change = _edited_seed if content is None else _write(path, content)
+        words = "gone.parquet" if "nothing" in what else path.name
+        yield Case(VOUCHERS, f"`audit`: {what}", partial(_audit, change), words)
+    pair = json.dumps([[JOURNAL.name.replace(".commit", ".part"), "../../a"]]).encode()
+    for what, change, words in (
+        ("a journal that is no JSON", _write(JOURNAL, b"{"), JOURNAL.name),
+        ("a journal nested 100,000 deep", _write(JOURNAL, b"[" * 100_000), JOURNAL.name),
+        ("a journal of numbers", _write(JOURNAL, b"[[1, 2]]"), JOURNAL.name),
+        ("a journal that moves a file out of its folder", _write(JOURNAL, pair), JOURNAL.name),
+        ("a journal that replaces a file by a visible one", _write(
+            JOURNAL, b'[["s.parquet", "t.parquet"]]'), JOURNAL.name),
+        ("a journal of a name with a zero byte", _write(
+            JOURNAL, rb'[[".a\u0000.h.1.2.part", "a"]]'), JOURNAL.name),
+        ("a journal that is a pipe", partial(os.mkfifo, JOURNAL), JOURNAL.name),
+        ("a receipt that is a list", _write(RECEIPT, b"[]"), RECEIPT.name),
+        ("a receipt with another seal", _write(RECEIPT, b'{"seal": "x"}\n'), RECEIPT.name),
+        ("a receipt whose files are numbers", _write(RECEIPT, _sealed(
+            {"stage": "a", "files": [1], "environment": ""})), RECEIPT.name),
+        ("a receipt that is a folder", RECEIPT.mkdir, RECEIPT.name),
+        ("a receipt that is a pipe", partial(os.mkfifo, RECEIPT), RECEIPT.name),
+    ):  # fmt: skip
+        yield Case(VOUCHERS, f"the start of a run: {what}", partial(_started, change), words)
+    yield Case(VOUCHERS, "a checkpoint cut off", _checkpoint, "remove it, and the step starts anew")
+
+
+def _edited_seed() -> None:
+    side = sidecar_path(TABLE)
+    side.write_text(side.read_text(encoding="utf-8").replace('"seed": 7', '"seed": 8'))
+
+
+def _checkpoint() -> Any:
+    Path("raw").write_text("a", encoding="utf-8")
+    job = Job("prepare_data", {"raw": Path("raw")}, {"t": Path("t.parquet")}, {}, {}, 0)
+    Checkpoint(job).path.write_bytes(b"cut")
+    return Checkpoint(job).load()
+
+
+def cases() -> Iterator[Case]:
+    """Of all three."""
+    yield from files()
+    yield from models()
+    yield from vouchers()
