@@ -10,6 +10,7 @@ another one differs. Outputs of rules that do not ask for it (`kept`) are treate
 """
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +44,11 @@ def keep_finished_files() -> None:
     records: Any = PersistenceBase
     records.finished = _note_unless_failed
     records.cleanup = _forget_others
+
+
+def import_nothing_from_here() -> None:
+    """Let no job import what lies in the working folder."""
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def make_again(wanted: Callable[[list[Job]], list[Job]]) -> None:
