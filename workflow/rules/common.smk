@@ -15,7 +15,12 @@ from frugal.artifacts.sidecars import lock_digest, made_otherwise, sidecar_path
 from frugal.artifacts.sources import source_digest
 from frugal.contracts.errors import FrugalError
 from frugal.data.study import load_study
-from frugal_engine import import_nothing_from_here, keep_finished_files, kept, make_again
+from frugal_engine import (
+    import_nothing_from_here,
+    keep_finished_files,
+    kept,
+    make_again,
+)
 
 keep_finished_files()
 import_nothing_from_here()
