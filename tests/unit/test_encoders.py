@@ -8,7 +8,7 @@ from frugal.environments.encoders import (
     observe_values,
     tabulate,
 )
-from frugal.environments.state_codes import all_sets
+from frugal.contracts.state_codes import all_sets
 from hypothesis import given
 from hypothesis import strategies as st
 

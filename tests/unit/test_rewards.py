@@ -6,7 +6,7 @@ from frugal.environments.rewards import (
     reward_pairs,
     theorem_reward,
 )
-from frugal.environments.state_codes import set_codes
+from frugal.contracts.state_codes import set_codes
 from hypothesis import given
 from hypothesis import strategies as st
 

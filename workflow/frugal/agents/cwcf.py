@@ -15,16 +15,19 @@ from jaxtyping import Bool, Float, Float32
 
 from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn
 from frugal.agents.q_networks import QNetworks
-from frugal.agents.selection import panel_or_diagnosis, tilted_belief
-from frugal.contracts import AcquisitionTask, DataError, StateEncoder
+from frugal.agents.reading import Reading, panel_or_stop
+from frugal.agents.selection import tilted_belief
+from frugal.contracts import DataError, StateEncoder, World
 from frugal.environments.acquisition import BatchedAcquisition
+from frugal.environments.encoders import observe_values
 from frugal.environments.rewards import DiagnosisReward
+from frugal.models.column_scaling import Scaling
 
 SMALLEST_WORTH = 1e-9  # of a probability read off a value, before it is scaled
 
 
 def fit_cwcf(
-    task: AcquisitionTask,
+    task: World,
     encoder: StateEncoder,
     *,
     cost_weight: Float[np.ndarray, " K"],
@@ -73,7 +76,7 @@ def fit_cwcf(
 
 
 @dataclass(frozen=True, eq=False)
-class CwcfPolicies:
+class CwcfPolicies(Reading):
     """K trained networks as policies: the panel of the highest value, or a diagnosis.
 
     A diagnosis j is worth −Σ_{i≠j} w_i p_i, from which the belief about the classes is read back.
@@ -81,6 +84,8 @@ class CwcfPolicies:
     Attributes:
         weights: from `fit_cwcf`.
         panels: a.
+        scaling: of the values that the networks read.
+        column_bits: whether they read the known bits of columns.
         class_weights: as in training.
         threshold: of the probability of illness, once it diagnoses; None: the diagnosis of the
             higher value, τ = w_healthy/(w_healthy + w_ill). (K,)
@@ -88,23 +93,49 @@ class CwcfPolicies:
 
     weights: Mapping[str, Float32[np.ndarray, "K _ _"]]
     panels: int
+    scaling: Scaling
+    column_bits: bool
     class_weights: tuple[float, float]
     threshold: Float[np.ndarray, " K"] | None
 
-    def act(
-        self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
-    ) -> Float[np.ndarray, "K m actions"]:
-        """1 for the next panel, or the tilted beliefs; for `roll_out_learners`."""
-        torch.set_num_threads(1)
-        value = QNetworks(self.weights).values(torch.from_numpy(observation)).numpy()
-        value = np.where(mask, value, -np.inf).astype(np.float64)
-        of_panel, of_end = value[..., : self.panels], value[..., self.panels :]
-        goes_on = of_panel.max(axis=2, initial=-np.inf) > of_end.max(axis=2)
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.weights["0.weight"])
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Masked values, standardised, with the bits of what is known. (m, w)"""
+        shown = self.scaling.standardise(values)
+        return observe_values(shown, acquired, column_bits=self.column_bits)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        value = self._values(reading)
+        of_panel = np.where(available & ~acquired, value[..., : self.panels], -np.inf)
+        goes_on = of_panel.max(axis=2, initial=-np.inf) > value[..., self.panels :].max(axis=2)
+        return panel_or_stop(of_panel.argmax(axis=2), goes_on, self.panels)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        del acquired
+        of_end = self._values(reading)[..., self.panels :]
         healthy, ill = self.class_weights
         worth = np.stack([-of_end[..., 1] / healthy, -of_end[..., 0] / ill], axis=-1)
         worth = np.maximum(worth, SMALLEST_WORTH)
         belief = worth / worth.sum(axis=2, keepdims=True)
-        own = np.full(len(value), healthy / (healthy + ill))
+        own = np.full(len(of_end), healthy / (healthy + ill))
         threshold = own if self.threshold is None else self.threshold
-        diagnosis = tilted_belief(belief, threshold[:, None])
-        return panel_or_diagnosis(of_panel.argmax(axis=2), goes_on, diagnosis, self.panels)
+        return tilted_belief(belief, threshold[:, None])
+
+    def _values(self, reading: np.ndarray) -> np.ndarray:
+        torch.set_num_threads(1)
+        return QNetworks(self.weights).values(torch.from_numpy(reading)).numpy().astype(np.float64)

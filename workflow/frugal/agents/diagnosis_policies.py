@@ -16,8 +16,10 @@ from torch import Tensor
 
 from frugal.agents.actor_critic import ActorCritic
 from frugal.agents.lockstep_classifier import Classifiers
-from frugal.contracts import AcquisitionTask, DataError, StateEncoder
+from frugal.agents.reading import Reading, completed_rows, panel_or_stop
+from frugal.contracts import DataError, StateEncoder, World
 from frugal.contracts.stored import Array, Stored
+from frugal.models.imputers import Imputer
 
 CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
 
@@ -73,7 +75,7 @@ def state_embedding(
     return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
 
 
-class DiagnosisPolicies:
+class DiagnosisPolicies(Reading):
     """K policies over [completed row, panel bits]; deterministic functions of their weights.
 
     Attributes:
@@ -86,12 +88,21 @@ class DiagnosisPolicies:
         input_bound: in standard deviations.
     """
 
-    def __init__(self, weights: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        weights: Mapping[str, np.ndarray],
+        settings: Mapping[str, Any],
+        *,
+        imputer: Imputer | None = None,
+        greedy: bool = True,
+    ) -> None:
         """Rebuild policies.
 
         Args:
             weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
             settings: the block that they were trained with.
+            imputer: completes rows; None where completed rows are kept beside the policies.
+            greedy: True takes the likeliest action; False draws among them.
 
         Raises:
             DataError: the weights are no such policies; the sentence says where.
@@ -104,14 +115,15 @@ class DiagnosisPolicies:
         self.learners = ActorCritic.of(rest, settings["ppo"]["activation"])
         self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
         self.columns = own["0.weight"].shape[1]
+        self.imputer, self.greedy = imputer, greedy
         self.input_bound = float(settings["input_bound"])
 
     @property
-    def count(self) -> int:
+    def members(self) -> int:
         """K."""
         return self.learners.count
 
-    def require_task(self, task: AcquisitionTask, *, columns: int, count: int) -> None:
+    def require_task(self, task: World, *, columns: int, count: int) -> None:
         """These are so many policies for a task's panels, classes and ends.
 
         Args:
@@ -122,7 +134,7 @@ class DiagnosisPolicies:
         Raises:
             DataError: they are others.
         """
-        own = (self.count, self.columns, self.panels, self.classes, self.terminals)
+        own = (self.members, self.columns, self.panels, self.classes, self.terminals)
         wanted = (count, columns, task.panels, task.classes, task.terminals)
         if own != wanted:
             raise DataError(
@@ -131,13 +143,62 @@ class DiagnosisPolicies:
                 f"{', '.join(map(str, wanted))}"
             )
 
-    def act(
-        self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """Completed rows, standardised. (m, d)"""
+        del acquired
+        if self.imputer is None:
+            raise DataError("these diagnosis policies were loaded without what completes a row")
+        return completed_rows(self.imputer, values)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
+        law = self.actor_law(reading, acquired, available & ~acquired)
+        if self.greedy:
+            best = law.argmax(axis=2)
+            return panel_or_stop(best, best < self.panels, self.panels)
+        ends = law[..., self.panels :].sum(axis=2, keepdims=True)
+        return np.concatenate([law[..., : self.panels], ends], axis=2)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)"""
+        if self.terminals == 1:
+            return self.beliefs(reading).astype(np.float64)
+        law = self.actor_law(reading, acquired, np.zeros_like(acquired))
+        return law[..., self.panels :].astype(np.float64)
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Of completed rows: class probabilities by each member's classifier. (K, m, k)"""
+        del acquired
+        return self.beliefs(reading).astype(np.float64)
+
+    def actor_law(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        open_panels: Bool[np.ndarray, "K m a"],
     ) -> Float32[np.ndarray, "K m actions"]:
-        """Probability of each action; 0 where masked; for `roll_out_learners`. (K, m, actions)"""
+        """Probability of each panel that is open, and of each end. (K, m, a + terminals)
+
+        Raises:
+            DataError: a stored actor gives values that are not numbers.
+        """
         torch.set_num_threads(1)
-        seen = self._embed(torch.from_numpy(observation))
-        law = self.learners.probabilities(seen, torch.from_numpy(mask)).numpy()
+        ends = np.ones((*acquired.shape[:2], self.terminals), dtype=bool)
+        mask = np.concatenate([open_panels, ends], axis=2)
+        seen = np.concatenate([reading, acquired.astype(np.float32)], axis=2)
+        embedded = self._embed(torch.from_numpy(seen))
+        law = self.learners.probabilities(embedded, torch.from_numpy(mask)).numpy()
         if not np.isfinite(law).all():
             raise DataError(
                 "a stored diagnosis policy gives probabilities that are not numbers: its weights "
@@ -145,33 +206,10 @@ class DiagnosisPolicies:
             )
         return law
 
-    def probabilities(
-        self,
-        imputed: Float32[np.ndarray, "*K m d"],
-        acquired: Bool[np.ndarray, "*K m a"],
-        available: Bool[np.ndarray, "*K m a"] | None = None,
-    ) -> Float32[np.ndarray, "K m actions"]:
-        """Action probabilities from completed rows and panels, for all K. (K, m, actions)
-
-        Args:
-            imputed: completed rows, standardised; the same for all learners if two-dimensional.
-            acquired: panels known.
-            available: panels that can be had; None: all.
-        """
-        rest = ~acquired if available is None else available & ~acquired
-        ends = np.ones((*rest.shape[:-1], self.terminals), dtype=bool)
-        mask = np.concatenate([rest, ends], axis=-1)
-        seen = np.concatenate([imputed, acquired.astype(np.float32)], axis=-1)
-        shape = (self.count, *seen.shape[-2:-1])
-        return self.act(
-            np.array(np.broadcast_to(seen, (*shape, seen.shape[-1]))),
-            np.array(np.broadcast_to(mask, (*shape, mask.shape[-1]))),
-        )
-
     def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:
         """Class probabilities by each learner's classifier. (K, m, k)"""
         torch.set_num_threads(1)
-        full = np.broadcast_to(imputed, (self.count, *imputed.shape[-2:]))
+        full = np.broadcast_to(imputed, (self.members, *imputed.shape[-2:]))
         rows = torch.from_numpy(np.clip(full, -self.input_bound, self.input_bound))
         return self.classifiers.probabilities(rows).numpy()
 

@@ -22,15 +22,27 @@ class FixedPolicy:
     panels: Bool[np.ndarray, " a"]
     reads_values: ClassVar[bool] = False
 
+    @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
     def action_probabilities(
         self,
-        values: Float[np.ndarray, "n d"],
-        acquired: Bool[np.ndarray, "n a"],
-        available: Bool[np.ndarray, "n a"],
-    ) -> Float[np.ndarray, "n a+1"]:
-        """1 for the first panel that is wanted and left, else for "stop", the last. (n, a + 1)"""
-        n = len(acquired)
-        wanted = np.hstack([self.panels & available & ~acquired, np.ones((n, 1), dtype=bool)])
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """1 for the first panel that is wanted and left, else for "stop". (1, m, a + 1)"""
+        wanted = np.pad(
+            self.panels & available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True
+        )
         result = np.zeros(wanted.shape)
-        result[np.arange(n), wanted.argmax(axis=1)] = 1.0
+        np.put_along_axis(result, wanted.argmax(axis=2)[..., None], 1.0, axis=2)
         return result
+
+    def predict(
+        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> None:
+        """None: it has no verdict of its own."""
+        del values, acquired

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.agents.selection import panel_or_diagnosis, tilted_belief
+from frugal.agents.reading import Reading, completed_rows, panel_or_stop
+from frugal.agents.selection import tilted_belief
 from frugal.agents.state_classifier import StateClassifier
+from frugal.contracts.state_codes import set_codes
 from frugal.environments.encoders import TabulatedEncoder
-from frugal.environments.state_codes import set_codes
+from frugal.models.imputers import Imputer
 
 SMALLEST_PROBABILITY = 1e-12  # in logarithms
 DISTANCES_AT_ONCE = 1 << 24  # bounds memory
@@ -98,12 +100,13 @@ def _nearest(shown: np.ndarray, states: np.ndarray, count: int) -> Int[np.ndarra
 
 
 @dataclass(frozen=True, eq=False)
-class GreedyPolicies:
+class GreedyPolicies(Reading):
     """K policies that order the best gain per cost while it reaches their threshold.
 
     Attributes:
         reference: where gains are looked up.
         classifier: gives beliefs and diagnoses.
+        imputer: completes rows.
         action_cost: of each panel, in the data set's unit. (a,)
         neighbours: units that stand for a state.
         least_gain: per unit of cost, in nats; what each policy stops below. (K,)
@@ -112,29 +115,51 @@ class GreedyPolicies:
 
     reference: ReferenceUnits
     classifier: StateClassifier
+    imputer: Imputer
     action_cost: Float[np.ndarray, " a"]
     neighbours: int
     least_gain: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
 
-    def act(
-        self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
-    ) -> Float[np.ndarray, "K m actions"]:
-        """Of `ImputedStates`: 1 for the best panel, or the tilted beliefs. (K, m, actions)"""
-        a, shape = len(self.action_cost), mask.shape[:2]
-        flat = observation.reshape(-1, observation.shape[2])
-        bound = self.classifier.input_bound
-        seen = np.clip(flat[:, :-a], -bound, bound)
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.least_gain)
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """Completed rows, standardised. (m, d)"""
+        del acquired
+        return completed_rows(self.imputer, values)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        a, shape = len(self.action_cost), acquired.shape[:2]
         gain = information_gains(
-            self.reference, seen, set_codes(flat[:, -a:] > 0.5),
+            self.reference, self._clipped(reading), set_codes(acquired.reshape(-1, a)),
             panels=a, neighbours=self.neighbours,
         )  # fmt: skip
         per_cost = _per_cost(gain, self.action_cost).reshape(*shape, a)
-        per_cost = np.where(mask[..., :a], per_cost, -np.inf)
-        best = per_cost.argmax(axis=2)
+        per_cost = np.where(available & ~acquired, per_cost, -np.inf)
         goes_on = per_cost.max(axis=2) >= self.least_gain[:, None]
-        belief = self.classifier.belief(seen).reshape(*shape, 2)
-        return panel_or_diagnosis(best, goes_on, tilted_belief(belief, self.threshold[:, None]), a)
+        return panel_or_stop(per_cost.argmax(axis=2), goes_on, a)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        belief = self.classifier.belief(self._clipped(reading)).reshape(*acquired.shape[:2], 2)
+        return tilted_belief(belief, self.threshold[:, None])
+
+    def _clipped(self, reading: np.ndarray) -> np.ndarray:
+        bound = self.classifier.input_bound
+        return np.clip(reading.reshape(-1, reading.shape[2]), -bound, bound)
 
 
 def _per_cost(gain: np.ndarray, cost: np.ndarray) -> np.ndarray:

@@ -39,21 +39,31 @@ class QPolicy:
     scale: Float[np.ndarray, " d"]
     column_bits: bool
 
+    @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
     def action_probabilities(
         self,
-        values: Float[np.ndarray, "n d"],
-        acquired: Bool[np.ndarray, "n a"],
-        available: Bool[np.ndarray, "n a"],
-    ) -> Float[np.ndarray, "n a+1"]:
-        """1 for the allowed action of the largest value, the lowest of equals. (n, a + 1)"""
-        n, a = acquired.shape
-        visible = (values - self.centre) / self.scale
-        observation = observe_values(visible, acquired, column_bits=self.column_bits)
-        allowed = np.hstack([available & ~acquired, np.ones((n, 1), dtype=bool)])
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """1 for the allowed action of the largest value, the lowest of equals. (1, m, a + 1)"""
+        visible = (values[0] - self.centre) / self.scale
+        observation = observe_values(visible, acquired[0], column_bits=self.column_bits)
+        allowed = np.pad(available[0] & ~acquired[0], ((0, 0), (0, 1)), constant_values=True)
         score = np.where(allowed, self.action_values(observation), -np.inf)
-        result = np.zeros((n, a + 1))
-        result[np.arange(n), score.argmax(axis=1)] = 1.0
+        result = np.zeros((1, *score.shape))
+        result[0, np.arange(len(score)), score.argmax(axis=1)] = 1.0
         return result
+
+    def predict(
+        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> None:
+        """None: it has no verdict of its own."""
+        del values, acquired
 
     def action_values(self, observation: Float32[np.ndarray, "n w"]) -> Float[np.ndarray, "n A"]:
         """Q(s, ·) by the network, in the unit of the reward it was trained on. (n, a + 1)"""

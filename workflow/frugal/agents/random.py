@@ -32,6 +32,11 @@ class RandomPolicy:
     probability: float
     reads_values: ClassVar[bool] = False
 
+    @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
     def __post_init__(self) -> None:
         if not 0 <= self.probability <= 1:
             raise ConfigError(
@@ -41,19 +46,25 @@ class RandomPolicy:
 
     def action_probabilities(
         self,
-        values: Float[np.ndarray, "n d"],
-        acquired: Bool[np.ndarray, "n a"],
-        available: Bool[np.ndarray, "n a"],
-    ) -> Float[np.ndarray, "n a+1"]:
-        """Probability of each panel next, and of "stop" in the last column. (n, a + 1)"""
-        n, a = acquired.shape
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """Probability of each panel next, and of "stop" in the last column. (1, m, a + 1)"""
+        a = acquired.shape[2]
         remaining = available & ~acquired
-        m, left = available.sum(axis=1), remaining.sum(axis=1)
+        m, left = available.sum(axis=2), remaining.sum(axis=2)
         stop, go_on = _stop_and_go_on(a, self.probability)
-        result = np.empty((n, a + 1))
-        result[:, :-1] = remaining * (go_on[m, left] / np.maximum(left, 1))[:, None]
-        result[:, -1] = stop[m, left]
+        result = np.empty((*left.shape, a + 1))
+        result[..., :-1] = remaining * (go_on[m, left] / np.maximum(left, 1))[..., None]
+        result[..., -1] = stop[m, left]
         return result
+
+    def predict(
+        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> None:
+        """None: it has no verdict of its own."""
+        del values, acquired
 
     def terminal_probability(
         self, available: Bool[np.ndarray, "n a"], target: Bool[np.ndarray, "n a"]

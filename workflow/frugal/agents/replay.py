@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float32, Int, Shaped
 
-from frugal.contracts import AcquisitionTask
-from frugal.environments.state_codes import set_codes, sets_of
+from frugal.contracts import World
+from frugal.contracts.state_codes import set_codes, sets_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Transitions:
     next_acquired: Bool[np.ndarray, "K m a"]
     done: Bool[np.ndarray, "K m"]
 
-    def next_mask(self, task: AcquisitionTask) -> Bool[np.ndarray, "K m actions"]:
+    def next_mask(self, task: World) -> Bool[np.ndarray, "K m actions"]:
         """Actions allowed in the next state; terminal ones always. (K, m, actions)"""
         mask = np.ones((*self.row.shape, task.actions), dtype=bool)
         mask[..., : task.panels] = task.available[self.row] & ~self.next_acquired

@@ -96,6 +96,11 @@ class RulePolicy:
     provides: Bool[np.ndarray, "a d"]
 
     @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
+    @property
     def reads_values(self) -> bool:
         """True if any step has a condition."""
         return any(step.conditions for step in self.steps)
@@ -111,28 +116,35 @@ class RulePolicy:
 
     def action_probabilities(
         self,
-        values: Float[np.ndarray, "n d"],
-        acquired: Bool[np.ndarray, "n a"],
-        available: Bool[np.ndarray, "n a"],
-    ) -> Float[np.ndarray, "n a+1"]:
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
         """1 for the panel of the first step that applies and is still to do, else for "stop"."""
-        n, a = acquired.shape
+        (seen,), (taken,), (possible,) = values, acquired, available
+        n, a = taken.shape
         result = np.zeros((n, a + 1))
         undecided = np.ones(n, dtype=bool)
         passed = np.zeros((n, a), dtype=bool)  # what the steps so far have acquired
         for step in self.steps:
-            applies = undecided & available[:, step.panel] & ~passed[:, step.panel]
+            applies = undecided & possible[:, step.panel] & ~passed[:, step.panel]
             for condition in step.conditions:
                 known = self.free_columns[condition.column] | (
                     passed[:, self.provides[:, condition.column]].any(axis=1)
                 )
-                applies &= known & condition.holds(values)
+                applies &= known & condition.holds(seen)
             passed[applies, step.panel] = True
-            chosen = applies & ~acquired[:, step.panel]
+            chosen = applies & ~taken[:, step.panel]
             result[chosen, step.panel] = 1.0
             undecided &= ~chosen
         result[undecided, -1] = 1.0
-        return result
+        return result[None]
+
+    def predict(
+        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> None:
+        """None: it has no verdict of its own."""
+        del values, acquired
 
 
 def rule_policy(steps: Sequence[Mapping[str, Any]], table: Table) -> RulePolicy:

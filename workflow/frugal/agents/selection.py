@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from frugal.agents.reading import Reading, completed_rows, panel_or_stop
 from frugal.agents.state_classifier import StateClassifier
-from frugal.contracts import StateEncoder
+from frugal.models.imputers import Imputer
 
 SMALLEST_BELIEF = 1e-9  # keeps odds finite
 Criterion = Literal["f1", "am"]
@@ -60,17 +61,6 @@ def tuned_threshold(
     return float(np.clip(cut[best], SMALLEST_BELIEF, 1 - SMALLEST_BELIEF))
 
 
-def random_plan(
-    available: Bool[np.ndarray, "n a"], rng: np.random.Generator
-) -> Float32[np.ndarray, "n a"]:
-    """A uniformly random order of each unit's panels, those it can have first. (n, a)
-
-    Entry j of a unit is the place of panel j in its order, from 0.
-    """
-    draw = rng.random(available.shape) + ~available
-    return draw.argsort(axis=1).argsort(axis=1).astype(np.float32)
-
-
 def fixed_plan(n: int, order: Int[np.ndarray, " a"]) -> Float32[np.ndarray, "n a"]:
     """The same order of panels for n units: places of the panels in it. (n, a)"""
     return np.tile(np.argsort(order).astype(np.float32), (n, 1))
@@ -86,15 +76,14 @@ def without_nested(
     A panel that the unit cannot have drops no other. Later panels move up. (n, a)
 
     Args:
-        plan: places of panels, from `random_plan` or `fixed_plan`. (n, a)
+        plan: places of panels, from `fixed_plan`. (n, a)
         available: panels that a unit can have. (n, a)
         provides: columns that each panel adds to the free ones; at least one. (a, d)
 
     Returns:
         The plan with new places; infinite for what is dropped. (n, a)
     """
-    inside = (provides[:, None] <= provides[None]).all(axis=2)
-    nested = (inside | inside.T) & ~np.eye(len(provides), dtype=bool)
+    nested = nested_panels(provides)
     ordered, dropped = np.zeros_like(available), np.zeros_like(available)
     units = np.arange(len(plan))
     for panel in plan.argsort(axis=1).T:
@@ -114,72 +103,74 @@ def panels_by_use(acquired: Bool[np.ndarray, "*n a"]) -> Int[np.ndarray, " a"]:
     return np.argsort(-uses, kind="stable")
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedStates:
-    """[completed row, panel bits, places of panels in the unit's order]: what a plan observes.
-
-    Attributes:
-        completed: the row as completed from what the state shows.
-        plan: of each unit, from `random_plan` or `fixed_plan`. (n, a)
-    """
-
-    completed: StateEncoder
-    plan: Float32[np.ndarray, "n a"]
-
-    @property
-    def width(self) -> int:
-        """Entries of an observation, d + 2a."""
-        return self.completed.width + 2 * self.plan.shape[1]
-
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
-        """Observations of m states. (m, d + 2a)"""
-        seen = self.completed.encode(row, acquired)
-        return np.concatenate([seen, acquired.astype(np.float32), self.plan[row]], axis=1)
+def nested_panels(provides: Bool[np.ndarray, "a d"]) -> Bool[np.ndarray, "a a"]:
+    """True where the columns of one of two panels are among those of the other. (a, a)"""
+    inside = (provides[:, None] <= provides[None]).all(axis=2)
+    return (inside | inside.T) & ~np.eye(len(provides), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedPolicies:
-    """K policies that follow the units' orders for a number of panels each, then diagnose.
+class SelectionPolicies(Reading):
+    """K policies that take so many panels, at random or in one order, then diagnose.
 
-    A panel of the plan that a unit cannot have is left out.
+    Of two panels one of which is inside the other, only the first is taken; a panel of the order
+    that a unit cannot have is left out.
 
     Attributes:
         classifier: gives the diagnosis.
-        panels: number of panels a.
-        length: panels of the plan that each policy takes. (K,)
+        imputer: completes rows.
+        provides: columns that each panel adds to the free ones. (a, d)
+        order: of the panels; None: each next panel is drawn evenly from what is left. (a,)
+        length: panels that each policy takes. (K,)
         threshold: of the probability of illness, of each policy. (K,)
     """
 
     classifier: StateClassifier
-    panels: int
+    imputer: Imputer
+    provides: Bool[np.ndarray, "a d"]
+    order: Int[np.ndarray, " a"] | None
     length: Int[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
 
-    def act(
-        self, observation: Float32[np.ndarray, "K m w"], mask: Bool[np.ndarray, "K m actions"]
-    ) -> Float[np.ndarray, "K m actions"]:
-        """1 for the next panel of the plan, or the tilted beliefs; for `roll_out_learners`."""
-        a = self.panels
-        place = observation[..., -a:]
-        wanted = (place < self.length[:, None, None]) & mask[..., :a]
-        next_panel = np.where(wanted, place, np.inf).argmin(axis=2)
-        seen = observation[..., : -2 * a]
-        belief = self.classifier.belief(seen.reshape(-1, seen.shape[2])).reshape(*mask.shape[:2], 2)
-        return panel_or_diagnosis(
-            next_panel, np.any(wanted, axis=2), tilted_belief(belief, self.threshold[:, None]), a
-        )
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.length)
 
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """Completed rows, standardised. (m, d)"""
+        del acquired
+        return completed_rows(self.imputer, values)
 
-def panel_or_diagnosis(
-    panel: Int[np.ndarray, "*m"],
-    goes_on: Bool[np.ndarray, "*m"],
-    diagnosis: Float[np.ndarray, "*m k"],
-    a: int,
-) -> Float[np.ndarray, "*m actions"]:
-    """Action probabilities: 1 for a panel where the state goes on, else those of diagnoses."""
-    law = np.concatenate([np.zeros((*panel.shape, a)), diagnosis], axis=-1)
-    law[goes_on] = 0.0
-    law[(*np.nonzero(goes_on), panel[goes_on])] = 1.0
-    return law
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        del reading
+        return self._next(acquired, available)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        flat = self.classifier.belief(reading.reshape(-1, reading.shape[2]))
+        return tilted_belief(flat.reshape(*acquired.shape[:2], 2), self.threshold[:, None])
+
+    def _next(self, acquired: np.ndarray, available: np.ndarray) -> np.ndarray:
+        nested, a = nested_panels(self.provides), len(self.provides)
+        left = available & ~acquired
+        if self.order is not None:
+            flat = available.reshape(-1, a)
+            plan = without_nested(fixed_plan(len(flat), self.order), flat, self.provides)
+            place = np.where(left, plan.reshape(acquired.shape), np.inf)
+            goes_on = place.min(axis=2) < self.length[:, None]
+            return panel_or_stop(place.argmin(axis=2), goes_on, a)
+        left &= ~(acquired.astype(np.float32) @ nested.astype(np.float32) > 0)
+        left &= (acquired.sum(axis=2) < self.length[:, None])[..., None]
+        law = np.concatenate([left, ~left.any(axis=2, keepdims=True)], axis=2)
+        return law / law.sum(axis=2, keepdims=True)

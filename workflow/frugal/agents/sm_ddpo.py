@@ -30,13 +30,13 @@ from frugal.agents.lockstep_classifier import (
 from frugal.agents.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
 from frugal.agents.state_classifier import fit_state_classifier, learn_states
 from frugal.agents.training_scores import SCORES, WatchedUnits, score_policies
-from frugal.contracts import AcquisitionTask, ConfigError, DataError, StateEncoder
+from frugal.contracts import ConfigError, DataError, StateEncoder, World
+from frugal.contracts.state_codes import set_codes
 from frugal.environments.acquisition import BatchedAcquisition, Start
 from frugal.environments.rewards import DiagnosisReward
-from frugal.environments.state_codes import set_codes
 
 Weights = dict[str, Float32[np.ndarray, "..."]]
-Units = tuple[AcquisitionTask, StateEncoder]
+Units = tuple[World, StateEncoder]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SmDdpoResult:
 
 
 def fit_sm_ddpo(
-    train: AcquisitionTask,
+    train: World,
     train_imputed: StateEncoder,
     validation: Units,
     *,
@@ -175,7 +175,7 @@ def fit_sm_ddpo(
 
 
 def _watched_sets(
-    train: AcquisitionTask,
+    train: World,
     train_imputed: StateEncoder,
     validation: Units,
     watched: Mapping[str, Units],
@@ -240,7 +240,7 @@ class _Run:
 
     def __init__(
         self,
-        task: AcquisitionTask,
+        task: World,
         imputed: StateEncoder,
         reward: DiagnosisReward,
         how: SmDdpoSettings,

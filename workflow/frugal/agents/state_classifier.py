@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Float32, Int
 
 from frugal.agents.lockstep_classifier import Classifiers, ClassifierSettings, ClassifierTrainer
-from frugal.contracts import AcquisitionTask, StateEncoder
-from frugal.environments.state_codes import sets_of
+from frugal.contracts import StateEncoder, World
+from frugal.contracts.state_codes import sets_of
 
 ROWS_AT_ONCE = 1 << 16  # bounds memory
 KNOWN_SHARE = 0.5  # chance of each available panel in a random state
@@ -20,7 +20,7 @@ KNOWN_SHARE = 0.5  # chance of each available panel in a random state
 
 def learn_states(
     trainer: ClassifierTrainer,
-    task: AcquisitionTask,
+    task: World,
     completed: StateEncoder,
     row: Int[np.ndarray, "K b"],
     code: Int[np.ndarray, "K b"],
@@ -59,7 +59,7 @@ class StateClassifier:
 
 
 def fit_state_classifier(
-    task: AcquisitionTask,
+    task: World,
     completed: StateEncoder,
     *,
     settings: ClassifierSettings,

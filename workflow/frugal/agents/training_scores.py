@@ -11,10 +11,9 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
 from frugal.agents.diagnosis_policies import DiagnosisPolicies, ImputedStates
-from frugal.contracts import AcquisitionTask
-from frugal.environments.diagnosis_rollouts import Outcomes, roll_out_learners
+from frugal.contracts import Episodes, World
 from frugal.environments.rewards import DiagnosisReward
-from frugal.environments.state_codes import sets_of
+from frugal.environments.rollouts import roll_out
 
 SMALLEST_PROBABILITY = 1e-7  # of float32 probabilities, in logarithms
 SCORES = (
@@ -34,15 +33,13 @@ class WatchedUnits:
         acquired: panels of each random state. (m, a)
     """
 
-    task: AcquisitionTask
+    task: World
     states: ImputedStates
     row: Int[np.ndarray, " m"]
     acquired: Bool[np.ndarray, "m a"]
 
     @classmethod
-    def drawn(
-        cls, task: AcquisitionTask, states: ImputedStates, rng: np.random.Generator
-    ) -> "WatchedUnits":
+    def drawn(cls, task: World, states: ImputedStates, rng: np.random.Generator) -> "WatchedUnits":
         """One random state of each unit: each available panel is known with probability ½."""
         known = (rng.random(task.available.shape) < 0.5) & task.available
         return cls(task, states, np.arange(len(task)), known)
@@ -63,21 +60,24 @@ def score_policies(
         the data set's unit; mean sum of rewards; AUROC and mean log-loss (nats) of the classifier
         on random states and on all states that the policy visits.
     """
-    outcomes = roll_out_learners(
-        policies.act, units.task, units.states, learners=policies.count, uniforms=None
-    )
-    label = units.task.label
-    f1, am = f1_and_am(label, outcomes.terminal)
-    at = np.arange(policies.count)[:, None]
-    worth = reward.matrix[at, label, outcomes.terminal].mean(axis=1)
-    cost = outcomes.total_cost.mean(axis=1)
-    auroc = [area_under_curve(label, belief) for belief in outcomes.terminal_belief[:, :, 1]]
+    world, completed = units.task, units.states.completed
+    episodes = roll_out(
+        policies, world, uniforms=np.zeros((len(world), world.panels + 1)), states=completed,
+        beliefs=True,
+    )  # fmt: skip
+    assert episodes.verdict is not None, "bug: these policies have a verdict"
+    label, said = world.label, episodes.verdict.argmax(axis=2)
+    f1, am = f1_and_am(label, said)
+    at = np.arange(policies.members)[:, None]
+    worth = reward.matrix[at, label, said].mean(axis=1)
+    cost = episodes.cost.mean(axis=1)
+    auroc = [area_under_curve(label, belief) for belief in episodes.verdict[:, :, 1]]
     result = {"f1": f1, "am": am, "auroc": np.array(auroc), "cost": cost}
     result["value"] = worth - reward.cost_weight * cost
-    states = units.states.encode(units.row, units.acquired)[:, : policies.columns]
+    states = completed.encode(units.row, units.acquired)
     on_random = policies.beliefs(states)[:, :, 1]
     judged = {"random": [(label[units.row], p) for p in on_random]}
-    judged["policy"] = _beliefs_on_visited(policies, outcomes, units)
+    judged["policy"] = _beliefs_on_visited(episodes, label, policies.members)
     for name, pairs in judged.items():
         result[f"classifier_auroc_{name}"] = np.array([area_under_curve(*pair) for pair in pairs])
         result[f"classifier_log_loss_{name}"] = np.array([_log_loss(*pair) for pair in pairs])
@@ -110,27 +110,11 @@ def _log_loss(label: np.ndarray, probability: np.ndarray) -> float:
     return float(-np.log(np.where(label == 1, bounded, 1 - bounded)).mean())
 
 
-def visited_codes(outcomes: Outcomes, panels: int) -> Int[np.ndarray, " m"]:
-    """Code of the panels known at each logged decision. (m,)"""
-    bit = np.where(outcomes.action < panels, np.int64(1) << np.minimum(outcomes.action, 62), 0)
-    before = bit.cumsum() - bit  # may wrap; differences do not
-    first = np.flatnonzero(outcomes.step == 0)
-    length = np.diff(np.append(first, len(bit)))
-    return before - np.repeat(before[first], length)
-
-
 def _beliefs_on_visited(
-    policies: DiagnosisPolicies, outcomes: Outcomes, units: WatchedUnits
+    episodes: Episodes, label: np.ndarray, members: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(label, probability of illness) of all states visited by each learner."""
-    panels = units.task.panels
-    known = sets_of(visited_codes(outcomes, panels), panels)
-    count = np.bincount(outcomes.learner, minlength=policies.count)
-    place = np.arange(len(known)) - (count.cumsum() - count)[outcomes.learner]
-    padded = np.zeros((policies.count, count.max(), policies.columns), dtype=np.float32)
-    seen = units.states.completed.encode(outcomes.row, known)
-    padded[outcomes.learner, place] = seen
-    belief = policies.beliefs(padded)[outcomes.learner, place, 1]
-    label = units.task.label[outcomes.row]
-    cuts = count.cumsum()[:-1]
-    return list(zip(np.split(label, cuts), np.split(belief, cuts), strict=True))
+    """(label, probability of illness) of all states visited by each member."""
+    assert episodes.belief is not None, "bug: beliefs were not logged"
+    cuts = np.bincount(episodes.member, minlength=members).cumsum()[:-1]
+    parts = np.split(label[episodes.row], cuts), np.split(episodes.belief[:, 1], cuts)
+    return list(zip(*parts, strict=True))

@@ -28,7 +28,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "view": ("", "view of table A.1 of the paper"),
     "nuisance": ("", "name of the nuisance function"),
     "fold": ("", "cross-fitting or cross-validation fold; models never saw the rows they judge"),
-    # decisions and episodes
+    # decisions and outcomes
+    "policy": ("", "name of the agent or method that acted"),
+    "member": ("", "number of the policy among those that its method trains together"),
     "step": ("decisions", "0 for the first decision of the unit"),
     "action": (
         "",
@@ -42,7 +44,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "acquisition_cost": (COST, "cost of the acquired panels"),
     "misclassification_cost": (COST, "cost of the predicted class against the label"),
-    "prediction": ("", "predicted class index"),
+    "verdict": ("", "class said in the end, in the order of the catalogue's classes"),
+    "belief": ("", "probability of the second of two classes when the decision was taken"),
     "set_probability": ("", "probability that the unblocked policy ends with the recorded set"),
     "sequence_probability": ("", "as set_probability, in the order of the records"),
     "in_record_order": ("", "1 where panels were acquired in the order of the records, else 0"),
@@ -263,7 +266,6 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "setting": ("", "what else tells solutions of a method apart, such as their panels"),
     "split": ("", "part of the units: train, validation or test"),
     "diagnosis": ("", "class that was said: its index or its name; index 1 is ill"),
-    "belief": ("", "probability of the positive class at the state of the decision"),
     "f1": ("", "2 TP / (2 TP + FP + FN)"),
     "am": ("", "mean of sensitivity and specificity"),
     "sensitivity": ("", "share of ill units that are called ill"),

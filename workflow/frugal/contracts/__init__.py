@@ -1,7 +1,7 @@
 """Frozen types that every layer shares; they hold and check arrays, and compute nothing else."""
 
-from frugal.contracts.acquisition import AcquisitionTask, StateEncoder
 from frugal.contracts.cover import CoverInstance, Covers, LabelledUnits
+from frugal.contracts.episodes import Episodes, Policy, ReadingPolicy
 from frugal.contracts.errors import (
     ConfigError,
     DataError,
@@ -10,15 +10,13 @@ from frugal.contracts.errors import (
     NoSupportError,
 )
 from frugal.contracts.graph import IndicatorModel, MissingnessGraph
-from frugal.contracts.history import DECISION_COLUMNS, Episodes, Policy
 from frugal.contracts.mask import Mask
 from frugal.contracts.streams import Streams
 from frugal.contracts.table import Panel, Table
 from frugal.contracts.terms import Terms
+from frugal.contracts.world import StateEncoder, World
 
 __all__ = [
-    "DECISION_COLUMNS",
-    "AcquisitionTask",
     "ConfigError",
     "CoverInstance",
     "Covers",
@@ -33,8 +31,10 @@ __all__ = [
     "NoSupportError",
     "Panel",
     "Policy",
+    "ReadingPolicy",
     "StateEncoder",
     "Streams",
     "Table",
     "Terms",
+    "World",
 ]

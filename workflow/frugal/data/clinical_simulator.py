@@ -6,6 +6,7 @@ Gaussian again. Serves `diagnosis` (what the best rule would reach). Knows no pa
 policy and no split.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -199,16 +200,19 @@ def best_static_rule(rules: tuple[StaticRule, ...], *, budget: float) -> StaticR
 
 
 def patients_of(
-    world: ClinicalWorld, table: Table
+    world: ClinicalWorld, columns: Sequence[str], values: Float[np.ndarray, "n w"]
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n d"]]:
-    """Group and features of a table's units, in the world's order. ((n,), (n, d))
+    """Group and features of some units, in the world's order. ((n,), (n, d))
 
-    The table holds the group as 0/1 columns `group=name` and the features under their names.
+    Args:
+        world: the clinic.
+        columns: names of the values; the group as 0/1 columns `group=name`, features as they are.
+        values: of the units; the groups are known. (n, w)
     """
-    names = list(table.columns)
-    indicators = [table.values[:, names.index(f"{GROUP}={g}")] for g in world.groups]
+    names = list(columns)
+    indicators = [values[:, names.index(f"{GROUP}={g}")] for g in world.groups]
     group = np.argmax(np.column_stack(indicators), axis=1).astype(np.int64)
-    return group, table.values[:, [names.index(f) for f in world.features]]
+    return group, values[:, [names.index(f) for f in world.features]]
 
 
 def _score(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frugal.contracts.acquisition import MOST_ENUMERATED
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.state_codes import MOST_ENUMERATED
 from frugal.data.description import Description
 from frugal.data.schema_check import did_you_mean, listed
 

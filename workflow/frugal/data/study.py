@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.contracts.acquisition import MOST_ACTIONS
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.state_codes import MOST_ACTIONS
 from frugal.data.agent_names import require_known_agent
 from frugal.data.description import Description, load_description
 from frugal.data.description_sources import RawFile

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float32, Int
 
-from frugal.contracts import AcquisitionTask, StateEncoder
+from frugal.contracts import DataError, StateEncoder, World
 from frugal.environments.rewards import Reward
 
 Start = Literal["free", "random", "mixed"]
@@ -35,7 +35,7 @@ class BatchedAcquisition:
 
     def __init__(
         self,
-        task: AcquisitionTask,
+        task: World,
         encoder: StateEncoder,
         reward: Reward,
         *,
@@ -58,6 +58,8 @@ class BatchedAcquisition:
             rng: source of units and starting panels.
         """
         assert len(reward.cost_weight) == learners, "bug: rewards and learners differ in number"
+        if not len(task):
+            raise DataError("a decision process needs at least one unit; there is none")
         self.task = task
         self.encoder, self._reward, self._start, self._rng = encoder, reward, start, rng
         self._shape = (learners, episodes)

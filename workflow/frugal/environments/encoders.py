@@ -11,10 +11,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.contracts import DataError, StateEncoder
-from frugal.environments.state_codes import all_sets, set_codes
+from frugal.contracts import DataError, StateEncoder, World
+from frugal.contracts.state_codes import all_sets, set_codes
 
-MOST_LISTED_SETS = 4096  # sets whose known columns are listed once; beyond it, computed each time
 STATES_AT_ONCE = 1 << 15  # states that are encoded at a time for a table: bounds memory
 GIB = 1 << 30
 
@@ -85,63 +84,35 @@ def tabulate(encoder: StateEncoder, n: int, a: int, *, max_gib: float) -> Tabula
 
 
 @dataclass(frozen=True, eq=False)
-class _Visibility:
-    """Which columns a state shows. Shapes: n units, d columns, a panels."""
-
-    provides: Bool[np.ndarray, "a d"]
-    free_columns: Bool[np.ndarray, " d"]
-
-    def known(self, acquired: Bool[np.ndarray, "m a"]) -> Bool[np.ndarray, "m d"]:
-        """Columns that are free or revealed by an acquired panel. (m, d)"""
-        if self._listed is not None:
-            return self._listed[set_codes(acquired)]
-        return self._computed(acquired)
-
-    def _computed(self, acquired: Bool[np.ndarray, "m a"]) -> Bool[np.ndarray, "m d"]:
-        revealed = acquired.astype(np.float32) @ self.provides.astype(np.float32)
-        return self.free_columns | (revealed > 0)
-
-    @cached_property
-    def _listed(self) -> Bool[np.ndarray, "sets d"] | None:
-        a = len(self.provides)
-        if a >= MOST_LISTED_SETS.bit_length():
-            return None
-        return self._computed(all_sets(a))
-
-
-@dataclass(frozen=True, eq=False)
 class ValuesEncoder:
     """[values with 0 where unknown, known bits of columns, panel bits]: observation of a Q-network.
 
-    The bits of columns are there only if some unit has no value somewhere (NaN): a missing value
-    reads 0, and its bit stays 0 when its panel is acquired.
+    A missing value (NaN) reads 0, and its bit stays 0 when its panel is acquired.
 
     Attributes:
-        values: encoded features, to be standardised by the caller; NaN: no value. (n, d)
-        provides: columns that a panel reveals. (a, d)
-        free_columns: known before the first decision. (d,)
+        world: its values standardised by the caller.
+        column_bits: whether the known bits of columns are part of the observation.
     """
 
-    values: Float[np.ndarray, "n d"]
-    provides: Bool[np.ndarray, "a d"]
-    free_columns: Bool[np.ndarray, " d"]
+    world: World
+    column_bits: bool
 
-    @cached_property
-    def column_bits(self) -> bool:
-        """Whether the known bits of columns are part of the observation."""
-        return bool(np.isnan(self.values).any())
+    @classmethod
+    def of(cls, world: World) -> "ValuesEncoder":
+        """With bits of columns only if some unit has no value somewhere."""
+        return cls(world, bool(np.isnan(world.values).any()))
 
     @property
     def width(self) -> int:
         """Entries of an observation: d + a, or 2d + a with bits of columns."""
-        a, d = self.provides.shape
+        a, d = self.world.provides.shape
         return d * (1 + self.column_bits) + a
 
     def encode(
         self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
     ) -> Float32[np.ndarray, "m w"]:
         """Observations of m states. (m, w)"""
-        known = self._visibility.known(acquired)
+        known = self.world.known(acquired)
         d = known.shape[1]
         result = np.empty((len(row), self.width), dtype=np.float32)
         np.multiply(self._filled[row], known, out=result[:, :d])
@@ -151,16 +122,12 @@ class ValuesEncoder:
         return result
 
     @cached_property
-    def _visibility(self) -> _Visibility:
-        return _Visibility(self.provides, self.free_columns)
-
-    @cached_property
     def _filled(self) -> Float32[np.ndarray, "n d"]:
-        return np.nan_to_num(self.values, nan=0.0).astype(np.float32)
+        return np.nan_to_num(self.world.values, nan=0.0).astype(np.float32)
 
     @cached_property
     def _has_value(self) -> Bool[np.ndarray, "n d"]:
-        return ~np.isnan(self.values)
+        return ~np.isnan(self.world.values)
 
 
 def observe_values(
@@ -178,16 +145,12 @@ class CallableEncoder:
     """Any function of what a state shows, asked once for all states of a step.
 
     Attributes:
-        values: encoded features; NaN: no value. (n, d)
-        provides: columns that a panel reveals. (a, d)
-        free_columns: known before the first decision. (d,)
+        world: shows the values.
         function: (visible values, NaN where unknown (m, d); acquired (m, a)) → (m, w).
         width: w.
     """
 
-    values: Float[np.ndarray, "n d"]
-    provides: Bool[np.ndarray, "a d"]
-    free_columns: Bool[np.ndarray, " d"]
+    world: World
     function: VisibleFunction
     width: int
 
@@ -195,9 +158,4 @@ class CallableEncoder:
         self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
     ) -> Float32[np.ndarray, "m w"]:
         """Observations of m states. (m, w)"""
-        visible = np.where(self._visibility.known(acquired), self.values[row], np.nan)
-        return self.function(visible, acquired)
-
-    @cached_property
-    def _visibility(self) -> _Visibility:
-        return _Visibility(self.provides, self.free_columns)
+        return self.function(self.world.visible(row, acquired), acquired)

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Float32
 
-from frugal.contracts import AcquisitionTask, StateEncoder
+from frugal.contracts import StateEncoder, World
 from frugal.environments.acquisition import FREE_SHARE, Start
 from frugal.environments.rewards import Reward
 
@@ -28,7 +28,7 @@ class AcquisitionEnv(gymnasium.Env):
 
     def __init__(
         self,
-        task: AcquisitionTask,
+        task: World,
         encoder: StateEncoder,
         reward: Reward,
         *,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.contracts import Policy
+from frugal.contracts import Policy, World
 from frugal.environments.rollouts import decision_probabilities, reads_values
 
 STATES_AT_ONCE = 1 << 16  # subset states of several units held at a time: changes no result
@@ -24,10 +24,8 @@ CELLS_AT_ONCE = 1 << 21  # (unit, pattern) pairs held at a time: the same
 
 def terminal_set_probability(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     *,
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
     target: Bool[np.ndarray, "n a"],
 ) -> Float[np.ndarray, " n"]:
     """π_AFA(R̂ = target | X): the unblocked policy ends with exactly this set  [afape, sec. A.9].
@@ -36,30 +34,19 @@ def terminal_set_probability(
 
     Args:
         policy: to be judged.
-        values: encoded features; must be known where `target` reveals them. (n, d)
-        free_columns: known before the first decision. (d,)
-        provides: columns that a panel reveals. (a, d)
+        world: n units, whose values must be known where `target` reveals them.
         target: the set in question of each unit. (n, a)
 
     Returns:
         Probabilities. (n,)
     """
-    return blocked_set_probability(
-        policy,
-        values,
-        free_columns=free_columns,
-        provides=provides,
-        available=np.ones_like(target),
-        target=target,
-    )
+    return blocked_set_probability(policy, world, available=np.ones_like(target), target=target)
 
 
 def blocked_set_probability(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     *,
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
     available: Bool[np.ndarray, "n a"],
     target: Bool[np.ndarray, "n a"],
 ) -> Float[np.ndarray, " n"]:
@@ -76,9 +63,7 @@ def blocked_set_probability(
 
     Args:
         policy: to be judged.
-        values: encoded features; must be known where `target` reveals them. (n, d)
-        free_columns: known before the first decision. (d,)
-        provides: columns that a panel reveals. (a, d)
+        world: n units, whose values must be known where `target` reveals them.
         available: panels that the policy may acquire. (n, a)
         target: the set in question of each unit. (n, a)
 
@@ -88,20 +73,18 @@ def blocked_set_probability(
     """
     row = np.arange(len(target))
     if reads_values(policy):
-        return _set_probability(policy, values, row, available, target, free_columns, provides)
+        return _set_probability(policy, world, row, available, target)
     distinct, which = np.unique(np.hstack([available, target]), axis=0, return_inverse=True)
     available, target = np.hsplit(distinct, 2)
     row = row[: len(distinct)]  # any unit: its values are not read
-    result = _set_probability(policy, values, row, available, target, free_columns, provides)
+    result = _set_probability(policy, world, row, available, target)
     return result[which.ravel()]
 
 
 def terminal_sequence_probability(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     *,
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
     order: Int[np.ndarray, "n a"],
 ) -> Float[np.ndarray, " n"]:
     """π_AFA(Û = u | X): the unblocked policy acquires exactly this sequence, then stops.
@@ -112,9 +95,7 @@ def terminal_sequence_probability(
 
     Args:
         policy: to be judged.
-        values: encoded features; must be known where `order` reveals them. (n, d)
-        free_columns: known before the first decision. (d,)
-        provides: columns that a panel reveals. (a, d)
+        world: n units, whose values must be known where `order` reveals them.
         order: distinct panels in the order of their acquisition, then only −1. (n, a)
 
     Returns:
@@ -132,12 +113,10 @@ def terminal_sequence_probability(
     for step in range(a + 1):
         law = decision_probabilities(
             policy,
-            values,
+            world,
             row=running,
             acquired=acquired[running],
             available=np.ones((len(running), a), dtype=bool),
-            free_columns=free_columns,
-            provides=provides,
         )
         chosen = steps[running, step]
         result[running] *= law[np.arange(len(running)), chosen]
@@ -149,10 +128,8 @@ def terminal_sequence_probability(
 
 def true_afa_propensity(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     *,
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
     target: Bool[np.ndarray, "n a"],
     patterns: Bool[np.ndarray, "q a"],
     pattern_probability: Float[np.ndarray, "n q"],
@@ -169,9 +146,7 @@ def true_afa_propensity(
 
     Args:
         policy: the one that was run blocked.
-        values: encoded features; must be known where `target` reveals them. (n, d)
-        free_columns: known before the first decision. (d,)
-        provides: columns that a panel reveals. (a, d)
+        world: n units, whose values must be known where `target` reveals them.
         target: R̂ of the blocked episode. (n, a)
         patterns: distinct retrospective patterns; every one that can occur, and R = 1. (q, a)
         pattern_probability: p(R = r | x). (n, q)
@@ -192,7 +167,7 @@ def true_afa_propensity(
     assert len(complete) == 1, f"bug: {len(complete)} patterns are complete, one must be"
     result = np.full(len(target), np.nan)
     for row in rows_in_parts(target, len(patterns)):
-        likelihood = _likelihood(policy, values, row, target[row], patterns, free_columns, provides)
+        likelihood = _likelihood(policy, world, row, target[row], patterns)
         joint = likelihood * law[row]
         total = joint.sum(axis=1)
         possible = total > 0  # NaN is not
@@ -212,12 +187,10 @@ def rows_in_parts(
 
 def _likelihood(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     row: Int[np.ndarray, " m"],
     target: Bool[np.ndarray, "m a"],
     patterns: Bool[np.ndarray, "q a"],
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
 ) -> Float[np.ndarray, "m q"]:
     """p(R̂ = target | x_target, R = pattern) of each unit and pattern, 0 unless pattern ⊇ target."""
     which = np.arange(len(target))
@@ -228,19 +201,17 @@ def _likelihood(
     unit, pattern = np.nonzero(outside == 0)
     likelihood = np.zeros(outside.shape)
     likelihood[unit, pattern] = _set_probability(
-        policy, values, row[unit], patterns[pattern], target[unit], free_columns, provides
+        policy, world, row[unit], patterns[pattern], target[unit]
     )
     return likelihood[which.ravel()]
 
 
 def _set_probability(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     row: Int[np.ndarray, " m"],
     available: Bool[np.ndarray, "m a"],
     target: Bool[np.ndarray, "m a"],
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
 ) -> Float[np.ndarray, " m"]:
     """Answers to m questions of `blocked_set_probability`: closed form, or sums over subsets."""
     closed = getattr(policy, "terminal_probability", None)
@@ -254,9 +225,9 @@ def _set_probability(
         at_once = max(1, STATES_AT_ONCE >> int(k))
         while len(waiting):
             part, waiting = waiting[:at_once], waiting[at_once:]
-            here = (policy, values, row[part], available[part], target[part])
+            here = (policy, world, row[part], available[part], target[part])
             allowed = MOST_STATES if len(part) == 1 else STATES_AT_ONCE
-            found, most = _sweep_subsets(*here, free_columns, provides, allowed)
+            found, most = _sweep_subsets(*here, allowed)
             if found is None and len(part) > 1:  # again, fewer of them
                 waiting, at_once = np.concatenate([part, waiting]), len(part) // 2
                 continue
@@ -267,12 +238,10 @@ def _set_probability(
 
 def _sweep_subsets(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     row: Int[np.ndarray, " m"],
     available: Bool[np.ndarray, "m a"],
     target: Bool[np.ndarray, "m a"],
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
     allowed: int,
 ) -> tuple[Float[np.ndarray, " m"] | None, int]:
     """The recursion for m targets of one size k: from each level of subsets to the next larger.
@@ -287,7 +256,7 @@ def _sweep_subsets(
     item, acquired = np.arange(len(target)), np.zeros_like(target)
     reach, most = np.ones(len(target)), len(target)
     for _ in range(int(target[0].sum())):
-        law = _decisions(policy, values, row, item, acquired, available, free_columns, provides)
+        law = _decisions(policy, world, row, item, acquired, available)
         going = (law[:, :-1] > 0) & target[item] & ~acquired & (reach > 0)[:, None]
         panel, state = np.nonzero(going.T)  # the same subset is summed in the panels' order
         item, reach, acquired = item[state], reach[state] * law[state, panel], acquired[state]
@@ -296,7 +265,7 @@ def _sweep_subsets(
         most = max(most, len(item))
         if most > allowed:
             return None, most
-    law = _decisions(policy, values, row, item, acquired, available, free_columns, provides)
+    law = _decisions(policy, world, row, item, acquired, available)
     result = np.zeros(len(target))
     result[item] = reach * law[:, -1]
     return result, most
@@ -304,23 +273,15 @@ def _sweep_subsets(
 
 def _decisions(
     policy: Policy,
-    values: Float[np.ndarray, "n d"],
+    world: World,
     row: Int[np.ndarray, " m"],
     item: Int[np.ndarray, " states"],
     acquired: Bool[np.ndarray, "states a"],
     available: Bool[np.ndarray, "m a"],
-    free_columns: Bool[np.ndarray, " d"],
-    provides: Bool[np.ndarray, "a d"],
 ) -> Float[np.ndarray, "states a+1"]:
     """Law of the next decision in states of some of m questions."""
     return decision_probabilities(
-        policy,
-        values,
-        row=row[item],
-        acquired=acquired,
-        available=available[item],
-        free_columns=free_columns,
-        provides=provides,
+        policy, world, row=row[item], acquired=acquired, available=available[item]
     )
 
 

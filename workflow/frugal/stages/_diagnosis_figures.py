@@ -110,7 +110,7 @@ def patient_steps(
             names.append(data.actions[action].name)
             shown.append(data.provides[action])
         paid = np.concatenate([[0.0], log["cost"].to_numpy().cumsum()[:-1]])
-        ends = said.loc[row_id, ["diagnosis", "label"]].to_numpy(dtype=np.int64)
+        ends = said.loc[row_id, ["verdict", "label"]].to_numpy(dtype=np.int64)
         diagnosis, label = (data.classes[k] for k in ends)
         for step, (name, columns) in enumerate(zip(names, shown, strict=True)):
             values = _words(data, units, at, columns & ~seen)
@@ -143,7 +143,7 @@ def telling_patients(outcomes: pd.DataFrame, decisions: pd.DataFrame) -> list[in
     steps = decisions.groupby("row_id").size().rename("steps")
     units = outcomes.merge(steps, left_on="row_id", right_index=True)
     units = units.sort_values(["steps", "row_id"], ascending=[False, True])
-    right = units["label"] == units["diagnosis"]
+    right = units["label"] == units["verdict"]
     found = []
     for kept in ((units["label"] == 1) & right, (units["label"] == 0) & right,
                  (units["label"] == 1) & ~right):  # fmt: skip

@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import AcquisitionTask, ConfigError, Streams, Table
+from frugal.agents.fixed_classifiers import FixedClassifiers
+from frugal.contracts import ConfigError, Episodes, Streams, Table, World
 from frugal.data.availability import available_panels
 from frugal.data.splits import assign_parts
 from frugal.data.tables import table_from_frames
-from frugal.environments.diagnosis_rollouts import Outcomes
+from frugal.environments.logs import Member, Scene, decision_frame, outcome_frame
+from frugal.environments.rollouts import roll_out
 from frugal.evaluation.diagnosis import diagnosis_scores
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
 RUN = ["dataset", "family", "criterion", "seed"]
 SOLUTION = ["method", "pair", "lambda", "rho", "setting"]
-OUTCOME_COLUMNS = ["method", "pair", "split", "row_id", "label", "diagnosis", "probability", "cost"]
-DECISION_COLUMNS = [
-    "method", "pair", "split", "row_id", "step", "action", "cost", "probability", "belief",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,158 +73,78 @@ def rows_of(part: np.ndarray, name: str) -> np.ndarray:
     return np.flatnonzero(part == name)
 
 
-def task_of(data: Table, *, terminals: int) -> AcquisitionTask:
-    """The decision process of a table: a panel can be had where one of its columns has a value."""
-    available = available_panels(data)
-    return AcquisitionTask(available, data.label, data.action_cost, len(data.classes), terminals)
+def task_of(data: Table, *, terminals: int) -> World:
+    """The world of a table: a panel can be had where one of its columns has a value."""
+    return World.of_table(data, available=available_panels(data), terminals=terminals)
 
 
-def outcome_frame(
-    solutions: Sequence[Solution],
-    split: str,
-    row_id: np.ndarray,
-    label: np.ndarray,
-    *,
-    diagnosis: np.ndarray,
-    probability: np.ndarray,
-    cost: np.ndarray,
-) -> pd.DataFrame:
-    """One row per solution and unit; the last three are (K, n)."""
-    shape = diagnosis.shape
-    names = [solution.method for solution in solutions]
-    methods = pd.Categorical(np.repeat(names, shape[1]), categories=list(dict.fromkeys(names)))
-    return pd.DataFrame(
-        {
-            "method": methods,
-            "pair": np.repeat([s.pair for s in solutions], shape[1]).astype(np.int32),
-            "split": pd.Categorical([split], categories=JUDGED).repeat(diagnosis.size),
-            "row_id": np.broadcast_to(row_id, shape).ravel(),
-            "label": np.broadcast_to(label, shape).ravel().astype(np.int8),
-            "diagnosis": diagnosis.ravel().astype(np.int8),
-            "probability": probability.ravel().astype(np.float64),
-            "cost": cost.ravel().astype(np.float64),
-        }
-    )
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Units of one part on which policies are judged, and what the tables say of them.
 
+    Attributes:
+        world: n units.
+        part: its name.
+        seed: of the study.
+        panels: names of the panels.
+        error_cost: of a verdict (column) on a class (row). (k, k)
+    """
 
-def decision_frame(
-    solutions: Sequence[Solution],
-    split: str,
-    row_id: np.ndarray,
-    *,
-    learner: np.ndarray,
-    row: np.ndarray,
-    step: np.ndarray,
-    action: np.ndarray,
-    cost: np.ndarray,
-    probability: np.ndarray,
-    belief: np.ndarray,
-) -> pd.DataFrame:
-    """One row per decision; `learner` counts solutions and `row` units."""
-    names = [solution.method for solution in solutions]
-    methods = pd.Categorical(
-        np.array(names, dtype=object)[learner], categories=list(dict.fromkeys(names))
-    )
-    return pd.DataFrame(
-        {
-            "method": methods,
-            "pair": np.array([s.pair for s in solutions], dtype=np.int32)[learner],
-            "split": pd.Categorical([split], categories=JUDGED).repeat(len(row)),
-            "row_id": row_id[row],
-            "step": step.astype(np.int16),
-            "action": action.astype(np.int16),
-            "cost": cost.astype(np.float64),
-            "probability": probability.astype(np.float32),
-            "belief": belief.astype(np.float32),
-        }
-    )
+    world: World
+    part: str
+    seed: int
+    panels: tuple[str, ...]
+    error_cost: np.ndarray
+
+    @classmethod
+    def of(cls, data: Table, world: World, rows: np.ndarray, part: str, streams: Streams):
+        """Some rows of a table, as `divided` cut it."""
+        panels = tuple(panel.name for panel in data.actions)
+        seed = int(streams.wildcards["seed"])
+        return cls(world.take(rows), part, seed, panels, data.misclassification_cost)
+
+    @property
+    def first_of_equals(self) -> np.ndarray:
+        """Uniforms for policies that leave nothing to chance. (n, a + 1)"""
+        return np.zeros((len(self.world), self.world.panels + 1))
+
+    def scene(self, solutions: Sequence[Solution]) -> Scene:
+        """The solutions as members of policies that act on these units."""
+        members = [Member(one.method, one.pair) for one in solutions]
+        part = np.full(len(self.world), self.part, dtype=object)
+        return Scene(members, self.world, self.seed, part, self.panels, self.error_cost)
 
 
 def rollout_frames(
-    solutions: Sequence[Solution],
-    split: str,
-    row_id: np.ndarray,
-    label: np.ndarray,
-    run: Outcomes,
-    *,
-    belief: np.ndarray,
+    solutions: Sequence[Solution], here: Judged, episodes: Episodes
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Outcomes and decisions of K policies on one split; `belief` is of each decision. (m,)"""
-    outcomes = outcome_frame(
-        solutions, split, row_id, label,
-        diagnosis=run.terminal, probability=run.terminal_belief[:, :, 1], cost=run.total_cost,
-    )  # fmt: skip
-    decisions = decision_frame(
-        solutions, split, row_id, learner=run.learner, row=run.row, step=run.step,
-        action=run.action, cost=run.cost, probability=run.probability, belief=belief,
-    )  # fmt: skip
-    return outcomes, decisions
-
-
-def fixed_set_decisions(
-    sets: np.ndarray, available: np.ndarray, action_cost: np.ndarray, diagnosis: np.ndarray
-) -> dict[str, np.ndarray]:
-    """The log of ways that always order the same panels, as far as a unit has them.
-
-    Args:
-        sets: panels of each solution. (K, a)
-        available: panels that a unit can have. (n, a)
-        action_cost: price of each panel. (a,)
-        diagnosis: class said. (K, n)
-
-    Returns:
-        `learner`, `row`, `step`, `action`, `cost`, `probability` of each decision, panels in their
-        own order and the diagnosis last.
-    """
-    a = len(action_cost)
-    ordered = sets[:, None, :] & available[None]
-    ends = np.ones((*diagnosis.shape, 1), dtype=bool)
-    taken = np.concatenate([ordered, ends], axis=2)
-    learner, row, action = np.nonzero(taken)
-    step = (taken.cumsum(axis=2) - 1)[learner, row, action]
-    price = np.append(action_cost, 0.0)
-    said = np.where(action == a, a + diagnosis[learner, row], action)
-    return {
-        "learner": learner, "row": row, "step": step, "action": said, "cost": price[action],
-        "probability": np.ones(len(row)),
-    }  # fmt: skip
+    """Outcomes and decisions of K policies on one part, the verdict being the likeliest class."""
+    assert episodes.verdict is not None, "bug: diagnosis policies have a verdict"
+    scene, said = here.scene(solutions), episodes.verdict
+    outcomes = outcome_frame(scene, episodes.acquired, verdict=said.argmax(axis=2), shares=said)
+    return outcomes, decision_frame(scene, episodes)
 
 
 def fixed_runs(
+    policies: FixedClassifiers,
     solutions: Sequence[Solution],
-    sets: np.ndarray,
     data: Table,
-    task: AcquisitionTask,
+    world: World,
     part: np.ndarray,
-    risk: np.ndarray,
-    said: np.ndarray,
-) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
-    """Outcomes and decisions, on both splits, of ways that order the same panels for everyone.
-
-    Args:
-        solutions: K of them.
-        sets: panels of each. (K, a)
-        data: the whole table.
-        task: its decision process.
-        part: of each row. (n,)
-        risk: probability of the positive class. (K, n)
-        said: class diagnosed. (K, n)
-    """
+    streams: Streams,
+) -> dict[str, Any]:
+    """The three outputs of ways that order the same panels for everyone."""
     outcomes, decisions = [], []
     for split in JUDGED:
-        rows = rows_of(part, split)
-        available, ids = task.available[rows], data.row_id[rows]
-        log = fixed_set_decisions(sets, available, data.action_cost, said[:, rows])
-        belief = risk[log["learner"], rows[log["row"]]]
-        decisions.append(decision_frame(solutions, split, ids, belief=belief, **log))
-        cost = (sets * data.action_cost) @ available.T
-        outcomes.append(
-            outcome_frame(
-                solutions, split, ids, data.label[rows],
-                diagnosis=said[:, rows], probability=risk[:, rows], cost=cost,
-            )
-        )  # fmt: skip
-    return outcomes, decisions
+        here = Judged.of(data, world, rows_of(part, split), split, streams)
+        episodes = roll_out(policies, here.world, uniforms=here.first_of_equals)
+        assert episodes.verdict is not None, "bug: classifiers have a verdict"
+        shares, scene = episodes.verdict, here.scene(solutions)
+        said = (shares[..., 1] >= policies.threshold[:, None]).astype(np.int64)
+        outcomes.append(outcome_frame(scene, episodes.acquired, verdict=said, shares=shares))
+        decisions.append(decision_frame(scene, episodes))
+    whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
+    return run_frames(solutions, outcomes, decisions, whole)
 
 
 def whole_sets(data: Table) -> np.ndarray:
@@ -244,9 +162,9 @@ def whole_sets(data: Table) -> np.ndarray:
     return np.logical_not(covered.any(axis=1))
 
 
-def full_cost(data: Table, task: AcquisitionTask) -> np.ndarray:
+def full_cost(data: Table, world: World) -> np.ndarray:
     """What full observation costs each unit, panels that it cannot have left out. (n,)"""
-    return task.available @ np.where(whole_sets(data), data.action_cost, 0.0)
+    return world.available @ np.where(whole_sets(data), data.action_cost, 0.0)
 
 
 def score_frame(
@@ -256,18 +174,17 @@ def score_frame(
 
     Args:
         solutions: in the order of the rows.
-        outcomes: of `outcome_frame`, one split after the other.
+        outcomes: of `rollout_frames`, one split after the other.
         whole_cost: mean cost of full observation on each split.
     """
     parts = []
-    for split, rows in outcomes.groupby("split", sort=False, observed=True):
-        shape = (len(solutions), -1)
-        columns = {name: rows[name].to_numpy().reshape(shape) for name in OUTCOME_COLUMNS[4:]}
+    for split, rows in outcomes.groupby("part", sort=False, observed=True):
+        names = ("label", "verdict", "probability", "acquisition_cost")
+        label, verdict, probability, cost = (
+            rows[name].to_numpy().reshape(len(solutions), -1) for name in names
+        )
         scores = diagnosis_scores(
-            columns["label"][0].astype(np.int64),
-            columns["diagnosis"].astype(np.int64),
-            columns["probability"],
-            columns["cost"],
+            label[0].astype(np.int64), verdict.astype(np.int64), probability, cost
         )
         scores = scores.assign(split=str(split), full_cost=whole_cost[str(split)])
         parts.append(pd.concat([_names(solutions), scores], axis=1))

@@ -1,11 +1,13 @@
 """What the stages of `diagnosis` share on states: stored encoders, completed rows, reward pairs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from frugal.contracts import AcquisitionTask, DataError, Table
+from frugal.agents.reading import completed_rows
+from frugal.contracts import DataError, Table, World
 from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.environments.rewards import DiagnosisReward, release_reward
 from frugal.models.imputers import Imputer, MeanImputer, fit_imputer
@@ -79,10 +81,8 @@ def imputer_of(arrays: Mapping[str, np.ndarray], data: Table) -> Imputer:
     return imputer
 
 
-def completed_states(
-    imputer: Imputer, data: Table, rows: np.ndarray, *, memory_gib: float
-) -> TabulatedEncoder:
-    """Completed rows, standardised, of some units at every set of panels. Index: place in `rows`.
+def completed_states(imputer: Imputer, world: World, *, memory_gib: float) -> TabulatedEncoder:
+    """Completed rows, standardised, of the units of a world at every set of panels.
 
     Raises:
         DataError: the table takes more memory than is allowed.
@@ -90,26 +90,23 @@ def completed_states(
 
     def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
         del acquired
-        return imputer.scaling.standardise(imputer.impute(visible)).astype(np.float32)
+        return completed_rows(imputer, visible)
 
-    encoder = CallableEncoder(
-        data.values[rows], data.provides, data.free_columns, complete, len(data.columns)
-    )
-    return tabulate(encoder, len(rows), len(data.actions), max_gib=memory_gib)
+    encoder = CallableEncoder(world, complete, world.values.shape[1])
+    return tabulate(encoder, len(world), world.panels, max_gib=memory_gib)
 
 
-def scaled_task(data: Table) -> tuple[AcquisitionTask, float]:
-    """The decision process with panel costs of mean 1, and the mean that they were divided by.
+def scaled_task(data: Table) -> tuple[World, float]:
+    """The world of a table with panel costs of mean 1, and the mean that they were divided by.
 
     Raises:
         DataError: every panel costs nothing.
     """
-    task = task_of(data, terminals=len(data.classes))
-    mean = float(task.action_cost.mean())
+    world = task_of(data, terminals=len(data.classes))
+    mean = float(world.action_cost.mean())
     if not mean > 0:
         raise DataError("no panel has a cost, so that there is nothing to weigh against errors")
-    cost = task.action_cost / mean
-    return AcquisitionTask(task.available, task.label, cost, task.classes, task.terminals), mean
+    return replace(world, action_cost=world.action_cost / mean), mean
 
 
 def rewards_of(pairs: Sequence[Sequence[Any]]) -> DiagnosisReward:

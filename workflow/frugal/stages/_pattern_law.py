@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal.contracts import Policy
+from frugal.contracts import Policy, World
 from frugal.environments.set_probability import rows_in_parts, true_afa_propensity
 from frugal.missingness.law import every_subset
 from frugal.models.nuisance import Head, cross_fit, separate_fit
@@ -174,9 +174,7 @@ class PatternLaw:
             at = rows[part]
             result[at] = true_afa_propensity(
                 policy,
-                data.values[at],
-                free_columns=data.free_columns,
-                provides=data.provides,
+                World.of_table(data).take(at),
                 target=acquired[at],
                 patterns=patterns,
                 pattern_probability=self.probability(at, patterns),

@@ -4,15 +4,17 @@ For every fixed set of panels the best rule that sees it: a bound for whatever o
 everyone, known only because the world is. A policy that orders by what it has seen may pass it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.agents.fixed_classifiers import FixedClassifiers
 from frugal.contracts import ConfigError, Streams
 from frugal.data.clinical_simulator import (
+    ClinicalWorld,
     clinical_world,
     patients_of,
     posterior,
@@ -21,13 +23,9 @@ from frugal.data.clinical_simulator import (
 from frugal.data.description import load_description
 from frugal.data.description_sources import ClinicalGenerator
 from frugal.stages._diagnosis_frames import (
-    JUDGED,
     Solution,
     divided,
     fixed_runs,
-    full_cost,
-    rows_of,
-    run_frames,
     task_of,
     whole_sets,
 )
@@ -56,27 +54,36 @@ def apply_bayes_rule(
             f"{description} is no simulated clinic, so that its Bayes rule is unknown"
         )
     data, part = divided(table, catalogue, streams)
-    world, task = clinical_world(generator), task_of(data, terminals=len(data.classes))
-    group, values = patients_of(world, data)
-    ill_share = float(world.share @ world.prevalence)
-    names = list(data.columns)
-    solutions, sets, risks, thresholds = [], [], [], []
-    for code, rule in progress(list(enumerate(static_rules(world, data))), desc="sets"):
+    clinic = clinical_world(generator)
+    ill_share = float(clinic.share @ clinic.prevalence)
+    solutions, sets, rules, thresholds = [], [], [], []
+    for code, rule in progress(list(enumerate(static_rules(clinic, data))), desc="sets"):
         chosen = np.isin([panel.name for panel in data.actions], rule.panels)
         if _redundant(data.provides[chosen]):
             continue
         columns = data.columns_observed(chosen[None])[0]
-        seen = np.array([columns[names.index(feature)] for feature in world.features])
         words = "all panels" if (chosen == whole_sets(data)).all() else " + ".join(rule.panels)
         solutions.append(Solution("bayes_static", code, np.nan, np.nan, words or "no panel"))
         sets.append(chosen)
-        risks.append(posterior(world, group, values, np.tile(seen, (len(values), 1))))
-        thresholds.append(rule.rule.threshold if settings["criterion"] == "f1" else ill_share)
-    risk = np.stack(risks)
-    said = (risk > np.array(thresholds)[:, None]).astype(np.int64)
-    outcomes, decisions = fixed_runs(solutions, np.stack(sets), data, task, part, risk, said)
-    whole = {name: float(full_cost(data, task)[rows_of(part, name)].mean()) for name in JUDGED}
-    return run_frames(solutions, outcomes, decisions, whole)
+        rules.append(_of_visible(clinic, data.columns, columns))
+        best = rule.rule.threshold if settings["criterion"] == "f1" else ill_share
+        thresholds.append(np.nextafter(best, np.inf))  # ill is who lies above it
+    policies = FixedClassifiers(np.stack(sets), rules, np.array(thresholds))
+    world = task_of(data, terminals=len(data.classes))
+    return fixed_runs(policies, solutions, data, world, part, streams)
+
+
+def _of_visible(
+    clinic: ClinicalWorld, names: Sequence[str], columns: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Posterior probability of illness, given some columns."""
+    seen = np.array([columns[names.index(feature)] for feature in clinic.features])
+
+    def risk(visible: np.ndarray) -> np.ndarray:
+        group, values = patients_of(clinic, names, visible)
+        return posterior(clinic, group, values, np.tile(seen, (len(values), 1)))
+
+    return risk
 
 
 def _redundant(provides: np.ndarray) -> bool:

@@ -42,8 +42,8 @@ def choose_policy(
     rows = solution_rows(outcomes, str(chosen["method"]), int(chosen["pair"]), "test")
     found = scores[_is(scores, chosen) & (scores["split"] == "test")].iloc[0]
     intervals = score_intervals(
-        rows["label"].to_numpy(np.int64), rows["diagnosis"].to_numpy(np.int64),
-        rows["probability"].to_numpy(), rows["cost"].to_numpy(),
+        rows["label"].to_numpy(np.int64), rows["verdict"].to_numpy(np.int64),
+        rows["probability"].to_numpy(), rows["acquisition_cost"].to_numpy(),
         resamples=settings["resamples"], level=LEVEL, rng=streams.generator("resamples"),
     ).set_index("score")  # fmt: skip
     expected = {
@@ -76,12 +76,12 @@ def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Se
 
 
 def solution_rows(frame: pd.DataFrame, method: str, pair: int, split: str) -> pd.DataFrame:
-    """The rows of one solution on one split.
+    """The rows of one solution on one part.
 
     Raises:
         DataError: there are none.
     """
-    kept = (frame["pair"] == pair) & (frame["split"] == split) & (frame["method"] == method)
+    kept = (frame["member"] == pair) & (frame["part"] == split) & (frame["policy"] == method)
     if not kept.any():
         raise DataError(f"no row has method {method!r}, pair {pair} and split {split!r}")
     return frame[kept].reset_index(drop=True)

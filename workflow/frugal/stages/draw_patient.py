@@ -42,8 +42,8 @@ def draw_patient(
     mine, log = (
         frame[
             (frame["row_id"] == row_id)
-            & (frame["pair"] == policy["pair"])
-            & (frame["method"] == policy["method"])
+            & (frame["member"] == policy["pair"])
+            & (frame["policy"] == policy["method"])
         ]
         for frame in (outcomes, decisions)
     )

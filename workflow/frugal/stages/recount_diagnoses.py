@@ -10,7 +10,7 @@ import pandas as pd
 
 from frugal.contracts import Streams
 
-KEYS = ["method", "pair", "split"]
+KEYS = ["policy", "member", "part"]
 
 
 def recount_diagnoses(
@@ -26,9 +26,9 @@ def recount_diagnoses(
     Also counted: units, units with a decision, final decisions, and panels ordered twice.
     """
     del settings, streams, progress
-    rows = outcomes.astype({"method": str, "split": str})
-    log = decisions.astype({"method": str, "split": str})
-    ill, said = rows["label"] == 1, rows["diagnosis"] == 1
+    rows = outcomes.astype({"policy": str, "part": str})
+    log = decisions.astype({"policy": str, "part": str})
+    ill, said = rows["label"] == 1, rows["verdict"] == 1
     rows = rows.assign(
         tp=ill & said, fp=~ill & said, fn=ill & ~said, tn=~ill & ~said
     )  # fmt: skip
@@ -48,4 +48,5 @@ def recount_diagnoses(
     recounted["unpaid_ends"] = (last["cost"] == 0).groupby([last[k] for k in KEYS]).sum()
     repeated = log.duplicated([*KEYS, "row_id", "action"])
     recounted["repeated"] = repeated.groupby([log[k] for k in KEYS]).sum()
-    return {"recounted": recounted.reset_index()}
+    names = {"policy": "method", "member": "pair", "part": "split"}
+    return {"recounted": recounted.reset_index().rename(columns=names)}

@@ -5,6 +5,7 @@ stops, the stored classifier decides. The policy is then fixed for all seeds.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 
 from frugal.agents.lockstep_dqn import DqnFit, DqnSettings, fit_dqn
 from frugal.agents.q_policy import QPolicy
-from frugal.contracts import AcquisitionTask, DataError, Streams, Table
+from frugal.contracts import DataError, Streams, Table, World
 from frugal.data.tables import table_from_frames
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import ValuesEncoder, tabulate
@@ -53,10 +54,11 @@ def train_agent(
     data, recorded = _records(table, catalogue, masks)
     centre, scale = _scaling(data, recorded)
     unit = float(data.misclassification_cost.max())
-    encoder = ValuesEncoder((data.values - centre) / scale, data.provides, data.free_columns)
+    world = World.of_table(data, name="blocked", available=recorded)
+    encoder = ValuesEncoder.of(replace(world, values=(data.values - centre) / scale))
     dqn = DqnSettings.of({k: v for k, v in settings.items() if k not in OWN_SETTINGS})
     environment = BatchedAcquisition(
-        AcquisitionTask(recorded, data.label, data.action_cost, len(data.classes), terminals=1),
+        world,
         _tabulated(encoder, data),
         StopReward(_scaled_loss(classifier, data, unit), np.array([1 / unit], dtype=np.float32)),
         learners=1,

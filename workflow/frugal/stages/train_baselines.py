@@ -6,16 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.agents.fixed_classifiers import FixedClassifiers
 from frugal.contracts import Streams, Table
-from frugal.models.tabular_baselines import fit_baseline
+from frugal.models.tabular_baselines import FittedBaseline, fit_baseline
 from frugal.stages._diagnosis_frames import (
-    JUDGED,
     Solution,
     divided,
     fixed_runs,
-    full_cost,
-    rows_of,
-    run_frames,
     task_of,
     whole_sets,
 )
@@ -39,27 +36,30 @@ def train_baselines(
     another panel brings as well.
     """
     data, part = divided(table, catalogue, streams)
-    task = task_of(data, terminals=len(data.classes))
+    world = task_of(data, terminals=len(data.classes))
     named = {panel.name: k for k, panel in enumerate(data.actions)}
     fixed = np.isin(np.arange(len(named)), [named[name] for name in settings["fixed_panels"]])
     choices = {"full": (whole_sets(data), "all panels")}
     if fixed.any():
         choices["fixed"] = (fixed, " + ".join(settings["fixed_panels"]))
-    solutions, sets, risks, thresholds = [], [], [], []
+    solutions, sets, fits = [], [], []
     wanted = [(name, which) for name in settings["baselines"] for which in choices]
     for name, which in progress(wanted, desc="baselines"):
         chosen, words = choices[which]
-        shown = data.values[:, data.columns_observed(chosen[None])[0]]
-        fitted = _fitted(settings, name, data, part, shown, streams.generator("fit", name, which))
+        columns, rng = data.columns_observed(chosen[None])[0], streams.generator("fit", name, which)
+        fits.append(_fitted(settings, name, data, part, columns, rng))
         solutions.append(Solution(f"{name}_{which}", 0, np.nan, np.nan, words))
         sets.append(chosen)
-        risks.append(fitted.predict_proba(shown))
-        thresholds.append(fitted.threshold)
-    risk = np.stack(risks)
-    said = (risk >= np.array(thresholds)[:, None]).astype(np.int64)
-    outcomes, decisions = fixed_runs(solutions, np.stack(sets), data, task, part, risk, said)
-    whole = {name: float(full_cost(data, task)[rows_of(part, name)].mean()) for name in JUDGED}
-    return run_frames(solutions, outcomes, decisions, whole)
+    shown = data.columns_observed(np.stack(sets))
+    classifiers = [_of_visible(*one) for one in zip(fits, shown, strict=True)]
+    policies = FixedClassifiers(
+        np.stack(sets), classifiers, np.array([one.threshold for one in fits])
+    )
+    return fixed_runs(policies, solutions, data, world, part, streams)
+
+
+def _of_visible(fitted: FittedBaseline, shown: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda visible: fitted.predict_proba(visible[:, shown])
 
 
 def _fitted(
@@ -67,10 +67,11 @@ def _fitted(
     name: str,
     data: Table,
     part: np.ndarray,
-    shown: np.ndarray,
+    columns: np.ndarray,
     rng: np.random.Generator,
-) -> Any:
-    """One classifier on the columns shown, with its threshold."""
+) -> FittedBaseline:
+    """One classifier on some columns, with its threshold."""
+    shown = data.values[:, columns]
     own = dict(settings["baselines"][name])
     train, validation = np.isin(part, TRAINED), part == "validation"
     return fit_baseline(

@@ -38,8 +38,8 @@ def train_front(
     units = {}
     for name in ("agent", "validation", "test"):
         rows = rows_of(part, name)
-        states = completed_states(imputer, data, rows, memory_gib=settings["memory_gib"])
-        units[name] = (task.take(rows), states)
+        here = task.take(rows)
+        units[name] = (here, completed_states(imputer, here, memory_gib=settings["memory_gib"]))
     pairs = settings["pairs"]
     result = fit_sm_ddpo(
         units["agent"][0],

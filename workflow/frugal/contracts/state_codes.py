@@ -7,8 +7,10 @@ and no policy.
 import numpy as np
 from jaxtyping import Bool, Int
 
-from frugal.contracts import DataError
-from frugal.contracts.acquisition import MOST_ACTIONS, MOST_ENUMERATED
+from frugal.contracts.errors import DataError
+
+MOST_ACTIONS = 62  # panels that fit into a 64-bit set code
+MOST_ENUMERATED = 20  # panels whose 2^a sets are ever listed at once
 
 
 def set_codes(acquired: Bool[np.ndarray, "m a"]) -> Int[np.ndarray, " m"]:

@@ -1,0 +1,116 @@
+"""The policy interface, and finished episodes: decisions and outcomes, whatever made them."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses the next panel or stops, for K members and m states each; without state of its own.
+
+    A policy may carry `reads_values = False` to promise that it ignores feature values: it is then
+    shown NaN only, and its probabilities are computed once for units in the same state. One that
+    reads some columns only may name them by `reads_columns`, True where it reads one. (d,)
+    One that knows it may tell by `terminal_probability(available, target)`, both (n, a), with which
+    probability it ends with exactly the target, whatever the values: it serves wide tables. (n,)
+    """
+
+    @property
+    def members(self) -> int:
+        """K: policies that are asked together; 1 for a single one."""
+        ...
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Probability of acquiring each panel next; the last column is "stop".
+
+        Args:
+            values: encoded features; a policy must not read a column that is neither free nor
+                revealed by `acquired`: such entries are NaN. (K, m, d)
+            acquired: panels acquired so far. (K, m, a)
+            available: panels that may be acquired at all (blocking sets others False). (K, m, a)
+
+        Returns:
+            Rows sum to 1; zero for panels acquired already or not available. (K, m, a + 1)
+        """
+        ...
+
+    def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"] | None:
+        """Class probabilities if the episode ended here; None: it has no verdict. (K, m, k)"""
+        ...
+
+
+@runtime_checkable
+class ReadingPolicy(Policy, Protocol):
+    """A policy that first turns a state into a reading, the same for all its members.
+
+    Readings of (unit, set) can be made once and kept; the other methods take them in place of
+    values.
+    """
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """What its members read of m states. (m, w)"""
+        ...
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """As `Policy.action_probabilities`."""
+        ...
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"] | None:
+        """As `Policy.predict`."""
+        ...
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"] | None:
+        """Class probabilities at states in which it may still go on. (K, m, k)"""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """One finished episode per member and unit. K members, n units, a panels, m decisions.
+
+    Decisions are sorted by member, unit, step.
+
+    Attributes:
+        acquired: AFA missingness indicator R̂: panels acquired in the end. (K, n, a)
+        verdict: class probabilities at the end; None where the policy has no verdict. (K, n, k)
+        cost: price of the panels acquired, in the data set's unit. (K, n)
+        member: of each decision. (m,)
+        row: unit of each decision, as index into the n units. (m,)
+        step: 0 for the first decision of a unit. (m,)
+        action: panel index, or a for "stop". (m,)
+        price: of each decision, in the data set's unit; 0 for "stop". (m,)
+        probability: with which the policy took that decision. (m,)
+        belief: class probabilities at the state in which it was taken; None without. (m, k)
+    """
+
+    acquired: Bool[np.ndarray, "K n a"]
+    verdict: Float[np.ndarray, "K n k"] | None
+    cost: Float[np.ndarray, "K n"]
+    member: Int[np.ndarray, " m"]
+    row: Int[np.ndarray, " m"]
+    step: Int[np.ndarray, " m"]
+    action: Int[np.ndarray, " m"]
+    price: Float[np.ndarray, " m"]
+    probability: Float[np.ndarray, " m"]
+    belief: Float[np.ndarray, "m k"] | None
