@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import MissingnessGraph, Table
+from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.environments.set_probability import rows_in_parts
 from frugal.evaluation.data_efficiency import (
     VIEWS,
@@ -19,7 +20,6 @@ from frugal.evaluation.data_efficiency import (
 )
 from frugal.missingness.law import factorised_patterns, missable_patterns
 from frugal.missingness.mechanisms import pattern_probability
-from frugal.stages._frames import panel_columns, panel_matrix
 
 Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import DataError, Streams, Table, Terms
+from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.estimators.rubin import rubin
 from frugal.evaluation.convergence import prefix_estimates
@@ -28,6 +29,7 @@ from frugal.evaluation.positivity import (
 )
 from frugal.evaluation.resampling import full_sample_interval, resample, stack_terms
 from frugal.evaluation.summary import summarise
+from frugal.judge.records import in_s
 from frugal.stages._estimators import (
     AS_IN_PAPER,
     ESTIMATORS,
@@ -38,7 +40,6 @@ from frugal.stages._estimators import (
     Case,
     obstacle,
 )
-from frugal.stages._frames import in_s, panel_columns, panel_matrix
 from frugal.stages._laws import require_law
 from frugal.stages._views import compare_views
 

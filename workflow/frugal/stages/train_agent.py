@@ -14,6 +14,7 @@ import pandas as pd
 from frugal.agents.lockstep_dqn import DqnFit, DqnSettings, fit_dqn
 from frugal.agents.q_policy import QPolicy
 from frugal.contracts import DataError, Streams, Table, World
+from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import ValuesEncoder, tabulate
@@ -25,7 +26,7 @@ from frugal.models.tree_scoring import (
     predict_proba_all_sets,
 )
 from frugal.models.trees import TreeEnsemble
-from frugal.stages._frames import by_seed, panel_matrix
+from frugal.stages._frames import by_seed
 from frugal.stages._laws import require_masks
 
 OWN_SETTINGS = ("kind", "start", "moments")  # all others are the learner's
