@@ -135,10 +135,8 @@ ESTIMATORS: Mapping[str, Callable[[Case], Terms]] = {
     "stabilised_afais_s_true": _afais_s(
         afais.stabilised_afais_s, "complete_probability", "true_afa_propensity"
     ),
-    "off_policy_set": _off_policy(off_policy.stabilised_off_policy_set, "set_probability"),
-    "off_policy_sequence": _off_policy(
-        off_policy.stabilised_off_policy_sequence, "sequence_probability"
-    ),
+    "off_policy_set": _off_policy(off_policy.stabilised_off_policy, "set_probability"),
+    "off_policy_sequence": _off_policy(off_policy.stabilised_off_policy, "sequence_probability"),
     "doubly_robust": _doubly_robust,
     "doubly_robust_afais": _doubly_robust_afais,
 }
