@@ -14,9 +14,10 @@ from frugal.agents.kinds import Ground
 from frugal.agents.registry import kind_of
 from frugal.contracts import ConfigError, DataError, Streams, Table
 from frugal.contracts.layout import Bundle, Layout, bundle_header
+from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.models.trees import TreeEnsemble
-from frugal.stages._frames import by_seed, panel_matrix
+from frugal.stages._frames import by_seed
 from frugal.stages._laws import require_masks
 
 
