@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 
+from tests.oracles.policies import law_of_one
+
 
 def complete_histories(policy, x, free_columns, provides, available, acquired=()):
     """Pairs (order of acquisition, probability) of all histories that end with "stop"."""
@@ -16,7 +18,7 @@ def complete_histories(policy, x, free_columns, provides, available, acquired=()
         for c in range(d)
     ]
     state = np.array([[j in acquired for j in range(a)]])
-    law = policy.action_probabilities(np.array([seen]), state, np.array([available], dtype=bool))[0]
+    law = law_of_one(policy, np.array([seen]), state, np.array([available], dtype=bool))[0]
     histories = [(acquired, float(law[a]))]
     for j in left:
         for order, probability in complete_histories(

@@ -1,49 +1,76 @@
 """The small world of the oracle as a decision process of the package, and a rule to walk in it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from frugal.contracts import AcquisitionTask
+from frugal.agents.reading import Reading
+from frugal.contracts import Episodes, World
 from frugal.environments.acquisition import BatchedAcquisition, Start
-from frugal.environments.diagnosis_rollouts import Outcomes
 from frugal.environments.encoders import ValuesEncoder, tabulate
 from frugal.environments.rewards import DiagnosisReward, Reward, theorem_reward
 
 from tests.oracles import acquisition_values as oracle
+from tests.oracles.acquisition_worlds import world_of
 
 Pairs = Sequence[tuple[float, float]]
 PAIRS = ((1.0, -0.1), (3.0, -0.2), (5.0, -0.3))  # (λ, ρ): acquiring some of the panels is best
 
 
-def small_problem() -> tuple[AcquisitionTask, ValuesEncoder]:
+def small_problem() -> tuple[World, ValuesEncoder]:
     """Every panel available, two diagnoses."""
     values, label = oracle.small_world()
     columns = np.arange(oracle.COLUMNS)
     provides = np.array([np.isin(columns, shown) for shown in oracle.PANEL_COLUMNS])
-    task = AcquisitionTask(
-        np.ones((len(label), len(provides)), dtype=bool),
-        label,
-        np.array(oracle.PANEL_COST),
-        classes=2,
-        terminals=2,
-    )
-    return task, ValuesEncoder(values, provides, columns == 0)
+    cost = np.array(oracle.PANEL_COST)
+    world = world_of(values, provides, columns == 0, label=label, cost=cost, terminals=2)
+    return world, ValuesEncoder.of(world)
 
 
-def mean_rewards(outcomes: Outcomes, task: AcquisitionTask, reward: Reward) -> np.ndarray:
-    """Mean sum of rewards of each learner over all units, from the decision log. (K,)"""
-    learners, n = outcomes.terminal.shape
-    total = -reward.cost_weight[outcomes.learner] * outcomes.cost
-    ends = np.flatnonzero(outcomes.action >= task.panels)
-    who, unit = outcomes.learner[ends], outcomes.row[ends]
-    total[ends] = reward.end(
-        who,
-        unit,
-        task.label[unit],
-        outcomes.acquired[who, unit],
-        outcomes.action[ends] - task.panels,
-    )
-    return np.bincount(outcomes.learner, weights=total, minlength=learners) / n
+@dataclass(frozen=True, eq=False)
+class BestActions(Reading):
+    """K members that take the action of the largest score; a verdict among them is "stop".
+
+    Attributes:
+        members: K.
+        score: (observation (K, m, w), mask (K, m, a + 2)) → (K, m, a + 2), of panels and verdicts.
+    """
+
+    members: int
+    score: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def read(self, values, acquired):
+        raise AssertionError("readings are kept beside these policies")
+
+    def decide(self, reading, acquired, available):
+        a = acquired.shape[2]
+        return np.eye(a + 1)[np.minimum(self._scores(reading, available & ~acquired).argmax(2), a)]
+
+    def conclude(self, reading, acquired):
+        score = self._scores(reading, np.zeros_like(acquired))
+        return np.eye(2)[score.argmax(2) - acquired.shape[2]]
+
+    def _scores(self, reading, open_panels):
+        ends = np.ones((*open_panels.shape[:2], 2), dtype=bool)
+        mask = np.concatenate([open_panels, ends], axis=2)
+        return np.where(mask, self.score(reading, mask), -np.inf)
+
+
+def verdicts(episodes: Episodes) -> np.ndarray:
+    """Class said in the end. (K, n)"""
+    assert episodes.verdict is not None
+    return episodes.verdict.argmax(axis=2)
+
+
+def mean_rewards(episodes: Episodes, world: World, reward: Reward) -> np.ndarray:
+    """Mean sum of rewards of each member over all units, from the decision log. (K,)"""
+    members, n = episodes.cost.shape
+    total = -reward.cost_weight[episodes.member] * episodes.price
+    ends = np.flatnonzero(episodes.action == world.panels)
+    who, unit = episodes.member[ends], episodes.row[ends]
+    said = verdicts(episodes)[who, unit]
+    total[ends] = reward.end(who, unit, world.label[unit], episodes.acquired[who, unit], said)
+    return np.bincount(episodes.member, weights=total, minlength=members) / n
 
 
 def scaled_rewards(pairs: Pairs) -> DiagnosisReward:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from frugal.contracts import AcquisitionTask, DataError
+from frugal.contracts import DataError, World
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import ValuesEncoder, tabulate
 from frugal.environments.gym_adapter import AcquisitionEnv
@@ -8,17 +8,21 @@ from frugal.environments.rewards import release_reward
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.acquisition_worlds import world_of
 from tests.unit.acquisition_cases import small_problem
 
 
-def random_problem(seed: int, *, terminals: int = 2) -> tuple[AcquisitionTask, ValuesEncoder]:
+def random_problem(seed: int, *, terminals: int = 2) -> tuple[World, ValuesEncoder]:
     rng = np.random.default_rng(seed)
     n, d, a = 9, 6, 4
     provides = rng.random((a, d)) < 0.4
-    task = AcquisitionTask(
-        rng.random((n, a)) < 0.8, rng.integers(0, 2, n), rng.random(a), 2, terminals
-    )
-    return task, ValuesEncoder(rng.normal(size=(n, d)), provides, rng.random(d) < 0.3)
+    available, label, cost = rng.random((n, a)) < 0.8, rng.integers(0, 2, n), rng.random(a)
+    values, free_columns = rng.normal(size=(n, d)), rng.random(d) < 0.3
+    task = world_of(
+        values, provides, free_columns, available=available, label=label, cost=cost,
+        terminals=terminals,
+    )  # fmt: skip
+    return task, ValuesEncoder.of(task)
 
 
 def rewards(learners: int):

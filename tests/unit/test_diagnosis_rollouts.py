@@ -1,90 +1,168 @@
-import frugal.environments.diagnosis_rollouts as module
+"""`roll_out` of K members with verdicts, against one member and one unit at a time."""
+
+from dataclasses import dataclass
+
+import frugal.environments.rollouts as module
 import numpy as np
 import pytest
-from frugal.contracts import AcquisitionTask
-from frugal.environments.diagnosis_rollouts import roll_out_learners
-from frugal.environments.encoders import ValuesEncoder
+from frugal.agents.reading import Reading
+from frugal.contracts import Policy, ReadingPolicy, World
+from frugal.environments.encoders import ValuesEncoder, observe_values, tabulate
+from frugal.environments.rollouts import decision_probabilities, roll_out, verdicts_at
+
+from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.policies import ConstantPolicy, SoftmaxPolicies
 
 K, N, D, A = 3, 11, 5, 4
-
-
-def problem() -> tuple[AcquisitionTask, ValuesEncoder]:
-    rng = np.random.default_rng(0)
-    provides = rng.random((A, D)) < 0.5
-    task = AcquisitionTask(rng.random((N, A)) < 0.7, rng.integers(0, 2, N), rng.random(A), 2, 2)
-    return task, ValuesEncoder(rng.normal(size=(N, D)), provides, rng.random(D) < 0.3)
-
-
 WEIGHT = np.random.default_rng(1).normal(size=(K, D + A, A + 2))
 
 
-def softmax_policy(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    score = np.where(mask, observation.astype(np.float64) @ WEIGHT, -np.inf)
-    share = np.exp(score - score.max(axis=2, keepdims=True))
-    return share / share.sum(axis=2, keepdims=True)
+def problem() -> World:
+    rng = np.random.default_rng(0)
+    provides = rng.random((A, D)) < 0.5
+    available, cost, values = rng.random((N, A)) < 0.7, rng.random(A), rng.normal(size=(N, D))
+    return world_of(values, provides, rng.random(D) < 0.3, available=available, cost=cost)
 
 
-def slow_rollout(task, encoder, k: int, i: int, uniforms) -> list[tuple]:
-    """Decisions of one learner on one unit: (action, cost, probability, belief)."""
-    acquired, log = np.zeros((1, A), dtype=bool), []
+@dataclass(frozen=True, eq=False)
+class ReadingSoftmax(Reading):
+    """The same policies, which keep what they read of a state apart from what they decide."""
+
+    plain: SoftmaxPolicies
+
+    @property
+    def members(self):
+        return self.plain.members
+
+    def read(self, values, acquired):
+        return observe_values(values, acquired, column_bits=False)
+
+    def decide(self, reading, acquired, available):
+        return self.plain.action_probabilities(reading[..., :D], acquired, available)
+
+    def conclude(self, reading, acquired):
+        return self.plain.predict(reading[..., :D], acquired)
+
+
+def shares(world: World, k: int, i: int, acquired: set[int], *, open_panels: set[int]) -> list:
+    """Softmax of the scores of what is open and of both verdicts, from the definition."""
+    seen = []
+    for c in range(D):
+        shown = world.free_columns[c] or any(world.provides[j, c] for j in acquired)
+        seen.append(world.values[i, c] if shown else 0.0)
+    seen += [float(j in acquired) for j in range(A)]
+    worth = {
+        u: np.exp(sum(x * w for x, w in zip(seen, WEIGHT[k, :, u], strict=True)))
+        for u in (*open_panels, A, A + 1)
+    }
+    return [worth.get(u, 0.0) / sum(worth.values()) for u in range(A + 2)]
+
+
+def slow_rollout(world: World, k: int, i: int, uniform: np.ndarray | None) -> list[tuple]:
+    """Decisions of one member on one unit: (action, price, probability, verdict if it ended)."""
+    acquired: set[int] = set()
+    log = []
     for t in range(A + 1):
-        seen = np.repeat(encoder.encode(np.array([i]), acquired)[None], K, axis=0)
-        mask = np.append(task.available[i] & ~acquired[0], [True, True])
-        law = softmax_policy(seen, np.broadcast_to(mask, (K, 1, A + 2)))[k, 0]
-        u = int(law.argmax()) if uniforms is None else int((law.cumsum() <= uniforms[i, t]).sum())
-        cost = task.action_cost[u] if u < A else 0.0
-        log.append((u, cost, law[u], law[A:] / law[A:].sum()))
-        if u >= A:
+        left = {j for j in range(A) if world.available[i, j]} - acquired
+        share = shares(world, k, i, acquired, open_panels=left)
+        law = [*share[:A], share[A] + share[A + 1]]
+        if uniform is None:
+            u = min(int(np.argmax(share)), A)
+            law = [float(j == u) for j in range(A + 1)]
+        else:
+            u = int((np.cumsum(law) <= uniform[t]).sum())
+        said = shares(world, k, i, acquired, open_panels=set())[A:]
+        log.append((u, world.action_cost[u] if u < A else 0.0, law[u], said))
+        if u == A:
             return log
-        acquired[0, u] = True
+        acquired.add(u)
     raise AssertionError("never ended")
 
 
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("at_once", [1 << 24, 100])
-def test_rollouts_equal_one_unit_at_a_time(monkeypatch, sampled, at_once):
+@pytest.mark.parametrize("asked", ["by values", "by readings", "by a table"])
+def test_rollouts_equal_one_unit_at_a_time(monkeypatch, sampled, at_once, asked):
     monkeypatch.setattr(module, "ENTRIES_AT_ONCE", at_once)
-    task, encoder = problem()
-    uniforms = np.random.default_rng(2).random((N, A + 1)) if sampled else None
-    found = roll_out_learners(softmax_policy, task, encoder, learners=K, uniforms=uniforms)
+    world = problem()
+    uniforms = np.random.default_rng(2).random((N, A + 1))
+    plain = SoftmaxPolicies(WEIGHT, greedy=not sampled)
+    policy: Policy = plain if asked == "by values" else ReadingSoftmax(plain)
+    assert isinstance(policy, Policy)
+    assert isinstance(policy, ReadingPolicy) == (asked != "by values")
+    kept = tabulate(ValuesEncoder.of(world), N, A, max_gib=0.01) if asked == "by a table" else None
+    found = roll_out(policy, world, uniforms=uniforms, states=kept, beliefs=True)
+    assert found.verdict is not None
+    assert found.belief is not None
+    rel = 1e-9 if asked == "by values" else 1e-5  # readings are float32
     at = 0
     for k in range(K):
         for i in range(N):
-            log = slow_rollout(task, encoder, k, i, uniforms)
-            for t, (action, cost, probability, belief) in enumerate(log):
-                head = (found.learner[at], found.row[at], found.step[at], found.action[at])
+            log = slow_rollout(world, k, i, uniforms[i] if sampled else None)
+            for t, (action, price, probability, said) in enumerate(log):
+                head = (found.member[at], found.row[at], found.step[at], found.action[at])
                 assert head == (k, i, t, action)
-                assert found.cost[at] == cost
-                assert found.probability[at] == pytest.approx(probability, rel=1e-9)
-                np.testing.assert_allclose(found.belief[at], belief, rtol=1e-9)
+                assert found.price[at] == price
+                assert found.probability[at] == pytest.approx(probability, rel=rel)
+                np.testing.assert_allclose(found.belief[at], said, rtol=rel)
                 at += 1
-            assert found.terminal[k, i] == log[-1][0] - A
-            np.testing.assert_allclose(found.terminal_belief[k, i], log[-1][3], rtol=1e-9)
+            np.testing.assert_allclose(found.verdict[k, i], log[-1][3], rtol=rel)
             assert np.flatnonzero(found.acquired[k, i]).tolist() == sorted(x[0] for x in log[:-1])
-            assert found.total_cost[k, i] == pytest.approx(sum(x[1] for x in log))
+            assert found.cost[k, i] == pytest.approx(sum(x[1] for x in log))
     assert at == len(found.row)
 
 
-def test_a_greedy_law_of_zeros_and_ones_has_no_belief_before_its_end():
-    task, encoder = problem()
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_member_acts_alike_alone_and_beside_others(sampled):
+    world, uniforms = problem(), np.random.default_rng(2).random((N, A + 1))
+    together = roll_out(SoftmaxPolicies(WEIGHT, not sampled), world, uniforms=uniforms)
+    for k in range(K):
+        alone = roll_out(SoftmaxPolicies(WEIGHT[[k]], not sampled), world, uniforms=uniforms)
+        own = together.member == k
+        for name in ("row", "step", "action", "price", "probability"):
+            np.testing.assert_array_equal(getattr(alone, name), getattr(together, name)[own])
+        np.testing.assert_array_equal(alone.verdict[0], together.verdict[k])  # pyright: ignore
 
-    def first_allowed(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        law = np.zeros(mask.shape)
-        np.put_along_axis(law, mask.argmax(axis=2)[:, :, None], 1.0, axis=2)
-        return law
 
-    found = roll_out_learners(first_allowed, task, encoder, learners=1, uniforms=None)
-    ended = found.action >= A
-    assert np.isnan(found.belief[~ended]).all()
-    np.testing.assert_array_equal(found.belief[ended], [[1.0, 0.0]] * N)
-    np.testing.assert_array_equal(found.acquired[0], task.available)
+def test_questions_of_some_states_of_some_members_are_answered_for_each_apart():
+    """Numbers of states differ between members, and one member is not asked at all."""
+    world, policy = problem(), SoftmaxPolicies(WEIGHT, greedy=False)
+    rng = np.random.default_rng(3)
+    member = np.array([0, 0, 0, 2, 2])
+    row, acquired = rng.integers(N, size=5), rng.random((5, A)) < 0.4
+    acquired &= world.available[row]
+    found = decision_probabilities(
+        policy, world, row=row, acquired=acquired, available=world.available[row], member=member
+    )
+    for k, i, known, law in zip(member, row, acquired, found, strict=True):
+        taken = set(np.flatnonzero(known).tolist())
+        left = set(np.flatnonzero(world.available[i]).tolist()) - taken
+        share = shares(world, k, i, taken, open_panels=left)
+        expected = [*share[:A], share[A] + share[A + 1]] if left else [0.0] * A + [1.0]
+        np.testing.assert_allclose(law, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_verdicts_at_given_sets_are_those_of_episodes_that_end_there():
+    world, policy = problem(), SoftmaxPolicies(WEIGHT, greedy=False)
+    found = roll_out(policy, world, uniforms=np.random.default_rng(2).random((N, A + 1)))
+    np.testing.assert_array_equal(verdicts_at(policy, world, found.acquired), found.verdict)
+    silent = verdicts_at(ConstantPolicy(np.ones(1)), world, found.acquired[:1])
+    assert silent is None
+
+
+def test_no_belief_is_logged_unless_asked_for_or_where_the_policy_has_none():
+    world, uniforms = problem(), np.zeros((N, A + 1))
+    assert roll_out(SoftmaxPolicies(WEIGHT, greedy=True), world, uniforms=uniforms).belief is None
+    stops = ConstantPolicy(np.eye(A + 1)[A])
+    episodes = roll_out(stops, world, uniforms=uniforms, beliefs=True)
+    assert episodes.belief is None
+    assert episodes.verdict is None
 
 
 def test_a_policy_that_breaks_its_contract_is_our_own_mistake():
-    task, encoder = problem()
+    class Uniform(SoftmaxPolicies):
+        def action_probabilities(self, values, acquired, available):
+            return np.full((*acquired.shape[:2], A + 1), 1 / (A + 1))
 
-    def uniform(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        return np.full(mask.shape, 1 / (A + 2))
-
-    with pytest.raises(AssertionError, match="masked action"):
-        roll_out_learners(uniform, task, encoder, learners=K, uniforms=None)
+    with pytest.raises(AssertionError, match="acquired already or unavailable"):
+        roll_out(Uniform(WEIGHT, greedy=False), problem(), uniforms=np.zeros((N, A + 1)))

@@ -6,10 +6,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.agents.fixed_classifiers import FixedClassifiers
 from frugal.contracts import Panel, Streams, Table
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.stages._diagnosis_figures import group_of_units
-from frugal.stages._diagnosis_frames import divided, fixed_set_decisions, whole_sets
+from frugal.stages._diagnosis_frames import Solution, divided, fixed_runs, task_of, whole_sets
 from frugal.stages.check_diagnosis import check_diagnosis
 from frugal.stages.choose_policy import choose_policy
 from frugal.stages.draw_diagnosis_figures import draw_diagnosis_figures
@@ -78,14 +79,14 @@ def test_f1_and_cost_follow_from_the_rows_of_units(tiny):
     rows = tiny.summary["summary"].query("method == @FRONT and seed == 0")
     row = rows.loc[rows["f1"].idxmax()]
     assert row["f1"] > 0  # else precision is not defined
-    here = f"pair == {row['pair']} and split == 'test'"
+    here = f"member == {row['pair']} and part == 'test'"
     units = frames["outcomes"].query(here)
-    columns = (units[c].tolist() for c in ("label", "diagnosis", "probability"))
+    columns = (units[c].tolist() for c in ("label", "verdict", "probability"))
     for name, counted in counted_scores(*columns).items():
         assert row[name] == pytest.approx(counted, abs=1e-12), name
     log = frames["decisions"].query(here)
     assert row["cost"] == pytest.approx(log["cost"].sum() / len(units))
-    ends = log[log["action"] >= 6]
+    ends = log[log["action"] == 6]
     assert sorted(ends["row_id"]) == sorted(units["row_id"])
     assert log["belief"].between(0, 1).all()
 
@@ -114,7 +115,7 @@ def test_no_unit_of_a_front_was_trained_on(tiny):
     )
     judged = tiny.runs[RUN]["outcomes"]
     assert not trained & set(judged["row_id"])
-    test = set(judged.loc[judged["split"] == "test", "row_id"])
+    test = set(judged.loc[judged["part"] == "test", "row_id"])
     assert test == set(table.loc[table["part"] == "test", "row_id"])
 
 
@@ -204,9 +205,9 @@ def test_beliefs_are_told_at_every_decision_and_the_last_is_the_outcome(tiny):
     frames = tiny.runs[NAME, "selection", "f1", "0"]
     log, units = frames["decisions"], frames["outcomes"]
     assert log["belief"].between(0, 1).all()
-    keys = ["method", "pair", "split", "row_id"]
-    last = log.drop_duplicates(keys, keep="last").astype({"method": str, "split": str})
-    both = last.merge(units.astype({"method": str, "split": str}), on=keys, validate="one_to_one")
+    keys = ["policy", "member", "part", "row_id"]
+    last = log.drop_duplicates(keys, keep="last").astype({"policy": str, "part": str})
+    both = last.merge(units.astype({"policy": str, "part": str}), on=keys, validate="one_to_one")
     assert len(both) == len(units)
     assert np.allclose(both["belief"], both["probability_y"], atol=1e-6)
     many = log.groupby(keys, observed=True)["belief"].nunique()
@@ -263,14 +264,34 @@ def test_full_observation_leaves_out_panels_inside_others():
 
 
 def test_log_of_fixed_panels_orders_what_a_unit_can_have():
+    """Two ways, two units: one unit's first panel has no value, so that it cannot be had."""
+    data = _table([2.0, 3.0, 5.0], ["bc", "d", "e"])
+    values = np.array([[0.0, 1, 1, 1, 1], [0.0, np.nan, np.nan, 1, 1]])
+    data = dataclasses.replace(data, values=np.repeat(values, 2, axis=0), row_id=np.arange(4),
+                               label=np.array([0, 1, 1, 0]))  # fmt: skip
+    part = np.array(["validation", "test", "validation", "test"])
     sets = np.array([[True, False, True], [False, False, False]])
-    available = np.array([[True, True, True], [False, True, True]])
-    said = np.array([[0, 1], [1, 1]])
-    log = fixed_set_decisions(sets, available, np.array([2.0, 3.0, 5.0]), said)
-    rows = list(
-        zip(log["learner"], log["row"], log["step"], log["action"], log["cost"], strict=True)
-    )
-    assert rows == [
-        (0, 0, 0, 0, 2.0), (0, 0, 1, 2, 5.0), (0, 0, 2, 3, 0.0),
-        (0, 1, 0, 2, 5.0), (0, 1, 1, 4, 0.0), (1, 0, 0, 4, 0.0), (1, 1, 0, 4, 0.0),
+    shown = []
+
+    def share(visible: np.ndarray) -> np.ndarray:
+        shown.append(visible)
+        return np.nan_to_num(visible[:, 1]) * 0.4
+
+    policies = FixedClassifiers(sets, [share, share], np.array([0.4, 0.0]))
+    solutions = [Solution("one", k, np.nan, np.nan, "") for k in range(2)]
+    streams = Streams(7, "any", {"dataset": NAME, "seed": "0"})
+    world = task_of(data, terminals=2)
+    frames = fixed_runs(policies, solutions, data, world, part, streams)
+    log = frames["decisions"].query("part == 'test'")
+    columns = ["member", "row_id", "step", "action", "cost", "probability"]
+    assert list(log[columns].itertuples(index=False, name=None)) == [
+        (0, 1, 0, 0, 2.0, 1.0), (0, 1, 1, 2, 5.0, 1.0), (0, 1, 2, 3, 0.0, 1.0),
+        (0, 3, 0, 2, 5.0, 1.0), (0, 3, 1, 3, 0.0, 1.0),
+        (1, 1, 0, 3, 0.0, 1.0), (1, 3, 0, 3, 0.0, 1.0),
     ]  # fmt: skip
+    units = frames["outcomes"].query("part == 'test'")
+    columns = ["member", "row_id", "label", "verdict", "acquisition_cost"]
+    assert list(units[columns].itertuples(index=False, name=None)) == [
+        (0, 1, 1, 1, 7.0), (0, 3, 0, 0, 5.0), (1, 1, 1, 1, 0.0), (1, 3, 0, 1, 0.0),
+    ]  # fmt: skip
+    assert np.isnan(shown[-1][:, 1:]).all()  # who orders nothing is shown the free column alone

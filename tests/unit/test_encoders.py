@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from frugal.contracts import DataError
+from frugal.contracts.state_codes import all_sets
 from frugal.environments.encoders import (
     CallableEncoder,
     TabulatedEncoder,
@@ -8,9 +9,10 @@ from frugal.environments.encoders import (
     observe_values,
     tabulate,
 )
-from frugal.contracts.state_codes import all_sets
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.oracles.acquisition_worlds import world_of
 
 PROVIDES = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]], dtype=bool)
 FREE = np.array([1, 0, 0, 0, 0], dtype=bool)
@@ -37,7 +39,7 @@ def slow_observation(values: np.ndarray, acquired: np.ndarray, *, bits: bool) ->
 @pytest.mark.parametrize("gaps", [False, True])
 def test_values_encoder_shows_what_is_revealed_and_nothing_else(gaps):
     values = cases(4, gaps=gaps)
-    encoder = ValuesEncoder(values, PROVIDES, FREE)
+    encoder = ValuesEncoder.of(world_of(values, PROVIDES, FREE))
     row, code = np.repeat(np.arange(4), 8), np.tile(np.arange(8), 4)
     acquired = all_sets(3)[code]
     expected = [
@@ -55,7 +57,7 @@ def test_run_time_observation_equals_the_training_one(n, gaps, seed):
     row, acquired = rng.integers(n, size=6), rng.random((6, 3)) < 0.5
     known = FREE | (acquired.astype(float) @ PROVIDES > 0)
     visible = np.where(known, values[row], np.nan)
-    encoder = ValuesEncoder(values, PROVIDES, FREE)
+    encoder = ValuesEncoder.of(world_of(values, PROVIDES, FREE))
     np.testing.assert_array_equal(
         observe_values(visible, acquired, column_bits=gaps), encoder.encode(row, acquired)
     )
@@ -67,7 +69,7 @@ def test_many_panels_give_the_same_answer_without_the_list_of_sets():
     values, free = rng.normal(size=(7, 20)), rng.random(20) < 0.3
     row, acquired = rng.integers(7, size=30), rng.random((30, 15)) < 0.4
     known = free | (acquired[:, :, None] & provides).any(axis=1)
-    seen = ValuesEncoder(values, provides, free).encode(row, acquired)
+    seen = ValuesEncoder.of(world_of(values, provides, free)).encode(row, acquired)
     np.testing.assert_array_equal(
         seen[:, :20], np.where(known, values[row], 0.0).astype(np.float32)
     )
@@ -80,7 +82,7 @@ def test_callable_encoder_hands_over_visible_values_only():
         known = np.isfinite(visible).sum(axis=1)
         return np.column_stack([known, acquired.sum(axis=1)]).astype(np.float32)
 
-    encoder = CallableEncoder(values, PROVIDES, FREE, count, 2)
+    encoder = CallableEncoder(world_of(values, PROVIDES, FREE), count, 2)
     acquired = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
     seen = encoder.encode(np.array([1, 1, 1, 0]), acquired)
     np.testing.assert_array_equal(
@@ -90,7 +92,7 @@ def test_callable_encoder_hands_over_visible_values_only():
 
 def test_table_equals_the_encoder_at_every_state():
     values = cases(5, gaps=True)
-    encoder = ValuesEncoder(values, PROVIDES, FREE)
+    encoder = ValuesEncoder.of(world_of(values, PROVIDES, FREE))
     table = tabulate(encoder, 5, 3, max_gib=0.001)
     row, code = np.repeat(np.arange(5), 8), np.tile(np.arange(8), 5)
     acquired = all_sets(3)[code]

@@ -24,6 +24,7 @@ from tests.oracles.enumerated_world import (
     expectation,
     logistic_patterns,
 )
+from tests.oracles.policies import law_of_one
 from tests.unit.missingness_tables import graph_of, numbered_laws, table_of
 
 pytestmark = pytest.mark.trains
@@ -91,7 +92,7 @@ def decisions_of(policy):
         values = np.array([[seen.get(c, np.nan) for c in range(4)]])
         taken = np.array([[j in acquired for j in range(3)]])
         free = np.array([[j in acquired or j in available for j in range(3)]])
-        law = policy.action_probabilities(values, taken, free)[0]
+        law = law_of_one(policy, values, taken, free)[0]
         return {STOP: law[-1]} | {j: law[j] for j in range(3) if law[j] > 0}
 
     return decide

@@ -6,6 +6,9 @@ from frugal.agents.q_policy import QPolicy
 from frugal.contracts import DataError, Policy
 from frugal.environments.encoders import ValuesEncoder
 
+from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.policies import law_of_one
+
 pytestmark = pytest.mark.trains
 
 D, A = 5, 3
@@ -35,13 +38,14 @@ def test_decisions_are_the_best_allowed_by_the_trained_network(dueling, column_b
     if column_bits:
         values[rng.random((n, D)) < 0.2] = np.nan
     acquired, available = rng.random((n, A)) < 0.4, rng.random((n, A)) < 0.8
-    encoder = ValuesEncoder((values - chosen.centre) / chosen.scale, PROVIDES, FREE)
+    scaled = (values - chosen.centre) / chosen.scale
+    encoder = ValuesEncoder(world_of(scaled, PROVIDES, FREE), column_bits)
     networks = QNetworks({name: array[None] for name, array in chosen.weights.items()})
     seen = encoder.encode(np.arange(n), acquired)
     score = networks.values(torch.from_numpy(seen[None])).numpy()[0]
     allowed = np.hstack([available & ~acquired, np.ones((n, 1), dtype=bool)])
     known = FREE | (acquired.astype(float) @ PROVIDES > 0)
-    law = chosen.action_probabilities(np.where(known, values, np.nan), acquired, available)
+    law = law_of_one(chosen, np.where(known, values, np.nan), acquired, available)
     assert isinstance(chosen, Policy)
     np.testing.assert_array_equal(law.sum(axis=1), 1.0)
     np.testing.assert_array_equal(law.argmax(axis=1), np.where(allowed, score, -np.inf).argmax(1))
@@ -53,10 +57,10 @@ def test_a_batch_and_its_rows_get_the_same_answers():
     values = np.random.default_rng(1).normal(size=(64, D))
     acquired, available = np.ones((64, A), dtype=bool), np.ones((64, A), dtype=bool)
     acquired[:, 0] = False
-    together = chosen.action_probabilities(values, acquired, available)
+    together = law_of_one(chosen, values, acquired, available)
     for i in range(64):
         one = slice(i, i + 1)
-        alone = chosen.action_probabilities(values[one], acquired[one], available[one])
+        alone = law_of_one(chosen, values[one], acquired[one], available[one])
         np.testing.assert_array_equal(together[one], alone)
 
 

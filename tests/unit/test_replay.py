@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 from frugal.agents.replay import ReplayMemory
-from frugal.contracts import AcquisitionTask
+
+from tests.oracles.acquisition_worlds import world_of
 
 
 def play(memory: ReplayMemory, panels: int, steps: int, learners: int, episodes: int) -> list:
@@ -54,9 +55,11 @@ def test_learners_are_sampled_apart():
 
 def test_masks_of_next_states_follow_from_the_same_bytes():
     memory = ReplayMemory(1, 2, 3)
-    task = AcquisitionTask(
-        np.array([[True, True, False]]), np.array([0]), np.ones(3), classes=2, terminals=2
-    )
+    available = np.array([[True, True, False]])
+    task = world_of(
+        np.zeros((1, 3)), np.eye(3, dtype=bool), np.zeros(3, dtype=bool), available=available,
+        terminals=2,
+    )  # fmt: skip
     memory.add(
         np.zeros((1, 2), dtype=np.int64),
         np.array([[[False, False, False], [True, False, False]]]),

@@ -1,4 +1,5 @@
 import numpy as np
+from frugal.contracts.state_codes import set_codes
 from frugal.environments.rewards import (
     DiagnosisReward,
     StopReward,
@@ -6,7 +7,6 @@ from frugal.environments.rewards import (
     reward_pairs,
     theorem_reward,
 )
-from frugal.contracts.state_codes import set_codes
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,5 +1,7 @@
 """Rollouts: what a policy is shown, what is drawn and logged, and the contract it must keep."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frugal.agents.fixed import FixedPolicy
@@ -7,14 +9,13 @@ from frugal.agents.random import RandomPolicy
 from frugal.environments.rollouts import (
     acquisition_order,
     columns_read,
-    decision_costs,
-    episode_costs,
     roll_out,
+    visited_sets,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles.acquisition_worlds import overlapping_world
+from tests.oracles.acquisition_worlds import overlapping_world, world_of
 from tests.oracles.histories import all_sets, complete_histories, set_law
 from tests.oracles.policies import (
     ConstantPolicy,
@@ -35,9 +36,7 @@ def _policies(a, rng):
 
 def _run(policy, world, available, rng):
     n, a = available.shape
-    return roll_out(
-        policy, world.values, available=available, uniforms=rng.random((n, a + 1)), **world.layout
-    )
+    return roll_out(policy, replace(world, available=available), uniforms=rng.random((n, a + 1)))
 
 
 @settings(max_examples=25, deadline=None)
@@ -48,7 +47,7 @@ def test_decision_log_replays_to_the_acquired_set_and_stays_within_what_is_avail
     available = rng.random((30, a)) < 0.6
     for policy in _policies(a, rng):
         episodes = _run(policy, world, available, rng)
-        assert not (episodes.acquired & ~available).any()
+        assert not (episodes.acquired[0] & ~available).any()
         assert (np.lexsort((episodes.step, episodes.row)) == np.arange(len(episodes.row))).all()
         for i in range(30):
             mine = episodes.row == i
@@ -57,10 +56,11 @@ def test_decision_log_replays_to_the_acquired_set_and_stays_within_what_is_avail
             assert actions[-1] == a  # ends with "stop", and with it only
             assert a not in actions[:-1]
             assert len(set(actions)) == len(actions)
-            assert set(actions[:-1]) == set(np.flatnonzero(episodes.acquired[i]).tolist())
-            assert acquisition_order(episodes)[i].tolist() == actions[:-1] + [-1] * (
-                a + 1 - len(actions)
-            )
+            assert set(actions[:-1]) == set(np.flatnonzero(episodes.acquired[0, i]).tolist())
+            padding = [-1] * (a + 1 - len(actions))
+            assert acquisition_order(episodes)[0, i].tolist() == actions[:-1] + padding
+            for k, known in enumerate(visited_sets(episodes)[mine]):
+                assert set(np.flatnonzero(known).tolist()) == set(actions[:k])
 
 
 @settings(max_examples=15, deadline=None)
@@ -71,7 +71,7 @@ def test_logged_probabilities_multiply_to_the_probability_of_the_history(a, seed
     available = rng.random((6, a)) < 0.7
     for policy in _policies(a, rng):
         episodes = _run(policy, world, available, rng)
-        order = acquisition_order(episodes)
+        (order,) = acquisition_order(episodes)
         for i in range(6):
             law = dict(
                 complete_histories(
@@ -92,17 +92,9 @@ def test_complete_cases_act_alike_in_the_blocked_and_in_the_full_world():
     assert 40 < complete.sum() < 360
     uniforms = rng.random((400, 5))
     for policy in _policies(4, rng):
-        blocked = roll_out(
-            policy, world.values, available=observed, uniforms=uniforms, **world.layout
-        )
-        full = roll_out(
-            policy,
-            world.values,
-            available=np.ones_like(observed),
-            uniforms=uniforms,
-            **world.layout,
-        )
-        assert (blocked.acquired[complete] == full.acquired[complete]).all()
+        blocked = roll_out(policy, replace(world, available=observed), uniforms=uniforms)
+        full = roll_out(policy, world, uniforms=uniforms)
+        assert (blocked.acquired[0, complete] == full.acquired[0, complete]).all()
         b, f = complete[blocked.row], complete[full.row]
         assert (blocked.action[b] == full.action[f]).all()
         assert (blocked.probability[b] == full.probability[f]).all()
@@ -112,31 +104,21 @@ def test_complete_cases_act_alike_in_the_blocked_and_in_the_full_world():
 def test_a_policy_never_sees_a_hidden_value():
     rng = np.random.default_rng(2)
     world = overlapping_world(300, 4, rng)
-    available = rng.random((300, 4)) < 0.8
+    world = replace(world, available=rng.random((300, 4)) < 0.8)
     uniforms = rng.random((300, 5))
     policy = ThresholdPolicy(0.0, 0.3, 0.9)
-    plain = roll_out(policy, world.values, available=available, uniforms=uniforms, **world.layout)
+    plain = roll_out(policy, world, uniforms=uniforms)
     revealed = world.free_columns | np.array(
-        [[(t & c).any() for c in world.provides.T] for t in plain.acquired]
+        [[(t & c).any() for c in world.provides.T] for t in plain.acquired[0]]
     )
     assert not revealed.all()
     for poison in (1e6, -1e6, np.nan):
-        poisoned = roll_out(
-            policy,
-            np.where(revealed, world.values, poison),
-            available=available,
-            uniforms=uniforms,
-            **world.layout,
-        )
+        other = replace(world, values=np.where(revealed, world.values, poison))
+        poisoned = roll_out(policy, other, uniforms=uniforms)
         assert (poisoned.action == plain.action).all()
         assert (poisoned.probability == plain.probability).all()
-    shown_to_policy = roll_out(
-        policy,
-        np.where(revealed, 1e6, world.values),
-        available=available,
-        uniforms=uniforms,
-        **world.layout,
-    )
+    other = replace(world, values=np.where(revealed, 1e6, world.values))
+    shown_to_policy = roll_out(policy, other, uniforms=uniforms)
     assert (shown_to_policy.acquired != plain.acquired).any()  # what it sees does matter
 
 
@@ -172,14 +154,8 @@ def test_a_policy_reads_all_columns_unless_it_says_otherwise():
 def test_a_panel_whose_columns_are_all_revealed_may_still_be_acquired():
     values = np.array([[1.0, 2.0]])
     provides = np.array([[True, True], [True, False]])  # the second lies inside the first
-    episodes = roll_out(
-        FixedPolicy(np.ones(2, dtype=bool)),
-        values,
-        free_columns=np.zeros(2, dtype=bool),
-        provides=provides,
-        available=np.ones((1, 2), dtype=bool),
-        uniforms=np.zeros((1, 3)),
-    )
+    world = world_of(values, provides, np.zeros(2, dtype=bool))
+    episodes = roll_out(FixedPolicy(np.ones(2, dtype=bool)), world, uniforms=np.zeros((1, 3)))
     assert episodes.action.tolist() == [0, 1, 2]
     assert episodes.probability.tolist() == [1.0, 1.0, 1.0]
 
@@ -188,13 +164,8 @@ def test_a_panel_whose_columns_are_all_revealed_may_still_be_acquired():
 def test_extreme_uniforms_draw_only_actions_of_positive_probability(uniform):
     world = overlapping_world(1, 3, np.random.default_rng(0))
     for answer in ([0.0, 0.1, 0.0, 0.9], [0.0, 0.7, 0.3, 0.0], [0.0, 1.0, 0.0, 0.0]):
-        episodes = roll_out(
-            TabulatedPolicy(np.tile(answer, (8, 1))),
-            world.values,
-            available=np.ones((1, 3), dtype=bool),
-            uniforms=np.full((1, 4), uniform),
-            **world.layout,
-        )
+        policy = TabulatedPolicy(np.tile(answer, (8, 1)))
+        episodes = roll_out(policy, world, uniforms=np.full((1, 4), uniform))
         assert (episodes.probability > 0).all()
 
 
@@ -202,13 +173,8 @@ def test_inverse_cdf_against_hand_computed_actions():
     world = overlapping_world(5, 2, np.random.default_rng(0))
     uniforms = np.zeros((5, 3))
     uniforms[:, 0] = [0.0, 0.1999, 0.2, 0.4999, 0.5]
-    episodes = roll_out(
-        TabulatedPolicy(np.tile([0.2, 0.3, 0.5], (4, 1))),
-        world.values,
-        available=np.ones((5, 2), dtype=bool),
-        uniforms=uniforms,
-        **world.layout,
-    )
+    policy = TabulatedPolicy(np.tile([0.2, 0.3, 0.5], (4, 1)))
+    episodes = roll_out(policy, world, uniforms=uniforms)
     assert episodes.action[episodes.step == 0].tolist() == [0, 0, 1, 1, 2]
 
 
@@ -218,32 +184,26 @@ def test_frequencies_of_terminal_sets_follow_the_enumerated_law(blocked):
     rng = np.random.default_rng(5)
     one = overlapping_world(1, a, rng)
     available = np.array([True, not blocked, True])
+    world = replace(one.take(np.zeros(n, dtype=int)), available=np.tile(available, (n, 1)))
     for policy in _policies(a, rng):
-        episodes = roll_out(
-            policy,
-            np.repeat(one.values, n, axis=0),
-            available=np.tile(available, (n, 1)),
-            uniforms=rng.random((n, a + 1)),
-            **one.layout,
-        )
+        episodes = roll_out(policy, world, uniforms=rng.random((n, a + 1)))
         law = set_law(policy, one.values[0], one.free_columns, one.provides, available)
         for target in all_sets(a):
             p = law.get(frozenset(np.flatnonzero(target).tolist()), 0.0)
-            rate = (episodes.acquired == target).all(axis=1).mean()
+            rate = (episodes.acquired[0] == target).all(axis=1).mean()
             # 5 standard errors, 64 comparisons over both cases: false alarm below 4e-5
             assert abs(rate - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12
 
 
 def test_costs_of_decisions_add_up_to_the_cost_of_the_episode():
     rng = np.random.default_rng(6)
-    world = overlapping_world(50, 4, rng)
     cost = np.array([0.5, 0.84, 0.0, 2.0])
+    world = overlapping_world(50, 4, rng, cost=cost)
     episodes = _run(RandomPolicy(0.5), world, np.ones((50, 4), dtype=bool), rng)
-    per_decision = decision_costs(episodes, cost)
-    assert (per_decision[episodes.action == 4] == 0).all()
-    total = [per_decision[episodes.row == i].sum() for i in range(50)]
-    np.testing.assert_allclose(episode_costs(episodes, cost), total, rtol=1e-14)
-    np.testing.assert_allclose(total, (episodes.acquired * cost).sum(axis=1), rtol=1e-14)
+    assert (episodes.price[episodes.action == 4] == 0).all()
+    total = [episodes.price[episodes.row == i].sum() for i in range(50)]
+    np.testing.assert_allclose(episodes.cost[0], total, rtol=1e-14)
+    np.testing.assert_allclose(total, (episodes.acquired[0] * cost).sum(axis=1), rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -267,19 +227,13 @@ def test_a_policy_that_breaks_its_contract_is_named(answer, sentence):
 def test_uniforms_outside_the_unit_interval_are_refused():
     world = overlapping_world(1, 2, np.random.default_rng(0))
     with pytest.raises(AssertionError, match=r"not in \[0, 1\)"):
-        roll_out(
-            RandomPolicy(0.5),
-            world.values,
-            available=np.ones((1, 2), dtype=bool),
-            uniforms=np.ones((1, 3)),
-            **world.layout,
-        )
+        roll_out(RandomPolicy(0.5), world, uniforms=np.ones((1, 3)))
 
 
 def test_no_units_and_no_panels_give_empty_and_trivial_episodes():
     rng = np.random.default_rng(0)
     nobody = _run(RandomPolicy(0.5), overlapping_world(0, 3, rng), np.ones((0, 3), bool), rng)
-    assert nobody.acquired.shape == (0, 3)
+    assert nobody.acquired.shape == (1, 0, 3)
     assert not nobody.row.size
     nothing = _run(RandomPolicy(0.5), overlapping_world(4, 0, rng), np.ones((4, 0), bool), rng)
     assert nothing.action.tolist() == [0, 0, 0, 0]  # action a = 0 is "stop"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from frugal.agents.registry import build_policy
 from frugal.agents.rule import rule_policy
-from frugal.contracts import ConfigError, Panel, Policy, Table
+from frugal.contracts import ConfigError, Panel, Policy, Table, World
 from frugal.data.agent_names import require_known_agent
 from frugal.environments.rollouts import acquisition_order, reads_values, roll_out
 from frugal.environments.set_probability import (
@@ -17,8 +17,10 @@ from frugal.environments.set_probability import (
     true_afa_propensity,
 )
 
-from tests.oracles.enumerated_world import STOP, World, enumerate_world, logistic_patterns
+from tests.oracles.enumerated_world import STOP, enumerate_world, logistic_patterns
+from tests.oracles.enumerated_world import World as EnumeratedWorld
 from tests.oracles.enumerated_world import probability as share_of
+from tests.oracles.policies import law_of_one
 from tests.unit.dataset_documents import document, load
 from tests.unit.missingness_tables import table_of
 
@@ -107,31 +109,29 @@ def expected(data: Table, available: tuple[int, ...]) -> tuple[np.ndarray, np.nd
 )
 def test_the_steps_are_gone_through_once_in_order(policy, available):
     data = table()
-    shape = {"free_columns": data.free_columns, "provides": data.provides}
     may = np.tile(np.isin(np.arange(3), available), (len(data), 1))
     sets, order = expected(data, available)
-    episodes = roll_out(
-        policy, data.values, available=may, uniforms=np.full((len(data), 4), 0.5), **shape
-    )
-    np.testing.assert_array_equal(episodes.acquired, sets)
-    np.testing.assert_array_equal(acquisition_order(episodes), order)
+    world = World.of_table(data, available=may)
+    episodes = roll_out(policy, world, uniforms=np.full((len(data), 4), 0.5))
+    np.testing.assert_array_equal(episodes.acquired, [sets])
+    np.testing.assert_array_equal(acquisition_order(episodes), [order])
     assert (episodes.probability == 1).all()
     for target in itertools.product((False, True), repeat=3):
         asked = np.tile(target, (len(data), 1))
-        found = blocked_set_probability(policy, data.values, available=may, target=asked, **shape)
+        found = blocked_set_probability(policy, world, available=may, target=asked)
         np.testing.assert_array_equal(found, (sets == asked).all(axis=1).astype(float))
 
 
 def test_probability_of_sets_and_sequences_where_everything_can_be_had(policy):
     data = table()
-    shape = {"free_columns": data.free_columns, "provides": data.provides}
+    world = World.of_table(data)
     sets, order = expected(data, (0, 1, 2))
     assert len({tuple(row) for row in sets}) == 4
-    assert (terminal_set_probability(policy, data.values, target=sets, **shape) == 1).all()
-    assert (terminal_sequence_probability(policy, data.values, order=order, **shape) == 1).all()
+    assert (terminal_set_probability(policy, world, target=sets) == 1).all()
+    assert (terminal_sequence_probability(policy, world, order=order) == 1).all()
     turned = np.where(order[:, :1] >= 0, np.roll(order, 1, axis=1), order)
     full = sets.all(axis=1)
-    found = terminal_sequence_probability(policy, data.values[full], order=turned[full], **shape)
+    found = terminal_sequence_probability(policy, world.take(full), order=turned[full])
     assert (found == 0).all()
 
 
@@ -142,7 +142,8 @@ def test_a_policy_reads_values_if_a_step_has_a_condition(policy):
     )
     assert not reads_values(blind)
     data = table()
-    law = blind.action_probabilities(
+    law = law_of_one(
+        blind,
         np.full(data.values.shape, np.nan),
         np.tile([False, False, True], (len(data), 1)),
         np.ones((len(data), 3), dtype=bool),
@@ -153,7 +154,7 @@ def test_a_policy_reads_values_if_a_step_has_a_condition(policy):
 def test_an_enumerated_world_is_told_as_it_is():
     """p(R = 1 | x, r̂, …) of a rule, against all outcomes of the world listed one by one."""
     x = list(itertools.product((0.0, 1.0), repeat=3))
-    world = World({(one, 0): 1 / 8 for one in x}, ((1,), (2,)), (0,), (0.3, 0.2))
+    world = EnumeratedWorld({(one, 0): 1 / 8 for one in x}, ((1,), (2,)), (0,), (0.3, 0.2))
     patterns = logistic_patterns({0: (0.3, {0: 1.0}, {}), 1: (0.2, {0: -1.0}, {})}, 2)
 
     def decide(seen, acquired, available) -> dict[int | str, float]:
@@ -171,9 +172,8 @@ def test_an_enumerated_world_is_told_as_it_is():
     law = np.array([[patterns(one)[tuple(r)] for r in every.astype(int).tolist()] for one in x])
     for target in every:
         found = true_afa_propensity(
-            policy, data.values, free_columns=data.free_columns, provides=data.provides,
-            target=np.tile(target, (len(x), 1)), patterns=every, pattern_probability=law,
-            s=np.zeros(2, dtype=bool),
+            policy, World.of_table(data), target=np.tile(target, (len(x), 1)), patterns=every,
+            pattern_probability=law, s=np.zeros(2, dtype=bool),
         )  # fmt: skip
         for one, value in zip(x, found, strict=True):
             here = [o for o in outcomes if o.x == one and o.r_hat == tuple(target)]

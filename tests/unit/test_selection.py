@@ -1,9 +1,10 @@
 """Random, fixed and greedy choice of panels, thresholds, and CWCF."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frugal.agents.cwcf import CwcfPolicies, fit_cwcf
-from frugal.agents.diagnosis_policies import ImputedStates
 from frugal.agents.greedy_information import (
     GreedyPolicies,
     ReferenceUnits,
@@ -12,26 +13,38 @@ from frugal.agents.greedy_information import (
 )
 from frugal.agents.lockstep_classifier import ClassifierSettings
 from frugal.agents.selection import (
-    PlannedPolicies,
-    PlannedStates,
+    SelectionPolicies,
     fixed_plan,
     panels_by_use,
-    random_plan,
     tilted_belief,
     tuned_threshold,
     without_nested,
 )
 from frugal.agents.state_classifier import StateClassifier, fit_state_classifier
 from frugal.agents.training_scores import area_under_curve
-from frugal.contracts import AcquisitionTask, DataError
-from frugal.environments.diagnosis_rollouts import Outcomes, roll_out_learners
+from frugal.contracts import DataError, Episodes, World
 from frugal.environments.encoders import ValuesEncoder
+from frugal.environments.rollouts import roll_out
+from frugal.models.column_scaling import Scaling
+from frugal.models.imputers import MeanImputer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.test_sm_ddpo import CLASSIFIER, COLUMNS, PANELS, clinic, plain_scores
+from tests.unit.acquisition_cases import verdicts
+from tests.unit.test_sm_ddpo import (
+    CLASSIFIER,
+    COLUMNS,
+    PANELS,
+    clinic,
+    greedy_episodes,
+    plain_scores,
+)
 
 pytestmark = pytest.mark.trains
+
+PLAIN = Scaling(np.zeros(COLUMNS), np.ones(COLUMNS))  # `clinic` completes rows by zeros
+BY_ZEROS = MeanImputer(PLAIN)
+APART = np.eye(COLUMNS, dtype=bool)[1:]  # what the panels of `clinic` provide
 
 
 def fitted_classifier(seed: int) -> StateClassifier:
@@ -85,42 +98,90 @@ def test_a_tilted_belief_is_one_half_at_the_threshold(p, threshold):
     assert tilted_belief(np.array([1 - p, p]), 0.5)[1] == pytest.approx(p)
 
 
-def planned(classifier, task, states, plan, lengths) -> Outcomes:
-    policies = PlannedPolicies(classifier, PANELS, np.array(lengths), np.full(len(lengths), 0.5))
-    return roll_out_learners(
-        policies.act, task, PlannedStates(states, plan), learners=len(lengths), uniforms=None
+def selection(classifier, order, lengths, *, provides=APART) -> SelectionPolicies:
+    return SelectionPolicies(
+        classifier, BY_ZEROS, provides, order, np.array(lengths), np.full(len(lengths), 0.5)
     )
 
 
+def selected(policies: SelectionPolicies, world: World, *, seed: int = 0) -> Episodes:
+    uniforms = np.random.default_rng(seed).random((len(world), world.panels + 1))
+    return roll_out(policies, world, uniforms=uniforms)
+
+
 def test_fixed_selection_takes_the_first_panels_of_the_order(classifier):
-    task, states = clinic(40, 3)
+    world, states = clinic(40, 3)
     available = np.ones((40, PANELS), dtype=bool)
     available[:10, 2] = False
-    task = AcquisitionTask(available, task.label, task.action_cost, 2, 2)
-    outcomes = planned(classifier, task, states, fixed_plan(40, np.array([2, 0, 1])), [0, 1, 2])
-    assert not outcomes.acquired[0].any()
-    assert (outcomes.acquired[1] == available & [False, False, True]).all()
-    assert (outcomes.acquired[2] == available & [True, False, True]).all()
-    known = states.encode(np.arange(40), outcomes.acquired[2])
+    policies = selection(classifier, np.array([2, 0, 1]), [0, 1, 2])
+    episodes = selected(policies, replace(world, available=available))
+    assert (episodes.probability == 1).all()
+    assert not episodes.acquired[0].any()
+    assert (episodes.acquired[1] == available & [False, False, True]).all()
+    assert (episodes.acquired[2] == available & [True, False, True]).all()
+    known = states.encode(np.arange(40), episodes.acquired[2])
     said = classifier.belief(known)[:, 1]
-    assert np.allclose(outcomes.terminal_belief[2, :, 1], said, atol=1e-6)
-    assert (outcomes.terminal[2] == (said > 0.5)).all()
+    assert episodes.verdict is not None
+    assert np.allclose(episodes.verdict[2, :, 1], said, atol=1e-6)
+    assert (verdicts(episodes)[2] == (said > 0.5)).all()
 
 
-def test_random_selection_takes_every_panel_alike_and_what_is_available_first(classifier):
+def test_random_selection_takes_every_panel_alike_of_those_available(classifier):
     n = 900
     available = np.ones((n, PANELS), dtype=bool)
     available[:300, 0] = False
-    plan = random_plan(available, np.random.default_rng(0))
-    assert (np.sort(plan, axis=1) == np.arange(PANELS)).all()
-    assert (plan[:300, 0] == PANELS - 1).all()
+    world = replace(clinic(n, 4)[0], available=available)
+    episodes = selected(selection(classifier, None, [2]), world)
+    assert (episodes.acquired.sum(axis=2) == 2).all()
+    first = episodes.action[episodes.step == 0]
+    assert (first[:300] > 0).all()
     # 600 units, each panel first with chance 1/3: s.d. 0.019; five of them
-    share = (plan[300:] == 0).mean(axis=0)
+    share = np.bincount(first[300:], minlength=PANELS) / 600
     assert np.abs(share - 1 / 3).max() < 5 * 0.0193
-    task, states = clinic(n, 4)
-    task = AcquisitionTask(available, task.label, task.action_cost, 2, 2)
-    outcomes = planned(classifier, task, states, plan, [2])
-    assert (outcomes.acquired.sum(axis=2) == 2).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(0, 4))
+def test_random_selection_is_even_over_what_is_left_and_not_nested(classifier, seed, length):
+    """By loops: a panel is left if it can be had, is new, and is not nested with a taken one."""
+    rng = np.random.default_rng(seed)
+    provides = rng.random((4, 5)) < 0.5
+    provides[np.arange(4), rng.integers(5, size=4)] = True
+    available = rng.random((6, 4)) < 0.8
+    acquired = available & (rng.random((6, 4)) < 0.3)
+    policies = selection(classifier, None, [length], provides=provides)
+    law = policies.decide(np.zeros((1, 6, 5), np.float32), acquired[None], available[None])[0]
+    columns = [set(np.flatnonzero(p).tolist()) for p in provides]
+    for i in range(6):
+        taken = np.flatnonzero(acquired[i]).tolist()
+        left = [
+            j for j in range(4)
+            if available[i, j] and j not in taken and len(taken) < length
+            and not any(columns[j] <= columns[t] or columns[t] <= columns[j] for t in taken)
+        ]  # fmt: skip
+        expected = [1 / len(left) if j in left else 0.0 for j in range(4)]
+        np.testing.assert_allclose(law[i], [*expected, 0.0 if left else 1.0])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(0, 4))
+def test_fixed_selection_follows_its_plan_whatever_was_taken(classifier, seed, length):
+    """Step by step it takes the panels of `without_nested`'s plan, in their order."""
+    rng = np.random.default_rng(seed)
+    provides = rng.random((4, 5)) < 0.5
+    provides[np.arange(4), rng.integers(5, size=4)] = True
+    available, order = rng.random((6, 4)) < 0.8, rng.permutation(4)
+    plan = without_nested(fixed_plan(6, order), available, provides)
+    policies = selection(classifier, order, [length], provides=provides)
+    acquired = np.zeros((6, 4), dtype=bool)
+    for i in range(6):
+        wanted = [j for j in plan[i].argsort() if plan[i, j] < length and available[i, j]]
+        for panel in (*wanted, 4):
+            nothing = np.zeros((1, 1, 5), np.float32)
+            law = policies.decide(nothing, acquired[None, [i]], available[None, [i]])[0, 0]
+            assert law[panel] == 1 == law.sum()
+            if panel < 4:
+                acquired[i, panel] = True
 
 
 def test_of_nested_panels_only_the_first_in_the_order_is_taken():
@@ -180,14 +241,12 @@ def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises():
         classifier = fitted_classifier(seed)
         policies = GreedyPolicies(
             ReferenceUnits.drawn(train, classifier, units=500, rng=np.random.default_rng(0)),
-            classifier, task.action_cost, neighbours=20,
+            classifier, BY_ZEROS, task.action_cost, neighbours=20,
             least_gain=np.array([0.01, 0.1, 1.0]), threshold=np.full(3, 0.5),
         )  # fmt: skip
-        outcomes = roll_out_learners(
-            policies.act, task, ImputedStates(states, PANELS), learners=3, uniforms=None
-        )
-        shares.append(outcomes.acquired.mean(axis=1))
-        f1.append(plain_scores(task.label, outcomes, 0)["f1"])
+        episodes = greedy_episodes(policies, task, states)
+        shares.append(episodes.acquired.mean(axis=1))
+        f1.append(plain_scores(task.label, episodes, 0)["f1"])
     use = np.mean(shares, axis=0)
     assert (use[0, :2] > 0.5).all()  # the two panels that tell
     assert use[0, 2] < 0.4  # the one that does not
@@ -204,24 +263,23 @@ def test_cwcf_acquires_less_as_the_price_rises():
         "exploration_share": 0.7, "epsilon_first": 1.0, "epsilon_last": 0.1,
         "max_gradient_norm": 10.0, "episodes": 64, "transitions": 12_000,
     }  # fmt: skip
-    task, states = clinic(1500, 8)
-    provides = np.eye(COLUMNS, dtype=bool)[1:]
-    encoder = ValuesEncoder(
-        states.table[:, 7].astype(float), provides, np.eye(COLUMNS, dtype=bool)[0]
-    )
+    task, _ = clinic(1500, 8)
+    encoder = ValuesEncoder(task, column_bits=False)
     weights = fit_cwcf(
         task, encoder, cost_weight=np.array([0.005, 1.0]), class_weights=(1.0, 2.0),
         settings=dqn, rngs=[np.random.default_rng(k) for k in range(2)],
     )  # fmt: skip
-    policies = CwcfPolicies(weights, PANELS, (1.0, 2.0), None)
-    outcomes = roll_out_learners(policies.act, task, encoder, learners=2, uniforms=None)
-    spent = outcomes.total_cost.mean(axis=1)
+    policies = CwcfPolicies(weights, PANELS, PLAIN, False, (1.0, 2.0), None)
+    episodes = greedy_episodes(policies, task, encoder)
+    spent = episodes.cost.mean(axis=1)
     assert spent[1] == 0 < 0.7 < spent[0]
-    counts = plain_scores(task.label, outcomes, 0)
+    counts = plain_scores(task.label, episodes, 0)
     assert counts["auroc"] > 0.85
+    read = roll_out(policies, task, uniforms=np.zeros((1500, PANELS + 1)))  # reads values itself
+    np.testing.assert_array_equal(read.action, episodes.action)
+    np.testing.assert_array_equal(read.verdict, episodes.verdict)  # pyright: ignore
     with pytest.raises(DataError, match="1 terminal actions"):
         fit_cwcf(
-            AcquisitionTask(task.available, task.label, task.action_cost, 2, 1), encoder,
-            cost_weight=np.ones(1), class_weights=(1.0, 1.0), settings=dqn,
-            rngs=[np.random.default_rng(0)],
+            replace(task, terminals=1), encoder, cost_weight=np.ones(1),
+            class_weights=(1.0, 1.0), settings=dqn, rngs=[np.random.default_rng(0)],
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Set and sequence probabilities against recursion over all histories, closed forms and limits."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,14 +38,12 @@ def test_random_policy_ends_with_independent_coins(p):
     sets = all_sets(a)
     world = overlapping_world(len(sets), a, np.random.default_rng(0))
     size = sets.sum(axis=1)
-    found = terminal_set_probability(RandomPolicy(p), world.values, target=sets, **world.layout)
+    found = terminal_set_probability(RandomPolicy(p), world, target=sets)
     np.testing.assert_allclose(found, p**size * (1 - p) ** (a - size), rtol=1e-12, atol=1e-12)
     available = np.random.default_rng(1).random(sets.shape) < 0.7
     possible = ~(sets & ~available).any(axis=1)
     left = available.sum(axis=1) - size
-    blocked = blocked_set_probability(
-        RandomPolicy(p), world.values, available=available, target=sets, **world.layout
-    )
+    blocked = blocked_set_probability(RandomPolicy(p), world, available=available, target=sets)
     expected = np.where(possible, p**size * (1 - p) ** np.maximum(left, 0), 0.0)
     np.testing.assert_allclose(blocked, expected, rtol=1e-12, atol=1e-12)
 
@@ -53,22 +52,11 @@ def test_sequence_of_the_random_policy_is_its_set_shared_among_all_orders():
     a, p = 5, 0.3
     rng = np.random.default_rng(2)
     world = overlapping_world(200, a, rng)
-    full = np.ones((200, a), dtype=bool)
-    episodes = roll_out(
-        RandomPolicy(p),
-        world.values,
-        available=full,
-        uniforms=rng.random((200, a + 1)),
-        **world.layout,
-    )
-    order = acquisition_order(episodes)
-    sequence = terminal_sequence_probability(
-        RandomPolicy(p), world.values, order=order, **world.layout
-    )
-    whole = terminal_set_probability(
-        RandomPolicy(p), world.values, target=episodes.acquired, **world.layout
-    )
-    orders = [math.factorial(k) for k in episodes.acquired.sum(axis=1)]
+    episodes = roll_out(RandomPolicy(p), world, uniforms=rng.random((200, a + 1)))
+    (order,), (target,) = acquisition_order(episodes), episodes.acquired
+    sequence = terminal_sequence_probability(RandomPolicy(p), world, order=order)
+    whole = terminal_set_probability(RandomPolicy(p), world, target=target)
+    orders = [math.factorial(k) for k in target.sum(axis=1)]
     np.testing.assert_allclose(sequence, whole / orders, rtol=1e-12)
     product = np.ones(200)
     np.multiply.at(product, episodes.row, episodes.probability)
@@ -85,9 +73,7 @@ def test_probabilities_of_all_sets_sum_to_one_for_any_policy(weight, available):
     world = overlapping_world(16, 4, np.random.default_rng(0))
     policy = TabulatedPolicy(weight)
     tiled = np.tile(available, (16, 1))
-    found = blocked_set_probability(
-        policy, world.values, available=tiled, target=sets, **world.layout
-    )
+    found = blocked_set_probability(policy, world, available=tiled, target=sets)
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
     law = set_law(policy, world.values[0], world.free_columns, world.provides, available)
     expected = [law.get(_indices(t), 0.0) for t in sets]
@@ -104,10 +90,9 @@ def test_a_policy_that_reads_values_matches_recursion_over_histories(policy):
     for target in all_sets(a):
         found = blocked_set_probability(
             policy,
-            world.values,
+            world,
             available=available,
             target=np.tile(target, (n, 1)),
-            **world.layout,
         )
         total += found
         for i in range(n):
@@ -122,23 +107,18 @@ def test_targets_of_different_sizes_mix_and_pieces_change_nothing(monkeypatch):
     world = overlapping_world(n, a, rng)
     target, available = rng.random((n, a)) < 0.5, rng.random((n, a)) < 0.9
     policy = ThresholdPolicy(0.0, 0.4, 0.8)
-    whole = blocked_set_probability(
-        policy, world.values, available=available, target=target, **world.layout
-    )
+    whole = blocked_set_probability(policy, world, available=available, target=target)
     assert (whole[(target & ~available).any(axis=1)] == 0).all()
     assert (whole > 0).sum() > 100
     monkeypatch.setattr(set_probability, "STATES_AT_ONCE", 8)
-    pieces = blocked_set_probability(
-        policy, world.values, available=available, target=target, **world.layout
-    )
+    pieces = blocked_set_probability(policy, world, available=available, target=target)
     assert (whole == pieces).all()
     shuffle = rng.permutation(n)
     shuffled = blocked_set_probability(
         policy,
-        world.values[shuffle],
+        world.take(shuffle),
         available=available[shuffle],
         target=target[shuffle],
-        **world.layout,
     )
     assert (shuffled == whole[shuffle]).all()
 
@@ -147,13 +127,13 @@ def test_targets_of_different_sizes_mix_and_pieces_change_nothing(monkeypatch):
 def test_every_sequence_matches_recursion_over_histories(policy):
     a = 3
     rng = np.random.default_rng(5)
+    one = overlapping_world(16, a, rng)
     for x in rng.normal(size=(10, a + 2)):
-        world = overlapping_world(1, a, rng)
-        histories = complete_histories(policy, x, world.free_columns, world.provides, [True] * a)
+        histories = complete_histories(policy, x, one.free_columns, one.provides, [True] * a)
         order = np.array([[*seq, *[-1] * (a - len(seq))] for seq, _ in histories])
         assert len(order) == 16  # 1 + 3 + 6 + 6 orders of three panels
         found = terminal_sequence_probability(
-            policy, np.tile(x, (16, 1)), order=order, **world.layout
+            policy, replace(one, values=np.tile(x, (16, 1))), order=order
         )
         np.testing.assert_allclose(found, [p for _, p in histories], atol=1e-12)
 
@@ -162,9 +142,7 @@ def test_orders_that_are_none_are_refused():
     world = overlapping_world(1, 2, np.random.default_rng(0))
     for order, sentence in (([0, 0], "twice"), ([-1, 0], "goes on after")):
         with pytest.raises(AssertionError, match=sentence):
-            terminal_sequence_probability(
-                RandomPolicy(0.5), world.values, order=np.array([order]), **world.layout
-            )
+            terminal_sequence_probability(RandomPolicy(0.5), world, order=np.array([order]))
 
 
 @settings(max_examples=30, deadline=None)
@@ -185,12 +163,11 @@ def test_true_afa_propensity_matches_enumeration(a, seed):
     for policy in policies:
         found = true_afa_propensity(
             policy,
-            world.values,
+            world,
             target=target,
             patterns=patterns,
             pattern_probability=law,
             s=s,
-            **world.layout,
         )
         expected = [
             afa_propensity(
@@ -215,12 +192,11 @@ def test_always_acquire_is_certain_of_a_complete_case_and_of_nothing_else():
     observed = rng.random((n, a)) < 0.7
     found = true_afa_propensity(
         FixedPolicy(np.ones(a, dtype=bool)),
-        world.values,
+        world,
         target=observed,  # always-acquire ends with exactly what is available
         patterns=all_sets(a),
         pattern_probability=np.full((n, 2**a), 2.0**-a),
         s=np.zeros(a, dtype=bool),
-        **world.layout,
     )
     assert (found == observed.all(axis=1)).all()
 
@@ -234,12 +210,11 @@ def test_never_acquire_and_s_of_all_panels_give_the_two_limits():
     def propensity(panels, s):
         return true_afa_propensity(
             FixedPolicy(np.full(a, panels)),
-            world.values,
+            world,
             target=np.full((n, a), panels),
             patterns=all_sets(a),
             pattern_probability=law,
             s=np.full(a, s),
-            **world.layout,
         )
 
     # R̂ = ∅ says nothing about R: the propensity is p(R = 1 | x) itself, so AFAIS weighs all alike
@@ -253,12 +228,11 @@ def test_a_target_that_no_pattern_with_s_allows_has_no_propensity():
     world = overlapping_world(1, 2, np.random.default_rng(0))
     found = true_afa_propensity(
         FixedPolicy(np.ones(2, dtype=bool)),
-        world.values,
+        world,
         target=np.array([[False, True]]),  # the unit violates s = {0}
         patterns=all_sets(2),
         pattern_probability=np.full((1, 4), 0.25),
         s=np.array([True, False]),
-        **world.layout,
     )
     assert np.isnan(found).all()
 
@@ -268,12 +242,11 @@ def test_patterns_must_hold_the_complete_one_once():
     with pytest.raises(AssertionError, match="0 patterns are complete"):
         true_afa_propensity(
             RandomPolicy(0.5),
-            world.values,
+            world,
             target=np.zeros((1, 2), dtype=bool),
             patterns=all_sets(2)[:-1],
             pattern_probability=np.full((1, 3), 1 / 3),
             s=np.zeros(2, dtype=bool),
-            **world.layout,
         )
 
 
@@ -288,12 +261,11 @@ def test_random_policy_propensity_has_its_closed_form_at_nine_panels_and_ten_tho
     target = observed & (rng.random((n, a)) < p)
     found = true_afa_propensity(
         RandomPolicy(p),
-        world.values,
+        world,
         target=target,
         patterns=patterns,
         pattern_probability=rate**size * (1 - rate) ** (a - size),
         s=np.zeros(a, dtype=bool),
-        **world.layout,
     )
     # each panel outside R̂ was observed with probability rate·(1 − p) / (rate·(1 − p) + 1 − rate)
     unseen = a - target.sum(axis=1)
@@ -310,15 +282,11 @@ def test_forty_panels_need_no_more_than_the_sets_that_a_policy_reaches():
     chosen = rng.random(a) < 0.9
     target = available & chosen
     target[:5, 0] ^= True
-    fixed = blocked_set_probability(
-        FixedPolicy(chosen), world.values, available=available, target=target, **world.layout
-    )
+    fixed = blocked_set_probability(FixedPolicy(chosen), world, available=available, target=target)
     assert (fixed == (target == (available & chosen)).all(axis=1)).all()
     target = available & (rng.random((n, a)) < 0.9)
     size = target.sum(axis=1)
-    random = blocked_set_probability(
-        RandomPolicy(0.9), world.values, available=available, target=target, **world.layout
-    )
+    random = blocked_set_probability(RandomPolicy(0.9), world, available=available, target=target)
     np.testing.assert_allclose(
         random, 0.9**size * 0.1 ** (available.sum(axis=1) - size), rtol=1e-12
     )
@@ -329,11 +297,11 @@ def test_a_policy_that_may_pass_through_too_many_sets_has_no_answer(monkeypatch)
     world = overlapping_world(3, a, np.random.default_rng(4))
     target = np.array([[1, 1, 1, 1, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], dtype=bool)
     policy = ThresholdPolicy(0.0, 0.4, 0.8)
-    ask = {"available": np.ones((3, a), dtype=bool), "target": target, **world.layout}
-    whole = blocked_set_probability(policy, world.values, **ask)
+    ask = {"available": np.ones((3, a), dtype=bool), "target": target}
+    whole = blocked_set_probability(policy, world, **ask)
     monkeypatch.setattr(set_probability, "MOST_STATES", 4)
     monkeypatch.setattr(set_probability, "STATES_AT_ONCE", 4)
-    found = blocked_set_probability(policy, world.values, **ask)
+    found = blocked_set_probability(policy, world, **ask)
     assert np.isnan(found[0])
     np.testing.assert_array_equal(found[1:], whole[1:])
 
@@ -345,11 +313,7 @@ def test_the_closed_form_of_the_random_policy_is_the_sum_over_subsets(p, monkeyp
     world = overlapping_world(n, a, rng)
     available = rng.random((n, a)) < 0.8
     target = rng.random((n, a)) < 0.5
-    swept = blocked_set_probability(
-        RandomPolicy(p), world.values, available=available, target=target, **world.layout
-    )
+    swept = blocked_set_probability(RandomPolicy(p), world, available=available, target=target)
     monkeypatch.setattr(set_probability, "MOST_SWEPT", 6)
-    closed = blocked_set_probability(
-        RandomPolicy(p), world.values, available=available, target=target, **world.layout
-    )
+    closed = blocked_set_probability(RandomPolicy(p), world, available=available, target=target)
     np.testing.assert_allclose(closed, swept, rtol=1e-12)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from tests.oracles.policies import law_of_one
 from tests.unit.missingness_tables import table_of
 
 
@@ -22,7 +23,7 @@ def _states(a, n, seed):
 @given(p=st.floats(0.001, 0.999), seed=st.integers(0, 1000))
 def test_random_policy_stops_with_the_binomial_hazard(p, seed):
     values, acquired, available = _states(7, 20, seed)
-    law = RandomPolicy(p).action_probabilities(values, acquired, available)
+    law = law_of_one(RandomPolicy(p), values, acquired, available)
     m, k = available.sum(axis=1), acquired.sum(axis=1)
     # scipy's tail sums are good to about 1e-10 relative
     np.testing.assert_allclose(law[:, -1], binom.pmf(k, m, p) / binom.sf(k - 1, m, p), rtol=1e-8)
@@ -35,7 +36,7 @@ def test_random_policy_stops_with_the_binomial_hazard(p, seed):
 @pytest.mark.parametrize("p", [0.0, 5e-324, 1e-300, 1e-17, 0.5, 1 - 2**-53, 1.0])
 def test_random_policy_is_a_law_at_the_ends_and_with_many_panels(p):
     values, acquired, available = _states(40, 200, 0)
-    law = RandomPolicy(p).action_probabilities(values, acquired, available)
+    law = law_of_one(RandomPolicy(p), values, acquired, available)
     np.testing.assert_allclose(law.sum(axis=1), 1.0, atol=1e-14)
     done = (acquired == available).all(axis=1)
     if p == 0:
@@ -46,7 +47,7 @@ def test_random_policy_is_a_law_at_the_ends_and_with_many_panels(p):
 
 def test_random_policy_keeps_the_small_chance_to_go_on_in_full_precision():
     state = np.zeros((1, 3), dtype=bool)
-    law = RandomPolicy(1e-20).action_probabilities(np.zeros((1, 1)), state, ~state)
+    law = law_of_one(RandomPolicy(1e-20), np.zeros((1, 1)), state, ~state)
     np.testing.assert_allclose(law[0, :-1], 1e-20, rtol=1e-12)  # 3p in all, shared by three
 
 
@@ -60,7 +61,7 @@ def test_fixed_policy_acquires_what_it_wants_in_order_and_skips_what_is_missing(
     policy = FixedPolicy(np.array([True, False, True]))
     acquired = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 1], [0, 0, 0]], dtype=bool)
     available = np.array([[1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 0]], dtype=bool)
-    law = policy.action_probabilities(np.zeros((5, 1)), acquired, available)
+    law = law_of_one(policy, np.zeros((5, 1)), acquired, available)
     assert law.argmax(axis=1).tolist() == [0, 2, 2, 3, 3]
     assert (law.max(axis=1) == 1).all()
     assert (law.sum(axis=1) == 1).all()

@@ -1,18 +1,22 @@
 """SM-DDPO on a small simulated clinic: what it learns, keeps and leaves behind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from frugal.agents.diagnosis_policies import DiagnosisPolicies, ImputedStates, state_embedding
+from frugal.agents.diagnosis_policies import DiagnosisPolicies, state_embedding
 from frugal.agents.lockstep_classifier import Classifiers, ClassifierSettings
 from frugal.agents.sm_ddpo import SmDdpoResult, fit_sm_ddpo
-from frugal.agents.training_scores import area_under_curve, f1_and_am, visited_codes
-from frugal.contracts import AcquisitionTask, ConfigError, DataError
-from frugal.environments.diagnosis_rollouts import Outcomes, roll_out_learners
+from frugal.agents.training_scores import area_under_curve, f1_and_am
+from frugal.contracts import ConfigError, DataError, Episodes, Policy, StateEncoder, World
 from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.environments.rewards import DiagnosisReward, theorem_reward
+from frugal.environments.rollouts import roll_out
 
+from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.diagnosis_counts import counted_scores
+from tests.unit.acquisition_cases import verdicts
 
 pytestmark = pytest.mark.trains
 
@@ -35,18 +39,23 @@ SETTINGS = {
 REWARD = theorem_reward(np.full(LEARNERS, 4.0), np.array([-0.01, -0.05, -3.0]))
 
 
-def clinic(n: int, seed: int) -> tuple[AcquisitionTask, TabulatedEncoder]:
+def clinic(n: int, seed: int) -> tuple[World, TabulatedEncoder]:
     """A free column, and three panels of one column; the first two tell, the third does not."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, COLUMNS))
     label = (x[:, 0] + 2 * x[:, 1] + 2 * x[:, 2] + 0.3 * rng.normal(size=n) > 2.5).astype(np.int64)
     provides = np.eye(COLUMNS, dtype=bool)[1:]
+    world = world_of(x, provides, np.eye(COLUMNS, dtype=bool)[0], label=label, terminals=2)
     encoder = CallableEncoder(
-        x, provides, np.eye(COLUMNS, dtype=bool)[0],
-        lambda seen, acquired: np.nan_to_num(seen).astype(np.float32), COLUMNS,
-    )  # fmt: skip
-    task = AcquisitionTask(np.ones((n, PANELS), dtype=bool), label, np.ones(PANELS), 2, 2)
-    return task, tabulate(encoder, n, PANELS, max_gib=1.0)
+        world, lambda seen, acquired: np.nan_to_num(seen).astype(np.float32), COLUMNS
+    )
+    return world, tabulate(encoder, n, PANELS, max_gib=1.0)
+
+
+def greedy_episodes(policies: Policy, world: World, states: StateEncoder) -> Episodes:
+    """Episodes of policies that leave nothing to chance, with beliefs."""
+    uniforms = np.zeros((len(world), world.panels + 1))
+    return roll_out(policies, world, uniforms=uniforms, states=states, beliefs=True)
 
 
 def fit(**changes) -> SmDdpoResult:
@@ -57,9 +66,10 @@ def fit(**changes) -> SmDdpoResult:
     )  # fmt: skip
 
 
-def plain_scores(label: np.ndarray, outcomes: Outcomes, k: int) -> dict[str, float]:
-    """Scores of learner k from plain counts."""
-    said, belief = outcomes.terminal[k], outcomes.terminal_belief[k, :, 1]
+def plain_scores(label: np.ndarray, episodes: Episodes, k: int) -> dict[str, float]:
+    """Scores of member k from plain counts."""
+    assert episodes.verdict is not None
+    said, belief = verdicts(episodes)[k], episodes.verdict[k, :, 1]
     return counted_scores(label.tolist(), said.tolist(), belief.tolist())
 
 
@@ -91,17 +101,15 @@ def test_curves_hold_every_look_and_the_kept_weights_are_those_of_the_best(resul
     seen = curves.query("split == 'validation' and iteration > 0")
     task, states = clinic(300, 1)
     policies = DiagnosisPolicies(result.weights, SETTINGS)
-    outcomes = roll_out_learners(
-        policies.act, task, ImputedStates(states, PANELS), learners=LEARNERS, uniforms=None
-    )
+    episodes = greedy_episodes(policies, task, states)
     for k in range(LEARNERS):
         own = seen[seen.learner == k].set_index("iteration")
         assert own.f1[result.best_iteration[k]] == own.f1.max()
-        counts = plain_scores(task.label, outcomes, k)
+        counts = plain_scores(task.label, episodes, k)
         kept = own.loc[result.best_iteration[k]]
         assert counts["f1"] == pytest.approx(kept.f1)
         assert counts["auroc"] == pytest.approx(kept.auroc)
-        assert outcomes.total_cost[k].mean() == pytest.approx(kept.cost)
+        assert episodes.cost[k].mean() == pytest.approx(kept.cost)
         worth = counts["true_negative"] + 4 * counts["true_positive"]
         paid = REWARD.cost_weight[k] * kept.cost
         assert kept.value == pytest.approx(worth / 300 - paid, abs=1e-6)
@@ -136,16 +144,15 @@ def test_training_stops_when_no_policy_improves():
 def test_probabilities_and_beliefs_come_from_completed_rows_and_panels(result):
     policies = DiagnosisPolicies(result.weights, SETTINGS)
     _, states = clinic(50, 4)
-    known = np.zeros((50, PANELS), dtype=bool)
-    rows = states.encode(np.arange(50), known)
-    law = policies.probabilities(rows, known)
+    known = np.zeros((LEARNERS, 50, PANELS), dtype=bool)
+    rows = np.stack([states.encode(np.arange(50), known[0])] * LEARNERS)
+    law = policies.actor_law(rows, known, ~known)
     assert law.shape == (LEARNERS, 50, PANELS + 2)
     assert np.allclose(law.sum(axis=2), 1, atol=1e-5)
-    without = policies.probabilities(rows, known, np.array([[True, False, True]] * 50))
+    without = policies.actor_law(rows, known, ~known & [True, False, True])
     assert (without[:, :, 1] == 0).all()
-    again = policies.probabilities(np.stack([rows] * LEARNERS), np.stack([known] * LEARNERS))
-    assert np.array_equal(law, again)
     belief = policies.beliefs(rows)
+    assert np.array_equal(belief, policies.beliefs(rows[0]))
     assert np.allclose(belief.sum(axis=2), 1, atol=1e-6)
     assert np.array_equal(policies.beliefs(rows * 1e6), policies.beliefs(np.sign(rows) * 5))
 
@@ -193,19 +200,47 @@ def test_scores_are_those_of_plain_counts():
     assert np.isnan(area_under_curve(np.zeros(4, dtype=np.int64), p[:4]))
 
 
-def test_visited_codes_follow_the_decisions(result):
-    task, states = clinic(60, 5)
-    policies = DiagnosisPolicies(result.weights, SETTINGS)
-    outcomes = roll_out_learners(
-        policies.act, task, ImputedStates(states, PANELS), learners=LEARNERS,
-        uniforms=np.random.default_rng(0).random((60, PANELS + 1)),
-    )  # fmt: skip
-    known: dict[tuple[int, int], int] = {}
-    for i, code in enumerate(visited_codes(outcomes, PANELS)):
-        key = int(outcomes.learner[i]), int(outcomes.row[i])
-        assert code == known.get(key, 0)
-        if outcomes.action[i] < PANELS:
-            known[key] = known.get(key, 0) + 2 ** int(outcomes.action[i])
+def test_decisions_and_verdicts_are_those_of_the_actor(result):
+    """Greedy: its likeliest action. Sampled: its law, the ends summed. Verdicts: its ends alone."""
+    world, states = clinic(60, 5)
+    greedy = DiagnosisPolicies(result.weights, SETTINGS)
+    sampled = DiagnosisPolicies(result.weights, SETTINGS, greedy=False)
+    rng = np.random.default_rng(0)
+    known = rng.random((LEARNERS, 60, PANELS)) < 0.4
+    available = known | (rng.random(known.shape) < 0.7)
+    rows = np.stack([states.encode(np.arange(60), one) for one in known])
+    law = greedy.actor_law(rows, known, available & ~known)
+    best = np.minimum(law.argmax(axis=2), PANELS)
+    assert (greedy.decide(rows, known, available).argmax(axis=2) == best).all()
+    drawn = sampled.decide(rows, known, available)
+    np.testing.assert_array_equal(drawn[..., :PANELS], law[..., :PANELS])
+    np.testing.assert_allclose(drawn[..., PANELS], law[..., PANELS:].sum(axis=2), rtol=1e-6)
+    ends = law[..., PANELS:]
+    for policies in (greedy, sampled):
+        said = policies.conclude(rows, known)
+        np.testing.assert_allclose(said, ends / ends.sum(axis=2, keepdims=True), rtol=1e-4)
+    episodes = greedy_episodes(greedy, world, states)
+    final = [states.encode(np.arange(60), one) for one in episodes.acquired]
+    at_end = greedy.actor_law(np.stack(final), episodes.acquired, ~episodes.acquired)
+    assert (verdicts(episodes) == at_end[..., PANELS:].argmax(axis=2)).all()
+    assert (at_end.argmax(axis=2) >= PANELS).all()
+
+
+def test_beliefs_on_the_way_are_those_of_the_classifier_at_what_was_known(result):
+    world, states = clinic(60, 5)
+    policies = DiagnosisPolicies(result.weights, SETTINGS, greedy=False)
+    uniforms = np.random.default_rng(0).random((60, PANELS + 1))
+    episodes = roll_out(policies, world, uniforms=uniforms, states=states, beliefs=True)
+    assert episodes.belief is not None
+    known: dict[tuple[int, int], list[int]] = {}
+    for i, belief in enumerate(episodes.belief):
+        k, unit = int(episodes.member[i]), int(episodes.row[i])
+        taken = known.setdefault((k, unit), [])
+        state = np.isin(np.arange(PANELS), taken)[None]
+        row = states.encode(np.array([unit]), state)
+        np.testing.assert_allclose(belief, policies.beliefs(row)[k, 0], rtol=1e-5)
+        if episodes.action[i] < PANELS:
+            taken.append(int(episodes.action[i]))
 
 
 def test_refusals():
@@ -216,7 +251,7 @@ def test_refusals():
             task, states, (task, states), reward=REWARD, settings=settings,
             rng=np.random.default_rng(0),
         )  # fmt: skip
-    stop = AcquisitionTask(task.available, task.label, task.action_cost, 2, 1)
+    stop = replace(task, terminals=1)
     reward = DiagnosisReward(REWARD.matrix[:1], REWARD.cost_weight[:1])
     with pytest.raises(DataError, match="1 terminal actions"):
         fit_sm_ddpo(

@@ -10,7 +10,7 @@ from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.diagnosis_policies import DiagnosisPolicies
 from frugal.agents.q_networks import fresh_weights
 from frugal.agents.q_policy import QPolicy
-from frugal.contracts import AcquisitionTask, DataError
+from frugal.contracts import DataError
 from frugal.contracts.stored import StoredArrays
 from frugal.generators.answerers import answerer
 from frugal.generators.registry import KINDS, fit_generator
@@ -23,6 +23,8 @@ from frugal.models.tree_scoring import predict_proba, predict_proba_all_sets
 from frugal.models.trees import TreeEnsemble, fit_boosting, fit_forest
 from frugal.stages._recourse_frames import catalogue_of, instance_arrays, instance_of
 
+from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.policies import law_of_one
 from tests.unit import dadi_cases
 from tests.unit.partly_observed import draw
 from tests.unit.spoiling import NASTY, places, sentence_of, spoilt
@@ -137,7 +139,7 @@ def test_spoilt_q_networks_are_refused_or_decide(dueling):
         stored = QPolicy.from_arrays(arrays)
         if (len(stored.centre), stored.weights["2.weight"].shape[1]) != (D, A + 1):
             raise DataError("another table: `require_table` says so")
-        law = stored.action_probabilities(VALUES, acquired, ~acquired)
+        law = law_of_one(stored, VALUES, acquired, ~acquired)
         np.testing.assert_array_equal(law.sum(axis=1), 1)
         return [law]
 
@@ -181,8 +183,9 @@ def _diagnosis_weights() -> Arrays:
 
 def test_spoilt_diagnosis_policies_are_refused_or_decide():
     acquired = np.random.default_rng(0).random((len(VALUES), A)) < 0.5
-    task = AcquisitionTask(~acquired, LABEL, np.ones(A), 2, 2)
-    rows = np.nan_to_num(VALUES).astype(np.float32)
+    task = world_of(VALUES, PROVIDES, FREE, available=~acquired, label=LABEL, terminals=2)
+    rows = np.repeat(np.nan_to_num(VALUES).astype(np.float32)[None], K, axis=0)
+    taken = np.repeat(acquired[None], K, axis=0)
     settings: dict[str, Any] = {
         "ppo": {"activation": "tanh"}, "classifier": {"activation": "silu"}, "input_bound": 5.0,
     }  # fmt: skip
@@ -190,7 +193,7 @@ def test_spoilt_diagnosis_policies_are_refused_or_decide():
     def use(arrays: Arrays) -> list[np.ndarray]:
         policies = DiagnosisPolicies(arrays, settings)
         policies.require_task(task, columns=D, count=K)
-        return [policies.probabilities(rows, acquired)]
+        return [policies.actor_law(rows, taken, ~taken), policies.decide(rows, taken, ~taken)]
 
     _refused(outcomes_of(_diagnosis_weights(), use), *ALWAYS, "axis")
 

@@ -72,6 +72,6 @@ def completed_rows(
 
 def panel_or_stop(
     panel: Int[np.ndarray, "*m"], goes_on: Bool[np.ndarray, "*m"], a: int
-) -> Float[np.ndarray, "*m a+1"]:
+) -> Float[np.ndarray, "*m {a}+1"]:
     """1 for the panel where the state goes on, else for "stop". (…, a + 1)"""
     return np.eye(a + 1)[np.where(goes_on, panel, a)]

@@ -174,7 +174,7 @@ def roll_out(
     policy: Policy,
     world: World,
     *,
-    uniforms: Float[np.ndarray, "n a+1"],
+    uniforms: Float[np.ndarray, "n {world.panels}+1"],
     states: StateEncoder | None = None,
     beliefs: bool = False,
 ) -> Episodes:
