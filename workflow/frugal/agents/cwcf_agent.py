@@ -5,7 +5,7 @@ cost; its verdicts are read off its values.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import pandas as pd
 
 from frugal.agents.cwcf import CwcfPolicies, fit_cwcf
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
-from frugal.agents.lockstep_dqn import DqnSettings
 from frugal.contracts import ConfigError
 from frugal.contracts.layout import Layout
 from frugal.contracts.stored import Array, under
@@ -37,7 +36,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     errors = (float(cost[0, 1]), float(cost[1, 0]))
     weights = fit_cwcf(
         world, ground.observed(encoder), cost_weight=np.array([1 / unit]), class_weights=errors,
-        settings={k: v for k, v in settings.items() if k != "kind"},
+        settings=settings["dqn"],
         rngs=[ground.streams.generator("learner")],
     )  # fmt: skip
     arrays = {NETWORK + name: array for name, array in weights.items()} | {
@@ -46,7 +45,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         "column_bits": np.array([encoder.column_bits], dtype=np.uint8),
         "errors": np.array(errors),
     }
-    curve = pd.DataFrame({"transitions": [settings["transitions"]]})
+    curve = pd.DataFrame({"transitions": [settings["dqn"]["transitions"]]})
     return Learned(arrays, curve)
 
 
@@ -76,6 +75,6 @@ CWCF = AgentKind(
     name="cwcf",
     build=build,
     fit=fit,
-    needs=tuple(field.name for field in fields(DqnSettings)),
+    needs=("dqn",),
     doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
 )

@@ -1,11 +1,9 @@
 """The kind `dadi`: fair acquisition against an adversary, learnt from blocked records [dadi].
 
-Differs from the paper: the group is asked of one column of the table that every record shows, and a
-record's missing panels cannot be acquired for it in training.
+Differs from the paper: panels that a record lacks cannot be acquired for it in training.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -23,20 +21,19 @@ from frugal.data.folds import numeric_scale
 from frugal.models.column_scaling import Scaling
 
 NETWORKS = "networks."  # prefix among the bundle's arrays
-OWN = ("gamma", "group", "validation_share", "exploration")
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     """Train one learner on the records.
 
     Raises:
-        DataError: the label has other than two classes, or the group is not told in every record,
-            or is the same in all of them.
+        DataError: the label has other than two classes, or the data set tells no groups apart, or
+            all rows are of one.
         ConfigError: a column belongs to two panels.
     """
     ground.require_two_classes("dadi")
     how, values = _settings(settings), ground.values
-    sensitive = _group(ground, settings["group"])
+    sensitive = _group(ground)
     order = ground.streams.generator("validation").permutation(len(values))
     held = round(settings["validation_share"] * len(order))
     train = np.ones(len(values), dtype=bool)
@@ -61,30 +58,22 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 
 def _settings(settings: Mapping[str, Any]) -> DadiSettings:
-    return DadiSettings.read({k: v for k, v in settings.items() if k not in ("kind", *OWN)})
+    return DadiSettings.read({**settings["networks"], **settings["training"]})
 
 
-def _group(ground: Ground, asked: Mapping[str, Any]) -> np.ndarray:
-    """1 where the column lies above the bound, else 0. (n,)"""
-    columns = ground.table.columns
-    if asked["column"] not in columns:
-        raise ConfigError(
-            f"an agent of kind 'dadi' takes its group from column {asked['column']!r}; the "
-            f"encoded columns are {', '.join(columns)}"
-        )
-    told = ground.values[:, columns.index(asked["column"])]
-    if lost := int(np.isnan(told).sum()):
+def _group(ground: Ground) -> np.ndarray:
+    """Group of each row. (n,)"""
+    if ground.group is None:
         raise DataError(
-            f"an agent of kind 'dadi' takes its group from column {asked['column']!r}, which "
-            f"{lost} of {len(told)} records lack; take one that every record shows"
+            "an agent of kind 'dadi' hides a group, and the data set tells none apart; its YAML "
+            "needs 'sensitive' with 'column' and two 'groups'"
         )
-    group = (told > asked["above"]).astype(np.int64)
-    if len(np.unique(group)) < 2:
+    if len(np.unique(ground.group)) < 2:
         raise DataError(
-            f"an agent of kind 'dadi' parts its rows by {asked['column']!r} above "
-            f"{asked['above']}, and all {len(told)} of them lie on one side"
+            f"an agent of kind 'dadi' hides a group, and all {len(ground.group)} rows of the part "
+            "'agent' belong to one"
         )
-    return group
+    return ground.group
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DadiPolicies:
@@ -106,6 +95,6 @@ DADI = AgentKind(
     name="dadi",
     build=build,
     fit=fit,
-    needs=(*(field.name for field in fields(DadiSettings)), *OWN),
+    needs=("gamma", "validation_share", "exploration", "networks", "training"),
     doc="DADI: acquires what predicts the label and hides the group from an adversary",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.contracts import DataError, Policy, Streams, Table, World
 from frugal.contracts.layout import Layout
@@ -33,6 +33,7 @@ class Ground:
     Attributes:
         table: the rows.
         recorded: panels that the records hold; nothing else may be acquired. (n, a)
+        group: of the protected attribute, 0 or 1; None where the data set has none. (n,)
         classifier: says the class where the agent only stops.
         streams: sources of all draws.
         progress: shows how far a long training is.
@@ -40,6 +41,7 @@ class Ground:
 
     table: Table
     recorded: Bool[np.ndarray, "n a"]
+    group: Int[np.ndarray, " n"] | None
     classifier: TreeEnsemble
     streams: Streams
     progress: Callable[..., Any]

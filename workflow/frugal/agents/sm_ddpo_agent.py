@@ -5,7 +5,6 @@ encoder and the actors learn from records, in which panels may be missing.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from frugal.agents.diagnosis_policies import DiagnosisPolicies
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
 from frugal.agents.reading import completed_rows
-from frugal.agents.sm_ddpo import SmDdpoSettings, fit_sm_ddpo
+from frugal.agents.sm_ddpo import fit_sm_ddpo
 from frugal.contracts import ConfigError, DataError, World
 from frugal.contracts.layout import Layout
 from frugal.contracts.stored import under
@@ -23,7 +22,7 @@ from frugal.models.imputers import Imputer
 from frugal.models.state_imputers import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, ACTOR = "encoder.", "actor."  # prefixes among the bundle's arrays
-OWN = ("encoder", "validation_share", "greedy")
+VARIANT = ("variant", "pretraining_updates", "tuned")
 CRITERION = "value"  # weights are kept by the mean sum of rewards on validation rows
 
 
@@ -71,8 +70,8 @@ def _completed(imputer: Imputer, world: World) -> CallableEncoder:
 
 
 def _training(settings: Mapping[str, Any]) -> dict[str, Any]:
-    own = {k: v for k, v in settings.items() if k not in ("kind", *OWN)}
-    return own | {"criterion": CRITERION}
+    own = {name: settings[name] for name in VARIANT}
+    return {**settings["training"], **own, "criterion": CRITERION}
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DiagnosisPolicies:
@@ -97,9 +96,6 @@ SM_DDPO = AgentKind(
     name="sm_ddpo",
     build=build,
     fit=fit,
-    needs=(
-        *(f.name for f in fields(SmDdpoSettings) if f.name != "criterion"),
-        *OWN,
-    ),
+    needs=("encoder", "validation_share", "greedy", *VARIANT, "training"),
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
 )

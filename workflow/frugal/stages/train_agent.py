@@ -15,7 +15,7 @@ from frugal.agents.registry import kind_of
 from frugal.contracts import ConfigError, DataError, Streams, Table
 from frugal.contracts.layout import Bundle, Layout, bundle_header
 from frugal.data.panel_columns import panel_matrix
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import sensitive_from_frames, table_from_frames
 from frugal.models.trees import TreeEnsemble
 from frugal.stages._frames import by_seed
 from frugal.stages._laws import require_masks
@@ -40,9 +40,12 @@ def train_agent(
     kind = kind_of(settings)
     if kind.fit is None:
         raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
-    data, recorded = _records(table, catalogue, masks)
+    data, recorded, rows = _records(table, catalogue, masks)
+    group = None
+    if len(catalogue["groups"]) == 2:
+        group = sensitive_from_frames(table, catalogue)[0][rows]
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
-    ground = Ground(data, recorded, ensemble, streams, progress)
+    ground = Ground(data, recorded, group, ensemble, streams, progress)
     learned = kind.fit(ground, settings)
     header = bundle_header(kind.name, settings, Layout.of(data), ground.digest)
     return {"policy": Bundle(header, learned.arrays), "training": learned.curve}
@@ -50,8 +53,10 @@ def train_agent(
 
 def _records(
     table: pd.DataFrame, catalogue: Mapping[str, Any], masks: pd.DataFrame
-) -> tuple[Table, np.ndarray]:
-    """The rows to learn from, and which panels their records of the first seed hold. (n, a)"""
+) -> tuple[Table, np.ndarray, np.ndarray]:
+    """The rows to learn from, the panels that their records of the first seed hold (n, a), and
+    their positions in the whole table. (n,)
+    """
     data, part = table_from_frames(table, catalogue)
     require_masks(masks, data)
     rows = np.flatnonzero(part == "agent")
@@ -61,4 +66,4 @@ def _records(
             "add it under split.parts of the data set's YAML"
         )
     _, first = next(by_seed(masks, rows))
-    return data.take(rows), panel_matrix(first, "observed", data)
+    return data.take(rows), panel_matrix(first, "observed", data), rows
