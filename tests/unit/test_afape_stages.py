@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.contracts import ConfigError, DataError, GraphError, NoSupportError, Streams
-from frugal.stages._estimators import ESTIMATORS
+from frugal.judge.estimators import ESTIMATORS
 from frugal.stages.check_afape import check_afape
 from frugal.stages.draw_scenario_figures import draw_scenario_figures
 from frugal.stages.draw_study_figures import draw_study_figures

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.stages._estimators import AS_IN_PAPER
+from frugal.judge.estimator import Need
+from frugal.judge.estimators import ESTIMATORS
 
 from tests.unit.afape_chain import run_chain, small_table
 
@@ -54,7 +55,9 @@ def test_afais_as_in_the_paper_warns_of_values_that_are_read_outside_x_adj(induc
     """X_adj is X1, X2 under MNAR, and X1 alone of the own gaps, where every row can be used."""
     with_s = {"afais_s", "stabilised_afais_s"}
     assert warned(induced) == {("outside", name) for name in with_s}
-    assert warned(apart) == {(who, name) for who in ("inside", "outside") for name in AS_IN_PAPER}
+    as_in_paper = [n for n, one in ESTIMATORS.items() if Need.AFA_PROPENSITY in one.needs]
+    assert len(as_in_paper) == 4
+    assert warned(apart) == {(who, name) for who in ("inside", "outside") for name in as_in_paper}
 
 
 def test_afais_of_complete_rows_warns_of_nothing():

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.stages._estimators import ESTIMATORS, Case, obstacle
+from frugal.judge.case import Case
+from frugal.judge.estimators import ESTIMATORS
+from frugal.judge.obstacles import obstacle
 
 N = 6
 OBSERVED = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)
@@ -64,8 +66,8 @@ def with_identification(case, **changes):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_nothing_stands_in_the_way_of_a_healthy_case(name):
     case = healthy_case()
-    assert obstacle(name, case) is None
-    terms = ESTIMATORS[name](case)
+    assert obstacle(ESTIMATORS[name], case) is None
+    terms = ESTIMATORS[name].terms(case)
     assert np.isfinite(terms.numerator).all()
     assert terms.denominator.shape == (N,)
 
@@ -232,7 +234,7 @@ CASES = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_obstacle_stops_the_estimators_that_it_concerns_and_no_others(what, name):
     case, stopped = CASES[what]
-    found = obstacle(name, case)
+    found = obstacle(ESTIMATORS[name], case)
     if name not in stopped:
         assert found is None
         return
@@ -245,7 +247,7 @@ def test_an_obstacle_stops_the_estimators_that_it_concerns_and_no_others(what, n
 def test_rows_outside_s_need_no_propensity_of_s():
     case = replace(healthy_case(), s_observed=np.arange(N) < 3)
     fitted = np.where(np.arange(N) < 3, 0.5, np.nan)
-    assert obstacle("doubly_robust", with_fitted(case, s_propensity=fitted)) is None
+    assert obstacle(ESTIMATORS["doubly_robust"], with_fitted(case, s_propensity=fitted)) is None
 
 
 def test_a_mean_weight_within_its_noise_is_no_gap():
@@ -256,17 +258,17 @@ def test_a_mean_weight_within_its_noise_is_no_gap():
         in_record_order=None,
         reads_values=True,
     )
-    assert obstacle("off_policy_set", case) is None
+    assert obstacle(ESTIMATORS["off_policy_set"], case) is None
 
 
 def test_a_policy_that_ignores_values_has_an_exact_gap_on_own_records():
     """Weights far from 1 on average, by the fit: every set of the policy is in the records."""
     case = replace(healthy_case(), full=None, in_record_order=None)
     fitted = with_fitted(case, pattern_propensity=np.full(N, 0.3))
-    assert obstacle("off_policy_set", fitted) is None
+    assert obstacle(ESTIMATORS["off_policy_set"], fitted) is None
 
 
 def test_a_pattern_that_the_policy_cannot_reach_may_stay_unknown():
     never = np.where(np.isnan(HOLE), 0.0, 1 / 3)
     case = with_fitted(healthy_case(), pattern_propensity=HOLE, set_probability=never)
-    assert obstacle("off_policy_set", case) is None
+    assert obstacle(ESTIMATORS["off_policy_set"], case) is None

@@ -9,12 +9,7 @@ from frugal.contracts import Terms
 from frugal.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
 from frugal.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.estimators.off_policy import (
-    off_policy_sequence,
-    off_policy_set,
-    stabilised_off_policy_sequence,
-    stabilised_off_policy_set,
-)
+from frugal.estimators.off_policy import off_policy, stabilised_off_policy
 from frugal.estimators.unweighted import blocking, complete_case, ground_truth, imputation
 from frugal.evaluation.intervals import estimate, standard_error
 from hypothesis import given, settings
@@ -35,20 +30,14 @@ NORMALISED: dict[str, Estimator] = {
     "stabilised_afais_s": lambda r: stabilised_afais_s(
         r.outcome, r.s_observed, r.propensity, r.afa_propensity
     ),
-    "stabilised_off_policy_set": lambda r: stabilised_off_policy_set(
-        r.outcome, np.where(r.complete, r.afa_propensity, 0.0), r.propensity
-    ),
-    "stabilised_off_policy_sequence": lambda r: stabilised_off_policy_sequence(
+    "stabilised_off_policy": lambda r: stabilised_off_policy(
         r.outcome, np.where(r.complete, r.afa_propensity, 0.0), r.propensity
     ),
 }
 PLAIN: dict[str, Estimator] = {
     "ipw": lambda r: ipw(r.outcome, r.complete, r.propensity),
     "afais_s": lambda r: afais_s(r.outcome, r.s_observed, r.propensity, r.afa_propensity),
-    "off_policy_set": lambda r: off_policy_set(
-        r.outcome, np.where(r.complete, r.afa_propensity, 0.0), r.propensity
-    ),
-    "off_policy_sequence": lambda r: off_policy_sequence(
+    "off_policy": lambda r: off_policy(
         r.outcome, np.where(r.complete, r.afa_propensity, 0.0), r.propensity
     ),
     "doubly_robust": lambda r: doubly_robust(

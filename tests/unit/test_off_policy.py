@@ -1,22 +1,20 @@
 import numpy as np
 import pytest
 from frugal.contracts import DataError
-from frugal.estimators.off_policy import off_policy_sequence, off_policy_set
+from frugal.estimators.off_policy import off_policy
 from frugal.evaluation.intervals import estimate
 
 OUTCOME = np.array([[1.0], [3.0], [5.0]])
 
 
-@pytest.mark.parametrize("build", [off_policy_set, off_policy_sequence])
-def test_by_hand_and_a_record_that_the_policy_never_makes_needs_no_probability(build):
-    terms = build(OUTCOME, np.array([0.5, 0.1, 0.0]), np.array([0.25, 0.4, np.nan]))
+def test_by_hand_and_a_record_that_the_policy_never_makes_needs_no_probability():
+    terms = off_policy(OUTCOME, np.array([0.5, 0.1, 0.0]), np.array([0.25, 0.4, np.nan]))
     np.testing.assert_allclose(terms.weight, [2.0, 0.25, 0.0])
     assert estimate(terms)[0] == pytest.approx(2.75 / 3)
 
 
-@pytest.mark.parametrize("build", [off_policy_set, off_policy_sequence])
-def test_unknown_probabilities_are_refused(build):
+def test_unknown_probabilities_are_refused():
     with pytest.raises(DataError, match=r"policy's probability .* is nan in row 2"):
-        build(OUTCOME, np.array([0.5, 0.1, np.nan]), np.array([0.25, 0.4, 0.5]))
+        off_policy(OUTCOME, np.array([0.5, 0.1, np.nan]), np.array([0.25, 0.4, 0.5]))
     with pytest.raises(DataError, match=r"probability p\(.* is 0.0 in row 1"):
-        build(OUTCOME, np.array([0.5, 0.1, 0.2]), np.array([0.25, 0.0, 0.5]))
+        off_policy(OUTCOME, np.array([0.5, 0.1, 0.2]), np.array([0.25, 0.0, 0.5]))

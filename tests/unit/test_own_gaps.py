@@ -4,6 +4,8 @@ Shaped like the two public tables that did: 307 test rows with one gap of one pa
 panels whose gaps follow from each other's (UCI chronic kidney disease).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frugal.contracts import DataError
@@ -138,7 +140,8 @@ def test_whatever_an_estimator_refuses_is_a_row(monkeypatch):
     def refuse(case):
         raise DataError("a weight is 7 in row 3; it must lie in [0, 1]")
 
-    monkeypatch.setitem(estimate_costs.ESTIMATORS, "ipw", refuse)
+    refusing = replace(estimate_costs.ESTIMATORS["ipw"], terms=refuse)
+    monkeypatch.setitem(estimate_costs.ESTIMATORS, "ipw", refusing)
     agents = {"half": AGENTS["half"]}
     chain = run_chain(blood_table(ONE_GAP), NO_CAUSES, source="own", agents=agents)
     (row,) = chain.rows("ipw").to_dict("records")

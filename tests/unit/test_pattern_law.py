@@ -11,10 +11,10 @@ import pytest
 from frugal.agents.random import RandomPolicy
 from frugal.agents.rule import rule_policy
 from frugal.contracts import MissingnessGraph
+from frugal.judge import pattern_law
+from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
+from frugal.judge.records import Records
 from frugal.missingness.identification import identify
-from frugal.stages import _pattern_law
-from frugal.stages._pattern_law import PatternLaw, fit_pattern_law, open_causes
-from frugal.stages._records import Records
 
 from tests.oracles.enumerated_world import (
     STOP,
@@ -141,7 +141,7 @@ def enumerated(laws, policy_of, *, s=None, table_panels=PANELS):
 
 
 def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
-    monkeypatch.setattr(_pattern_law, "cross_fit", lambda heads, **_: by_counting(heads, mass))
+    monkeypatch.setattr(pattern_law, "cross_fit", lambda heads, **_: by_counting(heads, mass))
     rule = {"fold": np.arange(len(mass)) % 2}
     settings = {"logistic": {"C": 1.0}}
     return fit_pattern_law(

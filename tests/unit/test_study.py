@@ -8,7 +8,7 @@ import pytest
 import yaml
 from frugal.contracts import ConfigError
 from frugal.data.study import load_study
-from frugal.stages._estimators import ESTIMATORS
+from frugal.judge.estimators import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))

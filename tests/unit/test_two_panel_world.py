@@ -8,12 +8,7 @@ from frugal.contracts import Terms
 from frugal.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
 from frugal.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.estimators.off_policy import (
-    off_policy_sequence,
-    off_policy_set,
-    stabilised_off_policy_sequence,
-    stabilised_off_policy_set,
-)
+from frugal.estimators.off_policy import off_policy, stabilised_off_policy
 from frugal.estimators.unweighted import blocking, complete_case
 
 from tests.oracles import two_panel_world as world
@@ -257,12 +252,9 @@ def test_off_policy_estimators_are_exact_with_true_laws():
     first = np.where(both, 0.75, 1.0)
     outcome = logging.cost[:, None]
     expected = world.truth(policy)
-    for terms in (
-        off_policy_set(outcome, pi_set, p_set),
-        stabilised_off_policy_set(outcome, pi_set, p_set),
-    ):
+    for build in (off_policy, stabilised_off_policy):
+        terms = build(outcome, pi_set, p_set)
         assert expectation(logging, terms) == pytest.approx(expected, abs=EXACT)
-    for build in (off_policy_sequence, stabilised_off_policy_sequence):
         in_order = build(outcome, np.where(both, pi_set / 2, pi_set), p_set * first)
         reverse = build(outcome, np.where(both, pi_set / 2, 0.0), np.where(both, p_set / 4, np.nan))
         top, bottom = (

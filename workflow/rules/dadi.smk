@@ -46,7 +46,7 @@ rule roll_out_dadi:
     output:
         **audited(
             decisions=f"results/dadi/{FOLD}/decisions.parquet",
-            episodes=f"results/dadi/{FOLD}/episodes.parquet",
+            outcomes=f"results/dadi/{FOLD}/outcomes.parquet",
             singles=f"results/dadi/{FOLD}/singles.parquet",
         ),
     log:
@@ -67,7 +67,7 @@ rule audit_fairness:
     input:
         table="results/data/dataset={dataset}/table.parquet",
         catalogue="results/data/dataset={dataset}/catalogue.json",
-        episodes=f"results/dadi/{FOLD}/episodes.parquet",
+        outcomes=f"results/dadi/{FOLD}/outcomes.parquet",
     output:
         **audited(audit=f"results/dadi/{FOLD}/audit.parquet"),
     log:
@@ -112,7 +112,7 @@ rule fit_fair_baselines:
 
 rule score_dadi:
     input:
-        episodes=f"results/dadi/{FOLD}/episodes.parquet",
+        outcomes=f"results/dadi/{FOLD}/outcomes.parquet",
         predictions=f"results/dadi/{FOLD}/predictions.parquet",
         audit=f"results/dadi/{FOLD}/audit.parquet",
     output:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from frugal.agents.dadi_checkpoints import require_state
@@ -27,8 +27,9 @@ from frugal.agents.dadi_networks import (
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.dadi_training import JointTraining, Population, pretrain
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.world import World
 from frugal.models.set_encoder import Steps, compiled_steps
-from frugal.models.token_layout import lay_out_tokens
+from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
 State = dict[str, np.ndarray]
@@ -61,6 +62,7 @@ def fit_dadi(
     validation_rows: Int[np.ndarray, " v"],
     *,
     panel_cost: Float[np.ndarray, " a"],
+    available: Bool[np.ndarray, "n a"] | None = None,
     gammas: Float[np.ndarray, " k"],
     settings: DadiSettings,
     rng: np.random.Generator,
@@ -85,6 +87,8 @@ def fit_dadi(
         train_rows: units that networks and agents learn from. (m,)
         validation_rows: units of the curves. (v,)
         panel_cost: price of each panel, in the data set's unit. (a,)
+        available: panels that an agent may acquire for a unit; of others the values are NaN. None:
+            all of them. (n, a)
         gammas: γ of each learner, in [0, 1]. (K,)
         settings: sizes, schedule and objective.
         rng: all draws. Whoever takes up a checkpoint passes the same.
@@ -107,7 +111,9 @@ def fit_dadi(
     sizes = NetworkSizes(values.shape[1], len(panel_cost), settings)
     watched = np.sort(rng.permutation(validation_rows)[: settings.evaluated_rows])
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
-    table = _Table(values, panel_of_column, label, sensitive, panel_cost)
+    if available is None:
+        available = np.ones((len(values), len(panel_cost)), dtype=bool)
+    table = _Table(values, panel_of_column, label, sensitive, panel_cost, available)
     plain, train, validation = table.populations(train_rows, watched, settings)
     identity = _identity(table, train_rows, watched, gammas, settings)
     steps = compiled_steps() if settings.compiled else Steps()
@@ -122,7 +128,7 @@ def fit_dadi(
     training = JointTraining(
         stack, train, gamma=gamma, sizes=sizes, steps=steps, generator=generator
     )
-    curves = Curves(gammas, validation, settings)
+    curves = Curves(gammas, table.world(watched), validation, sizes, panel_of_column)
     if state is not None:
         training.restore({name: torch.tensor(array) for name, array in state.items()})
         curves.restore(state)
@@ -175,6 +181,7 @@ class _Table:
     label: np.ndarray
     sensitive: np.ndarray
     panel_cost: np.ndarray
+    available: np.ndarray
 
     def populations(
         self, train_rows: np.ndarray, watched: np.ndarray, settings: DadiSettings
@@ -198,6 +205,15 @@ class _Table:
             self.population(watched, weighted),
         )
 
+    def world(self, rows: np.ndarray) -> World:
+        """The units of some rows, as policies see them."""
+        panels = np.arange(len(self.panel_cost))
+        return World(
+            "full", 0, rows, self.values.astype(np.float64)[rows],
+            self.panel_of_column == panels[:, None], self.panel_of_column == FREE,
+            self.available[rows], self.label[rows], self.panel_cost, classes=2, terminals=1,
+        )  # fmt: skip
+
     def population(self, rows: np.ndarray, weights: tuple[np.ndarray, np.ndarray]) -> Population:
         """The units of some rows, with the weights at [b, y] in both losses."""
         label, sensitive = self.label[rows], self.sensitive[rows]
@@ -209,6 +225,9 @@ class _Table:
             label_weight=torch.from_numpy(weights[0][sensitive, label]),
             adversary_weight=torch.from_numpy(weights[1][sensitive, label]),
             cost=torch.from_numpy(np.append(self.panel_cost, 0.0).astype(np.float32)),
+            start=torch.from_numpy(
+                np.pad(~self.available[rows], ((0, 0), (0, 1)), constant_values=True)
+            ).float(),
         )
 
 

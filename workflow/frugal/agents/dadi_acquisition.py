@@ -1,4 +1,4 @@
-"""What DADI's networks say about sets, and sets that they acquire greedily: without a graph.
+"""What DADI's networks say about sets, without a graph.
 
 Shared by evaluation during training and by trained policies. Shapes: k learners, n units, a panels;
 `known` has a + 1 columns, the last 1, for columns that are free. Must not know rewards.
@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from frugal.agents.dadi_losses import allowed_decisions
 from frugal.agents.dadi_networks import ENCODER, class_logits, decision_values, policy_parameters
 from frugal.models.set_encoder import Steps, read_sets
 from frugal.models.token_memory import Memory, UnitTable, remember
@@ -50,45 +49,6 @@ def values_at_sets(
         memory = remember(policy, ENCODER, units.tokens(row))
     member = units.members(units.holdings(row), known)
     return policy_values(policy, memory, member, processing_steps=processing_steps)
-
-
-def greedy_sets(
-    named: Named, units: UnitTable, row: Int[Tensor, "k n"], *, panels: int, processing_steps: int
-) -> tuple[Float[Tensor, "k n a1"], Int[Tensor, "k n a1"], Float[Tensor, "k n a1"]]:
-    """Acquire by the largest Q until it is "stop"; of equal values the first panel.
-
-    Args:
-        named: parameters of k learners.
-        units: the table.
-        row: units, by learner.
-        panels: number of panels a.
-        processing_steps: of the encoder.
-
-    Returns:
-        What is known in the end, the decisions ("stop" = a, padded with −1), and their values
-        (padded with NaN).
-    """
-    k, n = row.shape
-    policy = policy_parameters(named)
-    with torch.no_grad():
-        memory = remember(policy, ENCODER, units.tokens(row))
-    holdings = units.holdings(row)
-    known = torch.zeros(k, n, panels + 1)
-    known[..., -1] = 1
-    decisions = torch.full((k, n, panels + 1), -1)
-    values = torch.full((k, n, panels + 1), torch.nan)
-    going = torch.ones(k, n, dtype=torch.bool)
-    for step in range(panels + 1):
-        member = units.members(holdings, known)
-        q = policy_values(policy, memory, member, processing_steps=processing_steps)
-        best, decision = q.masked_fill(~allowed_decisions(known), -torch.inf).max(dim=2)
-        decisions[..., step] = torch.where(going, decision, -1)
-        values[..., step] = torch.where(going, best, torch.nan)
-        going &= decision < panels
-        known[going] = known[going].scatter(1, decision[going][:, None], 1.0)
-        if not going.any():
-            break
-    return known, decisions, values
 
 
 def logits_at_sets(

@@ -10,10 +10,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from frugal.agents.dadi_acquisition import greedy_sets, logits_at_sets
+from frugal.agents.dadi_acquisition import logits_at_sets
 from frugal.agents.dadi_losses import combined_loss
-from frugal.agents.dadi_settings import DadiSettings
+from frugal.agents.dadi_networks import NetworkSizes, named_weights
+from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.dadi_training import JointTraining, Population, class_losses
+from frugal.contracts.world import World
+from frugal.environments.rollouts import roll_out
 
 COLUMNS = ("objective", "label_loss", "adversary_loss", "panels", "cost", "squared_error")
 
@@ -23,12 +26,22 @@ class Curves:
 
     Args:
         gammas: γ of each learner. (K,)
-        validation: units, weighted as in training.
-        settings: of the agents.
+        world: validation units, their values in the scale of the networks.
+        validation: the same, weighted as in training.
+        sizes: of the networks, with all settings.
+        panel_of_column: action that reveals each column. (d,)
     """
 
-    def __init__(self, gammas: np.ndarray, validation: Population, settings: DadiSettings) -> None:
-        self._gammas, self._validation, self._settings = gammas, validation, settings
+    def __init__(
+        self,
+        gammas: np.ndarray,
+        world: World,
+        validation: Population,
+        sizes: NetworkSizes,
+        panel_of_column: np.ndarray,
+    ) -> None:
+        self._gammas, self._world, self._validation = gammas, world, validation
+        self._settings, self._panel = sizes.settings, panel_of_column
         self._iterations: list[int] = []
         self._rows: list[np.ndarray] = []  # (K, 6) each, in the order of COLUMNS
 
@@ -43,13 +56,14 @@ class Curves:
         settings, validation = self._settings, self._validation
         row = torch.arange(len(validation.units)).expand(len(self._gammas), -1)
         steps = settings.processing_steps
-        known, _, _ = greedy_sets(
-            named, validation.units, row, panels=len(validation.cost) - 1, processing_steps=steps
-        )
+        learners = DadiPolicies(named_weights(named), settings, self._panel, scaling=None)
+        uniforms = np.zeros((len(row[0]), self._world.panels + 1))
+        bought = torch.from_numpy(roll_out(learners, self._world, uniforms=uniforms).acquired)
+        known = torch.nn.functional.pad(bought.float(), (0, 1), value=1.0)
         label = validation.label[row] if settings.adversary_reads_label else None
         logits = logits_at_sets(named, validation.units, row, known, label, processing_steps=steps)
         of_label, of_adversary = class_losses(torch.cat(logits), validation.targets(row)).chunk(2)
-        acquired = known[..., :-1].double()
+        acquired = bought.double()
         cost = acquired @ validation.cost[:-1].double()
         gamma = torch.from_numpy(self._gammas).float()[:, None]
         objective = combined_loss(of_label, of_adversary, gamma) + settings.cost_weight * cost

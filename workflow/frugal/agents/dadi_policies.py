@@ -5,23 +5,23 @@ policy to whatever runs or judges policies. Must not know rewards or how the wei
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.agents.dadi_acquisition import greedy_sets, logits_at_sets, values_at_sets
+from frugal.agents.dadi_acquisition import logits_at_sets, values_at_sets
 from frugal.agents.dadi_networks import (
     NetworkSizes,
-    Weights,
     require_weights,
     stacked_weights,
 )
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.layout import Layout
 from frugal.contracts.table import Table
+from frugal.models.column_scaling import Scaling
 from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
@@ -32,26 +32,7 @@ _DIVERGED = (
 SETS_AT_A_TIME = 4096  # of all learners together, so that activations stay in cache
 
 
-@dataclass(frozen=True, eq=False)
-class DadiRollout:
-    """Finished greedy acquisition. Shapes: k learners, n units, a panels.
-
-    Attributes:
-        acquired: panels acquired in the end. (k, n, a)
-        order: panels in the order of acquisition, padded with −1. (k, n, a)
-        q_values: value of each decision, "stop" included; NaN after it. (k, n, a + 1)
-        label_probability: P(y = 1) by the classifier, at the final set. (k, n)
-        adversary_probability: P(b = 1) by the adversary, at the final set. (k, n)
-    """
-
-    acquired: Bool[np.ndarray, "k n a"]
-    order: Int[np.ndarray, "k n a"]
-    q_values: Float32[np.ndarray, "k n a1"]
-    label_probability: Float32[np.ndarray, "k n"]
-    adversary_probability: Float32[np.ndarray, "k n"]
-
-
-def panel_of_columns(table: Table) -> Int[np.ndarray, " d"]:
+def panel_of_columns(table: Table | Layout) -> Int[np.ndarray, " d"]:
     """Action that reveals each column of a table, or FREE for a column known from the start. (d,)
 
     Raises:
@@ -68,60 +49,79 @@ def panel_of_columns(table: Table) -> Int[np.ndarray, " d"]:
 
 
 class DadiPolicies:
-    """K trained learners.
+    """K trained learners: each takes the decision of its largest Q.
 
     Args:
         weights: of `fit_dadi`; learners on the leading axis.
         settings: that they were trained with.
         panel_of_column: action that reveals each column, or −1 if it is known from the start. (d,)
+        scaling: of values before the networks read them; None: they come in that scale.
+        exploration: probability of a decision drawn evenly from all that are allowed.
 
     Raises:
         DataError: the weights are not those of such learners; the sentence says where.
     """
 
     def __init__(
-        self, weights: Mapping[str, np.ndarray], settings: DadiSettings, panel_of_column: np.ndarray
+        self,
+        weights: Mapping[str, np.ndarray],
+        settings: DadiSettings,
+        panel_of_column: np.ndarray,
+        *,
+        scaling: Scaling | None,
+        exploration: float = 0.0,
     ) -> None:
         torch.set_num_threads(1)  # the same sums whatever the number of cores
         self.panels = int(panel_of_column.max()) + 1
         sizes = NetworkSizes(len(panel_of_column), self.panels, settings)
-        self.learners = require_weights(weights, sizes, "DADI agent")
-        self._weights: Weights = dict(weights)
+        self.members = require_weights(weights, sizes, "DADI agent")
         self._named = stacked_weights(weights)
         self._settings, self._steps = settings, settings.processing_steps
-        self._panel = panel_of_column
+        self._panel, self._scaling, self._exploration = panel_of_column, scaling, exploration
 
-    def roll_out(
-        self, values: Float32[np.ndarray, "n d"], *, label: Int[np.ndarray, " n"] | None
-    ) -> DadiRollout:
-        """Every learner acquires for every unit by its largest Q, until it stops.
-
-        Args:
-            values: encoded features as in training; NaN where the table has none. (n, d)
-            label: y, which only the adversary of equalised odds reads; else it may be None. (n,)
-
-        Returns:
-            Sets, orders, values of decisions and predictions of all learners.
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)
 
         Raises:
-            DataError: the label is needed and not given.
+            DataError: a stored agent's values are not numbers.
         """
-        units, told = self._table(values), self._told(label)
-        parts = []
-        for rows in self._parts(len(values)):
-            row = rows.expand(self.learners, -1)
-            known, decisions, q = greedy_sets(
-                self._named, units, row, panels=self.panels, processing_steps=self._steps
+        allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
+        value = self.state_values(values, acquired)
+        if not np.isfinite(value).all():
+            raise DataError(_DIVERGED)
+        best = np.where(allowed, value, -np.inf).argmax(axis=2)
+        explored = self._exploration * allowed / allowed.sum(axis=2, keepdims=True)
+        return explored + (1 - self._exploration) * np.eye(self.panels + 1)[best]
+
+    def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities by the classifier of each learner. (K, m, 2)"""
+        untold = np.zeros(values.shape[:2], dtype=np.int64)  # only the adversary would read it
+        told, _ = self._predictions(values, acquired, untold)
+        return np.stack([1.0 - told, told], axis=2).astype(np.float64)
+
+    def state_values(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Q of every decision of each learner in its states; "stop" last. (K, m, a + 1)"""
+        units, row, sets = self._states(values, acquired)
+        parts = [
+            values_at_sets(
+                self._named, units, row[:, at], sets[:, at], processing_steps=self._steps
             )
-            panel = torch.where(decisions < self.panels, decisions, -1)[..., :-1]
-            if bool((~torch.isfinite(q) & (decisions >= 0)).any()):
-                raise DataError(_DIVERGED)
-            parts.append((known[..., :-1] > 0, panel, q, *self._predict(units, row, known, told)))
-        return DadiRollout(*(torch.cat(part, dim=1).numpy() for part in zip(*parts, strict=True)))
+            for at in self._parts(values.shape[1])
+        ]
+        return torch.cat(parts, dim=1).numpy()
 
     def predict_from_sets(
         self,
-        values: Float32[np.ndarray, "n d"],
+        values: Float[np.ndarray, "n d"],
         acquired: Bool[np.ndarray, "*k n a"],
         *,
         label: Int[np.ndarray, " n"] | None,
@@ -129,7 +129,7 @@ class DadiPolicies:
         """P(y = 1) by the classifiers and P(b = 1) by the adversaries, at given sets.
 
         Args:
-            values: encoded features as in training. (n, d)
+            values: encoded features. (n, d)
             acquired: panels of each unit's set, the same for all learners or one for each.
                 (n, a) or (k, n, a)
             label: y, which only the adversary of equalised odds reads; else it may be None. (n,)
@@ -140,92 +140,41 @@ class DadiPolicies:
         Raises:
             DataError: the label is needed and not given.
         """
-        units, told = self._table(values), self._told(label)
-        sets = _known(acquired).expand(self.learners, -1, -1)
-        parts = [
-            self._predict(units, rows.expand(self.learners, -1), sets[:, rows], told)
-            for rows in self._parts(len(values))
-        ]
+        if self._settings.adversary_reads_label and label is None:
+            raise DataError("the adversary of equalised odds reads the label; it is not given")
+        told = np.zeros(len(values), dtype=np.int64) if label is None else label
+        every = (self.members, *values.shape)
+        sets = np.broadcast_to(acquired, (self.members, *acquired.shape[-2:]))
+        return self._predictions(
+            np.broadcast_to(values, every), sets, np.broadcast_to(told, every[:2])
+        )
+
+    def _predictions(
+        self, values: np.ndarray, acquired: np.ndarray, label: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of label and sensitive attribute. (K, m) each"""
+        units, row, sets = self._states(values, acquired)
+        told = torch.from_numpy(label.astype(np.float32))
+        parts = []
+        for at in self._parts(values.shape[1]):
+            own = told[:, at] if self._settings.adversary_reads_label else None
+            logits = logits_at_sets(
+                self._named, units, row[:, at], sets[:, at], own, processing_steps=self._steps
+            )
+            if bool(logits[0].isnan().any() | logits[1].isnan().any()):
+                raise DataError(_DIVERGED)
+            parts.append((torch.sigmoid(logits[0]), torch.sigmoid(logits[1])))
         of_label, of_sensitive = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
         return of_label.numpy(), of_sensitive.numpy()
 
-    def state_values(
-        self, values: Float32[np.ndarray, "n d"], acquired: Bool[np.ndarray, "n a"]
-    ) -> Float32[np.ndarray, "k n b"]:
-        """Q of every decision of every learner in the given states; "stop" last. (k, n, a + 1)"""
-        units, sets = self._table(values), _known(acquired).expand(self.learners, -1, -1)
-        parts = [
-            values_at_sets(
-                self._named, units, rows.expand(self.learners, -1), sets[:, rows],
-                processing_steps=self._steps,
-            )
-            for rows in self._parts(len(values))
-        ]  # fmt: skip
-        return torch.cat(parts, dim=1).numpy()
-
-    def policy(self, learner: int, *, exploration: float) -> "DadiPolicy":
-        """One learner as a policy that any rollout or estimator can ask.
-
-        Args:
-            learner: 0 … K − 1.
-            exploration: probability of a decision drawn evenly from all that are allowed.
-        """
-        one = {name: array[learner : learner + 1] for name, array in self._weights.items()}
-        return DadiPolicy(DadiPolicies(one, self._settings, self._panel), exploration)
-
-    def _table(self, values: np.ndarray) -> UnitTable:
-        return UnitTable(lay_out_tokens(values, self._panel), self.panels)
+    def _states(self, values: np.ndarray, acquired: np.ndarray) -> tuple[UnitTable, Tensor, Tensor]:
+        """Tokens of all states, which of them are each learner's (K, m), and its sets."""
+        seen = values if self._scaling is None else self._scaling.standardise(values)
+        flat = seen.reshape(-1, values.shape[2]).astype(np.float32)
+        units = UnitTable(lay_out_tokens(flat, self._panel), self.panels)
+        row = torch.arange(len(flat)).view(values.shape[:2])
+        sets = torch.from_numpy(acquired.astype(np.float32))
+        return units, row, torch.nn.functional.pad(sets, (0, 1), value=1.0)
 
     def _parts(self, n: int) -> tuple[Tensor, ...]:
-        return torch.arange(n).split(max(1, SETS_AT_A_TIME // self.learners))
-
-    def _told(self, label: np.ndarray | None) -> Tensor | None:
-        if not self._settings.adversary_reads_label:
-            return None
-        if label is None:
-            raise DataError("the adversary of equalised odds reads the label; it is not given")
-        return torch.from_numpy(label.astype(np.float32))
-
-    def _predict(
-        self, units: UnitTable, row: Tensor, known: Tensor, told: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Probabilities of label and sensitive attribute. (k, n) each"""
-        label = None if told is None else told[row]
-        logits = logits_at_sets(self._named, units, row, known, label, processing_steps=self._steps)
-        if bool(logits[0].isnan().any() | logits[1].isnan().any()):
-            raise DataError(_DIVERGED)
-        return torch.sigmoid(logits[0]), torch.sigmoid(logits[1])
-
-
-def _known(acquired: Bool[np.ndarray, "*k n a"]) -> Tensor:
-    """The sets as numbers, with the column that stands for free columns. (…, n, a + 1)"""
-    sets = torch.from_numpy(acquired.astype(np.float32))
-    return torch.nn.functional.pad(sets, (0, 1), value=1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class DadiPolicy:
-    """One DADI learner as `frugal.contracts.Policy`: its largest Q, or now and then any decision.
-
-    Attributes:
-        policies: with one learner.
-        exploration: probability of a decision drawn evenly from all that are allowed.
-    """
-
-    policies: DadiPolicies
-    exploration: float
-
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "n d"],
-        acquired: Bool[np.ndarray, "n a"],
-        available: Bool[np.ndarray, "n a"],
-    ) -> Float[np.ndarray, "n a+1"]:
-        """Probability of each panel next, and of "stop" in the last column. (n, a + 1)"""
-        allowed = np.hstack([available & ~acquired, np.ones((len(acquired), 1), dtype=bool)])
-        value = np.where(
-            allowed, self.policies.state_values(values.astype(np.float32), acquired)[0], -np.inf
-        )
-        result = self.exploration * allowed / allowed.sum(axis=1, keepdims=True)
-        result[np.arange(len(result)), value.argmax(axis=1)] += 1 - self.exploration
-        return result
+        return torch.arange(n).split(max(1, SETS_AT_A_TIME // self.members))

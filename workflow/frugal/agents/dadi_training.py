@@ -45,6 +45,8 @@ class Population:
         label_weight: in the classifier's loss. (n,)
         adversary_weight: in the adversary's loss. (n,)
         cost: price of each panel, in the data set's unit; 0 for "stop", the last. (a + 1,)
+        start: 1 where a panel is out of reach of a unit, so that it may not be acquired, and in the
+            last column, which stands for what is free. (n, a + 1)
     """
 
     units: UnitTable
@@ -53,6 +55,7 @@ class Population:
     label_weight: Float[Tensor, " n"]
     adversary_weight: Float[Tensor, " n"]
     cost: Float[Tensor, " a1"]
+    start: Float[Tensor, "n a1"]
 
     def targets(self, row: Int[Tensor, "k n"]) -> tuple[Tensor, Tensor]:
         """Classes and weights of the units, for classifiers then adversaries. (2 k, n) each"""
@@ -171,10 +174,9 @@ class JointTraining:
         self._adam = AdamMoments(stack, learning_rate=self._settings.learning_rate)
         self._target = ParameterStack(sizes.stacked(len(gamma)), learns=False)
         self._target.flat.copy_(stack.flat)
-        k, n = len(gamma), self._settings.agents
+        k = len(gamma)
         self._row = self._draw_units().expand(k, -1).clone()
-        self._known = torch.zeros(k, n, sizes.panels + 1)
-        self._known[..., -1] = 1
+        self._known = population.start[self._row]
         self.iteration = 0
         self._squared_error, self._since = torch.zeros(k, dtype=torch.float64), 0
 
@@ -193,8 +195,9 @@ class JointTraining:
             self._target.flat.copy_(self.stack.flat)
         stopped = window.goes_on == 0
         self._row = torch.where(stopped, self._draw_units(), self._row)
-        self._known = window.known
-        self._known[..., :-1].masked_fill_(stopped[..., None], 0)
+        self._known = torch.where(
+            stopped[..., None], self._population.start[self._row], window.known
+        )
 
     @torch.no_grad()
     def _decide(self, memory: Memory) -> _Window:
@@ -245,7 +248,7 @@ class JointTraining:
         reward = decision_rewards(
             loss[:-1],
             loss[1:],
-            first=known[:-1, ..., :-1].sum(dim=3) == 0,
+            first=(known[:-1] == self._population.start[self._row]).all(dim=3),
             stop=stop,
             cost=self._settings.cost_weight * self._population.cost[action],
             reward=self._settings.reward,

@@ -173,7 +173,8 @@ class DiagnosisPolicies(Reading):
         if self.terminals == 1:
             return self.beliefs(reading).astype(np.float64)
         law = self.actor_law(reading, acquired, np.zeros_like(acquired))
-        return law[..., self.panels :].astype(np.float64)
+        ends = law[..., self.panels :].astype(np.float64)  # the smaller keeps the larger from 1
+        return ends / ends.sum(axis=2, keepdims=True)
 
     def believe(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

@@ -48,8 +48,13 @@ class ReferenceUnits:
     ) -> "ReferenceUnits":
         """Some training units, drawn without replacement; all of them if there are fewer."""
         chosen = np.sort(rng.permutation(len(completed.table))[:units])
+        return cls.of(TabulatedEncoder(completed.table[chosen]), classifier)
+
+    @classmethod
+    def of(cls, completed: TabulatedEncoder, classifier: StateClassifier) -> "ReferenceUnits":
+        """All units of a table of completed rows."""
         bound = classifier.input_bound
-        table = np.clip(completed.table[chosen], -bound, bound)
+        table = np.clip(completed.table, -bound, bound)
         belief = classifier.belief(table.reshape(-1, table.shape[2]))
         return cls(table, entropy(belief).reshape(table.shape[:2]))
 

@@ -12,7 +12,8 @@ from itertools import count
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
-from frugal.contracts import DataError, Table
+from frugal.contracts import DataError
+from frugal.contracts.layout import Layout
 from frugal.contracts.stored import Array, Stored
 from frugal.environments.encoders import observe_values
 
@@ -100,7 +101,7 @@ class QPolicy:
             bool(arrays["column_bits"][0]),
         )
 
-    def require_table(self, table: Table) -> "QPolicy":
+    def require_layout(self, table: Layout) -> "QPolicy":
         """The same policy, if it was trained on a table of these columns and panels.
 
         Raises:

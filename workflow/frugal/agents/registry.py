@@ -1,7 +1,7 @@
-"""From a block of config, and what training left of an agent, to an acquisition policy.
+"""The kinds of agents, and from a block of config or a stored bundle to an acquisition policy.
 
-It knows the names and settings of agents and the names of panels and columns, and nothing of
-values, files or how agents are trained.
+Knows names and settings of agents and the layout of a table, and nothing of values, files or how
+agents are trained.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,32 +10,76 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from frugal.agents.cwcf_agent import CWCF
+from frugal.agents.dadi_agent import DADI
+from frugal.agents.dqn_agent import DQN
 from frugal.agents.fixed import FixedPolicy
-from frugal.agents.q_policy import QPolicy
+from frugal.agents.greedy_agent import GREEDY
+from frugal.agents.kinds import AgentKind, Stored
 from frugal.agents.random import RandomPolicy
-from frugal.agents.rule import rule_policy
+from frugal.agents.rule import RulePolicy, rule_policy
+from frugal.agents.sm_ddpo_agent import SM_DDPO
 from frugal.contracts import ConfigError, Policy, Table
+from frugal.contracts.layout import Layout, read_header
+from frugal.contracts.stored import StoredArrays
 
-SETTINGS = {"fixed": ("panels",), "random": ("probability",), "rule": ("steps",)}
-TRAINED = ("dqn",)
+
+def _random(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RandomPolicy:
+    del layout, stored
+    value = settings["probability"]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"the probability of a random agent is {value!r}; it must be a number")
+    return RandomPolicy(float(value))
 
 
-def build_policy(
-    settings: Mapping[str, Any],
-    *,
-    table: Table,
-    stored: Mapping[str, np.ndarray] | None = None,
-) -> Policy:
+def _fixed(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> FixedPolicy:
+    del stored
+    return FixedPolicy(_chosen_panels(settings["panels"], [p.name for p in layout.actions]))
+
+
+def _rule(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RulePolicy:
+    del stored
+    return rule_policy(settings["steps"], layout)
+
+
+RANDOM = AgentKind(
+    "random", _random, None, ("probability",), "each available panel with one probability"
+)
+FIXED = AgentKind("fixed", _fixed, None, ("panels",), "the same panels for everyone")
+RULE = AgentKind(
+    "rule", _rule, None, ("steps",), "one's own rule: panels in order, each under conditions"
+)
+KINDS: Mapping[str, AgentKind] = {
+    kind.name: kind for kind in (RANDOM, FIXED, RULE, DQN, SM_DDPO, CWCF, GREEDY, DADI)
+}
+
+
+def kind_of(settings: Mapping[str, Any]) -> AgentKind:
+    """The kind that a block of config names, its settings being there and no others.
+
+    Raises:
+        ConfigError: unknown kind, or a missing or unknown setting.
+    """
+    name = settings.get("kind")
+    if name not in KINDS:
+        raise ConfigError(f"an agent is of kind {name!r}; allowed are {_listed(KINDS)}")
+    kind = KINDS[str(name)]
+    allowed = ("kind", *kind.needs)
+    if set(settings) != set(allowed):
+        raise ConfigError(
+            f"an agent of kind {name!r} has the settings {_listed(settings)}; "
+            f"it takes exactly {_listed(allowed)}"
+        )
+    return kind
+
+
+def build_policy(settings: Mapping[str, Any], *, table: Table, stored: Stored = None) -> Policy:
     """Agent described by `{kind: random, probability: 0.1}` or `{kind: fixed, panels: all}`.
 
-    `{kind: rule, steps: […]}` is one's own policy, see `rule.rule_policy`. A trained agent,
-    `{kind: dqn, …}`, is rebuilt from its arrays; its settings are for training.
-
     Args:
-        settings: `kind` and the setting that this kind needs; `panels` is `all`, `none` or a list
-            of names.
-        table: whose panels and columns the settings name; its values are not read.
-        stored: arrays of a trained agent, None for the others.
+        settings: `kind` and what this kind needs.
+        table: on which it acts; its values are not read.
+        stored: what training left of an agent that learns; None for the others.
 
     Returns:
         The policy.
@@ -43,41 +87,36 @@ def build_policy(
     Raises:
         ConfigError: unknown kind, missing or unknown setting, unknown panel, column or level, no
             probability; or a trained agent without its arrays.
-        DataError: the arrays are no trained agent, or one of another table.
+        DataError: the arrays are no such agent, or one of another table.
     """
-    kind = settings.get("kind")
-    if kind in TRAINED:
-        if stored is None:
-            raise ConfigError(
-                f"an agent of kind {kind!r} acts by what `train_agent` made; "
-                "its policy.safetensors is not among the inputs"
-            )
-        return QPolicy.from_arrays(stored).require_table(table)
-    if kind not in SETTINGS:
+    kind = kind_of(settings)
+    layout = Layout.of(table)
+    if kind.fit is not None and isinstance(stored, StoredArrays):
+        made_for = read_header(stored.header)
+        made_for.require_same(table, f"the stored policy {stored.source}")
+    return kind.build(settings, layout, stored)
+
+
+def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
+    """A stored bundle as a policy, with nothing else at hand, and the layout it was made for.
+
+    Raises:
+        DataError: the file has no header, or is no such agent.
+        ConfigError: its settings are not those of its kind.
+    """
+    layout = read_header(stored.header)
+    assert stored.header is not None, "bug: a header was read"
+    settings = stored.header["settings"]
+    if settings.get("kind") != stored.header["kind"]:
         raise ConfigError(
-            f"an agent is of kind {kind!r}; allowed are {_listed([*SETTINGS, *TRAINED])}"
+            f"the stored policy {stored.source} is of kind {stored.header['kind']!r} and has the "
+            f"settings of {settings.get('kind')!r}"
         )
-    allowed = ("kind", *SETTINGS[kind])
-    if set(settings) != set(allowed):
-        raise ConfigError(
-            f"an agent of kind {kind!r} has the settings {_listed(settings)}; "
-            f"it takes exactly {_listed(allowed)}"
-        )
-    if kind == "random":
-        return RandomPolicy(_number(settings["probability"]))
-    if kind == "rule":
-        return rule_policy(settings["steps"], table)
-    return FixedPolicy(_chosen_panels(settings["panels"], [p.name for p in table.actions]))
+    return kind_of(settings).build(settings, layout, stored), layout
 
 
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"the probability of a random agent is {value!r}; it must be a number")
-    return float(value)
 
 
 def _chosen_panels(panels: Any, actions: Sequence[str]) -> Bool[np.ndarray, " a"]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.contracts import ConfigError, Table
+from frugal.contracts import ConfigError
+from frugal.contracts.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class RulePolicy:
         del values, acquired
 
 
-def rule_policy(steps: Sequence[Mapping[str, Any]], table: Table) -> RulePolicy:
+def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy:
     """The policy that a config writes as `[{panel: lactate}, {panel: crp, when: {…}}]`.
 
     Args:
@@ -173,7 +174,7 @@ def rule_policy(steps: Sequence[Mapping[str, Any]], table: Table) -> RulePolicy:
     return RulePolicy(tuple(built), table.free_columns, table.provides)
 
 
-def _condition(written: Mapping[str, Any], table: Table) -> Range | Levels:
+def _condition(written: Mapping[str, Any], table: Layout) -> Range | Levels:
     """One condition, with the name of its column before encoding turned into encoded columns."""
     name = written["column"]
     prefix = f"{name}="  # of its levels, or of its special codes
@@ -203,7 +204,7 @@ def _condition(written: Mapping[str, Any], table: Table) -> Range | Levels:
     )
 
 
-def _numeric(table: Table) -> list[str]:
+def _numeric(table: Layout) -> list[str]:
     """Names of the columns that hold a number: no level, and no code of another column."""
     levels = {j for group in table.onehot for j in group}
     numbers = [c for j, c in enumerate(table.columns) if j not in levels]

@@ -16,6 +16,7 @@ import numpy as np
 
 from frugal.artifacts.replacing import replace_files
 from frugal.contracts import DataError
+from frugal.contracts.layout import Bundle
 from frugal.contracts.stored import StoredArrays
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
@@ -27,6 +28,7 @@ _KINDS = {
     ".png": ("a figure",),
     ".pdf": ("a figure",),
 }
+_HEADER = "frugal"  # key of the header among a safetensors file's own remarks
 _PAGE_ROWS = 500
 _PAGE_STYLE = (
     "body{font:14px sans-serif;color:#111;background:#fff;margin:1em}"
@@ -92,9 +94,13 @@ def read_payload(path: Path) -> Any:
         if path.suffix == ".json":
             return json.loads(path.read_text(encoding="utf-8"))
         if path.suffix == ".safetensors":
+            from safetensors import safe_open
             from safetensors.numpy import load_file
 
-            return StoredArrays(load_file(path), str(path))
+            with safe_open(path, framework="numpy") as stream:
+                said = (stream.metadata() or {}).get(_HEADER)
+            header = None if said is None else json.loads(said)
+            return StoredArrays(load_file(path), str(path), header)
     except (OSError, ValueError, RuntimeError, RecursionError) as error:
         raise DataError(_unreadable(path, error)) from error
     except Exception as error:
@@ -168,7 +174,9 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
     if path.suffix == ".json":
         return json_bytes(payload)
     if path.suffix == ".safetensors":
-        return _safetensors_bytes(payload)
+        if isinstance(payload, Bundle):
+            return _safetensors_bytes(payload.arrays, payload.header)
+        return _safetensors_bytes(payload, None)
     if path.suffix in {".png", ".pdf"}:
         return _figure_bytes(payload, path.suffix[1:])
     if path.suffix == ".parquet":
@@ -186,6 +194,8 @@ def _kind(payload: Any) -> str:
         return "a table"
     if hasattr(payload, "savefig"):
         return "a figure"
+    if isinstance(payload, Bundle):
+        return "arrays"
     if isinstance(payload, Mapping) and any(isinstance(v, np.ndarray) for v in payload.values()):
         return "arrays"
     return "a document"
@@ -213,10 +223,12 @@ def _five_digits(value: float) -> str:
     return f"{value:.0f}" if 1e5 <= abs(value) < 1e10 else f"{value:.5g}"
 
 
-def _safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+def _safetensors_bytes(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None) -> bytes:
     from safetensors.numpy import save
 
-    return save({name: np.asarray(array, order="C") for name, array in sorted(arrays.items())})
+    said = None if header is None else {_HEADER: json.dumps(header, ensure_ascii=False)}
+    ordered = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
+    return save(ordered, metadata=said)
 
 
 def _figure_bytes(figure: Any, kind: str) -> bytes:

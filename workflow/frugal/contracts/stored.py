@@ -23,11 +23,17 @@ class StoredArrays(dict[str, np.ndarray]):
 
     Attributes:
         source: path of the file, for sentences.
+        header: what the file says of itself; None where it says nothing.
     """
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], source: str) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        source: str,
+        header: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(arrays)
-        self.source = source
+        self.source, self.header = source, header
 
 
 def part_of(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> Mapping[str, np.ndarray]:
@@ -38,6 +44,13 @@ def part_of(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> Mappi
         names: new name → name in `arrays`.
     """
     return StoredArrays({new: arrays[old] for new, old in names.items()}, _source(arrays))
+
+
+def under(arrays: Mapping[str, np.ndarray], prefix: str) -> Mapping[str, np.ndarray]:
+    """The arrays whose names begin with a prefix, without it; they still know their file."""
+    return part_of(
+        arrays, {name.removeprefix(prefix): name for name in arrays if name.startswith(prefix)}
+    )
 
 
 def _source(arrays: Mapping[str, np.ndarray]) -> str:

@@ -88,6 +88,7 @@ class DadiStudy:
         """Settings of `roll_out_dadi`."""
         return self._common(dataset) | {
             "gammas": self.gammas(dataset),
+            "threshold": self.block["threshold"],
             "audited_rows": self.block["audit"]["rows"],
             "selection_by": self.scenario(dataset)["selection_by"],
         }
@@ -114,7 +115,6 @@ class DadiStudy:
         ]
         return {
             "objective": self.block["training"]["objective"],
-            "threshold": self.block["threshold"],
             "resamples": self.block["resamples"],
             "reads_all": reads_all,
         }

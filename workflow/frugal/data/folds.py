@@ -53,20 +53,19 @@ def row_sample(n: int, *, rows: int | None, rng: np.random.Generator) -> Int[np.
     return np.sort(rng.permutation(n)[:rows])
 
 
-def standardised(
+def numeric_scale(
     values: Float[np.ndarray, "n d"],
     *,
     onehot: Sequence[Sequence[int]],
     train: Bool[np.ndarray, " n"],
-) -> Float[np.ndarray, "n d"]:
-    """Numeric columns with mean 0 and standard deviation 1 over the training rows; NaN stays.
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Mean and standard deviation of numeric columns over the training rows. (d,), (d,)
 
-    One-hot columns stay 0 and 1; a column that is constant in training is only centred.
+    One-hot columns have 0 and 1, so that they stay as they are; a column that is constant in
+    training has 1, so that it is only centred.
     """
     indicator = np.zeros(values.shape[1], dtype=bool)
     indicator[[j for group in onehot for j in group]] = True
     centre = np.nanmean(values[train], axis=0)
     spread = np.nanstd(values[train], axis=0)
-    centre = np.where(indicator, 0.0, centre)
-    spread = np.where(indicator | (spread < 1e-12), 1.0, spread)
-    return (values - centre) / spread
+    return np.where(indicator, 0.0, centre), np.where(indicator | (spread < 1e-12), 1.0, spread)

@@ -27,7 +27,7 @@ from frugal.data.schema_check import (
 )
 from frugal.data.stored_names import stored_names
 
-TRAINED_KINDS = ("dqn",)  # of agents that learn on the part `agent`
+TRAINED_KINDS = ("dqn", "sm_ddpo", "cwcf", "greedy", "dadi", "sb3")  # learn on the part `agent`
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 

@@ -113,4 +113,5 @@ def _population(
         label_weight=ones,
         adversary_weight=ones,
         cost=torch.zeros(panels + 1),
+        start=torch.nn.functional.pad(torch.zeros(len(values), panels), (0, 1), value=1.0),
     )

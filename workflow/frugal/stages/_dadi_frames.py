@@ -12,8 +12,9 @@ from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts import Streams, Table
 from frugal.contracts.errors import DataError
 from frugal.contracts.stored import part_of
-from frugal.data.folds import fold_parts, row_sample, standardised
+from frugal.data.folds import fold_parts, numeric_scale, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
+from frugal.models.column_scaling import Scaling
 
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
 
@@ -38,8 +39,8 @@ class Fold:
     Attributes:
         whole: the rows in use with every panel.
         shown: the same without withheld panels.
-        values: of `shown`, numeric columns standardised by training rows. (n, d)
-        whole_values: the same of `whole`.
+        scaling: of the columns of `shown`, numeric ones by training rows.
+        whole_scaling: the same of `whole`.
         panel_of_column: action that reveals each column of `shown`. (d,)
         sensitive: group of each row. (n,)
         part: train, validation or test. (n,)
@@ -47,11 +48,21 @@ class Fold:
 
     whole: Table
     shown: Table
-    values: np.ndarray
-    whole_values: np.ndarray
+    scaling: Scaling
+    whole_scaling: Scaling
     panel_of_column: np.ndarray
     sensitive: np.ndarray
     part: np.ndarray
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values of `shown` as networks read them. (n, d)"""
+        return self.scaling.standardise(self.shown.values).astype(np.float32)
+
+    @property
+    def whole_values(self) -> np.ndarray:
+        """The same of `whole`. (n, w)"""
+        return self.whole_scaling.standardise(self.whole.values).astype(np.float32)
 
     @property
     def label(self) -> np.ndarray:
@@ -107,9 +118,10 @@ def fold_of(
     _check_parts(part, data.label, sensitive, streams)
     shown = withhold_panels(data, design["withheld_panels"])
     train = part == "train"
-    scaled = standardised(data.values, onehot=data.onehot, train=train).astype(np.float32)
+    whole = Scaling(*numeric_scale(data.values, onehot=data.onehot, train=train))
     kept = [data.columns.index(column) for column in shown.columns]
-    return Fold(data, shown, scaled[:, kept], scaled, panel_of_columns(shown), sensitive, part)
+    scaling = Scaling(whole.centre[kept], whole.scale[kept])
+    return Fold(data, shown, scaling, whole, panel_of_columns(shown), sensitive, part)
 
 
 def _check_parts(
@@ -137,12 +149,13 @@ def agents_of(
     settings = DadiSettings.read(training)
     first = {name.removeprefix(PRETRAINED): name for name in weights if name.startswith(PRETRAINED)}
     learnt = {name: name for name in weights if not name.startswith(PRETRAINED)}
-    pretrained = DadiPolicies(part_of(weights, first), settings, fold.panel_of_column)
-    if pretrained.learners != 1:
+    how = {"panel_of_column": fold.panel_of_column, "scaling": fold.scaling}
+    pretrained = DadiPolicies(part_of(weights, first), settings, **how)
+    if pretrained.members != 1:
         raise DataError(
-            f"the stored DADI agent has {pretrained.learners} pretrained networks; allowed: 1"
+            f"the stored DADI agent has {pretrained.members} pretrained networks; allowed: 1"
         )
-    return DadiPolicies(part_of(weights, learnt), settings, fold.panel_of_column), pretrained
+    return DadiPolicies(part_of(weights, learnt), settings, **how), pretrained
 
 
 def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:
@@ -156,5 +169,5 @@ def acquired_columns(data: Table) -> list[str]:
 
 
 def acquired_sets(frame: pd.DataFrame, data: Table) -> np.ndarray:
-    """The sets of a frame of episodes. (n, a)"""
+    """The sets of a frame of outcomes. (n, a)"""
     return frame[acquired_columns(data)].to_numpy(dtype=bool)

@@ -8,8 +8,8 @@ import pandas as pd
 
 from frugal.contracts import DataError, MissingnessGraph, Table
 from frugal.contracts.documents import Each, OrNull, require_document
+from frugal.data.panel_columns import panel_columns
 from frugal.missingness.graphs import topological_order
-from frugal.stages._frames import panel_columns
 
 _LAW = {"intercept": float, "values": Each(float), "indicators": Each(float), "standardise": bool}
 _GRAPH = {"name": str, "indicators": Each(_LAW), "source": str}

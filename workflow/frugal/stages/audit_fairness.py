@@ -36,7 +36,7 @@ def audit_fairness(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    episodes: pd.DataFrame,
+    outcomes: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -48,7 +48,7 @@ def audit_fairness(
     alone; for equalised odds within each label, the larger AUC counting.
     """
     fold = fold_of(table, catalogue, settings["design"], streams)
-    sets, train, used = _collected(fold, episodes)
+    sets, train, used = _collected(fold, outcomes)
     found = []
     for asked in _questions(fold.label[used], settings["training"]["objective"]):
         scores = _scores(fold, sets, used, train, asked, settings, streams, progress)
@@ -64,16 +64,16 @@ def audit_fairness(
         ["set", "target", "learner"], sort=False
     )
     best = worst.head(1).sort_values(["target", "set", "learner"], kind="stable")
-    gammas = [*dict.fromkeys(episodes["gamma"]), np.nan]
+    gammas = [*dict.fromkeys(outcomes["gamma"]), np.nan]
     best.insert(0, "gamma", np.array(gammas)[best["set"].to_numpy()])
     best.insert(0, "method", np.where(best["gamma"].isna(), "all_panels", "dadi").astype(object))
     return {"audit": best.drop(columns="set").reset_index(drop=True)}
 
 
-def _collected(fold: Fold, episodes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _collected(fold: Fold, outcomes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sets of each agent and, last, of all panels (k, n, a); training rows; positions of the n."""
     position = pd.Series(np.arange(len(fold.shown)), index=fold.shown.row_id)
-    groups = [group for _, group in episodes.groupby("gamma", sort=False)]
+    groups = [group for _, group in outcomes.groupby("gamma", sort=False)]
     used = position.loc[groups[0]["row_id"]].to_numpy()
     sets = [acquired_sets(group, fold.shown) for group in groups]
     everything = np.ones_like(sets[0])

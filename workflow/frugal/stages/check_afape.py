@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import DataError, Streams
-from frugal.stages._estimators import ESTIMATORS
+from frugal.judge.estimators import ESTIMATORS
 
 STATUSES = {"ok", "no_support", "not_identified", "not_available"}
 

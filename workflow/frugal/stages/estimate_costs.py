@@ -28,22 +28,14 @@ from frugal.evaluation.positivity import (
 )
 from frugal.evaluation.resampling import full_sample_interval, resample, stack_terms
 from frugal.evaluation.summary import summarise
-from frugal.stages._estimators import (
-    AS_IN_PAPER,
-    ESTIMATORS,
-    IMPUTED,
-    LEAST_MASS,
-    OFF_POLICY,
-    UNWEIGHTED,
-    Case,
-    obstacle,
-)
-from frugal.stages._frames import in_s, panel_columns, panel_matrix
+from frugal.judge.case import COSTS, Case, acquired_sets, build_case
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimators import ESTIMATORS
+from frugal.judge.obstacles import LEAST_MASS, obstacle
+from frugal.judge.views import Seen, compare_views
 from frugal.stages._laws import require_law
-from frugal.stages._views import compare_views
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
-SPLIT = ["cost", "acquisition_cost", "misclassification_cost"]
 INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
 
 
@@ -67,19 +59,27 @@ def estimate_costs(
     require_law(graph, identification, masks, data)
     rows = np.flatnonzero(part == "test")
     whole, data = data, data.take(rows)
-    observed = masks[masks["row_id"].isin(data.row_id)]
     found: dict[str, list[Any]] = {
         "estimates": [],
         "resamples": [],
         "convergence": [],
         "frequencies": [],
     }
-    fits = agents[agents["agent"] == streams.wildcards["agent"]]
-    frames = (blocked[blocked["row_id"].isin(data.row_id)], worlds, observed, propensities, fits)
-    by_seed = [dict(list(frame.groupby("seed", sort=False))) for frame in frames]
-    for seed in progress(list(by_seed[0]), desc="seeds"):
-        played, elsewhere, mask, fitted, fit = (groups[seed] for groups in by_seed)
-        case = _case(data, played, elsewhere, mask, fitted, fit, identification)
+    stored = {
+        "blocked": blocked[blocked["row_id"].isin(data.row_id)],
+        "worlds": worlds,
+        "masks": masks[masks["row_id"].isin(data.row_id)],
+        "propensities": propensities,
+        "agents": agents[agents["agent"] == streams.wildcards["agent"]],
+    }
+    by_seed = {
+        name: dict(list(frame.groupby("seed", sort=False))) for name, frame in stored.items()
+    }
+    seen: list[Seen] = []
+    for seed in progress(list(by_seed["blocked"]), desc="seeds"):
+        frames = {name: groups[seed] for name, groups in by_seed.items()}
+        case = build_case(data, identification=identification, **frames)
+        seen.append(Seen.of(case))
         terms, stopped = _computed(case)
         judged = _judge(
             case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
@@ -94,76 +94,18 @@ def estimate_costs(
             found[name].append(frame.assign(seed=seed, **extra))
     return {
         **{name: pd.concat(frames, ignore_index=True) for name, frames in found.items()},
-        "efficiency": compare_views(
-            whole, rows, graph, observed, frames[0], worlds, propensities, identification, settings
-        ),
+        "efficiency": compare_views(whole, rows, graph, seen, identification, settings),
     }
-
-
-def _case(
-    data: Table,
-    blocked: pd.DataFrame,
-    worlds: pd.DataFrame,
-    mask: pd.DataFrame,
-    propensities: pd.DataFrame,
-    agents: pd.DataFrame,
-    identification: Mapping[str, Any],
-) -> Case:
-    """Arrays of one agent and seed, all in the order of the test rows."""
-    outcomes = [*SPLIT, *panel_columns("acquired", data)]
-    there = {
-        str(world): group[outcomes].to_numpy(dtype=np.float64)
-        for world, group in worlds.groupby("world", sort=False, observed=True)
-    }
-    imputed = {
-        method: there[method].reshape(-1, len(data), len(outcomes))
-        for method in IMPUTED.values()
-        if method in there
-    }
-    recorded = worlds[worlds["world"] == "retrospective"]
-    lists = (mask, propensities, agents, blocked, recorded)
-    assert all(np.array_equal(frame["row_id"], data.row_id) for frame in lists), "bug: row order"
-    unknown = np.full(len(data), np.nan)
-    fitted = {
-        name: propensities[name].to_numpy()
-        for name in ("propensity", "s_propensity", "pattern_propensity")
-    }
-    for name in ("afa_propensity", "afa_propensity_policy"):
-        fitted[name] = agents[name].to_numpy()
-    fitted["true_afa_propensity"] = blocked["true_afa_propensity"].to_numpy()
-    fitted["complete_probability"] = (
-        mask["complete_probability"].to_numpy() if "complete_probability" in mask else unknown
-    )
-    for name in ("set_probability", "sequence_probability"):
-        fitted[name] = recorded[name].to_numpy()
-    known = panel_matrix(mask, "observed", data)
-    full = worlds[worlds["world"] == "full"]
-    return Case(
-        blocked=blocked[outcomes].to_numpy(dtype=np.float64),
-        full=there.get("full"),
-        in_record_order=full["in_record_order"].to_numpy() if len(full) else None,
-        recorded=there["retrospective"],
-        imputed=imputed,
-        observed=known,
-        s_observed=np.asarray(known[:, in_s(identification, data)].all(axis=1)),
-        fitted=fitted,
-        panels=[panel.name for panel in data.actions],
-        factors=propensities[panel_columns("factor", data)].to_numpy(),
-        outcome_mean=agents[[f"mean_{name}" for name in SPLIT]].to_numpy(),
-        identification=identification,
-        reads_values=bool(agents["reads_values"].iloc[0]),
-        afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
-    )
 
 
 def _computed(case: Case) -> tuple[dict[str, Terms], dict[str, tuple[str, str]]]:
     """Terms of every estimator that can be computed; status and reason of every other."""
     terms, stopped = {}, {}
     for name, estimator in ESTIMATORS.items():
-        why = obstacle(name, case)
+        why = obstacle(estimator, case)
         if why is None:
             try:
-                terms[name] = estimator(case)
+                terms[name] = estimator.terms(case)
             except DataError as refusal:  # what no obstacle foresees costs one row, not the study
                 why = "no_support", f"It cannot be computed from these records: {refusal}."
         if why is not None:
@@ -181,12 +123,11 @@ def _judge(
 ) -> dict[str, pd.DataFrame]:
     """One row per estimator, whatever became of it, and the resamples of those that worked."""
     rows = {}
-    for name in ESTIMATORS:
+    for name, estimator in ESTIMATORS.items():
         if name in stopped:
             rows[name] = _empty_row(name, *stopped[name], len(case.complete))
         else:
-            found = () if name in UNWEIGHTED else _warnings(name, case, terms[name])
-            rows[name] = _row(name, case, terms[name], found)
+            rows[name] = _row(estimator, case, terms[name])
     usable = {
         name: Terms(one.numerator[:, :1], one.denominator, one.weight)
         for name, one in terms.items()
@@ -235,7 +176,7 @@ def _resampled(
 
 def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str, Any]:
     """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
-    unseen = unseen_errors(terms, SPLIT.index("misclassification_cost"), within)
+    unseen = unseen_errors(terms, COSTS.index("misclassification_cost"), within)
     found = unseen.findings + range_findings(row["estimate"], within)
     changed: dict[str, Any] = {}
     for low, high in INTERVALS:
@@ -246,10 +187,11 @@ def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str
     return changed | {"warning": ",".join(name for name in names if name)}
 
 
-def _row(name: str, case: Case, terms: Terms, found: tuple[Any, ...]) -> dict[str, Any]:
+def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
-    summary = summarise(terms, level=LEVEL, findings=found)
-    row = _empty_row(name, summary.status, summary.reason, summary.n) | {
+    findings = _warnings(estimator, case, terms)
+    summary = summarise(terms, level=LEVEL, findings=findings)
+    row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
         "std_error": summary.std_error[0],
         "ci_low": summary.ci_low[0],
@@ -261,7 +203,8 @@ def _row(name: str, case: Case, terms: Terms, found: tuple[Any, ...]) -> dict[st
         "misclassification_cost": summary.estimate[2],
         "warning": ",".join(finding.name for finding in summary.findings),
     }
-    if name in IMPUTED and len(draws := case.imputed[IMPUTED[name]]) > 1:
+    method = estimator.imputation
+    if method is not None and len(draws := case.imputed[method]) > 1:
         n = draws.shape[1]
         pooled = rubin(draws.mean(axis=1), draws.var(axis=1, ddof=1) / n)
         low, high = pooled.interval(level=LEVEL)
@@ -275,7 +218,7 @@ def _row(name: str, case: Case, terms: Terms, found: tuple[Any, ...]) -> dict[st
 
 def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
     numbers = ["estimate", "std_error", "ci_low", "ci_high", "resample_sd", "resample_low"]
-    numbers += ["resample_high", "largest_weight_share", *SPLIT[1:]]
+    numbers += ["resample_high", "largest_weight_share", *COSTS[1:]]
     return {
         "estimator": name,
         **dict.fromkeys(numbers, np.nan),
@@ -288,19 +231,20 @@ def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
     }
 
 
-def _warnings(name: str, case: Case, terms: Terms) -> tuple[Finding, ...]:
+def _warnings(estimator: Estimator, case: Case, terms: Terms) -> tuple[Finding, ...]:
     """What about the records makes a weighted estimate less than it seems."""
-    panels = slice(len(SPLIT), None)
-    kind = "complete_probability" if name.endswith("_true") else "propensity"
+    propensity = estimator.propensity
+    if propensity is None:
+        return ()
+    off_policy = propensity is Need.PATTERN_PROPENSITY
     found = balance_findings(terms.weight)
-    if name in AS_IN_PAPER:
+    if Need.AFA_PROPENSITY in estimator.needs:
         found += policy_findings(suffices=case.afa_propensity_suffices)
-    if name not in OFF_POLICY:
-        found += propensity_findings(case.complete, case.fitted[kind])
+    if not off_policy:
+        found += propensity_findings(case.complete, case.fitted[propensity.value])
     if case.full is not None:  # else the sets of the policy are unknown
-        sets, count = np.unique(case.full[:, panels].astype(bool), axis=0, return_counts=True)
-        where = case.recorded if name in OFF_POLICY else case.blocked
-        acquired = where[:, panels].astype(bool)
+        sets, count = np.unique(acquired_sets(case.full), axis=0, return_counts=True)
+        acquired = acquired_sets(case.recorded if off_policy else case.blocked)
         mass = count / count.sum()
         found += support_findings(sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
     return found
@@ -327,15 +271,15 @@ def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
     """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
     frames = []
     for name, one in terms.items():
-        if one.numerator.shape[1] == len(SPLIT) or not (one.weight > 0).any():
+        if one.numerator.shape[1] == len(COSTS) or not (one.weight > 0).any():
             continue
         frames.append(
             pd.DataFrame(
                 {
                     "estimator": name,
                     "panel": [panel.name for panel in data.actions],
-                    "frequency": estimate(one)[len(SPLIT) :],
-                    "std_error": standard_error(one)[len(SPLIT) :],
+                    "frequency": estimate(one)[len(COSTS) :],
+                    "std_error": standard_error(one)[len(COSTS) :],
                 }
             )
         )

@@ -72,7 +72,7 @@ def _by_network(
     shape = len(test), len(fold.shown.actions)
     sets = rng.random(shape) < (chosen["probability"] if chosen["kind"] == "random" else 1.0)
     told = label_for(settings["training"], fold.label[test])
-    probability, _ = pretrained.predict_from_sets(fold.values[test], sets, label=told)
+    probability, _ = pretrained.predict_from_sets(fold.shown.values[test], sets, label=told)
     return sets, probability[0].astype(np.float64)
 
 

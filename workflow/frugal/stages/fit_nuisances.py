@@ -14,8 +14,11 @@ import pandas as pd
 
 from frugal.agents.registry import build_policy
 from frugal.contracts import Policy, Streams
+from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.environments.rollouts import columns_read, reads_values
+from frugal.judge.pattern_law import Curve, PatternLaw, fit_pattern_law
+from frugal.judge.records import PARTS, Records, in_s, training_rows
 from frugal.models.nuisance import (
     Head,
     MeanHead,
@@ -26,10 +29,8 @@ from frugal.models.nuisance import (
     separate_fit,
     separate_fit_means,
 )
-from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_columns, panel_matrix
+from frugal.stages._frames import EVALUATED, by_seed
 from frugal.stages._laws import require_law
-from frugal.stages._pattern_law import Curve, PatternLaw, fit_pattern_law
-from frugal.stages._records import PARTS, Records, training_rows
 
 
 def fit_nuisances(

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import Streams, Table
+from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.models.missforest import impute_missforest
 from frugal.models.multiple_imputation import impute_multiple
-from frugal.stages._frames import by_seed, panel_matrix
+from frugal.stages._frames import by_seed
 from frugal.stages._laws import require_masks
 
 

@@ -12,14 +12,16 @@ import pandas as pd
 
 from frugal.agents.registry import build_policy
 from frugal.contracts import Policy, Streams, Table, World
+from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.environments.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.environments.rollouts import roll_out as run_policy
 from frugal.environments.rollouts import verdicts_at
+from frugal.judge.records import in_s
 from frugal.judge.true_laws import TrueLaws
 from frugal.models.tree_scoring import expected_cost_prediction, predict_proba_acquired
 from frugal.models.trees import TreeEnsemble
-from frugal.stages._frames import EVALUATED, by_seed, in_s, panel_matrix
+from frugal.stages._frames import EVALUATED, by_seed
 from frugal.stages._laws import require_law
 
 RECORDED_ONLY = ("set_probability", "sequence_probability")  # of the records' own sets

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.agents.dadi_policies import DadiPolicies, DadiRollout
-from frugal.contracts import DataError, Streams, Table
+from frugal.agents.dadi_policies import DadiPolicies
+from frugal.contracts import DataError, Streams, Table, World
+from frugal.environments.logs import Member, Scene, decision_frame, outcome_frame
+from frugal.environments.rollouts import roll_out
 from frugal.evaluation.fairness import adversary_auc, auc_interval
 from frugal.stages._dadi_frames import (
     Fold,
-    acquired_columns,
     agents_of,
     fold_of,
     label_for,
@@ -37,76 +38,38 @@ def roll_out_dadi(
     del progress
     fold = fold_of(table, catalogue, settings["design"], streams)
     agents, pretrained = agents_of(weights, fold, settings["training"])
-    if agents.learners != len(settings["gammas"]):
+    if agents.members != len(settings["gammas"]):
         raise DataError(
-            f"the stored DADI agent has {agents.learners} learners; the settings have "
+            f"the stored DADI agent has {agents.members} learners; the settings have "
             f"{len(settings['gammas'])} gammas, one for each"
         )
     train = fold.rows("train")
     audited = streams.generator("audited").permutation(train)[: settings["audited_rows"]]
     rows = np.concatenate([fold.rows("test"), np.sort(audited)])
-    told = label_for(settings["training"], fold.label)
-    rolled = agents.roll_out(fold.values[rows], label=None if told is None else told[rows])
-    stratum = _stratum(fold.shown, settings["selection_by"])
-    test = int((fold.part == "test").sum())
+    world = World.of_table(fold.shown).take(rows)
+    told = label_for(settings["training"], world.label)
+    episodes = roll_out(agents, world, uniforms=np.zeros((len(rows), world.panels + 1)))
+    assert episodes.verdict is not None, "bug: these agents have a verdict"
+    _, of_group = agents.predict_from_sets(world.values, episodes.acquired, label=told)
+    panels = [panel.name for panel in fold.shown.actions]
+    members = [Member("dadi", k) for k in range(agents.members)]
+    error_cost = fold.shown.misclassification_cost
+    scene = Scene(members, world, 0, fold.part[rows], panels, error_cost)
+    said = (episodes.verdict[..., 1] >= settings["threshold"]).astype(np.int64)
+    outcomes = outcome_frame(scene, episodes.acquired, verdict=said, shares=episodes.verdict)
+    stratum = _stratum(fold.shown, settings["selection_by"])[rows]
+    gammas = np.array(settings["gammas"])
+    log = decision_frame(scene, episodes)
     return {
-        "decisions": _decisions(fold, rolled, rows[:test], settings["gammas"]),
-        "episodes": _episodes(fold, rolled, rows, stratum, settings["gammas"]),
+        "decisions": log[log["part"] == "test"].reset_index(drop=True),
+        "outcomes": outcomes.assign(
+            gamma=gammas[outcomes["member"]],
+            stratum=np.tile(stratum, len(gammas)),
+            sensitive=np.tile(fold.sensitive[rows], len(gammas)),
+            adversary_probability=of_group.astype(np.float64).ravel(),
+        ),
         "singles": _singles(fold, pretrained, settings["training"]),
     }
-
-
-def _decisions(
-    fold: Fold, rolled: DadiRollout, rows: np.ndarray, gammas: list[float]
-) -> pd.DataFrame:
-    """One row per decision on test rows; a greedy decision has probability 1."""
-    n, a = len(rows), len(fold.shown.actions)
-    q = rolled.q_values[:, :n]
-    learner, unit, step = np.nonzero(~np.isnan(q))
-    order = np.concatenate(
-        [rolled.order[:, :n], np.full((len(gammas), n, 1), -1, dtype=np.int64)], axis=2
-    )
-    action = order[learner, unit, step]
-    action = np.where(action < 0, a, action)
-    return pd.DataFrame(
-        {
-            "gamma": np.array(gammas)[learner],
-            "row_id": fold.shown.row_id[rows][unit],
-            "step": step,
-            "action": action,
-            "cost": np.append(fold.shown.action_cost, 0.0)[action],
-            "probability": np.ones(len(step)),
-            "value": q[learner, unit, step].astype(np.float64),
-        }
-    )
-
-
-def _episodes(
-    fold: Fold,
-    rolled: DadiRollout,
-    rows: np.ndarray,
-    stratum: np.ndarray,
-    gammas: list[float],
-) -> pd.DataFrame:
-    """One row per agent and unit: its set, and what both networks say of it."""
-    frames = []
-    for k, gamma in enumerate(gammas):
-        identity = pd.DataFrame(
-            {
-                "gamma": gamma,
-                "row_id": fold.shown.row_id[rows],
-                "part": fold.part[rows].astype(object),
-                "stratum": stratum[rows],
-                "label": fold.label[rows],
-                "sensitive": fold.sensitive[rows],
-                "label_probability": rolled.label_probability[k].astype(np.float64),
-                "adversary_probability": rolled.adversary_probability[k].astype(np.float64),
-                "cost": rolled.acquired[k] @ fold.shown.action_cost,
-            }
-        )
-        sets = pd.DataFrame(rolled.acquired[k], columns=acquired_columns(fold.shown))
-        frames.append(pd.concat([identity, sets], axis=1))
-    return pd.concat(frames, ignore_index=True)
 
 
 def _stratum(data: Table, panel: str | None) -> np.ndarray:
@@ -128,7 +91,7 @@ def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) 
     for j, name in enumerate([*names, ALL]):
         sets = np.zeros((len(rows), len(names)), dtype=bool)
         sets[:, slice(None) if name == ALL else j] = True
-        scores = pretrained.predict_from_sets(fold.values[rows], sets, label=told)
+        scores = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=told)
         of_label, of_sensitive = (score[0].astype(np.float64) for score in scores)
         label, sensitive = fold.label[rows], fold.sensitive[rows]
         for network, auc in (

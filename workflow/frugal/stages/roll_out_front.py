@@ -9,6 +9,7 @@ import pandas as pd
 from frugal.agents.diagnosis_policies import DiagnosisPolicies
 from frugal.contracts import DataError, Streams
 from frugal.environments.rollouts import roll_out
+from frugal.models.state_imputers import imputer_of
 from frugal.stages._diagnosis_frames import (
     JUDGED,
     Judged,
@@ -21,7 +22,6 @@ from frugal.stages._diagnosis_frames import (
 )
 from frugal.stages._diagnosis_states import (
     completed_states,
-    imputer_of,
     solutions_of,
     training_settings,
 )
@@ -51,7 +51,8 @@ def roll_out_front(
         raise DataError(f"there are {len(groups)} groups of policies, {len(policies)} were given")
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
-    imputer, how = imputer_of(encoder, data), training_settings(settings["training"], "f1")
+    imputer = imputer_of(encoder, columns=len(data.columns))
+    how = training_settings(settings["training"], "f1")
     solutions, outcomes, decisions = [], [], []
     for pairs in groups:
         solutions += solutions_of(settings["method"], pairs)

@@ -17,7 +17,7 @@ _ASKED = ("label", "sensitive", "adversary_probability")
 
 def score_dadi(
     *,
-    episodes: pd.DataFrame,
+    outcomes: pd.DataFrame,
     predictions: pd.DataFrame,
     audit: pd.DataFrame,
     settings: Mapping[str, Any],
@@ -26,20 +26,20 @@ def score_dadi(
 ) -> dict[str, pd.DataFrame]:
     """Score every agent and baseline on test rows; how often each panel is acquired."""
     del progress
-    test = episodes[episodes["part"] == "test"]
+    test = outcomes[outcomes["part"] == "test"].rename(columns={"probability": "label_probability"})
     panels = {c: c.removeprefix(ACQUIRED) for c in test.columns if c.startswith(ACQUIRED)}
     rows = []
     for gamma, units in test.groupby("gamma", sort=False):
         adversary = adversary_auc(
             settings["objective"], *(units[c].to_numpy() for c in _ASKED), level=LEVEL
         )
-        decision = units["label_probability"].to_numpy() >= settings["threshold"]
+        decision = units["verdict"].to_numpy() == 1
         rows.append(
             {"method": "dadi", "gamma": float(str(gamma))}
             | _scored(units, decision, settings, streams.generator("dadi", str(gamma)))
             | {
                 "features_acquired": float(units[list(panels)].sum(axis=1).mean()),
-                "cost": float(units["cost"].mean()),
+                "cost": float(units["acquisition_cost"].mean()),
                 "adversary_auc": adversary.value,
             }
         )

@@ -1,35 +1,24 @@
 """Stage `train_agent`: an acquisition agent that learns on blocked records (afape, A.11).
 
-The agent acts on the rows of part `agent`, where it can acquire only what the records hold; when it
-stops, the stored classifier decides. The policy is then fixed for all seeds.
+The agent acts on the rows of part `agent`, where it can acquire only what the records hold. The
+policy is then fixed for all seeds; its file is all that it takes to ask it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.agents.lockstep_dqn import DqnFit, DqnSettings, fit_dqn
-from frugal.agents.q_policy import QPolicy
-from frugal.contracts import DataError, Streams, Table, World
-from frugal.data.tables import table_from_frames
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import ValuesEncoder, tabulate
-from frugal.environments.rewards import Loss, StopReward
-from frugal.models.tree_scoring import (
-    MAX_ACTIONS_TABULATED,
-    expected_cost_prediction,
-    predict_proba_acquired,
-    predict_proba_all_sets,
-)
+from frugal.agents.kinds import Ground
+from frugal.agents.registry import kind_of
+from frugal.contracts import ConfigError, DataError, Streams, Table
+from frugal.contracts.layout import Bundle, Layout, bundle_header
+from frugal.data.panel_columns import panel_matrix
+from frugal.data.tables import sensitive_from_frames, table_from_frames
 from frugal.models.trees import TreeEnsemble
-from frugal.stages._frames import by_seed, panel_matrix
+from frugal.stages._frames import by_seed
 from frugal.stages._laws import require_masks
-
-OWN_SETTINGS = ("kind", "start", "moments")  # all others are the learner's
-TABLE_GIB = 0.25  # larger tables of observations are not built; the numbers are the same
 
 
 def train_agent(
@@ -42,41 +31,32 @@ def train_agent(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Learn by DQN on the records of the first seed, blocked  [afape, sec. A.11].
-
-    Reward: −(cost of a panel), and at the end −(misclassification cost of the classifier's decision
-    with what was acquired); divided by the dearest misclassification, so that values are about 1.
+    """Learn on the records of the first seed, blocked  [afape, sec. A.11].
 
     Raises:
+        ConfigError: an agent of this kind does not learn.
         DataError: the table has no row in the part `agent`.
     """
-    del progress  # one fit, seconds
-    data, recorded = _records(table, catalogue, masks)
-    centre, scale = _scaling(data, recorded)
-    unit = float(data.misclassification_cost.max())
-    world = World.of_table(data, name="blocked", available=recorded)
-    encoder = ValuesEncoder.of(replace(world, values=(data.values - centre) / scale))
-    dqn = DqnSettings.of({k: v for k, v in settings.items() if k not in OWN_SETTINGS})
-    environment = BatchedAcquisition(
-        world,
-        _tabulated(encoder, data),
-        StopReward(_scaled_loss(classifier, data, unit), np.array([1 / unit], dtype=np.float32)),
-        learners=1,
-        episodes=dqn.episodes,
-        start=settings["start"],
-        rng=streams.generator("units"),
-    )
-    learner = streams.generator("learner")
-    fit = fit_dqn(environment, settings=dqn, moments=settings["moments"], rngs=[learner])
-    weights = {name: array[0] for name, array in fit.weights.items()}
-    policy = QPolicy(weights, centre, scale, encoder.column_bits)
-    return {"policy": policy.to_arrays(), "training": _curve(fit, dqn, unit)}
+    kind = kind_of(settings)
+    if kind.fit is None:
+        raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
+    data, recorded, rows = _records(table, catalogue, masks)
+    group = None
+    if len(catalogue["groups"]) == 2:
+        group = sensitive_from_frames(table, catalogue)[0][rows]
+    ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
+    ground = Ground(data, recorded, group, ensemble, streams, progress)
+    learned = kind.fit(ground, settings)
+    header = bundle_header(kind.name, settings, Layout.of(data), ground.digest)
+    return {"policy": Bundle(header, learned.arrays), "training": learned.curve}
 
 
 def _records(
     table: pd.DataFrame, catalogue: Mapping[str, Any], masks: pd.DataFrame
-) -> tuple[Table, np.ndarray]:
-    """The rows to learn from, and which panels their records of the first seed hold. (n, a)"""
+) -> tuple[Table, np.ndarray, np.ndarray]:
+    """The rows to learn from, the panels that their records of the first seed hold (n, a), and
+    their positions in the whole table. (n,)
+    """
     data, part = table_from_frames(table, catalogue)
     require_masks(masks, data)
     rows = np.flatnonzero(part == "agent")
@@ -86,55 +66,4 @@ def _records(
             "add it under split.parts of the data set's YAML"
         )
     _, first = next(by_seed(masks, rows))
-    return data.take(rows), panel_matrix(first, "observed", data)
-
-
-def _scaling(data: Table, recorded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column over the values that the records hold. (d,)
-
-    A column that is never recorded, or never varies, is only shifted.
-    """
-    known = data.columns_observed(recorded) & ~np.isnan(data.values)
-    count = np.maximum(known.sum(axis=0), 1)
-    centre = np.where(known, data.values, 0.0).sum(axis=0) / count
-    distance = np.where(known, data.values - centre, 0.0)
-    spread = np.sqrt(np.square(distance).sum(axis=0) / count)
-    return centre, np.where(spread > 0, spread, 1.0)
-
-
-def _tabulated(encoder: ValuesEncoder, data: Table) -> Any:
-    """The encoder's table of all sets where it is small, else the encoder itself."""
-    a = len(data.actions)
-    if a <= MAX_ACTIONS_TABULATED and 4 * len(data) * 2**a * encoder.width <= TABLE_GIB * 2**30:
-        return tabulate(encoder, len(data), a, max_gib=TABLE_GIB)
-    return encoder
-
-
-def _scaled_loss(classifier: Mapping[str, np.ndarray], data: Table, unit: float) -> Any:
-    """Misclassification cost at each set: once for all sets, or, with many panels, on demand."""
-    ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
-    cost = data.misclassification_cost / unit
-    shape = (data.values, data.provides, data.free_columns)
-    if len(data.actions) <= MAX_ACTIONS_TABULATED:
-        shares = predict_proba_all_sets(ensemble, *shape)
-        prediction = expected_cost_prediction(shares.reshape(-1, shares.shape[2]), cost)
-        return cost[data.label[:, None], prediction.reshape(shares.shape[:2])].astype(np.float32)
-
-    def loss(row: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        shares = predict_proba_acquired(ensemble, *shape, row, acquired)
-        return cost[data.label[row], expected_cost_prediction(shares, cost)]
-
-    demanded: Loss = loss
-    return demanded
-
-
-def _curve(fit: DqnFit, settings: DqnSettings, unit: float) -> pd.DataFrame:
-    """How training went, in the data set's unit of cost."""
-    return pd.DataFrame(
-        {
-            "transitions": fit.transitions,
-            "mean_return": fit.mean_return[:, 0] * unit,
-            "td_error": fit.td_error[:, 0] * unit,
-            "epsilon": [settings.epsilon(int(t)) for t in fit.transitions],
-        }
-    )
+    return data.take(rows), panel_matrix(first, "observed", data), rows

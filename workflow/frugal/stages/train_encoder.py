@@ -11,8 +11,8 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.models.imputers import MeanImputer
+from frugal.models.state_imputers import fit_encoder, imputer_arrays
 from frugal.stages._diagnosis_frames import divided
-from frugal.stages._diagnosis_states import fit_encoder, imputer_arrays
 
 
 def train_encoder(
@@ -31,7 +31,8 @@ def train_encoder(
     del progress
     data, part = divided(table, catalogue, streams)
     imputer = fit_encoder(
-        data, part == "encoder", part == "encoder_validation", settings=settings,
+        data.values[part == "encoder"], data.values[part == "encoder_validation"],
+        table=data, settings=settings,
         rng=streams.generator("encoder"),
     )  # fmt: skip
     rows = data.values[part == "encoder_validation"]

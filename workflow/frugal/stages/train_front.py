@@ -8,10 +8,10 @@ import pandas as pd
 
 from frugal.agents.sm_ddpo import fit_sm_ddpo
 from frugal.contracts import Streams
+from frugal.models.state_imputers import imputer_of
 from frugal.stages._diagnosis_frames import divided, rows_of
 from frugal.stages._diagnosis_states import (
     completed_states,
-    imputer_of,
     rewards_of,
     scaled_task,
     training_settings,
@@ -34,7 +34,7 @@ def train_front(
     del progress
     data, part = divided(table, catalogue, streams)
     task, unit = scaled_task(data)
-    imputer = imputer_of(encoder, data)
+    imputer = imputer_of(encoder, columns=len(data.columns))
     units = {}
     for name in ("agent", "validation", "test"):
         rows = rows_of(part, name)

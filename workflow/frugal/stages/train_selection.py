@@ -20,6 +20,7 @@ from frugal.contracts import StateEncoder, Streams, Table, World
 from frugal.environments.encoders import TabulatedEncoder, ValuesEncoder
 from frugal.environments.rollouts import roll_out
 from frugal.models.imputers import Imputer
+from frugal.models.state_imputers import imputer_of
 from frugal.stages._diagnosis_frames import (
     JUDGED,
     Judged,
@@ -31,7 +32,7 @@ from frugal.stages._diagnosis_frames import (
     run_frames,
     task_of,
 )
-from frugal.stages._diagnosis_states import completed_states, imputer_of, scaled_task
+from frugal.stages._diagnosis_states import completed_states, scaled_task
 
 UNTUNED = 0.5  # threshold at which beliefs stay as they are
 
@@ -83,7 +84,7 @@ def train_selection(
     """
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
-    imputer = imputer_of(encoder, data)
+    imputer = imputer_of(encoder, columns=len(data.columns))
     states = {
         name: completed_states(
             imputer, world.take(rows_of(part, name)), memory_gib=settings["memory_gib"]

@@ -8,10 +8,15 @@ import numpy as np
 import pandas as pd
 
 from frugal.contracts import Table
+from frugal.data.panel_columns import panel_matrix
 from frugal.models.nuisance import Head, MeanHead
-from frugal.stages._frames import in_s, panel_matrix
 
 PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum
+
+
+def in_s(identification: Mapping[str, Any], data: Table) -> np.ndarray:
+    """True for the panels of s; none where no set works, which the estimators then say. (a,)"""
+    return np.isin([panel.name for panel in data.actions], identification["s"] or ())
 
 
 @dataclass(frozen=True, eq=False)

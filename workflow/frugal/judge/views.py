@@ -3,7 +3,8 @@
 Positivity is that of the true law where the missingness was induced, else that of the fitted one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,21 +18,40 @@ from frugal.evaluation.data_efficiency import (
     needed_probability,
     summarise_positivity,
 )
+from frugal.judge.case import Case, acquired_sets
 from frugal.missingness.law import factorised_patterns, missable_patterns
 from frugal.missingness.mechanisms import pattern_probability
-from frugal.stages._frames import panel_columns, panel_matrix
 
 Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the views read of one case, small enough to be kept of every seed.
+
+    Attributes:
+        observed: R. (n, a)
+        factors: fitted p(R_j = 1 | its causes) of each panel. (n, a)
+        sets: that the policy ends with where nothing is missing: on the full table, or on complete
+            cases where that is unknown. (t, a)
+    """
+
+    observed: np.ndarray
+    factors: np.ndarray
+    sets: np.ndarray
+
+    @classmethod
+    def of(cls, case: Case) -> "Seen":
+        """The part of a case that the views read."""
+        ended = case.blocked[case.complete] if case.full is None else case.full
+        return cls(case.observed, case.factors, np.unique(acquired_sets(ended), axis=0))
 
 
 def compare_views(
     data: Table,
     rows: np.ndarray,
     graph: Mapping[str, Any],
-    observed: pd.DataFrame,
-    blocked: pd.DataFrame,
-    worlds: pd.DataFrame,
-    propensities: pd.DataFrame,
+    seen: Sequence[Seen],
     identification: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> pd.DataFrame:
@@ -41,24 +61,23 @@ def compare_views(
         data: the whole table, on which standardised laws are scaled.
         rows: the test rows in it. (n,)
         graph: with `source`, as `draw_missingness` stored it.
-        observed: masks of the test rows, all seeds under each other; so the next three.
-        blocked: episodes on the records.
-        worlds: episodes elsewhere.
-        propensities: fitted, with each panel's factor.
+        seen: of the policy's case in each seed.
         identification: as `draw_missingness` stored it.
         settings: of the stage.
     """
-    known = panel_matrix(observed, "observed", data)
+    observed, factors, sets = (
+        np.concatenate([getattr(one, name) for one in seen])
+        for name in ("observed", "factors", "sets")
+    )
+    sets = np.unique(sets, axis=0)
     threshold, reason = settings["positivity_threshold"], ""
     if graph["source"] == "induced":
-        sets = panel_matrix(worlds[worlds["world"] == "full"], "acquired", data)
-        needed = _by_true_law(data, rows, graph, np.unique(sets, axis=0))
-    elif reason := _unknown(data, graph, propensities, identification):
+        needed = _by_true_law(data, rows, graph, sets)
+    elif reason := _unknown(graph, factors, identification):
         needed = np.full((3, 1), np.nan)
-    else:  # what the policy does unblocked is seen on the complete cases
-        sets = panel_matrix(blocked, "acquired", data)[known.all(axis=1)]
-        needed = _by_fitted_law(data, graph, propensities, np.unique(sets, axis=0))
-    views = data_efficiency(known)
+    else:
+        needed = _by_fitted_law(data, graph, factors, sets)
+    views = data_efficiency(observed)
     support = [None] * len(VIEWS) if reason else summarise_positivity(needed, threshold=threshold)
     return pd.DataFrame(
         {
@@ -75,10 +94,7 @@ def compare_views(
 
 
 def _unknown(
-    data: Table,
-    graph: Mapping[str, Any],
-    propensities: pd.DataFrame,
-    identification: Mapping[str, Any],
+    graph: Mapping[str, Any], factors: np.ndarray, identification: Mapping[str, Any]
 ) -> str:
     """Why the positivity of own records is not known; empty if it is."""
     if not identification["propensity_identified"]:
@@ -88,7 +104,7 @@ def _unknown(
             "One missingness indicator causes another, so that the fitted factors give no law of "
             "patterns."
         )
-    known = propensities[panel_columns("factor", data)].notna().all(axis=1)
+    known = np.isfinite(factors).all(axis=1)
     return "" if known.any() else "The law of some panel could not be fitted."
 
 
@@ -107,12 +123,11 @@ def _by_true_law(
 
 
 def _by_fitted_law(
-    data: Table, graph: Mapping[str, Any], propensities: pd.DataFrame, sets: np.ndarray
+    data: Table, graph: Mapping[str, Any], factors: np.ndarray, sets: np.ndarray
 ) -> np.ndarray:
     """The same by the fitted factors, of the rows and seeds with a known X_adj. (3, m)"""
     law = MissingnessGraph.from_dict(graph)
     patterns = missable_patterns(law, data)
-    factors = propensities[panel_columns("factor", data)].to_numpy()
     factors = factors[np.isfinite(factors).all(axis=1)]
     return _in_parts(
         len(factors), patterns, sets, lambda part: factorised_patterns(factors[part], patterns)

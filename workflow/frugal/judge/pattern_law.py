@@ -21,10 +21,9 @@ import numpy as np
 
 from frugal.contracts import Policy, World
 from frugal.environments.set_probability import rows_in_parts, true_afa_propensity
+from frugal.judge.records import Records, in_s, training_rows
 from frugal.missingness.law import every_subset
 from frugal.models.nuisance import Head, cross_fit, separate_fit
-from frugal.stages._frames import in_s
-from frugal.stages._records import Records, training_rows
 
 MOST_OPEN = 4  # causes outside s that one indicator may have: 2^4 settings are predicted for a row
 

@@ -1,0 +1,108 @@
+"""Estimators are declared once: names, words, tags and obstacles are read from the declarations."""
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import frugal
+import pytest
+import yaml
+from frugal.figures.style import estimator_style
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimators import ESTIMATORS
+from frugal.judge.obstacles import obstacle
+
+from tests.unit.test_docs import ROWS
+from tests.unit.test_estimator_obstacles import KNOWN, healthy_case
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(frugal.__file__).parent
+PAGE = ROOT / "docs" / "afape.md"
+UNIDENTIFIED = KNOWN | {"propensity_identified": False, "reasons": ["It is not identified: X1."]}
+
+
+def called(name: str) -> list[str]:
+    """Modules of the package that call something by a name."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == name:
+                found.append(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def test_a_case_is_built_in_one_place():
+    assert called("Case") == ["judge/case.py"]
+    assert called("build_case") == ["stages/estimate_costs.py"]
+
+
+def test_no_module_but_the_declarations_tells_weighted_estimators_by_name():
+    """The declarations, looks of figures and views of the problem, which bear the same words."""
+    for path in sorted((PACKAGE / "judge").glob("*.py")) + sorted(
+        (PACKAGE / "stages").glob("*.py")
+    ):
+        named = re.findall(r'"((?:stabilised_|doubly_)\w+)"', path.read_text(encoding="utf-8"))
+        assert not named or path.name == "estimators.py", path
+
+
+def test_the_config_takes_every_estimator_and_no_other_word():
+    schema = yaml.safe_load((PACKAGE.parent / "schemas/config.schema.yaml").read_text("utf-8"))
+    figures = schema["properties"]["afape"]["properties"]["figures"]["properties"]
+    assert figures["estimators"]["items"]["enum"] == list(ESTIMATORS)
+
+
+@pytest.mark.parametrize("one", ESTIMATORS.values(), ids=lambda one: one.name)
+def test_figures_show_the_declared_words(one: Estimator):
+    assert estimator_style(one.name).label == one.label
+
+
+@pytest.mark.parametrize("one", ESTIMATORS.values(), ids=lambda one: one.name)
+def test_the_formula_of_an_estimator_is_listed_with_its_tag(one: Estimator):
+    """`test_docs.py` shows that the listed functions bear the tags."""
+    tags = {tag for _, tag, name in ROWS if name.startswith("frugal.estimators.")}
+    assert one.equation in tags
+
+
+def test_the_page_lists_what_is_declared():
+    rows = [f"| `{e.name}` | {e.label} | {e.doc} | `{e.equation}` |" for e in ESTIMATORS.values()]
+    assert "\n".join(rows) in PAGE.read_text(encoding="utf-8")
+
+
+def test_names_and_labels_are_distinct():
+    assert len({one.label for one in ESTIMATORS.values()}) == len(ESTIMATORS)
+    assert list(ESTIMATORS) == [one.name for one in ESTIMATORS.values()]
+
+
+def made_up(*needs: Need) -> Estimator:
+    return replace(ESTIMATORS["blocking"], name="mine", needs=needs)
+
+
+@pytest.mark.parametrize(
+    ("needs", "changes", "status", "words"),
+    [
+        ((Need.FULL_TABLE,), {"full": None}, "not_available", "the truth is unknown"),
+        ((Need.IMPUTED,), {"imputed": {}}, "not_available", "leaves this imputation out"),
+        ((Need.PROPENSITY,), {"identification": UNIDENTIFIED}, "not_identified", "X1"),
+        (
+            (Need.EVERY_ROW, Need.PROPENSITY),
+            {"identification": KNOWN | {"s": ["P2"]}},
+            "not_available",
+            "asks for s = P2",
+        ),
+    ],
+)
+def test_obstacles_of_a_new_estimator_follow_from_what_it_needs(needs, changes, status, words):
+    case = replace(healthy_case(), **changes)
+    assert obstacle(made_up(), case) is None
+    found = obstacle(made_up(*needs), case)
+    assert found is not None
+    assert found[0] == status
+    assert words in found[1]
+
+
+def test_what_an_estimator_divides_by_and_averages_follows_from_what_it_needs():
+    assert made_up(Need.COMPLETE_CASES).propensity is None
+    assert made_up(Need.COMPLETE_CASES, Need.PROPENSITY).propensity is Need.PROPENSITY
+    assert made_up(Need.IMPUTED_WITH_LABEL).imputation == "multiple_label"
+    assert ESTIMATORS["off_policy_set"].propensity is Need.PATTERN_PROPENSITY

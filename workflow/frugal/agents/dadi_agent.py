@@ -1,0 +1,100 @@
+"""The kind `dadi`: fair acquisition against an adversary, learnt from blocked records [dadi].
+
+Differs from the paper: panels that a record lacks cannot be acquired for it in training.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.agents.dadi import fit_dadi
+from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.agents.dadi_settings import DadiSettings
+from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
+from frugal.contracts import ConfigError, DataError
+from frugal.contracts.layout import Layout
+from frugal.contracts.stored import Array, under
+from frugal.contracts.stored import Stored as Checked
+from frugal.data.folds import numeric_scale
+from frugal.models.column_scaling import Scaling
+
+NETWORKS = "networks."  # prefix among the bundle's arrays
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Train one learner on the records.
+
+    Raises:
+        DataError: the label has other than two classes, or the data set tells no groups apart, or
+            all rows are of one.
+        ConfigError: a column belongs to two panels.
+    """
+    ground.require_two_classes("dadi")
+    how, values = _settings(settings), ground.values
+    sensitive = _group(ground)
+    order = ground.streams.generator("validation").permutation(len(values))
+    held = round(settings["validation_share"] * len(order))
+    train = np.ones(len(values), dtype=bool)
+    train[order[:held]] = False
+    centre, scale = numeric_scale(values, onehot=ground.table.onehot, train=train)
+    scaling = Scaling(np.nan_to_num(centre), np.nan_to_num(scale, nan=1.0))
+    bar = ground.progress(total=how.iterations, desc="iterations")
+    found = fit_dadi(
+        scaling.standardise(values).astype(np.float32),
+        panel_of_columns(Layout.of(ground.table)),
+        ground.table.label, sensitive, np.sort(order[held:]), np.sort(order[:held]),
+        panel_cost=ground.table.action_cost, available=ground.recorded,
+        gammas=np.array([settings["gamma"]], dtype=np.float64), settings=how,
+        rng=ground.streams.generator("learner"), save=lambda state: None, state=None,
+        advance=bar.update,
+    )  # fmt: skip
+    bar.close()
+    arrays = {NETWORKS + name: array for name, array in found.weights.items()}
+    arrays |= {"centre": scaling.centre, "scale": scaling.scale}
+    curve = found.curves[["iteration", "objective", "label_loss", "adversary_loss", "panels"]]
+    return Learned(arrays, pd.DataFrame(curve))
+
+
+def _settings(settings: Mapping[str, Any]) -> DadiSettings:
+    return DadiSettings.read({**settings["networks"], **settings["training"]})
+
+
+def _group(ground: Ground) -> np.ndarray:
+    """Group of each row. (n,)"""
+    if ground.group is None:
+        raise DataError(
+            "an agent of kind 'dadi' hides a group, and the data set tells none apart; its YAML "
+            "needs 'sensitive' with 'column' and two 'groups'"
+        )
+    if len(np.unique(ground.group)) < 2:
+        raise DataError(
+            f"an agent of kind 'dadi' hides a group, and all {len(ground.group)} rows of the part "
+            "'agent' belong to one"
+        )
+    return ground.group
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DadiPolicies:
+    """The trained learner."""
+    if not isinstance(stored, Mapping):
+        raise ConfigError("an agent of kind 'dadi' acts by what `train_agent` made")
+    d = len(layout.columns)
+    own = {name: stored[name] for name in ("centre", "scale") if name in stored}
+    Checked("DADI agent", own).require(
+        {"centre": Array("float64", (d,)), "scale": Array("float64", (d,), above=0)}
+    )
+    return DadiPolicies(
+        under(stored, NETWORKS), _settings(settings), panel_of_columns(layout),
+        scaling=Scaling(own["centre"], own["scale"]), exploration=settings["exploration"],
+    )  # fmt: skip
+
+
+DADI = AgentKind(
+    name="dadi",
+    build=build,
+    fit=fit,
+    needs=("gamma", "validation_share", "exploration", "networks", "training"),
+    doc="DADI: acquires what predicts the label and hides the group from an adversary",
+)

@@ -1,0 +1,96 @@
+"""The kind `dqn`: deep Q-learning on blocked records  [afape, sec. A.11].
+
+Reward: −(cost of a panel), and at the end −(misclassification cost of the classifier's decision
+with what was acquired); divided by the dearest misclassification, so that values are about 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
+from frugal.agents.lockstep_dqn import DqnFit, DqnSettings, fit_dqn
+from frugal.agents.q_policy import QPolicy
+from frugal.contracts import ConfigError
+from frugal.contracts.layout import Layout
+from frugal.environments.acquisition import BatchedAcquisition
+from frugal.environments.encoders import ValuesEncoder
+from frugal.environments.rewards import StopReward
+from frugal.models.tree_scoring import (
+    MAX_ACTIONS_TABULATED,
+    expected_cost_prediction,
+    predict_proba_acquired,
+    predict_proba_all_sets,
+)
+
+OWN = ("start", "moments")  # all other settings are the learner's
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Learn by DQN on the records, blocked."""
+    world, scaling, unit = ground.world(terminals=1), ground.scaling, ground.unit
+    encoder = ValuesEncoder.of(replace(world, values=scaling.standardise(world.values)))
+    dqn = DqnSettings.of({k: v for k, v in settings.items() if k not in ("kind", *OWN)})
+    environment = BatchedAcquisition(
+        world,
+        ground.observed(encoder),
+        StopReward(scaled_loss(ground), np.array([1 / unit], dtype=np.float32)),
+        learners=1,
+        episodes=dqn.episodes,
+        start=settings["start"],
+        rng=ground.streams.generator("units"),
+    )
+    learner = ground.streams.generator("learner")
+    found = fit_dqn(environment, settings=dqn, moments=settings["moments"], rngs=[learner])
+    weights = {name: array[0] for name, array in found.weights.items()}
+    policy = QPolicy(weights, scaling.centre, scaling.scale, encoder.column_bits)
+    return Learned(policy.to_arrays(), _curve(found, dqn, unit))
+
+
+def scaled_loss(ground: Ground) -> Any:
+    """Misclassification cost at each set: once for all sets, or, with many panels, on demand."""
+    data, ensemble = ground.table, ground.classifier
+    cost = data.misclassification_cost / ground.unit
+    shape = (data.values, data.provides, data.free_columns)
+    if len(data.actions) <= MAX_ACTIONS_TABULATED:
+        shares = predict_proba_all_sets(ensemble, *shape)
+        prediction = expected_cost_prediction(shares.reshape(-1, shares.shape[2]), cost)
+        return cost[data.label[:, None], prediction.reshape(shares.shape[:2])].astype(np.float32)
+
+    def loss(row: np.ndarray, acquired: np.ndarray) -> np.ndarray:
+        shares = predict_proba_acquired(ensemble, *shape, row, acquired)
+        return cost[data.label[row], expected_cost_prediction(shares, cost)]
+
+    return loss
+
+
+def _curve(found: DqnFit, settings: DqnSettings, unit: float) -> pd.DataFrame:
+    """How training went, in the data set's unit of cost."""
+    return pd.DataFrame(
+        {
+            "transitions": found.transitions,
+            "mean_return": found.mean_return[:, 0] * unit,
+            "td_error": found.td_error[:, 0] * unit,
+            "epsilon": [settings.epsilon(int(t)) for t in found.transitions],
+        }
+    )
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> QPolicy:
+    """The trained network."""
+    del settings
+    if not isinstance(stored, Mapping):
+        raise ConfigError("an agent of kind 'dqn' acts by what `train_agent` made")
+    return QPolicy.from_arrays(stored).require_layout(layout)
+
+
+DQN = AgentKind(
+    name="dqn",
+    build=build,
+    fit=fit,
+    needs=(*(field.name for field in fields(DqnSettings)), *OWN),
+    doc="deep Q-learning on blocked records; stops where the classifier may decide",
+)

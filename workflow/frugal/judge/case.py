@@ -1,0 +1,153 @@
+"""What estimators read of one policy, under one law of the masks, in one seed: built here alone.
+
+Knows the columns of stored tables; must not know an estimator.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.contracts import Table
+from frugal.data.panel_columns import panel_columns, panel_matrix
+from frugal.judge.records import PARTS, in_s
+
+COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel if it was acquired
+IMPUTATIONS = ("missforest", "multiple", "multiple_label")  # worlds of imputed copies
+_BY_RECORDS = ("propensity", "s_propensity", "pattern_propensity")
+_BY_AGENT = ("afa_propensity", "afa_propensity_policy")
+_BY_RECORDED_SET = ("set_probability", "sequence_probability")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """All that is stored of one policy and seed on the n evaluation rows; o outcomes.
+
+    Outcomes are the cost, its two parts, and for each panel 1 if it was acquired, else 0.
+
+    Attributes:
+        blocked: outcomes of the rollout on the records. (n, o)
+        full: outcomes on the full table, None where it is unknown. (n, o)
+        in_record_order: on the full table, the policy took the panels in the order in which
+            records list them; None where it is unknown. (n,)
+        recorded: outcomes at the records' own sets. (n, o)
+        imputed: method → outcomes on each imputed copy. (draws, n, o)
+        observed: R. (n, a)
+        s_observed: R_s = 1. (n,)
+        fitted: nuisances by column name, NaN where not evaluable. (n,) each
+        panels: names of the panels, in the order of the columns of R.
+        factors: fitted p(R_j = 1 | its causes) of each panel, 1 if it is never missing. (n, a)
+        outcome_mean: fitted E[outcome | X_adj, R=1] of the first three outcomes. (n, 3)
+        identification: as `draw_missingness` stored it.
+        reads_values: decisions depend on values.
+        afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
+            value outside X_adj.
+    """
+
+    blocked: np.ndarray
+    full: np.ndarray | None
+    in_record_order: np.ndarray | None
+    recorded: np.ndarray
+    imputed: Mapping[str, np.ndarray]
+    observed: np.ndarray
+    s_observed: np.ndarray
+    fitted: Mapping[str, np.ndarray]
+    panels: Sequence[str]
+    factors: np.ndarray
+    outcome_mean: np.ndarray
+    identification: Mapping[str, Any]
+    reads_values: bool
+    afa_propensity_suffices: bool
+
+    @property
+    def complete(self) -> np.ndarray:
+        """R = 1. (n,)"""
+        return np.asarray(self.observed.all(axis=1))
+
+    @property
+    def blocked_costs(self) -> np.ndarray:
+        """Cost and its two parts of the rollout on the records. (n, 3)"""
+        return self.blocked[:, : len(COSTS)]
+
+
+def acquired_sets(outcomes: np.ndarray) -> np.ndarray:
+    """The panels that were acquired, from outcomes. (n, a)"""
+    return outcomes[:, len(COSTS) :].astype(bool)
+
+
+def build_case(
+    data: Table,
+    *,
+    masks: pd.DataFrame,
+    identification: Mapping[str, Any],
+    blocked: pd.DataFrame,
+    worlds: pd.DataFrame,
+    propensities: pd.DataFrame,
+    agents: pd.DataFrame,
+) -> Case:
+    """Arrays of one policy and seed, all in the order of the evaluation rows.
+
+    Args:
+        data: the evaluation rows.
+        masks: of these rows and this seed, as `draw_missingness` stored them.
+        identification: as `draw_missingness` stored it.
+        blocked: episodes of the policy on the records, of these rows and this seed.
+        worlds: its episodes elsewhere, of this seed.
+        propensities: of these rows and this seed, as `fit_nuisances` stored them.
+        agents: the same of what was fitted to the policy.
+    """
+    full, recorded = (worlds[worlds["world"] == name] for name in ("full", "retrospective"))
+    lists = [masks, propensities, agents, blocked, recorded, *([full] if len(full) else [])]
+    assert all(np.array_equal(frame["row_id"], data.row_id) for frame in lists), "bug: row order"
+    observed = panel_matrix(masks, "observed", data)
+    return Case(
+        blocked=_outcomes(blocked, data),
+        full=_outcomes(full, data) if len(full) else None,
+        in_record_order=full["in_record_order"].to_numpy() if len(full) else None,
+        recorded=_outcomes(recorded, data),
+        imputed=_imputed(worlds, data),
+        observed=observed,
+        s_observed=np.asarray(observed[:, in_s(identification, data)].all(axis=1)),
+        fitted=_probabilities(masks, blocked, recorded, propensities, agents),
+        panels=[panel.name for panel in data.actions],
+        factors=propensities[panel_columns("factor", data)].to_numpy(),
+        outcome_mean=agents[[f"mean_{name}" for name in COSTS]].to_numpy(),
+        identification=identification,
+        reads_values=bool(agents["reads_values"].iloc[0]),
+        afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
+    )
+
+
+def _outcomes(frame: pd.DataFrame, data: Table) -> np.ndarray:
+    return frame[[*COSTS, *panel_columns("acquired", data)]].to_numpy(dtype=np.float64)
+
+
+def _imputed(worlds: pd.DataFrame, data: Table) -> dict[str, np.ndarray]:
+    """Outcomes on imputed copies, of each method that the study ran. (draws, n, o)"""
+    copies = worlds[worlds["world"].isin(IMPUTATIONS)]
+    return {
+        str(method): (made := _outcomes(frame, data)).reshape(-1, len(data), made.shape[1])
+        for method, frame in copies.groupby("world", sort=False, observed=True)
+    }
+
+
+def _probabilities(
+    masks: pd.DataFrame,
+    blocked: pd.DataFrame,
+    recorded: pd.DataFrame,
+    propensities: pd.DataFrame,
+    agents: pd.DataFrame,
+) -> dict[str, np.ndarray]:
+    """Fitted and true probabilities of each row by their stored names; NaN if not known. (n,)"""
+    known = "complete_probability" in masks  # the law that the masks were drawn from
+    return {
+        **{name: propensities[name].to_numpy() for name in _BY_RECORDS},
+        **{name: agents[name].to_numpy() for name in _BY_AGENT},
+        **{name: recorded[name].to_numpy() for name in _BY_RECORDED_SET},
+        "true_afa_propensity": blocked["true_afa_propensity"].to_numpy(),
+        "complete_probability": masks["complete_probability"].to_numpy()
+        if known
+        else np.full(len(masks), np.nan),
+    }
