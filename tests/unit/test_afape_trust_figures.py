@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from afape_frames import CASE, SUMMARY, legend_texts, titled
 from frugal.contracts.errors import DataError
-from frugal.figures import style
+from frugal.figures import afape_style, style
 from frugal.figures.afape_trust import decision_figure, trust_figure
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -28,7 +29,7 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
     ok = (rows["status"] == "ok").to_numpy()
     assert left.get_xlabel() == "cost per case\n(€)"
     assert [t.get_text() for t in left.get_yticklabels()] == [
-        style.ESTIMATORS[e].label for e in frames.ESTIMATORS
+        afape_style.ESTIMATORS[e].label for e in frames.ESTIMATORS
     ]
     truth, *points = [line for line in left.lines if line.get_gid() != "cut"]
     assert np.ravel(truth.get_xdata())[0] == frames.TRUTH["random_50"] - 3.4
@@ -65,8 +66,10 @@ def test_trust_draws_no_interval_where_all_rows_cost_the_same():
     )
     figure = trust_figure(table, cost_unit="€")
     hollow = [li for a in figure.axes for li in a.lines if li.get_gid() == "no interval"]
-    assert {li.get_color() for li in hollow} == {style.ESTIMATORS["complete_case"].colour}
-    assert {li.get_markerfacecolor() for li in hollow} == {"white"}
+    assert {to_hex(li.get_color()).upper() for li in hollow} == {
+        afape_style.ESTIMATORS["complete_case"].colour
+    }
+    assert {to_hex(li.get_markerfacecolor()) for li in hollow} == {"#ffffff"}
     assert "no interval: its rows cost the same" in legend_texts(figure)
     assert "no interval: its rows cost the same" not in legend_texts(_trust())
 
@@ -96,7 +99,7 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
 
 def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
     axes = decision_figure(CASE, cost_unit="€").axes[0]
-    agents = style.agent_order(frames.AGENTS)
+    agents = afape_style.agent_order(frames.AGENTS)
     shown = [e for e in frames.ESTIMATORS if e != "ground_truth"]
     picks = {
         round(p.get_y() + 0.5): round(p.get_x() + 0.5)

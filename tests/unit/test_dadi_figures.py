@@ -12,6 +12,7 @@ from frugal.figures.dadi_style import METHODS, ends_of, method_kind, method_labe
 from frugal.figures.dadi_trust import audit_figure, curves_figure
 from frugal.stages.draw_dadi_figures import draw_dadi_figures
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 WORDS = {"title": "Adult income", "caution": "A stand-in, " + "said at length " * 12}
 GAMMAS = (0.0, 0.5, 1.0)
@@ -113,8 +114,12 @@ def test_title_caution_and_legend_fit_on_the_page(name):
 
 def test_the_front_shows_every_agent_and_baseline():
     figure = tradeoff_figure(means_frame(), **WORDS)
-    marks = [np.array(line.get_data(), dtype=float) for line in figure.axes[2].lines]
-    shown = {tuple(mark[:, 0].round(6)) for mark in marks if mark.shape == (2, 1)}
+    lines = [line for line in figure.axes[2].lines if line.get_marker()]
+    shown = {
+        tuple(point)
+        for line in lines
+        for point in np.asarray(line.get_xydata(), dtype=float).round(6)
+    }
     table = means_frame()
     wanted = set(zip(table["disparity"].round(6), table["auc"].round(6), strict=True))
     assert wanted <= shown
@@ -122,9 +127,10 @@ def test_the_front_shows_every_agent_and_baseline():
 
 def test_bars_are_as_high_as_their_shares():
     figure = DRAWN["panels"]()
-    bars = [bar.get_height() for box in figure.axes[1].containers[::2] for bar in box]
+    bars = [bar.get_height() for bar in figure.axes[1].patches if isinstance(bar, Rectangle)]
     table = grouped()
-    wanted = [v for g in GAMMAS for v in [*table.loc[table["gamma"] == g, "frequency"], np.nan]]
+    shares = [table.loc[table["gamma"] == g, "frequency"] for g in GAMMAS]
+    wanted = [value for part in shares for value in part if value > 0]
     np.testing.assert_allclose(bars, wanted)
 
 

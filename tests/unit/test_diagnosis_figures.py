@@ -76,7 +76,7 @@ def test_the_zoom_leaves_out_what_costs_more():
     assert max(x for axes in figure.axes for x, _ in points(axes)) <= 100
     labels = [t.get_text() for t in figure.legends[0].get_texts()]
     assert not any("all panels" in label for label in labels)
-    assert "XGBoost, fixed panels" in labels
+    assert f"{len(frames.CLASSIFIERS)} classifiers, fixed panels" in labels
 
 
 def test_curves_are_those_of_the_pair_and_marks_those_kept():
@@ -105,7 +105,7 @@ def test_panels_show_shares_in_per_cent_and_count_units():
     first = table[table["group"] == "all"]
     wanted = {(100 * s, float(frames.PANELS.index(p))) for s, p in
               zip(first["share"], first["panel"], strict=True)}  # fmt: skip
-    assert wanted <= points(figure.axes[0])
+    assert wanted <= {(x, float(round(y))) for x, y in points(figure.axes[0])}
 
 
 def test_patients_are_told_step_by_step():
@@ -130,17 +130,26 @@ def test_negative_values_have_a_minus_sign_and_names_keep_their_hyphen():
     assert "vitamin B-12 \N{MINUS SIGN}1.9 ng/L; pH \N{MINUS SIGN}.5; span 3-4" in plain
 
 
-def test_the_axis_says_that_marks_of_one_cost_were_moved():
-    assert "side by side" in front().axes[0].get_xlabel()
+def test_classifiers_stand_at_their_cost_under_one_name():
     table = frames.solutions_frame()
-    alone = table[~table["method"].str.endswith(("_full", "_fixed"))]
-    assert front(alone).axes[0].get_xlabel() == "mean cost per unit (USD)"
+    figure = front()
+    labels = [t.get_text() for t in figure.legends[0].get_texts()]
+    count = len(frames.CLASSIFIERS)
+    assert {f"{count} classifiers, all panels", f"{count} classifiers, fixed panels"} <= set(labels)
+    single = table[table["method"].str.endswith(("_full", "_fixed"))]
+    for axes, score in zip(figure.axes, ("f1", "auroc"), strict=True):
+        assert set(zip(single["cost"], single[score], strict=True)) <= points(axes)
+        assert all(line.get_transform() == axes.transData for line in axes.lines)
+    one = table[~table["method"].str.endswith("_full") | (table["method"] == "forest_full")]
+    labels = [t.get_text() for t in front(one).legends[0].get_texts()]
+    assert "random forest, all panels" in labels
 
 
 def test_no_two_methods_look_alike_and_unknown_names_have_a_look():
     names = [*METHODS, *(f"{c}_{w}" for w in ("full", "fixed") for c in frames.CLASSIFIERS)]
+    kinds = [*METHODS, "forest_full", "forest_fixed"]  # classifiers share a look
     looks = [method_style(name) for name in names]
-    assert len({(k.colour, k.marker, k.hollow) for k in looks}) == len(names)
+    assert len({(k.colour, k.marker, k.hollow) for k in looks}) == len(kinds)
     assert len({k.label for k in looks}) == len(names)
     assert method_order(reversed(names)) == names
     assert method_style("greedy_nearest").label == "greedy information, nearest"

@@ -8,7 +8,7 @@ from pathlib import Path
 import frugal
 import pytest
 import yaml
-from frugal.figures.style import estimator_style
+from frugal.figures.afape_style import estimator_style
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.estimators import ESTIMATORS
 from frugal.judge.obstacles import obstacle

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.figures import style
+from frugal.figures import afape_style, style
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
@@ -19,8 +19,8 @@ def _luminance(colour: str) -> float:
 
 
 def test_every_estimator_has_a_marker_of_its_own():
-    markers = [look.marker for look in style.ESTIMATORS.values()]
-    labels = [look.label for look in style.ESTIMATORS.values()]
+    markers = [look.marker for look in afape_style.ESTIMATORS.values()]
+    labels = [look.label for look in afape_style.ESTIMATORS.values()]
     assert len(set(markers)) == len(markers) == 19
     assert len(set(labels)) == len(labels)
 
@@ -28,33 +28,33 @@ def test_every_estimator_has_a_marker_of_its_own():
 def test_the_estimators_of_the_papers_figure_5_have_six_colours():
     names = "ground_truth blocking complete_case imputation_missforest stabilised_ipw "
     names += "stabilised_afais_s"
-    assert len({style.estimator_style(n).colour for n in names.split()}) == 6
+    assert len({afape_style.estimator_style(n).colour for n in names.split()}) == 6
 
 
 def test_colours_stand_out_from_white_paper():
-    for look in style.ESTIMATORS.values():
+    for look in afape_style.ESTIMATORS.values():
         # 2:1 keeps out yellow (1.3:1); the palette's sky blue has 2.3:1 and orange 2.2:1
         assert 1.05 / (_luminance(look.colour) + 0.05) > 2.0, look
 
 
 def test_unknown_estimator_is_refused_with_the_names_allowed():
     with pytest.raises(ConfigError, match=r"'magic' has no colour .* ground_truth, blocking"):
-        style.estimator_order(["blocking", "magic"])
+        afape_style.estimator_order(["blocking", "magic"])
 
 
 def test_orders_do_not_depend_on_the_table():
-    assert style.estimator_order(["ipw", "blocking", "ipw", "ground_truth"]) == [
+    assert afape_style.estimator_order(["ipw", "blocking", "ipw", "ground_truth"]) == [
         "ground_truth",
         "blocking",
         "ipw",
     ]
     agents = ["dqn", "fixed_b", "always", "random_90", "random_5", "never", "fixed_a", "random_10"]
     expected = ["never", "random_5", "random_10", "random_90", "always", "fixed_a", "fixed_b"]
-    assert style.agent_order(agents) == [*expected, "dqn"]
+    assert afape_style.agent_order(agents) == [*expected, "dqn"]
     table = pd.DataFrame(
         {"dataset": ["b", "a", "b", "b"], "mechanism": ["mnar", "mar", "mcar", "own"]}
     )
-    assert style.scenario_order(table) == [
+    assert afape_style.scenario_order(table) == [
         ("b", "mcar"),
         ("b", "mnar"),
         ("b", "own"),
@@ -63,9 +63,9 @@ def test_orders_do_not_depend_on_the_table():
 
 
 def test_names_become_words():
-    assert style.agent_label("random_10") == "random 10 %"
-    assert style.agent_label("dqn") == "DQN"
-    assert style.scenario_title(("breast_cancer", "mnar")) == "Breast cancer, MNAR"
+    assert afape_style.agent_label("random_10") == "random 10 %"
+    assert afape_style.agent_label("dqn") == "DQN"
+    assert afape_style.scenario_title(("breast_cancer", "mnar")) == "Breast cancer, MNAR"
     assert style.wrapped("random 10 %", characters=9) == "random\n10\N{NO-BREAK SPACE}%"
 
 
@@ -102,7 +102,7 @@ def test_house_settings_win_over_the_readers_and_leave_them_alone():
 )
 def test_window_holds_the_middle_half_and_is_never_empty(centres: list[float], half: float):
     centre = np.array(centres)
-    low, high = style.window(centre, centre - half, centre + half)
+    low, high = afape_style.window(centre, centre - half, centre + half)
     first, third = np.quantile(centre, [0.25, 0.75])
     assert low < high
     assert low <= first
@@ -111,15 +111,15 @@ def test_window_holds_the_middle_half_and_is_never_empty(centres: list[float], h
 
 def test_window_is_not_flattened_by_one_absurd_estimate():
     centre = np.array([3.0, 3.1, 3.2, 3.3, 3.4, 50.0])
-    low, high = style.window(centre, centre - 0.1, centre + 0.1)
+    low, high = afape_style.window(centre, centre - 0.1, centre + 0.1)
     assert low < 2.9
     assert 3.5 < high < 6.0
-    assert style.window(*(np.array([np.nan]),) * 3) == (0.0, 1.0)
+    assert afape_style.window(*(np.array([np.nan]),) * 3) == (0.0, 1.0)
 
 
 def test_window_holds_most_intervals_where_estimates_lie_close_together():
     centre = np.array([750.0, 750.0, 750.0, 751.0, 752.0])
-    low, high = style.window(centre, centre - 300.0, centre + 300.0)
+    low, high = afape_style.window(centre, centre - 300.0, centre + 300.0)
     assert low < 450.0
     assert high > 1050.0
 
@@ -133,7 +133,7 @@ def test_decimals_show_three_figures(values: list[float], places: int):
 
 
 def test_facets_fill_their_lines():
-    assert style.facet_columns(6, slots=3, slot_in=0.45) == 3
-    assert style.facet_columns(6, slots=6, slot_in=0.45) == 2
-    assert style.facet_columns(3, slots=6, slot_in=0.45) == 1
-    assert style.facet_columns(5, slots=1, slot_in=0.1) == 1
+    assert afape_style.facet_columns(6, slots=3, slot_in=0.45) == 3
+    assert afape_style.facet_columns(6, slots=6, slot_in=0.45) == 2
+    assert afape_style.facet_columns(3, slots=6, slot_in=0.45) == 1
+    assert afape_style.facet_columns(5, slots=1, slot_in=0.1) == 1

@@ -44,7 +44,7 @@ def test_every_accuracy_is_written_and_drawn():
     table = frames.summary_frame()
     figure = accuracy_figure(table)
     assert sorted(_texts(figure)) == sorted(f"{v:.3f}" for v in table["accuracy"])
-    marks = [float(np.asarray(c[0].get_xdata())[0]) for c in figure.axes[0].containers]  # pyright: ignore
+    marks = [float(np.asarray(line.get_xdata())[0]) for line in figure.axes[0].lines]
     whole = table[table["actions"] == "all"].set_index("generator")["accuracy"]
     assert marks == [pytest.approx(whole[name]) for name in generator_order(whole.index)]
 

@@ -89,8 +89,7 @@ def test_a_trade_off_draws_every_row():
     figure = tradeoff_figure(MEANS, title="World")
     drawn = set()
     for axes in figure.axes:
-        for container in axes.containers:
-            line = container[0]
+        for line in axes.lines:
             drawn |= {tuple(p) for p in np.asarray(line.get_xydata(), dtype=float).tolist()}
     wanted = set(MEANS[["mean_trials", "efficacy"]].itertuples(index=False, name=None))
     assert drawn == wanted
@@ -98,7 +97,7 @@ def test_a_trade_off_draws_every_row():
 
 def test_a_band_is_one_standard_deviation():
     figure = profile_figure(MEANS[MEANS["series"] == "cdp"], x="threshold", title="World")
-    band = np.asarray(figure.axes[0].collections[0].get_paths()[0].vertices, dtype=float)
+    band = np.asarray(figure.axes[0].patches[0].get_path().vertices, dtype=float)
     ends = band[band[:, 0] == 0.4, 1]
     rows = MEANS[(MEANS["series"] == "cdp") & (MEANS["facet"] == "smoothed")]
     middle = rows.set_index("threshold")["efficacy"][0.4]

@@ -8,7 +8,6 @@ from frugal.figures.afape_parts import frequency_figure
 from frugal.figures.recourse_trust import confidence_figure
 from frugal.figures.treatment_tradeoffs import data_size_figure, profile_figure, tradeoff_figure
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.container import ErrorbarContainer
 
 from tests.unit import afape_frames, recourse_frames
 from tests.unit.search_means import means_frame
@@ -22,15 +21,13 @@ FREQUENCIES = afape_frames.frequency_frame().assign(std_error=0.8)
 
 def bars(figure, *, axis: int) -> np.ndarray:
     """All ends of bars and bands along x (0) or y (1)."""
-    ends = []
-    for axes in figure.axes:
-        drawn = [c for c in axes.containers if isinstance(c, ErrorbarContainer)]
-        collections = [line for c in drawn for line in c.lines[2]]
-        collections += [
-            c for c in axes.collections if isinstance(c, PolyCollection | LineCollection)
-        ]
-        for collection in dict.fromkeys(collections):
-            ends += [np.asarray(path.vertices)[:, axis] for path in collection.get_paths()]
+    ends = [
+        np.asarray(path.vertices)[:, axis]
+        for axes in figure.axes
+        for collection in axes.collections
+        if isinstance(collection, PolyCollection | LineCollection)
+        for path in collection.get_paths()
+    ]
     return np.concatenate(ends)
 
 
@@ -59,7 +56,7 @@ def test_bands_end_where_efficacy_and_trials_can_be():
     figure = profile_figure(MEANS, x="threshold", title="World")
     above, below = figure.axes
     for axes, most in ((above, 1.0), (below, np.inf)):
-        bands = [np.asarray(p.vertices)[:, 1] for c in axes.collections for p in c.get_paths()]
+        bands = [np.asarray(band.get_path().vertices)[:, 1] for band in axes.patches]
         assert np.concatenate(bands).min() >= 0
         assert np.concatenate(bands).max() <= most + 1e-12
 
@@ -68,13 +65,8 @@ def test_accuracy_by_frequency_shows_the_interval_of_the_share():
     rows = recourse_frames.frequency_frame()
     figure = confidence_figure(recourse_frames.confidence_frame(), rows)
     (right,) = [a for a in figure.axes if "seen often" in a.get_title(loc="left")]
-    drawn = [c for c in right.containers if isinstance(c, ErrorbarContainer)]
-    ends = [
-        np.asarray(segment)[:, 1]
-        for c in drawn
-        for line in c.lines[2]
-        for segment in line.get_segments()
-    ]
+    drawn = [c for c in right.collections if isinstance(c, LineCollection)]
+    ends = [np.asarray(segment)[:, 1] for c in drawn for segment in c.get_segments()]
     ends = np.sort(np.array(ends), axis=0)
     wanted = np.sort(rows[["accuracy_low", "accuracy_high"]].to_numpy(), axis=0)
     np.testing.assert_allclose(ends, wanted, atol=1e-12)
@@ -82,4 +74,4 @@ def test_accuracy_by_frequency_shows_the_interval_of_the_share():
 
 def test_whiskers_by_hand():
     found = style.whiskers(np.array([0.9, 0.05, 0.5, 1.2]), np.array([0.2, 0.2, np.nan, 0.1]))
-    np.testing.assert_allclose(found, [[0.2, 0.05, 0, 0.1], [0.1, 0.2, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(found, [[0.7, 0, 0.5, 1.1], [1, 0.25, 0.5, 1.2]], atol=1e-12)

@@ -21,6 +21,7 @@ from frugal.data.folds import numeric_scale
 from frugal.models.column_scaling import Scaling
 
 NETWORKS = "networks."  # prefix among the bundle's arrays
+SIZES = ("memory_width", "encoding_width", "head_width")
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -55,6 +56,17 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     arrays |= {"centre": scaling.centre, "scale": scaling.scale}
     curve = found.curves[["iteration", "objective", "label_loss", "adversary_loss", "panels"]]
     return Learned(arrays, pd.DataFrame(curve))
+
+
+def agent_settings(
+    training: Mapping[str, Any], gamma: Any, validation_share: float
+) -> dict[str, Any]:
+    """The block of an agent from settings of the study `dadi`, where `training` holds all sizes."""
+    sizes = {name: training[name] for name in SIZES}
+    return {
+        "kind": "dadi", "gamma": gamma, "validation_share": validation_share, "exploration": 0.0,
+        "networks": sizes, "training": {k: v for k, v in training.items() if k not in sizes},
+    }  # fmt: skip
 
 
 def _settings(settings: Mapping[str, Any]) -> DadiSettings:

@@ -3,7 +3,6 @@
 Knows no kind; `frugal.agents.registry` lists them. Knows no files and no study.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.contracts import DataError, Policy, Streams, Table, World
-from frugal.contracts.layout import Layout
+from frugal.contracts.layout import Layout, rows_digest
 from frugal.environments.encoders import CallableEncoder, ValuesEncoder, tabulate
 from frugal.models.column_scaling import Scaling
 from frugal.models.tree_scoring import MAX_ACTIONS_TABULATED
@@ -79,10 +78,7 @@ class Ground:
     @property
     def digest(self) -> str:
         """SHA-256 of rows, values, labels and what is recorded."""
-        found = hashlib.sha256()
-        for array in (self.table.row_id, self.values, self.table.label, self.recorded):
-            found.update(np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()
+        return rows_digest(self.table, self.values, self.recorded)
 
     def require_two_classes(self, kind: str) -> None:
         """Refuse a label with other than two classes.

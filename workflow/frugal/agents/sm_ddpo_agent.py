@@ -82,14 +82,23 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Diagno
     policy = DiagnosisPolicies(
         under(stored, ACTOR), _training(settings), imputer=imputer, greedy=settings["greedy"]
     )
-    own = (policy.members, policy.columns, policy.panels, policy.classes)
-    wanted = (1, len(layout.columns), len(layout.actions), len(layout.classes))
+    own = (policy.columns, policy.panels, policy.classes)
+    wanted = (len(layout.columns), len(layout.actions), len(layout.classes))
     if own != wanted:
         raise DataError(
-            f"the stored SM-DDPO policy has {own[0]} members, {own[1]} columns, {own[2]} panels "
-            f"and {own[3]} classes; its header says {', '.join(map(str, wanted))}"
+            f"the stored SM-DDPO policies have {own[0]} columns, {own[1]} panels and {own[2]} "
+            f"classes; its header says {', '.join(map(str, wanted))}"
         )
     return policy
+
+
+def front_settings(training: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a front's policies are built with, of the block they were trained by."""
+    rest = {k: v for k, v in training.items() if k not in (*VARIANT, "criterion")}
+    return {
+        "kind": "sm_ddpo", "encoder": {"kind": "stored"}, "validation_share": 0.0, "greedy": True,
+        **{name: training[name] for name in VARIANT}, "training": rest,
+    }  # fmt: skip
 
 
 SM_DDPO = AgentKind(

@@ -5,6 +5,7 @@ Knows no stage by name.
 
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from frugal.artifacts.sidecars import Job
 from frugal.contracts import DataError
+from frugal.contracts.stored import StoredArrays
 
 
 def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
@@ -36,7 +38,12 @@ def _suffix(parameter: inspect.Parameter | None) -> str | None:
     if parameter is None:
         return None
     allowed = parameter.annotation
-    for kind in (allowed, *get_args(allowed)):
+    kinds = (allowed, *get_args(allowed))
+    if Path in kinds:
+        return None
+    for kind in kinds:
+        if kind is StoredArrays:
+            return ".safetensors"
         if kind is pd.DataFrame:
             return ".parquet"
         if get_origin(kind) is Mapping:

@@ -4,6 +4,7 @@ A bundle is what training leaves of an agent: named arrays, and a header that sa
 is and which table it was made for. It holds no values of units and no way to decide.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from jaxtyping import Bool, Float
 
 from frugal.contracts.documents import Each, require_document
 from frugal.contracts.errors import DataError
+from frugal.contracts.stored import StoredArrays
 from frugal.contracts.table import Panel, Table
 
 _PANEL = {"name": str, "columns": [str], "cost": float, "free": bool}
@@ -118,6 +120,20 @@ class Bundle:
 
     header: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
+
+    def stored(self, source: str) -> StoredArrays:
+        """As it is read from a file of that name."""
+        return StoredArrays(self.arrays, source, self.header)
+
+
+def rows_digest(
+    table: Table, values: Float[np.ndarray, "n d"], recorded: Bool[np.ndarray, "n a"]
+) -> str:
+    """SHA-256 of what an agent learnt from: rows, values as shown, labels, panels recorded."""
+    found = hashlib.sha256()
+    for array in (table.row_id, values, table.label, recorded):
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
 
 
 def bundle_header(

@@ -70,13 +70,13 @@ class DiagnosisStudy:
         return self.table_inputs(dataset) | {"encoder": self.encoder_of(dataset, seed)}
 
     def front_inputs(self, dataset: str, family: str, criterion: str, seed: str) -> dict[str, str]:
-        """Inputs of `roll_out_front`: table, encoder and the policies of every group."""
+        """Inputs of `roll_out_front`: table and the policies of every group, encoder included."""
         groups = {
             f"policies_{g}": f"{front_folder(dataset, family, criterion, seed)}/group={g}"
             "/policies.safetensors"
             for g in range(len(self.groups()))
         }
-        return self.encoded_inputs(dataset, seed) | groups
+        return self.table_inputs(dataset) | groups
 
     def selection_inputs(self, dataset: str, criterion: str, seed: str) -> dict[str, str]:
         """Inputs of `train_selection`: table, encoder, and a front, whose panels `fixed` takes."""
@@ -110,12 +110,11 @@ class DiagnosisStudy:
         }
 
     def rollout_settings(self, family: str) -> dict[str, Any]:
-        """Settings of `roll_out_front`: pairs of every group, and how the policies were shaped."""
+        """Settings of `roll_out_front`: pairs of every group."""
         pairs = self.pairs()
         return {
             "groups": [[[k, *pairs[k]] for k in group] for group in self.groups()],
             "method": family,
-            "training": dict(self.block["training"]) | dict(self.block["methods"][family]),
             "memory_gib": self.block["memory_gib"],
         }
 

@@ -27,7 +27,8 @@ from frugal.data.schema_check import (
 )
 from frugal.data.stored_names import stored_names
 
-TRAINED_KINDS = ("dqn", "sm_ddpo", "cwcf", "greedy", "dadi", "sb3")  # learn on the part `agent`
+TRAINED_KINDS = ("dqn", "sm_ddpo", "cwcf", "greedy", "dadi")  # learn on the part `agent`
+FILED_KINDS: tuple[str, ...] = ()  # whose policy is a file of one's own
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 

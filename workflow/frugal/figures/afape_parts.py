@@ -16,11 +16,28 @@ from matplotlib.ticker import LogLocator
 
 from frugal.contracts.errors import DataError
 from frugal.figures import style
+from frugal.figures.afape_style import (
+    agent_label,
+    agent_order,
+    estimator_style,
+    facet_columns,
+    name_facets,
+    scenario_order,
+    scenario_title,
+)
+from frugal.figures.marks import draw_bars, draw_series
 
 FREQUENCY_ESTIMATORS = ("blocking", "AFAIS", "ground_truth")
 COST_ESTIMATORS = ("ground_truth", "blocking", "AFAIS")
 AFAIS = ("stabilised_afais_s_policy", "stabilised_afais_s")  # the first that there is
 _PARTS = ("acquisition_cost", "misclassification_cost")
+_TICKS = {"truth": style.Look("ground truth", style.BLACK, "|", line="none")}
+_BINS = {
+    "joined": style.Look("bins of ten rows or more", style.BLUE, "o"),
+    "few": style.Look("bins of fewer rows", style.BLUE, "o", hollow=True, line="none"),
+}
+LEAST_ROWS = 10  # of a bin whose rate is more than noise, so that a line goes through it
+_TITLE = 24  # letters of a line above a third of the page
 
 
 def _with_afais(names: Sequence[str], known: Collection[str]) -> list[str]:
@@ -73,11 +90,12 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
     grid[0].set_ylim(len(panels) - 0.5, -0.5)
     for axes in grid:
         axes.set_xlabel("share of cases")
+        axes.set_xlim(0, 1.05)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+        axes.tick_params(axis="y", length=0)
     row = frequencies.iloc[0]
-    title = style.scenario_title((row["dataset"], row["mechanism"]))
-    figure.suptitle(
-        f"{title}: acquisitions of {style.agent_label(row['agent'])}", x=0.01, ha="left"
-    )
+    title = scenario_title((row["dataset"], row["mechanism"]))
+    figure.suptitle(f"{title}: acquisitions of {agent_label(row['agent'])}", x=0.01, ha="left")
     style.add_legend(figure, _frequency_handles(len(shown), truth))
     return figure
 
@@ -86,29 +104,21 @@ def _draw_frequencies(
     axes: Axes, estimator: str, rows: pd.DataFrame, truth: pd.Series | None
 ) -> None:
     """Bars of one estimator at y = 0, 1, 2, …"""
-    look = style.estimator_style(estimator)
-    y = np.arange(len(rows))
-    axes.barh(
-        y, rows["frequency"], height=0.66, color=style.lightened(look.colour, share=0.4),
-        xerr=style.whiskers(rows["frequency"].to_numpy(), rows["std_error"].to_numpy()),
-        error_kw={"elinewidth": 0.9, "ecolor": style.GREY},
-    )  # fmt: skip
+    look, y = estimator_style(estimator), np.arange(len(rows))
+    share, error = (rows[c].to_numpy(dtype=float) for c in ("frequency", "std_error"))
+    colour = style.lightened(look.colour, share=0.4)
+    ends = style.whiskers(share, error)
+    draw_bars(axes, y, share, colour=colour, width=0.66, ends=ends, lying=True)
     if truth is not None:
-        axes.plot(
-            truth.reindex(rows.index), y, "|", color=style.BLACK, markersize=9, markeredgewidth=1.3,
-            linestyle="none", gid="truth",
-        )  # fmt: skip
-    axes.set_title(look.label, loc="left")
-    axes.set_xlim(0, 1.05)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-    axes.tick_params(axis="y", length=0)
+        marks = rows.assign(truth=truth.reindex(rows.index), y=y, name="truth")
+        draw_series(axes, marks, _TICKS, by="name", x="truth", y="y", size=9.0, gid="truth")
+    axes.set_title(style.wrapped(look.label, characters=_TITLE), loc="left")
 
 
 def _frequency_handles(facets: int, truth: pd.DataFrame | None) -> list[Line2D]:
     handles = [Line2D([], [], color=style.GREY, linewidth=0.9, label="± 1 standard error")]
     if truth is not None and facets > 1:
-        tick = {"marker": "|", "markersize": 9, "markeredgewidth": 1.3, "linestyle": "none"}
-        handles.append(Line2D([], [], color=style.BLACK, label="ground truth", **tick))
+        handles.append(_TICKS["truth"].handle())
     return handles
 
 
@@ -117,8 +127,9 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
     """Can the fitted probabilities be believed, and do they reach zero?
 
     A pair of panels per nuisance. Top: observed rate against mean fitted probability, with the
-    diagonal of perfect calibration. Bottom: rows of each bin at its mean probability, on a
-    logarithmic axis: rows at the left edge are those that carry large weights.
+    diagonal of perfect calibration; bins of few rows are hollow and not joined. Bottom: rows of
+    each bin at its mean probability, on a logarithmic axis: rows at the left edge are those that
+    carry large weights.
 
     Args:
         calibration: nuisance, bin, mean_probability, rate, n; one row per nuisance and bin.
@@ -141,8 +152,6 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
     grid = figure.subplots(
         2 * lines, columns, sharex=True, sharey="row", squeeze=False, height_ratios=[2, 1] * lines
     )
-    grid[0, 0].set_xlim(-0.03, 1.03)
-    grid[0, 0].set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
     for k, name in enumerate(nuisances):
         upper, lower = grid[2 * (k // columns) : 2 * (k // columns) + 2, k % columns]
         rows = style.select(calibration, nuisance=name)
@@ -153,11 +162,14 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
         if k % columns == 0:
             upper.set_ylabel("observed rate")
             lower.set_ylabel("rows in bin")
+    for upper, lower in grid.reshape(lines, 2, columns).swapaxes(1, 2).reshape(-1, 2):
+        _dress_bins(upper, lower)
     for axes in grid.reshape(lines, 2, columns)[-1, :, len(nuisances) - (lines - 1) * columns :]:
         for unused in axes:
             unused.remove()
     handles = [
-        Line2D([], [], color=style.BLUE, marker="o", markersize=4, label="bins of the fit"),
+        _BINS["joined"].handle(line="-"),
+        _BINS["few"].handle(),
         Line2D(
             [], [], color=style.GREY, linestyle="--", linewidth=0.9, label="perfect calibration"
         ),
@@ -167,20 +179,35 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
 
 
 def _draw_reliability(axes: Axes, rows: pd.DataFrame) -> None:
+    """Rates of the bins; those of few rows stand alone."""
+    many = rows["n"] >= LEAST_ROWS
+    kinds = [
+        rows.assign(kind="joined", rate=rows["rate"].where(many)),
+        rows[~many].assign(kind="few"),
+    ]
     axes.plot([0, 1], [0, 1], color=style.GREY, linestyle="--", linewidth=0.9)
-    axes.plot(rows["mean_probability"], rows["rate"], color=style.BLUE, marker="o", markersize=4)
-    axes.set_ylim(-0.03, 1.03)
+    draw_series(
+        axes, pd.concat(kinds), _BINS, by="kind", x="mean_probability", y="rate", clip_on=False
+    )  # fmt: skip
 
 
 def _draw_counts(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rows of each bin as a stem at its mean probability, from a base of half a row."""
-    axes.vlines(rows["mean_probability"], 0.5, rows["n"], color=style.BLUE, linewidth=4)
-    axes.set_yscale("log")
-    axes.set_ylim(bottom=0.5)
-    axes.yaxis.set_major_locator(LogLocator(numticks=5))
-    axes.minorticks_off()
-    axes.set_xlabel("fitted probability")
-    axes.tick_params(labelbottom=True)
+    """Rows of each bin as a bar at its mean probability, from a base of half a row."""
+    at, n = (rows[c].to_numpy(dtype=float) for c in ("mean_probability", "n"))
+    draw_bars(axes, at, n - 0.5, base=0.5, colour=style.BLUE, width=0.04)
+
+
+def _dress_bins(upper: Axes, lower: Axes) -> None:
+    """Scales, limits and ticks of a pair of panels."""
+    upper.set_ylim(-0.03, 1.03)
+    lower.set_yscale("log")
+    lower.set_ylim(bottom=0.5)
+    lower.yaxis.set_major_locator(LogLocator(numticks=5))
+    lower.minorticks_off()
+    lower.set_xlabel("fitted probability")
+    lower.tick_params(labelbottom=True)
+    lower.set_xlim(-0.03, 1.03)
+    lower.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
 
 
 @style.printed
@@ -205,19 +232,16 @@ def cost_split_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     rows = summary[summary["estimator"].isin(shown)]
     if rows.empty:
         raise DataError(f"the figure compares {', '.join(shown)}; the table holds none of them")
-    scenarios, agents = style.scenario_order(rows), style.agent_order(rows["agent"])
-    columns = style.facet_columns(len(scenarios), slots=len(agents), slot_in=0.45)
+    scenarios, agents = scenario_order(rows), agent_order(rows["agent"])
+    columns = facet_columns(len(scenarios), slots=len(agents), slot_in=0.45)
     lines = len(scenarios) // columns
     figure = style.new_figure(height_in=0.4 + 1.8 * lines)
     grid = figure.subplots(lines, columns, squeeze=False, sharex=True).ravel()
-    for k, (axes, scenario) in enumerate(zip(grid, scenarios, strict=True)):
+    for axes, scenario in zip(grid, scenarios, strict=True):
         part = style.select(rows, dataset=scenario[0], mechanism=scenario[1])
         _draw_split(axes, part, agents, shown)
-        axes.set_title(style.scenario_title(scenario), loc="left")
-        style.agent_ticks(axes, agents, width_in=style.WIDTH_IN / columns - 0.6)
-        axes.tick_params(labelbottom=k + columns >= len(scenarios))
-        if k % columns == 0:
-            axes.set_ylabel(f"run-time cost\nper case ({cost_unit})")
+        axes.set_title(scenario_title(scenario), loc="left")
+    name_facets(grid, agents, columns, f"run-time cost\nper case ({cost_unit})")
     style.add_legend(figure, _split_handles(shown))
     return figure
 
@@ -226,31 +250,35 @@ def _draw_split(
     axes: Axes, rows: pd.DataFrame, agents: Sequence[str], estimators: Sequence[str]
 ) -> None:
     """Three stacked bars per agent at 0, 1, 2, …; a group is 0.84 wide."""
-    style.shade_every_second(axes, len(agents), vertical=True)
     wide = 0.84 / len(estimators)
     for k, name in enumerate(estimators):
-        colour = style.estimator_style(name).colour
+        colour = estimator_style(name).colour
         part = rows[rows["estimator"] == name].set_index("agent").reindex(list(agents))
         known = (part["status"] == "ok").to_numpy()
         x = np.arange(len(agents)) + (k - 1) * wide
         below, above = (part[c].to_numpy(dtype=float) for c in _PARTS)
-        axes.bar(x[known], below[known], 0.9 * wide, color=colour, edgecolor=colour, linewidth=0.6)
-        axes.bar(
-            x[known], above[known], 0.9 * wide, bottom=below[known], hatch="/////",
-            color=style.lightened(colour, share=0.75), edgecolor=colour, linewidth=0.6,
-        )  # fmt: skip
+        pale = style.lightened(colour, share=0.75)
+        for base, length, fill in ((0 * below, below, colour), (below, above, pale)):
+            draw_bars(
+                axes, x[known], length[known], base=base[known], colour=fill, edge=colour,
+                width=0.9 * wide,
+            )  # fmt: skip
         axes.plot(
             x[~known], np.full((~known).sum(), 0.04), "x", color=style.GREY, markersize=4,
             transform=axes.get_xaxis_transform(), gid="no estimate",
         )  # fmt: skip
+    style.shade_every_second(axes, len(agents), vertical=True)
     axes.set_xlim(-0.5, len(agents) - 0.5)
 
 
 def _split_handles(estimators: Sequence[str]) -> list[Patch]:
-    pale = style.lightened(style.GREY, share=0.75)
-    looks = [style.estimator_style(name) for name in estimators]
+    looks = [estimator_style(name) for name in estimators]
     return [
         *(Patch(facecolor=look.colour, label=look.label) for look in looks),
         Patch(facecolor=style.GREY, edgecolor=style.GREY, label="acquisition"),
-        Patch(facecolor=pale, edgecolor=style.GREY, hatch="/////", label="misclassification"),
+        Patch(
+            facecolor=style.lightened(style.GREY, share=0.75),
+            edgecolor=style.GREY,
+            label="misclassification",
+        ),
     ]

@@ -7,6 +7,7 @@ They place marks from the summary table and know neither estimators nor files.
 
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,25 @@ from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.patches import Patch, Rectangle
 
 from frugal.figures import style
+from frugal.figures.afape_style import (
+    ESTIMATORS,
+    STATUS_WORDS,
+    agent_label,
+    agent_order,
+    agent_ticks,
+    estimator_order,
+    estimator_style,
+    scenario_title,
+    window,
+)
+from frugal.figures.marks import draw_series
 
 _ONE = ["dataset", "mechanism", "seed"]
 _CELL = ["agent", "estimator", "estimate", "truth", "status"]
 _RIGHT = style.lightened(style.GREEN, share=0.55)
 _WRONG = style.lightened(style.VERMILLION, share=0.5)
 _LOWEST = style.lightened(style.SKY, share=0.45)
+_HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
 
 
 @style.printed
@@ -48,8 +62,8 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     """
     needed = [*_CELL, "ci_low", "ci_high", "ess", "warning"]
     style.require(summary, needed, single=_ONE)
-    agents = style.agent_order(summary["agent"])
-    estimators = style.estimator_order(summary["estimator"])
+    agents = agent_order(summary["agent"])
+    estimators = estimator_order(summary["estimator"])
     columns = min(2, len(agents))
     lines = -(-len(agents) // columns)
     figure = style.new_figure(height_in=0.4 + lines * (0.55 + 0.15 * len(estimators)))
@@ -65,7 +79,7 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         rows = style.select(summary, agent=agent).set_index("estimator").reindex(estimators)
         _draw_estimates(left, rows)
         _draw_sizes(right, rows, letters, most=most, room=room)
-        left.set_title(style.agent_label(agent), loc="left")
+        left.set_title(agent_label(agent), loc="left")
         left.set_xlabel(f"cost per case\n({cost_unit})")
         right.set_xlabel("effective\nrows")
     for axes in pairs[len(agents) :].ravel():
@@ -75,7 +89,7 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     grid[0, 0].set_ylim(len(estimators) - 0.5, -0.5)
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
     figure.suptitle(
-        f"{style.scenario_title(scenario)}: estimated run-time cost and the rows behind it",
+        f"{scenario_title(scenario)}: estimated run-time cost and the rows behind it",
         x=0.01, ha="left",
     )  # fmt: skip
     style.add_legend(figure, _trust_handles(summary, figure, letters))
@@ -92,7 +106,7 @@ def _letters(summary: pd.DataFrame) -> dict[str, str]:
     drawn = summary[_computed(summary)].set_index("estimator")
     names = (
         name
-        for estimator in style.estimator_order(drawn.index)
+        for estimator in estimator_order(drawn.index)
         for _, row in drawn.loc[[estimator]].iterrows()
         for name in _warnings(row)
     )
@@ -100,7 +114,7 @@ def _letters(summary: pd.DataFrame) -> dict[str, str]:
 
 
 def _label(estimator: str) -> str:
-    return style.estimator_style(estimator).label
+    return estimator_style(estimator).label
 
 
 def _name_rows(axes: Axes, estimators: list[str], summary: pd.DataFrame) -> None:
@@ -118,33 +132,33 @@ def _computed(rows: pd.DataFrame) -> np.ndarray:
 
 def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
     """Estimate and interval of one agent's rows at y = 0, 1, 2, …; truth as a vertical line."""
-    style.shade_every_second(axes, len(rows), vertical=False)
     computed = _computed(rows)
-    drawn = rows[computed]
+    drawn = rows.assign(at=range(len(rows)))[computed].reset_index()
     truth = rows["truth"].dropna().to_numpy(dtype=float)[:1]
     if len(truth):
         axes.axvline(truth[0], color=style.BLACK, linewidth=0.9, linestyle="--", zorder=2)
-    left, right = style.window(
+    left, right = window(
         *(np.r_[drawn[c].to_numpy(dtype=float), truth] for c in ("estimate", "ci_low", "ci_high"))
     )
+    inside = drawn[drawn["estimate"].between(left, right)]
+    for certain, part in inside.groupby(inside["ci_low"] == inside["ci_high"]):
+        draw_series(
+            axes, part, _HOLLOW if certain else ESTIMATORS, by="estimator", x="estimate", y="at",
+            line=None, size=4.5, x_ends=part[["ci_low", "ci_high"]].to_numpy(dtype=float).T,
+            clip_on=False, gid="no interval" if certain else None,
+        )  # fmt: skip
+    style.shade_every_second(axes, len(rows), vertical=False)
     axes.set_xlim(left, right)
+    for y in np.flatnonzero(~computed).tolist():
+        _say_why(axes, y, rows["status"].iloc[y])
+    for row in inside.to_dict("records"):
+        colour = estimator_style(row["estimator"]).colour
+        _mark_cut(axes, row["at"], row["ci_low"] < left, row["ci_high"] > right, colour)
     places = _decimals_of(drawn)
-    for y, (name, row) in enumerate(rows.iterrows()):
-        look = style.estimator_style(str(name))
-        if not computed[y]:
-            _say_why(axes, y, row["status"])
-        elif left <= row["estimate"] <= right:
-            axes.hlines(y, row["ci_low"], row["ci_high"], color=look.colour, linewidth=1.4)
-            certain = row["ci_low"] == row["ci_high"]
-            axes.plot(
-                row["estimate"], y, marker=look.marker, linestyle="none", color=look.colour,
-                markersize=4.5 * look.size,
-                zorder=3, clip_on=False, gid="no interval" if certain else None,
-                markerfacecolor="white" if certain else None,
-            )  # fmt: skip
-            _mark_cut(axes, y, row["ci_low"] < left, row["ci_high"] > right, look.colour)
-        else:
-            _point_beyond(axes, y, f"{row['estimate']:.{places}f}", row["estimate"] > right, look)
+    for row in drawn.drop(inside.index).to_dict("records"):
+        number = f"{row['estimate']:.{places}f}"
+        look = estimator_style(row["estimator"])
+        _point_beyond(axes, row["at"], number, row["estimate"] > right, look)
     axes.tick_params(axis="y", length=0)
 
 
@@ -155,7 +169,7 @@ def _decimals_of(drawn: pd.DataFrame) -> int:
 
 def _say_why(axes: Axes, y: int, status: object) -> None:
     """The reason why a row has no estimate, in grey, in its place."""
-    reason = style.STATUS_WORDS.get(str(status), "not computed")
+    reason = STATUS_WORDS.get(str(status), "not computed")
     axes.text(
         0.5, y, reason, color=style.GREY, style="italic", ha="center", va="center_baseline",
         transform=axes.get_yaxis_transform(), gid="reason", zorder=2.2,
@@ -173,9 +187,7 @@ def _mark_cut(axes: Axes, y: int, is_left: bool, is_right: bool, colour: str) ->
             )  # fmt: skip
 
 
-def _point_beyond(
-    axes: Axes, y: int, number: str, is_right: bool, look: style.EstimatorStyle
-) -> None:
+def _point_beyond(axes: Axes, y: int, number: str, is_right: bool, look: style.Look) -> None:
     """A triangle at the edge of the axis, and the number that lies beyond it."""
     axes.plot(
         0.97 if is_right else 0.03, y, ">" if is_right else "<", color=look.colour, markersize=4,
@@ -191,20 +203,21 @@ def _draw_sizes(
     axes: Axes, rows: pd.DataFrame, letters: Mapping[str, str], *, most: float, room: float
 ) -> None:
     """Effective sample size as bars with their number; `!` and letters for the row's warnings."""
-    style.shade_every_second(axes, len(rows), vertical=False)
+    computed = _computed(rows)
     for y, (name, row) in enumerate(rows.iterrows()):
-        if not _computed(rows)[y]:
+        if not computed[y]:
             continue
-        colour = style.estimator_style(str(name)).colour
+        colour = style.lightened(estimator_style(str(name)).colour, share=0.35)
         size = float(row["ess"])
         marks = "".join(sorted(letters[warning] for warning in _warnings(row)))
-        axes.barh(y, size, height=0.62, color=style.lightened(colour, share=0.35), zorder=2)
+        axes.barh(y, size, height=0.62, color=colour, zorder=2)
         axes.annotate(
             f"{size:,.0f}{' !' if marks else ''}{marks}", (size, y), (2, 0),
             textcoords="offset points", va="center_baseline", ha="left",
             color=style.VERMILLION if marks else style.BLACK,
             fontweight="bold" if marks else None, gid="warning" if marks else "size",
         )  # fmt: skip
+    style.shade_every_second(axes, len(rows), vertical=False)
     axes.set_xlim(0, room * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
     axes.tick_params(axis="y", length=0)
@@ -257,8 +270,8 @@ def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         ConfigError: an estimator has no fixed colour and marker.
     """
     style.require(summary, _CELL, single=_ONE)
-    agents = style.agent_order(summary["agent"])
-    shown = [e for e in style.estimator_order(summary["estimator"]) if e != "ground_truth"]
+    agents = agent_order(summary["agent"])
+    shown = [e for e in estimator_order(summary["estimator"]) if e != "ground_truth"]
     ok = summary["estimate"].where(summary["status"] == "ok")
     cost = summary.assign(cost=ok).pivot(index="estimator", columns="agent", values="cost")
     matrix = cost.reindex(index=shown, columns=agents).to_numpy(dtype=float)
@@ -271,14 +284,14 @@ def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     figure = style.new_figure(height_in=0.95 + 0.2 * len(matrix))
     axes = figure.subplots()
     _draw_matrix(axes, matrix, reasons)
-    style.agent_ticks(axes, agents, width_in=4.5)
+    agent_ticks(axes, agents, width_in=4.5)
     _dress_matrix(axes, names, len(agents), known=known)
     if known:
         _judge(axes, matrix)
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
     figure.suptitle(
-        f"{style.scenario_title(scenario)}: the policy that each estimator would pick",
+        f"{scenario_title(scenario)}: the policy that each estimator would pick",
         x=0.01, ha="left",
     )  # fmt: skip
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
@@ -291,7 +304,7 @@ def _reason(summary: pd.DataFrame, estimator: str) -> str:
     status = summary.loc[
         (summary["estimator"] == estimator) & (summary["status"] != "ok"), "status"
     ]
-    return style.STATUS_WORDS.get(str(status.iloc[0]), "not computed") if len(status) else ""
+    return STATUS_WORDS.get(str(status.iloc[0]), "not computed") if len(status) else ""
 
 
 def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str]) -> None:

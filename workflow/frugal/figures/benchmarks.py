@@ -1,6 +1,7 @@
 """CPU time and memory of every stage, so that a run can be planned. Draws a table of totals."""
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -40,9 +41,14 @@ def benchmark_figure(totals: pd.DataFrame) -> Figure:
     figure = new_figure(height_in=0.9 + _ROW_IN * len(totals))
     times, memories = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])
     places = range(len(totals))
-    colours = [STUDY_COLOURS.get(str(study), GREY) for study in totals["study"]]
-    times.barh(places, totals["cpu_s"], color=colours)
-    memories.barh(places, totals["memory_mb"], color=colours)
+    rows = totals.assign(place=list(places), study=totals["study"].astype(str))
+    palette = {study: STUDY_COLOURS.get(study, GREY) for study in rows["study"]}
+    for axes, amount in ((times, "cpu_s"), (memories, "memory_mb")):
+        sns.barplot(
+            rows, x=amount, y="place", hue="study", palette=palette, orient="y", dodge=False,
+            native_scale=True, estimator="sum", errorbar=None, saturation=1, legend=False, ax=axes,
+        )  # fmt: skip
+        axes.set(ylabel="")
     for place, jobs, cpu_s in zip(places, totals["jobs"], totals["cpu_s"], strict=True):
         times.text(cpu_s, place, f"  {jobs} jobs" if jobs > 1 else "  1 job", va="center")
     times.set_yticks(places, [str(stage) for stage in totals["stage"]])

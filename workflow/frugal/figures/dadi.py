@@ -5,26 +5,28 @@ They place marks from the study's tables and know neither agents nor files.
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from frugal.figures import style
 from frugal.figures.dadi_style import (
     AGENT,
-    draw_line,
-    draw_method,
+    METHODS,
+    draw_lines,
     ends_of,
     limit,
     method_handles,
+    method_kind,
     titled,
     told_of,
 )
+from frugal.figures.marks import draw_bars, draw_series
 
 _GROUP_COLOURS = (style.SKY, style.BLUE, style.BLACK, style.GREY, style.GREEN, style.PURPLE)
 SIDE, LABEL_WIDTH, LABEL_HALF = 130, 30, 4  # points: the axes, "γ = 0.1", half its height
@@ -48,7 +50,7 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
     figure = style.new_figure(height_in=2.7)
     left, middle, right = figure.subplots(1, 3)
     for axes, measure in ((left, "auc"), (middle, "disparity")):
-        draw_line(axes, agents, measure, color=AGENT, marker="o")
+        draw_lines(axes, agents, measure, AGENT, by="method")
         axes.set_xlabel("γ: weight of accuracy")
     whole = others[others["method"] == "full_features"]
     for axes, measure, least in ((left, "auc", 0.0), (middle, "disparity", 0.0)):
@@ -58,25 +60,21 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
     left.set_title("AUC of the label")
     middle.set_title("demographic disparity")
     _draw_front(right, agents, others)
-    agent = Line2D(
-        [], [], color=AGENT, marker="o", markersize=4, label="DADI (filled: on the front)"
-    )
-    style.add_legend(figure, [agent, *method_handles(others["method"], dotted="full_features")])
+    handles = [AGENT["dadi"].handle(), *method_handles(others["method"], dotted="full_features")]
+    style.add_legend(figure, handles)
     titled(figure, title, told_of(int(means["folds"].max()), whiskers=True), caution)
     return figure
 
 
 def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
     """AUC against disparity; agents joined along γ, those on the front filled."""
-    axes.plot(agents["disparity"], agents["auc"], color=AGENT, linewidth=0.7, alpha=0.6)
-    for _, row in agents.iterrows():
-        face = AGENT if row["on_front"] else "white"
-        axes.plot(
-            [row["disparity"]], [row["auc"]], marker="o", color=AGENT, markerfacecolor=face,
-            markersize=5, zorder=5,
-        )  # fmt: skip
-    for name, gap, auc in zip(others["method"], others["disparity"], others["auc"], strict=True):
-        draw_method(axes, gap, auc, name)
+    kinds = agents.assign(kind=np.where(agents["on_front"], "dadi", "behind"))
+    beside = others.assign(kind=[method_kind(name) for name in others["method"]])
+    places: dict[str, Any] = {"by": "kind", "x": "disparity", "y": "auc"}
+    joined = agents.assign(kind="dadi")
+    draw_series(axes, joined, AGENT, line=0.7, size=0.0, alpha=0.6, **places)
+    draw_series(axes, beside, METHODS, line=None, size=6.0, zorder=4, **places)
+    draw_series(axes, kinds, AGENT, line=None, size=5.0, zorder=5, **places)
     axes.margins(x=0.12, y=0.17)
     marks = pd.concat((agents, others))[["disparity", "auc"]].to_numpy(float)
     line = _along(agents[["disparity", "auc"]].to_numpy(float))
@@ -84,7 +82,8 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks, line)
         axes.annotate(
             f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(right, up),
-            textcoords="offset points", ha="left" if right > 0 else "right", color=AGENT, zorder=6,
+            textcoords="offset points", ha="left" if right > 0 else "right",
+            color=AGENT["dadi"].colour, zorder=6,
             path_effects=[withStroke(linewidth=2, foreground="white")],
         )  # fmt: skip
     axes.set_title("trade-off")
@@ -203,10 +202,5 @@ def _bars(
     width = 0.8 / count
     at = np.arange(len(rows)) + (k - (count - 1) / 2) * width
     value = rows[measure].to_numpy(dtype=np.float64)
-    ends = ends_of(rows, measure)
-    spread = np.abs(np.clip(np.nan_to_num(ends, nan=0.0), 0, 1) - value)
-    spread = np.where(np.isfinite(ends), spread, 0.0)
-    axes.bar(at, value - floor, bottom=floor, width=0.92 * width, color=colour)
-    axes.errorbar(
-        at, value, yerr=np.nan_to_num(spread), fmt="none", ecolor=style.GREY, elinewidth=0.8
-    )
+    ends = np.clip(ends_of(rows, measure), 0, 1)
+    draw_bars(axes, at, value - floor, base=floor, colour=colour, width=0.92 * width, ends=ends)

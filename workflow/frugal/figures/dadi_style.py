@@ -3,9 +3,7 @@
 Hollow marks read every panel. Knows no table.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -14,74 +12,38 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from frugal.contracts.errors import ConfigError
 from frugal.figures import style
+from frugal.figures.marks import draw_series
+from frugal.figures.style import Look
 
-
-@dataclass(frozen=True)
-class MethodStyle:
-    """How a baseline looks in every figure.
-
-    Attributes:
-        label: words shown to the reader.
-        colour: of the family.
-        marker: matplotlib's code.
-        hollow: True for what reads every panel.
-        unit: of the numbers that names add: panels, or per cent of panels or of disparity.
-    """
-
-    label: str
-    colour: str
-    marker: str
-    hollow: bool
-    unit: str = ""
-
-
-AGENT = style.BLUE
+AGENT = {
+    "dadi": Look("DADI (filled: on the front)", style.BLUE, "o"),
+    "behind": Look("DADI", style.BLUE, "o", hollow=True),
+}
 FEWEST_FOLDS = 3  # that have an interval worth drawing
 HALF_MARK = 0.03  # of an axis that is as tall as those here, with some air
-METHODS: dict[str, MethodStyle] = {
-    "full_features": MethodStyle("all panels, set network", style.BLACK, "s", True),
-    "boosting": MethodStyle("all panels, boosting", style.GREY, "D", True),
-    "logistic": MethodStyle("all panels, logistic", style.GREY, "v", True),
-    "all_and_group": MethodStyle("withheld too, boosting", style.VERMILLION, "D", True),
-    "reduction": MethodStyle("reductions", style.GREEN, "P", True, "%"),
-    "lasso": MethodStyle("LASSO", style.ORANGE, "^", False, "panels"),
-    "lasso_fair": MethodStyle("fair LASSO", style.VERMILLION, "^", False, "panels"),
-    "forward": MethodStyle("forward", style.ORANGE, "<", False, "panels"),
-    "forward_fair": MethodStyle("fair forward", style.VERMILLION, "<", False, "panels"),
-    "random": MethodStyle("random panels", style.PURPLE, "X", False, "%"),
+METHODS: dict[str, Look] = {
+    "full_features": Look("all panels, set network", style.BLACK, "s", hollow=True),
+    "boosting": Look("all panels, boosting", style.GREY, "D", hollow=True),
+    "logistic": Look("all panels, logistic", style.GREY, "v", hollow=True),
+    "all_and_group": Look("withheld too, boosting", style.VERMILLION, "D", hollow=True),
+    "reduction": Look("reductions", style.GREEN, "P", hollow=True, unit="%"),
+    "lasso": Look("LASSO", style.ORANGE, "^", unit="panels"),
+    "lasso_fair": Look("fair LASSO", style.VERMILLION, "^", unit="panels"),
+    "forward": Look("forward", style.ORANGE, "<", unit="panels"),
+    "forward_fair": Look("fair forward", style.VERMILLION, "<", unit="panels"),
+    "random": Look("random panels", style.PURPLE, "X", unit="%"),
 }
 
 
 def method_kind(name: str) -> str:
-    """The kind whose name begins a baseline's name, the longest that does: `lasso_3` → lasso.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    found = [kind for kind in METHODS if name == kind or name.startswith(f"{kind}_")]
-    if not found:
-        raise ConfigError(
-            f"baseline {name!r} has no colour and marker; a name begins with one of "
-            f"{', '.join(METHODS)}"
-        )
-    return max(found, key=len)
+    """The kind whose name begins a baseline's name; a name of none is refused."""
+    return style.kind_of(name, METHODS, what="baseline")
 
 
 def method_order(names: Iterable[str]) -> list[str]:
     """Distinct baselines in the order in which every figure lists them."""
-    kinds = list(METHODS)
-    return sorted(set(names), key=lambda name: (kinds.index(method_kind(name)), name))
-
-
-def draw_method(axes: Axes, x: float, y: float, name: str) -> None:
-    """A mark for a baseline."""
-    look = METHODS[method_kind(name)]
-    axes.plot(
-        [x], [y], linestyle="none", color=look.colour, marker=look.marker, markersize=6, zorder=4,
-        markerfacecolor="white" if look.hollow else look.colour,
-    )  # fmt: skip
+    return style.kind_order(names, METHODS, what="baseline")
 
 
 def method_labels(names: Iterable[str]) -> dict[str, str]:
@@ -96,17 +58,12 @@ def method_labels(names: Iterable[str]) -> dict[str, str]:
 def method_handles(names: Iterable[str], *, dotted: str) -> list[Line2D]:
     """Entries of a legend, one for each kind of baseline; that of `dotted` with its line."""
     return [
-        Line2D(
-            [], [], linestyle=":" if kind == dotted else "none",
-            color=METHODS[kind].colour, marker=METHODS[kind].marker,
-            markersize=5, markerfacecolor="white" if METHODS[kind].hollow else METHODS[kind].colour,
-            label=label,
-        )
+        METHODS[kind].handle(line=":" if kind == dotted else "none", label=label)
         for kind, label in method_labels(names).items()
-    ]  # fmt: skip
+    ]
 
 
-def _with_numbers(look: MethodStyle, added: Iterable[str]) -> str:
+def _with_numbers(look: Look, added: Iterable[str]) -> str:
     numbers = ", ".join(sorted(filter(None, added), key=_number))
     return f"{look.label}, {numbers} {look.unit}".rstrip() if numbers else look.label
 
@@ -129,12 +86,12 @@ def ends_of(rows: pd.DataFrame, measure: str) -> Float[np.ndarray, "2 n"]:
     return np.array(ends, dtype=np.float64)
 
 
-def draw_line(axes: Axes, rows: pd.DataFrame, measure: str, **look: Any) -> None:
+def draw_lines(
+    axes: Axes, rows: pd.DataFrame, measure: str, looks: Mapping[str, Look], *, by: str
+) -> None:
     """Means over folds along γ, with their whiskers where there are several folds."""
     rows = rows.sort_values("gamma")
-    value = rows[measure].to_numpy(dtype=np.float64)
-    spread = np.nan_to_num(np.abs(ends_of(rows, measure) - value))
-    axes.errorbar(rows["gamma"], value, yerr=spread, capsize=2, markersize=4, **look)
+    draw_series(axes, rows, looks, by=by, x="gamma", y=measure, y_ends=ends_of(rows, measure))
 
 
 def limit(axes: Axes, tables: Iterable[tuple[pd.DataFrame, str]], *, least: float) -> None:

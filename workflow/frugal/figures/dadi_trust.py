@@ -10,14 +10,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from frugal.figures import style
-from frugal.figures.dadi_style import draw_line, titled, told_of
+from frugal.figures.dadi_style import draw_lines, titled, told_of
+from frugal.figures.marks import draw_series
+from frugal.figures.style import Look
 
 _LEARNERS = {
-    "logistic": ("logistic regression", style.ORANGE, "^"),
-    "boosting": ("gradient boosting", style.GREEN, "D"),
-    "set_network": ("set network", style.BLUE, "s"),
+    "logistic": Look("logistic regression", style.ORANGE, "^"),
+    "boosting": Look("gradient boosting", style.GREEN, "D"),
+    "set_network": Look("set network", style.BLUE, "s"),
 }
+_OWN = {"dadi": Look("DADI's own adversary", style.BLACK, "o")}
 _RAMP = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION, style.PURPLE)
+_APART = 0.008  # along γ, so that intervals do not cover each other
 
 
 @style.printed
@@ -40,12 +44,12 @@ def audit_figure(
     own = agents["adversary_auc"]
     for axes, target in ((left, "sensitive"), (right, "label")):
         rows = audit[audit["target"] == target]
-        shift = 0.0
-        for name, (_, colour, marker) in _LEARNERS.items():
-            one = rows[(rows["learner"] == name) & (rows["method"] == "dadi")]
-            moved = one.assign(gamma=one["gamma"] + shift)
-            draw_line(axes, moved, "auc", color=colour, marker=marker, linewidth=0.8)
-            shift += 0.008  # so that intervals do not cover each other
+        learnt = rows[rows["method"] == "dadi"]
+        apart = _APART * np.array([list(_LEARNERS).index(name) + 1 for name in learnt["learner"]])
+        draw_lines(axes, learnt.assign(gamma=learnt["gamma"] + apart), "auc", _LEARNERS,
+                   by="learner")  # fmt: skip
+        if target == "sensitive":
+            draw_lines(axes, agents, "adversary_auc", _OWN, by="method")
         whole = float(rows["auc"].where(rows["method"] == "all_panels").max())
         axes.axhline(whole, color=style.BLACK, linestyle=":")
         axes.axhline(0.5, color=style.GREY, linewidth=0.7)
@@ -54,16 +58,9 @@ def audit_figure(
         top, bottom = max(whole, float(drawn.max())), min(0.5, float(drawn.min()))
         room = 0.08 * (top - bottom) + 0.005
         axes.set_ylim(bottom - room, top + room)
-    draw_line(left, agents, "adversary_auc", color=style.BLACK, marker="o", linewidth=0.8)
     left.set_title("outsiders' AUC for the group, from collected panels")
     right.set_title("outsiders' AUC for the label, from the same")
-    handles = [
-        Line2D([], [], color=c, marker=m, markersize=4, label=words)
-        for words, c, m in _LEARNERS.values()
-    ]
-    handles.append(
-        Line2D([], [], color=style.BLACK, marker="o", markersize=4, label="DADI's own adversary")
-    )
+    handles = [look.handle(line="-") for look in (*_LEARNERS.values(), *_OWN.values())]
     handles.append(
         Line2D([], [], color=style.BLACK, linestyle=":", label="best outsider, all panels")
     )
@@ -86,20 +83,21 @@ def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> F
     shown = [gammas[int(k)] for k in np.linspace(0, len(gammas) - 1, min(6, len(gammas)))]
     figure = style.new_figure(height_in=2.5)
     left, right = figure.subplots(1, 2)
-    for colour, gamma in zip(_RAMP, shown, strict=False):
-        mean = curves[curves["gamma"] == gamma].groupby("iteration")[["objective", "panels"]].mean()
-        left.plot(mean.index, mean["objective"] - mean["objective"].iloc[0], color=colour)
-        right.plot(mean.index, mean["panels"], color=colour)
+    looks = {
+        gamma: Look(f"γ = {gamma:g}", colour, "")
+        for colour, gamma in zip(_RAMP, shown, strict=False)
+    }
+    mean = curves.groupby(["gamma", "iteration"])[["objective", "panels"]].mean()
+    first = mean["objective"].groupby(level="gamma").transform("first")
+    mean = mean.assign(change=mean["objective"] - first).reset_index()
+    for axes, y in ((left, "change"), (right, "panels")):
+        draw_series(axes, mean, looks, by="gamma", x="iteration", y=y, size=0.0)
     left.set_title("change of the combined loss (nats)")
     right.set_title("panels acquired")
     for axes in (left, right):
         axes.set_xlabel("iteration")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    handles = [
-        Line2D([], [], color=colour, label=f"γ = {gamma:g}")
-        for colour, gamma in zip(_RAMP, shown, strict=False)
-    ]
-    style.add_legend(figure, handles)
+    style.add_legend(figure, [look.handle(line="-") for look in looks.values()])
     titled(figure, title, told_of(curves["fold"].nunique(), whiskers=False), caution)
     return figure

@@ -4,19 +4,22 @@ Counterparts of Figs 4 and 6 of Yu et al. (2023). They place marks from the tabl
 whose rows say themselves whether they are on the front, and know neither policies nor files.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.transforms import ScaledTranslation
 
 from frugal.figures import style
-from frugal.figures.diagnosis_style import method_order, method_style
+from frugal.figures.diagnosis_style import FIXED, FULL, method_order, method_style
+from frugal.figures.marks import draw_series
 
 SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM", "sensitivity": "sensitivity",
                "specificity": "specificity", "precision": "precision"}  # fmt: skip
-SIDE_PT = 5.0  # between marks of one cost
 
 
 @style.printed
@@ -36,8 +39,8 @@ def front_figure(
     Dotted steps, where the table has `on_test_front`: the envelope of all solutions on the test
     units themselves, as the paper draws it, for the left score by which it is one; a maximum over
     many draws, and so too high. Methods
-    with several solutions are lines of small marks; the others are single marks, at their place on
-    all panels (filled) or on fixed ones (hollow), side by side where they cost the same.
+    with several solutions are lines of small marks; classifiers are single marks at what their
+    panels cost, all of one look on all panels (filled) and of one on fixed ones (hollow).
                                                                 [diagnosis, fig. 4; fig. 6]
 
     Args:
@@ -57,14 +60,12 @@ def front_figure(
     )
     style.select(solutions, method=method)
     shown = solutions if highest_cost is None else solutions[solutions["cost"] <= highest_cost]
-    moved = any(_shifts(shown[shown["method"] != method]).values())
-    figure = style.new_figure(height_in=3.15 if moved else 3.0)
-    apart = "\nmarks of one cost stand side by side" if moved else ""
+    figure = style.new_figure(height_in=3.0)
     for axes, score in zip(figure.subplots(1, 2, sharex=True), scores, strict=True):
         _draw_scores(axes, shown, method, score)
         if score == scores[0]:
             _draw_envelope(axes, shown[shown["method"] == method], score)
-        axes.set_xlabel(f"mean cost per unit ({cost_unit}){apart}")
+        axes.set_xlabel(f"mean cost per unit ({cost_unit})")
         axes.set_ylabel(SCORE_WORDS.get(score, style.words(score)))
         axes.set_xlim(left=0)
         if highest_cost is not None:
@@ -82,22 +83,25 @@ def front_figure(
 
 def _draw_scores(axes: Axes, solutions: pd.DataFrame, method: str, score: str) -> None:
     """One score over cost: the faint cloud below, the front above it, other methods on top."""
+    places: dict[str, Any] = {"by": "method", "x": "cost", "y": score, "clip_on": False}
+    looks = {name: method_style(name) for name in reversed(method_order(solutions["method"]))}
     own = solutions[solutions["method"] == method]
-    look = method_style(method)
-    axes.plot(
-        own["cost"], own[score], look.marker, color=style.lightened(look.colour, share=0.65),
-        markersize=3, markeredgewidth=0, linestyle="none", zorder=1,
-    )  # fmt: skip
-    aside = _shifts(solutions[solutions["method"] != method])
-    for name in reversed(method_order(solutions["method"])):
-        if name != method:
-            rows = solutions[solutions["method"] == name]
-            _draw_other(axes, rows, name, score, shift_pt=aside.get(name, 0.0))
+    draw_series(axes, own, {method: _faint(method)}, line=None, size=3.0, zorder=1, **places)
+    others = solutions[solutions["method"] != method].sort_values(["cost", score])
+    single = ~others.duplicated("method", keep=False)
+    draw_series(axes, others[single], looks, line=None, size=5.0, **places)
+    dashed = {name: replace(look, line="--") for name, look in looks.items()}
+    many = others[~single & others["on_front"]]
+    draw_series(axes, many, dashed, line=0.8, size=3.5, **places)
     front = own[own["on_front"]].sort_values(["cost", score])
-    axes.plot(
-        front["cost"], front[score], color=look.colour, marker=look.marker, markersize=4.5,
-        linewidth=1.5, zorder=4,
-    )  # fmt: skip
+    draw_series(axes, front, looks, line=1.5, size=4.5, zorder=4, **places)
+
+
+def _faint(method: str) -> style.Look:
+    """Look of all solutions of a method behind its front."""
+    look = method_style(method)
+    pale = to_hex(style.lightened(look.colour, share=0.65))
+    return replace(look, colour=pale, label="all its solutions")
 
 
 def _draw_envelope(axes: Axes, own: pd.DataFrame, score: str) -> None:
@@ -110,52 +114,25 @@ def _draw_envelope(axes: Axes, own: pd.DataFrame, score: str) -> None:
         )  # fmt: skip
 
 
-def _shifts(others: pd.DataFrame) -> dict[str, float]:
-    """Points by which single marks of one cost are moved aside, by method."""
-    single = others[~others.duplicated("method", keep=False)]
-    shifts = {}
-    for _, rows in single.groupby(single["cost"].round(6)):
-        names = method_order(rows["method"])
-        shifts |= {name: (k - (len(names) - 1) / 2) * SIDE_PT for k, name in enumerate(names)}
-    return shifts
-
-
-def _draw_other(axes: Axes, rows: pd.DataFrame, name: str, score: str, *, shift_pt: float) -> None:
-    """A method beside the front: its own front as a thin line, or a single mark."""
-    look, many = method_style(name), len(rows) > 1
-    if many:
-        rows = rows[rows["on_front"]].sort_values(["cost", score])
-    edge = look.colour if many or look.hollow else "white"  # parts marks that lie on each other
-    (line,) = axes.plot(
-        rows["cost"], rows[score], color=look.colour, marker=look.marker, markerfacecolor=look.face,
-        markeredgecolor=edge, markersize=3.5 if many else 5.5, linewidth=0.8,
-        linestyle="--" if many else "none", zorder=3, clip_on=False,
-    )  # fmt: skip
-    aside = ScaledTranslation(shift_pt / 72, 0, axes.figure.dpi_scale_trans)
-    line.set_transform(axes.transData + aside)  # after plotting, so that axes fit the data
-
-
 def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
     """Entries of the legend, the front first."""
     look = method_style(method)
     own = solutions[solutions["method"] == method]
-    handles: list[Artist] = [
-        Line2D([], [], color=look.colour, marker=look.marker, markersize=4.5, linewidth=1.5,
-               label=f"{look.label}: front"),
-        Line2D([], [], color=style.lightened(look.colour, share=0.65), marker=look.marker,
-               markersize=3, linestyle="none", label="all its solutions"),
-    ]  # fmt: skip
+    handles: list[Artist] = [look.handle(line="-", label=f"{look.label}: front"),
+                             _faint(method).handle()]  # fmt: skip
     if "on_test_front" in own and own["on_test_front"].any():
         handles.append(
             Line2D([], [], color=style.BLACK, linestyle=":", linewidth=0.9,
                    label="its best on these units")
         )  # fmt: skip
-    for name in method_order(solutions["method"]):
-        if name != method:
-            look, many = method_style(name), int((solutions["method"] == name).sum()) > 1
-            handles.append(
-                Line2D([], [], color=look.colour, marker=look.marker, markerfacecolor=look.face,
-                       markersize=3.5 if many else 6, linewidth=0.8,
-                       linestyle="--" if many else "none", label=look.label)
-            )  # fmt: skip
+    names = [name for name in method_order(solutions["method"]) if name != method]
+    for name in names:
+        if not name.endswith((FULL, FIXED)):
+            many = int((solutions["method"] == name).sum()) > 1
+            handles.append(method_style(name).handle(line="--" if many else "none"))
+    for end, words in ((FULL, "all panels"), (FIXED, "fixed panels")):
+        alike = [name for name in names if name.endswith(end)]
+        if alike:
+            label = f"{len(alike)} classifiers, {words}" if len(alike) > 1 else None
+            handles.append(method_style(alike[0]).handle(label=label))
     return handles

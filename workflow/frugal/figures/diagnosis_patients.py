@@ -7,14 +7,16 @@ which panels its policies choose [diagnosis, sec. 6.3] and draws one such way as
 import re
 import textwrap
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from frugal.figures import style
+from frugal.figures.marks import draw_series
 
 _LABEL_LOOKS = ((style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"))
+_BELIEF = {"belief": style.Look("belief", style.BLUE, "o")}
 _LINE_IN = 0.145  # height of a line of text
 _STEP_GAP_IN = 0.13
 _VALUE_CHARACTERS = 70
@@ -41,7 +43,10 @@ def panels_figure(shares: pd.DataFrame, *, title: str) -> Figure:
     lines = -(-len(groups) // columns)
     figure = style.new_figure(height_in=0.6 + lines * (0.65 + 0.2 * len(panels)))
     grid = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    looks = dict(zip(labels, _LABEL_LOOKS, strict=False))
+    looks = {
+        label: style.Look(str(label), *look)
+        for label, look in zip(labels, _LABEL_LOOKS, strict=False)
+    }
     for axes, group in zip(grid, groups, strict=False):
         rows = shares[shares["group"] == group]
         _draw_shares(axes, rows, panels, looks)
@@ -53,37 +58,31 @@ def panels_figure(shares: pd.DataFrame, *, title: str) -> Figure:
         axes.set_axis_off()
     grid[0].set_yticks(range(len(panels)), [style.words(str(p)) for p in panels])
     grid[0].set_ylim(len(panels) - 0.5, -0.5)
+    for axes in grid[: len(groups)]:
+        axes.set_xlim(-4, 104)
+        axes.set_xticks([0, 50, 100])
+        axes.tick_params(axis="y", length=0)
     for axes in grid[max(0, len(groups) - columns) : len(groups)]:
         axes.set_xlabel("ordered for (% of units)")
     figure.suptitle(f"{title}: panels ordered, by group", x=0.01, ha="left")
-    style.add_legend(
-        figure,
-        [Line2D([], [], color=c, marker=m, linestyle="none", label=str(v))
-         for v, (c, m) in looks.items()],
-    )  # fmt: skip
+    style.add_legend(figure, [look.handle() for look in looks.values()])
     return figure
 
 
 def _draw_shares(
-    axes: Axes, rows: pd.DataFrame, panels: list[str], looks: dict[str, tuple[str, str]]
+    axes: Axes, rows: pd.DataFrame, panels: list[str], looks: dict[str, style.Look]
 ) -> None:
     """A line per panel from the lowest share to the highest, with a mark for each label."""
+    order = list(looks)
+    lower = [(order.index(v) - (len(order) - 1) / 2) * 0.24 for v in rows["label"]]
+    heights = np.array([panels.index(p) for p in rows["panel"]])
+    marks = rows.assign(per_cent=100 * rows["share"], at=heights + lower)  # equal shares are seen
+    draw_series(
+        axes, marks, looks, by="label", x="per_cent", y="at", line=None, size=5.0, clip_on=False
+    )  # fmt: skip
+    spans = marks.groupby(heights)["per_cent"].agg(["min", "max"])
+    axes.hlines(spans.index, spans["min"], spans["max"], color=style.GREY, linewidth=0.8)
     style.shade_every_second(axes, len(panels), vertical=False)
-    for y, panel in enumerate(panels):
-        shares = 100 * rows.loc[rows["panel"] == panel, "share"]
-        if len(shares):
-            axes.plot([shares.min(), shares.max()], [y, y], color=style.GREY, linewidth=0.8)
-    for k, (label, (colour, marker)) in enumerate(looks.items()):
-        mine = rows[rows["label"] == label]
-        lower = (k - (len(looks) - 1) / 2) * 0.24  # so that equal shares are seen
-        heights = [panels.index(p) + lower for p in mine["panel"]]
-        axes.plot(
-            100 * mine["share"], heights, marker, color=colour, markersize=5, linestyle="none",
-            zorder=3, clip_on=False,
-        )  # fmt: skip
-    axes.set_xlim(-4, 104)
-    axes.set_xticks([0, 50, 100])
-    axes.tick_params(axis="y", length=0)
 
 
 @style.printed
@@ -156,7 +155,8 @@ def _draw_patient(
     left.set_axis_off()
     for place in at:
         right.axhline(place, color=style.PALE, linewidth=0.8, zorder=0)
-    right.plot(rows["belief"], at, "o-", color=style.BLUE, markersize=5, clip_on=False)
+    way = rows.assign(at=at, what="belief")
+    draw_series(right, way, _BELIEF, by="what", x="belief", y="at", size=5.0, clip_on=False)
     before = 0.0
     for place, belief in zip(at, rows["belief"], strict=True):
         left_of = belief > 0.8  # near the end of the axis

@@ -4,24 +4,33 @@ Counterparts of Figs 3 and 5 of Yu et al. (2023). They draw curves as the table 
 neither policies nor files.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from frugal.contracts.errors import DataError
 from frugal.figures import style
+from frugal.figures.marks import draw_series
+from frugal.figures.style import Look
 
 _SPLITS = {
-    "train": ("training units", style.BLUE, "-"),
-    "validation": ("validation units", style.ORANGE, "--"),
-    "test": ("test units", style.BLACK, ":"),
+    "train": Look("training units", style.BLUE, "", line="-"),
+    "validation": Look("validation units", style.ORANGE, "", line="--"),
+    "test": Look("test units", style.BLACK, "", line=":"),
 }
 _PATTERNS = {
-    "classifier_auroc_random": ("classifier, random panels known", style.VERMILLION, "--"),
-    "classifier_auroc_policy": ("classifier, states that the policy visits", style.PURPLE, "-"),
+    "classifier_auroc_random": Look(
+        "classifier, random panels known", style.VERMILLION, "", line="--"
+    ),
+    "classifier_auroc_policy": Look("classifier, states that the policy visits", style.PURPLE, ""),
 }
+_FAINT = Look("other pairs", to_hex(style.lightened(style.GREY, share=0.75)), "")
 _COLUMNS = ["pair", "steps", "split", "f1", "auroc", "cost", *_PATTERNS]
 
 
@@ -68,7 +77,7 @@ def curves_figure(
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     cost.set_ylim(bottom=0)
-    classifier.set_title(f"classifier, {_SPLITS[classifier_split][0]}", loc="left")
+    classifier.set_title(f"classifier, {_SPLITS[classifier_split].label}", loc="left")
     auroc.set_title("policy", loc="left")
     figure.suptitle(title, x=0.01, ha="left")
     style.add_legend(figure, _handles(mine, faint=not others.empty))
@@ -78,41 +87,34 @@ def curves_figure(
 def _draw_classifier(
     axes: Axes, mine: pd.DataFrame, others: pd.DataFrame, classifier_split: str
 ) -> None:
-    faint = others[others["split"] == classifier_split]
-    for _, rows in faint.groupby("pair"):
-        _draw_faint(axes, rows, "classifier_auroc_policy")
+    _draw_faint(axes, others[others["split"] == classifier_split], "classifier_auroc_policy")
     rows = style.select(mine, split=classifier_split).sort_values("steps")
-    for column, (_, colour, line) in _PATTERNS.items():
-        axes.plot(rows["steps"], rows[column], color=colour, linestyle=line, zorder=3)
+    states = rows.melt("steps", list(_PATTERNS), var_name="states", value_name="score")
+    draw_series(axes, states, _PATTERNS, by="states", x="steps", y="score", size=0.0)
     axes.set_ylabel("AUROC of the classifier")
 
 
 def _draw_policy(axes: Axes, mine: pd.DataFrame, others: pd.DataFrame, score: str) -> None:
     present = [split for split in ("validation", "train", "test") if split in set(mine["split"])]
-    for _, rows in others[others["split"] == present[0]].groupby("pair"):
-        _draw_faint(axes, rows, score)
-    for split, (_, colour, line) in _SPLITS.items():
-        rows = mine[mine["split"] == split].sort_values("steps")
-        axes.plot(rows["steps"], rows[score], color=colour, linestyle=line, zorder=3)
-        if "kept" in rows:
-            kept = rows[rows["kept"]]
-            axes.plot(kept["steps"], kept[score], "o", color=colour, markersize=4.5, zorder=4)
+    _draw_faint(axes, others[others["split"] == present[0]], score)
+    places: dict[str, Any] = {"by": "split", "x": "steps", "y": score}
+    draw_series(axes, mine.sort_values("steps"), _SPLITS, size=0.0, **places)
+    if "kept" in mine:
+        dots = {split: replace(look, marker="o") for split, look in _SPLITS.items()}
+        draw_series(axes, mine[mine["kept"]], dots, line=None, size=4.5, zorder=4, **places)
 
 
 def _draw_faint(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+    looks = dict.fromkeys(rows["pair"].unique(), _FAINT)
     rows = rows.sort_values("steps")
-    colour = style.lightened(style.GREY, share=0.75)
-    axes.plot(rows["steps"], rows[column], color=colour, linewidth=0.4, zorder=1)
+    draw_series(axes, rows, looks, by="pair", x="steps", y=column, line=0.4, size=0.0, zorder=1)
 
 
 def _handles(mine: pd.DataFrame, *, faint: bool) -> list[Line2D]:
     looks = [*_PATTERNS.values(), *(_SPLITS[s] for s in _SPLITS if s in set(mine["split"]))]
-    handles = [Line2D([], [], color=c, ls=line, label=words) for words, c, line in looks]
+    handles = [look.handle(line=look.line) for look in looks]
     if "kept" in mine:
-        handles.append(
-            Line2D([], [], color=style.GREY, marker="o", linestyle="none", label="weights kept")
-        )
+        handles.append(Look("weights kept", style.GREY, "o").handle())
     if faint:
-        colour = style.lightened(style.GREY, share=0.75)
-        handles.append(Line2D([], [], color=colour, linewidth=0.8, label="other pairs"))
+        handles.append(_FAINT.handle(line="-"))
     return handles

@@ -5,6 +5,7 @@ They place marks from the study's tables and know neither generators nor files.
 
 from collections.abc import Hashable
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,9 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from frugal.figures import style
+from frugal.figures.marks import draw_bars, draw_series
 from frugal.figures.recourse_style import (
-    face,
     generator_label,
+    generator_looks,
     generator_order,
     generator_style,
 )
@@ -46,6 +48,11 @@ def sizes_figure(sizes: pd.DataFrame) -> Figure:
         title = f"{dataset}: {variant}" if several else str(variant)
         axes.set_title(style.words(title), loc="left")
         axes.set_xlabel("group")
+        axes.set_xticks(range(len(table)), [str(g) for g in table.index])
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlim(-0.5, len(table) - 0.5)
+        axes.set_ylim(0, 1.33 * highest)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     for axes in panels[len(scenarios) :]:
         axes.set_axis_off()
     for axes in panels[::columns]:
@@ -62,14 +69,11 @@ def _draw_sizes(axes: Axes, table: pd.DataFrame, highest: float) -> None:
     """Bars side by side for each group, with their counts above."""
     width = 0.8 / len(table.columns)
     for k, size in enumerate(table.columns):
-        at = [g + (k - (len(table.columns) - 1) / 2) * width for g in range(len(table))]
-        axes.bar(at, table[size], width=0.92 * width, color=_SIZE_COLOURS[k % 4])
+        at = np.arange(len(table)) + (k - (len(table.columns) - 1) / 2) * width
+        colour = _SIZE_COLOURS[k % 4]
+        draw_bars(axes, at, table[size].to_numpy(dtype=float), colour=colour, width=0.92 * width)
         for x, n in zip(at, table[size], strict=True):
             axes.text(x, n + 0.015 * highest, f"{int(n):,}", ha="center", va="bottom", rotation=90)
-    axes.set_xticks(range(len(table)), [str(g) for g in table.index])
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylim(0, 1.33 * highest)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 @style.printed
@@ -86,11 +90,15 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
     figure = style.new_figure(height_in=1.05 + 0.24 * len(names))
     panels = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
     for axes, kind in zip(panels, kinds, strict=True):
-        rows = summary[summary["actions"] == kind].set_index("generator")
+        rows = summary[summary["actions"] == kind]
+        rows = rows.assign(at=[names.index(name) for name in rows["generator"]])
+        draw_series(
+            axes, rows, generator_looks(names), by="generator", x="accuracy", y="at", line=None,
+            size=5.0, x_ends=rows[["accuracy_low", "accuracy_high"]].to_numpy(dtype=float).T,
+        )  # fmt: skip
         style.shade_every_second(axes, len(names), vertical=False)
-        for y, name in enumerate(names):
-            if name in rows.index:
-                _draw_accuracy(axes, y, name, rows.loc[name])
+        for y, share in zip(rows["at"], rows["accuracy"], strict=True):
+            axes.text(1.48, y, f"{share:.3f}", ha="right", va="center_baseline")
         title = {"all": "all units", "1": "1 action"}.get(kind, f"{kind} actions")
         axes.set_title(f"{title}\n(n = {int(rows['n'].iloc[0]):,})")
         axes.set_xlim(-0.07, 1.48)
@@ -109,22 +117,6 @@ def scenario_words(table: pd.DataFrame) -> str:
     names = [style.words(str(table[c].iloc[0])) for c in ("dataset", "variant") if c in table]
     words = ", ".join(names)
     return words[:1].upper() + words[1:]
-
-
-def _draw_accuracy(axes: Axes, y: int, name: str, row: pd.Series) -> None:
-    """A mark with its interval, and the number at the right edge."""
-    look = generator_style(name)
-    axes.errorbar(
-        row["accuracy"], y, xerr=_to_both_sides(row), color=look.colour, marker=look.marker,
-        markerfacecolor=face(look), markersize=5, capsize=2, zorder=3,
-    )  # fmt: skip
-    axes.text(1.48, y, f"{row['accuracy']:.3f}", ha="right", va="center_baseline")
-
-
-def _to_both_sides(row: pd.Series) -> list[list[float]]:
-    """Lengths of an interval to the left and to the right."""
-    share = float(row["accuracy"])
-    return [[share - float(row["accuracy_low"])], [float(row["accuracy_high"]) - share]]
 
 
 @style.printed
@@ -149,18 +141,21 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     names = generator_order(rows.index)
     figure = style.new_figure(height_in=3.1)
     axes = figure.subplots()
-    hidden = {name: _later_beside(rows.loc[names[k:]]) for k, name in enumerate(names)}
-    for name in names:
-        look, row = generator_style(name), rows.loc[name]
-        start = (row["accuracy"], 100 * row["infeasible_share"])
-        end = (row["repaired_accuracy"], 100 * row["repaired_infeasible_share"])
-        axes.annotate(
-            "", end, start,
-            arrowprops={"arrowstyle": "->", "color": look.colour, "linewidth": 1.1},
+    before = rows.loc[names].assign(
+        failing=100 * rows["infeasible_share"],
+        size=[6.5 + 4 * _later_beside(rows.loc[names[k:]]) for k in range(len(names))],
+    )
+    looks = generator_looks(names)
+    for size, part in reversed(list(before.reset_index().groupby("size"))):
+        draw_series(
+            axes, part, looks, by="generator", x="accuracy", y="failing", line=None,
+            size=float(str(size)), clip_on=False,
         )  # fmt: skip
-        axes.plot(
-            *start, marker=look.marker, color=look.colour, markerfacecolor=face(look),
-            markersize=6.5 + 4 * hidden[name], linestyle="none", zorder=3, clip_on=False,
+    for name, row in before.iterrows():
+        axes.annotate(
+            "", (row["repaired_accuracy"], 100 * row["repaired_infeasible_share"]),
+            (row["accuracy"], row["failing"]),
+            arrowprops={"arrowstyle": "->", "color": looks[str(name)].colour, "linewidth": 1.1},
         )  # fmt: skip
     axes.set_xlabel("share of units whose cheapest actions are found")
     axes.set_ylabel("answers that do not work (%)")
@@ -180,10 +175,8 @@ def _later_beside(rows: pd.DataFrame) -> int:
 
 def _repair_handle(name: Hashable, row: pd.Series) -> Line2D:
     """Name of a generator, what its repaired answers cost more, and how many were empty."""
-    look, gap = generator_style(str(name)), float(row["repair_cost_gap"])
+    gap = float(row["repair_cost_gap"])
     price = "nothing to repair" if pd.isna(gap) else f"repaired: +{100 * gap:.0f} %"
     empty = f", {100 * row['empty_share']:.0f} % empty" if row["empty_share"] >= 0.005 else ""
-    return Line2D(
-        [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5.5,
-        linestyle="none", label=f"{generator_label(str(name))} ({price}{empty})",
-    )  # fmt: skip
+    label = f"{generator_label(str(name))} ({price}{empty})"
+    return generator_style(str(name)).handle(label=label)

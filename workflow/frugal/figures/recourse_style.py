@@ -5,58 +5,30 @@ marks are networks with the form of the problem, hollow ones the paper's. Knows 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from frugal.contracts.errors import ConfigError
 from frugal.figures import style
+from frugal.figures.style import Look
 
-
-@dataclass(frozen=True)
-class GeneratorStyle:
-    """How a kind of generator looks in every figure.
-
-    Attributes:
-        label: words shown to the reader.
-        colour: of the information that it has.
-        marker: matplotlib's code.
-        hollow: True for the paper's own learners.
-    """
-
-    label: str
-    colour: str
-    marker: str
-    hollow: bool
-
-
-GENERATORS: dict[str, GeneratorStyle] = {
-    "hamming": GeneratorStyle("Hamming", style.GREY, "X", True),
-    "dense_named": GeneratorStyle("named, dense (MC)", style.BLUE, "s", True),
-    "dense_named_action": GeneratorStyle("named action, dense (NA)", style.GREEN, "D", True),
-    "padded_full_action": GeneratorStyle("full action, padded (FA)", style.VERMILLION, "^", True),
-    "sequence_full_action": GeneratorStyle("full action, sequence", style.VERMILLION, "v", True),
-    "seen_cover": GeneratorStyle("named, closed form", style.SKY, "o", False),
-    "named": GeneratorStyle("named, scores", style.BLUE, "s", False),
-    "named_action": GeneratorStyle("named action, scores", style.GREEN, "D", False),
-    "full_action": GeneratorStyle("full action, scores", style.VERMILLION, "^", False),
+GENERATORS: dict[str, Look] = {
+    "hamming": Look("Hamming", style.GREY, "X", hollow=True),
+    "dense_named": Look("named, dense (MC)", style.BLUE, "s", hollow=True),
+    "dense_named_action": Look("named action, dense (NA)", style.GREEN, "D", hollow=True),
+    "padded_full_action": Look("full action, padded (FA)", style.VERMILLION, "^", hollow=True),
+    "sequence_full_action": Look("full action, sequence", style.VERMILLION, "v", hollow=True),
+    "seen_cover": Look("named, closed form", style.SKY, "o"),
+    "named": Look("named, scores", style.BLUE, "s"),
+    "named_action": Look("named action, scores", style.GREEN, "D"),
+    "full_action": Look("full action, scores", style.VERMILLION, "^"),
 }
 
 
 def generator_kind(name: str) -> str:
-    """The kind whose name begins a generator's name, the longest that does: `hamming_5` → hamming.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    found = [kind for kind in GENERATORS if name == kind or name.startswith(f"{kind}_")]
-    if not found:
-        raise ConfigError(
-            f"generator {name!r} has no colour and marker; a name begins with one of "
-            f"{', '.join(GENERATORS)}"
-        )
-    return max(found, key=len)
+    """The kind whose name begins a generator's name; a name of none is refused."""
+    return style.kind_of(name, GENERATORS, what="generator")
 
 
-def generator_style(name: str) -> GeneratorStyle:
+def generator_style(name: str) -> Look:
     """Look of a generator; one trained on augmented units (`_ag1`, `_ag2`) has a cross."""
     kind = generator_kind(name)
     augmented = name[len(kind) :].startswith("_ag")
@@ -73,10 +45,12 @@ def generator_label(name: str) -> str:
 
 def generator_order(names: Iterable[str]) -> list[str]:
     """Distinct generators in the order in which every figure lists them."""
-    kinds = list(GENERATORS)
-    return sorted(set(names), key=lambda name: (kinds.index(generator_kind(name)), name))
+    return style.kind_order(names, GENERATORS, what="generator")
 
 
-def face(look: GeneratorStyle) -> str:
-    """Fill of a mark: white if hollow."""
-    return "white" if look.hollow else look.colour
+def generator_looks(names: Iterable[str]) -> dict[str, Look]:
+    """Looks of distinct generators in that order, each with its own words."""
+    return {
+        name: replace(generator_style(name), label=generator_label(name))
+        for name in generator_order(names)
+    }

@@ -3,17 +3,20 @@
 They place marks from the study's tables and know neither generators nor files.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from frugal.figures import style
+from frugal.figures.marks import draw_series
 from frugal.figures.recourse import scenario_words
 from frugal.figures.recourse_style import (
-    face,
     generator_label,
+    generator_looks,
     generator_order,
     generator_style,
 )
@@ -26,8 +29,8 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     """How sure generators are against how right they are, and accuracy by frequency.
 
     Left: share of right answers in bins of confidence that hold ten units or more; the diagonal is
-    honesty, and the area of a mark grows with the units in its bin. Right: accuracy by how many
-    training units have the unit's explanation.                          [recourse, fig. 7]
+    honesty. Right: accuracy by how many training units have the unit's explanation.
+                                                                         [recourse, fig. 7]
 
     Args:
         confidence: rows of one scenario (see `confidence_rows`).
@@ -41,23 +44,18 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     figure = style.new_figure(height_in=2.7)
     left, right = figure.subplots(1, 2)
     left.plot([0, 1], [0, 1], color=style.GREY, linestyle=":", linewidth=0.9)
-    for name in names:
-        look = generator_style(name)
-        rows = confidence[confidence["generator"] == name].sort_values("mean_confidence")
-        left.plot(
-            rows["mean_confidence"], rows["accuracy"], color=look.colour, linewidth=0.7,
-            linestyle="--" if look.hollow else "-",
-        )  # fmt: skip
-        left.scatter(
-            rows["mean_confidence"], rows["accuracy"], s=6 + 44 * rows["n"] / rows["n"].sum(),
-            marker=look.marker, facecolor=face(look), edgecolor=look.colour, linewidth=0.8,
-            zorder=3, clip_on=False,
-        )  # fmt: skip
+    looks = generator_looks(names)
+    lines = {name: replace(look, line="--" if look.hollow else "-") for name, look in looks.items()}
+    ordered = confidence.sort_values("mean_confidence")
+    draw_series(
+        left, ordered, lines, by="generator", x="mean_confidence", y="accuracy", line=0.8, size=3.5,
+        clip_on=False,
+    )  # fmt: skip
     left.set_xlabel("the generator's confidence in its answer")
     left.set_ylabel("share of right answers")
     left.set_title("sure and right?", loc="left")
     _draw_frequencies(right, frequencies, names)
-    style.add_legend(figure, [_handle(name) for name in names])
+    style.add_legend(figure, [look.handle(line=look.line) for look in lines.values()])
     return figure
 
 
@@ -65,17 +63,15 @@ def _draw_frequencies(axes: Axes, frequencies: pd.DataFrame, names: list[str]) -
     """Accuracy by class of frequency, generators slightly apart."""
     classes = frequencies[["at_least", "at_most"]].drop_duplicates().sort_values("at_least")
     place = {int(first): x for x, first in enumerate(classes["at_least"])}
+    shift = np.linspace(-0.4, 0.4, len(names)) if len(names) > 1 else np.zeros(1)
+    rows = frequencies[frequencies["generator"].isin(names)]
+    apart = [shift[names.index(name)] for name in rows["generator"]]
+    rows = rows.assign(at=[place[int(v)] for v in rows["at_least"]] + np.array(apart))
+    draw_series(
+        axes, rows, generator_looks(names), by="generator", x="at", y="accuracy", line=None,
+        size=3.5, y_ends=rows[["accuracy_low", "accuracy_high"]].to_numpy(dtype=float).T,
+    )  # fmt: skip
     style.shade_every_second(axes, len(place), vertical=True)
-    shift = np.linspace(-0.32, 0.32, len(names)) if len(names) > 1 else np.zeros(1)
-    for name, apart in zip(names, shift, strict=True):
-        look = generator_style(name)
-        rows = frequencies[frequencies["generator"] == name].sort_values("at_least")
-        ends = [rows["accuracy"] - rows["accuracy_low"], rows["accuracy_high"] - rows["accuracy"]]
-        axes.errorbar(
-            [place[int(v)] + apart for v in rows["at_least"]], rows["accuracy"], yerr=ends,
-            color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=4,
-            linestyle="none", elinewidth=0.8, zorder=3,
-        )  # fmt: skip
     labels = [_class_label(int(a), int(b)) for a, b in classes.itertuples(index=False)]
     axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0)
@@ -131,10 +127,11 @@ def _draw_mistakes(axes: Axes, rows: pd.DataFrame, name: str, top: float) -> Non
     """One mark per distinct pair of costs; its area grows with the mistakes it stands for."""
     axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
     pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
-    axes.scatter(
-        pairs["true_cost"], pairs["answer_cost"], s=5 * pairs["n"] ** 0.7, linewidth=0,
-        facecolor=generator_style(name).colour, alpha=0.45,
+    sns.scatterplot(
+        pairs, x="true_cost", y="answer_cost", s=5 * pairs["n"] ** 0.7, linewidth=0, alpha=0.45,
+        color=generator_style(name).colour, legend=False, ax=axes,
     )  # fmt: skip
+    axes.set(xlabel="", ylabel="")
     axes.set_xlim(0, top)
     axes.set_ylim(0, top)
     if rows.empty:
@@ -142,11 +139,3 @@ def _draw_mistakes(axes: Axes, rows: pd.DataFrame, name: str, top: float) -> Non
             0.5, 0.5, "none", transform=axes.transAxes, ha="center", style="italic",
             color=style.GREY,
         )  # fmt: skip
-
-
-def _handle(name: str) -> Line2D:
-    look = generator_style(name)
-    return Line2D(
-        [], [], color=look.colour, marker=look.marker, markerfacecolor=face(look), markersize=5,
-        linestyle="--" if look.hollow else "-", linewidth=0.8, label=generator_label(name),
-    )  # fmt: skip

@@ -1,20 +1,20 @@
-"""The hand in which every figure is drawn: size, fonts, and one colour and marker per estimator.
+"""The one style of every figure: seaborn's theme with our sizes, a palette, and looks by name.
 
-Colours are the colour-blind-safe set of Okabe and Ito; markers are all different, so that a print
-in grey can be read. Also the words shown for names in tables, and the checks of a table before it
-is drawn. Knows no figure and no file.
+Colours are the colour-blind-safe set of Okabe and Ito; markers of one table of looks are all
+different, so that a print in grey can be read. Also the words shown for names in tables, and the
+checks of a table before it is drawn. Knows no figure and no file.
 """
 
 import functools
-import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -33,7 +33,9 @@ BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 
-SETTINGS: dict[Any, object] = {
+THEME: dict[Any, Any] = {
+    **sns.plotting_context("paper"),
+    **sns.axes_style("ticks"),
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
     "font.size": FONT_PT,
     "axes.titlesize": FONT_PT + 1,
@@ -41,6 +43,7 @@ SETTINGS: dict[Any, object] = {
     "xtick.labelsize": FONT_PT,
     "ytick.labelsize": FONT_PT,
     "legend.fontsize": FONT_PT,
+    "legend.title_fontsize": FONT_PT,
     "figure.titlesize": FONT_PT + 1.5,
     "figure.labelsize": FONT_PT,
     "legend.frameon": False,
@@ -51,66 +54,92 @@ SETTINGS: dict[Any, object] = {
     "ytick.major.width": 0.7,
     "lines.linewidth": 1.2,
     "lines.markeredgewidth": 1.1,
-    "hatch.linewidth": 0.6,
+    "patch.linewidth": 0.6,
 }
 
-STATUS_WORDS = {
-    "no_support": "no support",
-    "not_identified": "not identified",
-    "not_available": "not available",
-}
+_ACRONYMS = frozenset({"mcar", "mar", "mnar", "dqn", "heloc", "nhanes", "afa", "afais"})
+P = ParamSpec("P")
+Stroke = Literal["-", "--", "-.", ":", "none"]
 
 
 @dataclass(frozen=True)
-class EstimatorStyle:
-    """How one estimator looks in every figure.
+class Look:
+    """How one estimator, method, generator or series looks in every figure.
 
     Attributes:
         label: words shown to the reader.
-        colour: of the estimator's family.
-        marker: matplotlib's code or (corners, 1 for a star, degrees), the estimator's alone.
+        colour: of the family.
+        marker: matplotlib's code or (corners, 1 for a star, degrees).
+        hollow: True for a mark that is white inside.
+        line: matplotlib's code of the stroke; "none" for marks that are never joined.
+        unit: of the numbers that names add to their kind's.
     """
 
     label: str
     colour: str
     marker: MarkerType
+    hollow: bool = False
+    line: Stroke = "-"
+    unit: str = ""
+
+    @property
+    def face(self) -> str:
+        """Fill of a mark: white if hollow."""
+        return "white" if self.hollow else self.colour
 
     @property
     def size(self) -> float:
         """Factor on the size of the marker: those of thin strokes are drawn larger."""
         return 1.5 if not isinstance(self.marker, str) or self.marker in "x+12" else 1.0
 
+    def handle(self, *, line: Stroke = "none", label: str | None = None) -> Line2D:
+        """Entry of a legend, with the stroke of its line or without one."""
+        return Line2D(
+            [], [], color=self.colour, marker=self.marker, markersize=5 * self.size,
+            markerfacecolor=self.face, linestyle=line, label=self.label if label is None else label,
+        )  # fmt: skip
 
-ESTIMATORS: dict[str, EstimatorStyle] = {
-    "ground_truth": EstimatorStyle("ground truth", BLACK, "o"),
-    "blocking": EstimatorStyle("blocking", VERMILLION, "s"),
-    "complete_case": EstimatorStyle("complete case", ORANGE, "D"),
-    "imputation_missforest": EstimatorStyle("imputation (MissForest)", PURPLE, "^"),
-    "multiple_imputation": EstimatorStyle("multiple imputation", PURPLE, "v"),
-    "multiple_imputation_label": EstimatorStyle("multiple imputation + label", PURPLE, "<"),
-    "ipw": EstimatorStyle("IPW", SKY, "p"),
-    "stabilised_ipw": EstimatorStyle("stabilised IPW", SKY, "X"),
-    "stabilised_ipw_true": EstimatorStyle("stabilised IPW, true p", SKY, "x"),
-    "afais": EstimatorStyle("AFAIS", BLUE, "d"),
-    "stabilised_afais": EstimatorStyle("stabilised AFAIS", BLUE, "P"),
-    "afais_s": EstimatorStyle("AFAIS(s)", BLUE, "h"),
-    "stabilised_afais_s": EstimatorStyle("stabilised AFAIS(s)", BLUE, "H"),
-    "stabilised_afais_s_policy": EstimatorStyle(
-        "stabilised AFAIS(s), policy known", BLUE, (4, 1, 0)
-    ),
-    "stabilised_afais_s_true": EstimatorStyle("stabilised AFAIS(s), true p", BLUE, "+"),
-    "doubly_robust": EstimatorStyle("doubly robust", GREEN, ">"),
-    "doubly_robust_afais": EstimatorStyle("doubly robust AFAIS", GREEN, "*"),
-    "off_policy_set": EstimatorStyle("off-policy, set", GREY, "1"),
-    "off_policy_sequence": EstimatorStyle("off-policy, sequence", GREY, "2"),
-}
 
-_CHARACTER_IN = 0.07  # generous mean width of a letter at 8 pt
-_ACRONYMS = frozenset({"mcar", "mar", "mnar", "dqn", "heloc", "nhanes", "afa", "afais"})
-_MECHANISMS = ("mcar", "mar", "mnar")
-_AGENTS_FIRST = ("never", "random", "always", "fixed")
+def look_of(name: str, looks: Mapping[str, Look], *, what: str) -> Look:
+    """Look of a name.
 
-P = ParamSpec("P")
+    Raises:
+        ConfigError: no look is fixed for that name.
+    """
+    if name not in looks:
+        raise ConfigError(
+            f"{what} {name!r} has no colour and marker; allowed are {', '.join(looks)}"
+        )
+    return looks[name]
+
+
+def order_of(names: Iterable[str], looks: Mapping[str, Look], *, what: str) -> list[str]:
+    """Distinct names in the order in which every figure lists them."""
+    present = set(names)
+    for name in sorted(present):
+        look_of(name, looks, what=what)
+    return [name for name in looks if name in present]
+
+
+def kind_of(name: str, looks: Mapping[str, Look], *, what: str) -> str:
+    """The kind whose name begins a name, the longest that does: `lasso_3` → lasso.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    found = [kind for kind in looks if name == kind or name.startswith(f"{kind}_")]
+    if not found:
+        raise ConfigError(
+            f"{what} {name!r} has no colour and marker; a name begins with one of "
+            f"{', '.join(looks)}"
+        )
+    return max(found, key=len)
+
+
+def kind_order(names: Iterable[str], looks: Mapping[str, Look], *, what: str) -> list[str]:
+    """Distinct names by their kinds, in the order in which every figure lists those."""
+    kinds = list(looks)
+    return sorted(set(names), key=lambda name: (kinds.index(kind_of(name, looks, what=what)), name))
 
 
 def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -124,7 +153,7 @@ def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
         with mpl.rc_context():
             mpl.rcdefaults()
-            mpl.rcParams.update(SETTINGS)
+            mpl.rcParams.update(THEME)
             figure = draw(*args, **kwargs)
             _draw_words_as_they_stand(figure)
             for axes in figure.axes:
@@ -170,40 +199,6 @@ def _legend_columns(labels: Sequence[str]) -> int:
     return 1
 
 
-def facet_columns(facets: int, *, slots: int, slot_in: float) -> int:
-    """Facets side by side, 3, 2 or 1, so that lines are full and each slot keeps its width.
-
-    Args:
-        facets: to be placed.
-        slots: places along the horizontal axis of each facet.
-        slot_in: least width of a slot, in inches.
-    """
-    for columns in (3, 2):
-        if facets % columns == 0 and _axes_width_in(columns) / slots >= slot_in:
-            return columns
-    return 1
-
-
-def _axes_width_in(columns: int) -> float:
-    """Width left to a facet beside its axis' numbers and name."""
-    return WIDTH_IN / columns - 0.6
-
-
-def agent_ticks(axes: Axes, agents: Sequence[str], *, width_in: float) -> None:
-    """Names of agents at x = 0, 1, 2, …, upright where a slot is narrower than the longest word.
-
-    Args:
-        axes: whose horizontal axis holds agents.
-        agents: in their order.
-        width_in: width of the axes, in inches.
-    """
-    longest = max(len(word) for a in agents for word in agent_label(a).split())
-    narrow = width_in / len(agents) < _CHARACTER_IN * longest + 0.02
-    labels = [wrapped(agent_label(a), characters=16 if narrow else 9) for a in agents]
-    axes.set_xticks(range(len(agents)), labels, rotation=90 if narrow else 0)
-    axes.tick_params(axis="x", length=0)
-
-
 def new_figure(*, height_in: float) -> Figure:
     """An empty figure of print width that keeps its parts from overlapping."""
     return Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
@@ -218,72 +213,15 @@ def sentence_figure(sentence: str) -> Figure:
     return figure
 
 
-def estimator_style(name: str) -> EstimatorStyle:
-    """Look of an estimator.
-
-    Raises:
-        ConfigError: no look is fixed for that name.
-    """
-    if name not in ESTIMATORS:
-        raise ConfigError(
-            f"estimator {name!r} has no colour and marker; allowed are {', '.join(ESTIMATORS)}"
-        )
-    return ESTIMATORS[name]
-
-
-def estimator_order(names: Iterable[str]) -> list[str]:
-    """Distinct estimators in the order in which every figure lists them."""
-    present = set(names)
-    for name in sorted(present):
-        estimator_style(name)
-    return [name for name in ESTIMATORS if name in present]
-
-
-def agent_order(names: Iterable[str]) -> list[str]:
-    """Distinct agents: never, random by rising share, always, fixed sets, then learned ones."""
-
-    def key(name: str) -> tuple[int, int, str]:
-        head, _, tail = name.partition("_")
-        rank = _AGENTS_FIRST.index(head) if head in _AGENTS_FIRST else len(_AGENTS_FIRST)
-        return rank, int(tail) if tail.isdigit() else 0, name
-
-    return sorted(set(names), key=key)
-
-
-def scenario_order(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Distinct (dataset, mechanism): data sets by first appearance, mechanisms MCAR, MAR, MNAR."""
-    datasets = list(dict.fromkeys(table["dataset"]))
-
-    def key(pair: tuple[str, str]) -> tuple[int, int, str]:
-        dataset, mechanism = pair
-        known = mechanism in _MECHANISMS
-        rank = _MECHANISMS.index(mechanism) if known else len(_MECHANISMS)
-        return datasets.index(dataset), rank, mechanism
-
-    return sorted(set(zip(table["dataset"], table["mechanism"], strict=True)), key=key)
-
-
 def words(name: str) -> str:
     """A table's name as words: underscores become spaces, acronyms capitals."""
     return " ".join(w.upper() if w in _ACRONYMS else w for w in name.split("_"))
-
-
-def agent_label(name: str) -> str:
-    """An agent's name as words; the share of a random agent in per cent."""
-    share = re.fullmatch(r"random_(\d+)", name)
-    return f"random {share[1]} %" if share else words(name)
 
 
 def wrapped(label: str, *, characters: int) -> str:
     """The label broken over lines between words; a per cent sign stays with its number."""
     kept = label.replace(" %", "\N{NO-BREAK SPACE}%")
     return textwrap.fill(kept, characters, break_on_hyphens=False, break_long_words=False)
-
-
-def scenario_title(scenario: tuple[str, str]) -> str:
-    """Data set and mechanism as the title of a facet; the data set's first letter is a capital."""
-    dataset, mechanism = words(scenario[0]), words(scenario[1])
-    return f"{dataset[:1].upper()}{dataset[1:]}, {mechanism}"
 
 
 def require(table: pd.DataFrame, columns: Sequence[str], *, single: Sequence[str]) -> None:
@@ -333,50 +271,10 @@ def lightened(colour: str, *, share: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def estimator_handle(name: str, *, line: bool) -> Line2D:
-    """Entry of a legend for one estimator, with or without its line."""
-    look = estimator_style(name)
-    return Line2D(
-        [], [], color=look.colour, marker=look.marker, markersize=5 * look.size, label=look.label,
-        linestyle="-" if line else "none",
-    )  # fmt: skip
-
-
 def decimals(values: Float[np.ndarray, " n"]) -> int:
     """Digits after the point that give the middle of the values three figures; 0 to 4."""
     middle = np.nanmedian(np.abs(values)) if np.isfinite(values).any() else 0.0
     return int(np.clip(2 - np.floor(np.log10(middle)), 0, 4)) if middle > 0 else 2
-
-
-def window(
-    centre: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
-) -> tuple[float, float]:
-    """Limits of an axis that a single absurd estimate cannot flatten.
-
-    Centres and ends of intervals set the limits as far as six interquartile ranges of the centres
-    beyond their quartiles, or the longer half of the median interval, if that is more; what lies
-    farther must be marked at the edge by the caller.
-
-    Args:
-        centre: estimates and truths; NaN where there is none. (n,)
-        low: lower ends of what is drawn around them, NaN allowed. (n,)
-        high: upper ends, NaN allowed. (n,)
-
-    Returns:
-        Lower and upper limit, with a margin of 6 %.
-    """
-    finite = centre[np.isfinite(centre)]
-    if not len(finite):
-        return 0.0, 1.0
-    first, third = np.quantile(finite, [0.25, 0.75])
-    halves = np.fmax(centre - low, high - centre)
-    half = float(np.median(halves[np.isfinite(halves)])) if np.isfinite(halves).any() else 0.0
-    reach = max(6 * (third - first), 1.1 * half) if third > first else np.inf
-    every = np.concatenate([finite, low[np.isfinite(low)], high[np.isfinite(high)]])
-    kept = np.clip(every, first - reach, third + reach)
-    bottom, top = float(kept.min()), float(kept.max())
-    margin = 0.06 * (top - bottom) or 0.06 * abs(top) or 1.0
-    return bottom - margin, top + margin
 
 
 def whiskers(
@@ -386,7 +284,7 @@ def whiskers(
     least: float = 0.0,
     most: float = 1.0,
 ) -> Float[np.ndarray, "2 n"]:
-    """Lengths of whiskers of ± one spread to either side, cut at the ends of a quantity's range.
+    """Ends of whiskers of ± one spread to either side, cut at the ends of a quantity's range.
 
     Args:
         value: of the marks. (n,)
@@ -395,7 +293,7 @@ def whiskers(
         most: upper end, 1 of a share.
     """
     sides = np.minimum([value - least, most - value], np.nan_to_num(spread))
-    return np.maximum(sides, 0.0)
+    return np.array([value, value]) + np.maximum(sides, 0.0) * [[-1.0], [1.0]]
 
 
 def shade_every_second(axes: Axes, count: int, *, vertical: bool) -> None:

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from frugal.contracts.errors import DataError
 from frugal.figures import style
-from frugal.figures.treatment_series import series_handles, series_order, series_style
+from frugal.figures.marks import draw_series
+from frugal.figures.treatment_series import SERIES, series_handles, series_order
 
 MOST_LEAVES = 16  # of a tree that a page can hold
 _TITLE_CHARACTERS = 92  # of a line as wide as the figure
@@ -44,13 +45,15 @@ def search_curve_figure(curves: pd.DataFrame, *, title: str, subtitle: str) -> F
     figure = style.new_figure(height_in=2.8)
     axes = figure.subplots()
     names = series_order(curves["series"])
-    for k, name in enumerate(names):
-        look, rows = series_style(name), curves[curves["series"] == name].sort_values("trials")
-        offset = 0.0 if name == "observed" else 0.04 * (k - (len(names) - 1) / 2)
-        axes.errorbar(
-            rows["trials"] + offset, rows["outcome"], yerr=rows["outcome_se"], color=look.colour,
-            marker=look.marker, linestyle=look.line, markersize=9 if name == "observed" else 5,
-            elinewidth=0.9, capsize=0, zorder=4 if name == "observed" else 3,
+    apart = {name: 0.04 * (k - (len(names) - 1) / 2) for k, name in enumerate(names)}
+    apart |= {"observed": 0.0}
+    rows = curves.assign(at=curves["trials"] + curves["series"].map(apart)).sort_values("trials")
+    first = rows["series"] == "observed"
+    for part, size in ((rows[~first], 5.0), (rows[first], 9.0)):
+        mean, error = (part[c].to_numpy(dtype=float) for c in ("outcome", "outcome_se"))
+        draw_series(
+            axes, part, SERIES, by="series", x="at", y="outcome", size=size,
+            y_ends=style.whiskers(mean, error, least=-np.inf, most=np.inf),
         )  # fmt: skip
     axes.set_xticks(np.arange(1, int(curves["trials"].max()) + 1))
     axes.set_xlabel("trials")

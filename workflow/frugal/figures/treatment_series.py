@@ -5,8 +5,6 @@ line in it. Planners, outcome models and bounds each have a fixed look. Knows no
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,62 +12,37 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from frugal.contracts.errors import ConfigError
 from frugal.figures import style
+from frugal.figures.marks import draw_series
+from frugal.figures.style import Look
 
 MOST = {"efficacy": 1.0, "mean_trials": np.inf}  # values of a measure that can be: 0 to this
 
 
-@dataclass(frozen=True)
-class SeriesStyle:
-    """How one planner, model or bound looks in every figure.
-
-    Attributes:
-        label: words shown to the reader.
-        colour: of the line and its marker.
-        marker: matplotlib's code.
-        line: matplotlib's code of the stroke.
-    """
-
-    label: str
-    colour: str
-    marker: str
-    line: Literal["-", "--", "-.", ":", "none"]
-
-
-SERIES: dict[str, SeriesStyle] = {
-    "cdp": SeriesStyle("CDP", style.BLUE, "o", "-"),
-    "cg": SeriesStyle("CG", style.VERMILLION, "s", "--"),
-    "ndp": SeriesStyle("NDP", style.GREEN, "^", "-."),
-    "doctor": SeriesStyle("emulated doctor", style.GREY, "D", ":"),
-    "observed": SeriesStyle("records, first trial", style.BLACK, "*", "none"),
-    "smoothed": SeriesStyle("smoothed table (_H)", style.BLUE, "o", "-"),
-    "forest": SeriesStyle("random forest (_F)", style.VERMILLION, "s", "--"),
-    "uninformed": SeriesStyle("uninformed table (_U)", style.ORANGE, "v", "-."),
-    "true": SeriesStyle("true model (_T)", style.BLACK, "X", ":"),
-    "upper": SeriesStyle("upper bound (_U)", style.BLUE, "o", "-"),
-    "exact": SeriesStyle("no bound (_E)", style.BLACK, "X", ":"),
-    "lower": SeriesStyle("lower bound (_L)", style.ORANGE, "v", "--"),
+SERIES: dict[str, Look] = {
+    "cdp": Look("CDP", style.BLUE, "o", line="-"),
+    "cg": Look("CG", style.VERMILLION, "s", line="--"),
+    "ndp": Look("NDP", style.GREEN, "^", line="-."),
+    "doctor": Look("emulated doctor", style.GREY, "D", line=":"),
+    "observed": Look("records, first trial", style.BLACK, "*", line="none"),
+    "smoothed": Look("smoothed table (_H)", style.BLUE, "o", line="-"),
+    "forest": Look("random forest (_F)", style.VERMILLION, "s", line="--"),
+    "uninformed": Look("uninformed table (_U)", style.ORANGE, "v", line="-."),
+    "true": Look("true model (_T)", style.BLACK, "X", line=":"),
+    "upper": Look("upper bound (_U)", style.BLUE, "o", line="-"),
+    "exact": Look("no bound (_E)", style.BLACK, "X", line=":"),
+    "lower": Look("lower bound (_L)", style.ORANGE, "v", line="--"),
 }
 
 
-def series_style(name: str) -> SeriesStyle:
-    """Look of a planner, model or bound.
-
-    Raises:
-        ConfigError: no look is fixed for that name.
-    """
-    if name not in SERIES:
-        raise ConfigError(f"{name!r} has no colour and marker; allowed are {', '.join(SERIES)}")
-    return SERIES[name]
+def series_style(name: str) -> Look:
+    """Look of a planner, model or bound; one without is refused."""
+    return style.look_of(name, SERIES, what="series")
 
 
 def series_order(names: Iterable[str]) -> list[str]:
     """Distinct names in the order in which every figure lists them."""
-    present = set(names)
-    for name in sorted(present):
-        series_style(name)
-    return [name for name in SERIES if name in present]
+    return style.order_of(names, SERIES, what="series")
 
 
 def facet_order(names: Iterable[str]) -> list[str]:
@@ -87,52 +60,32 @@ def facet_title(name: str) -> str:
 def series_handles(names: Iterable[str]) -> list[Line2D]:
     """Entries of a legend, in the figures' order."""
     looks = [series_style(name) for name in series_order(names)]
-    return [
-        Line2D(
-            [], [], color=look.colour, marker=look.marker, linestyle=look.line, markersize=5,
-            label=look.label,
-        )
-        for look in looks
-    ]  # fmt: skip
+    return [look.handle(line=look.line) for look in looks]
 
 
-def _marker_size(points: int) -> float:
+def _marker_size(rows: pd.DataFrame) -> float:
     """Points of type; smaller where many markers share a line."""
-    return 4.0 if points <= 15 else 2.2
+    return 4.0 if rows.groupby("series").size().max() <= 15 else 2.2
 
 
-def error_bars(rows: pd.DataFrame, measure: str) -> Float[np.ndarray, "2 n"]:
-    """Lengths of bars of ± one standard error of efficacy or trials, cut where they can be."""
+def standard_errors(rows: pd.DataFrame, measure: str) -> Float[np.ndarray, "2 n"]:
+    """Ends of bars of ± one standard error of efficacy or trials, cut where they can be."""
     value, error = (rows[c].to_numpy(dtype=float) for c in (measure, f"{measure}_se"))
     return style.whiskers(value, error, most=MOST[measure])
 
 
-def draw_path(axes: Axes, rows: pd.DataFrame, name: str, *, x: str, y: str, bars: bool) -> None:
-    """One series as a line with markers; with ± one standard error on both axes if wanted."""
-    look = series_style(name)
-    points = {axis: rows[axis].to_numpy(dtype=float) for axis in (x, y)}
-    error = {axis: error_bars(rows, axis) if bars else None for axis in (x, y)}
-    axes.errorbar(
-        points[x], points[y], xerr=error[x], yerr=error[y], color=look.colour, marker=look.marker,
-        linestyle=look.line, markersize=_marker_size(len(rows)), elinewidth=0.7, capsize=0,
+def draw_paths(axes: Axes, rows: pd.DataFrame, *, x: str, y: str) -> None:
+    """Every series as a line with markers, with ± one standard error on both axes."""
+    draw_series(
+        axes, rows, SERIES, by="series", x=x, y=y, size=_marker_size(rows),
+        x_ends=standard_errors(rows, x), y_ends=standard_errors(rows, y),
     )  # fmt: skip
 
 
-def draw_band(axes: Axes, rows: pd.DataFrame, name: str, *, x: str, y: str) -> None:
-    """One series as a line with a band of ± one standard deviation, cut where y can be."""
-    look = series_style(name)
-    middle = rows[y].to_numpy(dtype=float)
-    spread = np.sqrt(rows[f"{y}_variance"].to_numpy(dtype=float))
-    at = rows[x].to_numpy(dtype=float)
-    axes.plot(
-        at,
-        middle,
-        color=look.colour,
-        marker=look.marker,
-        linestyle=look.line,
-        markersize=_marker_size(len(rows)),
-    )
-    below, above = style.whiskers(middle, spread, most=MOST[y])
-    axes.fill_between(
-        at, middle - below, middle + above, color=look.colour, alpha=0.15, linewidth=0
-    )
+def draw_bands(axes: Axes, rows: pd.DataFrame, *, x: str, y: str) -> None:
+    """Every series as a line with a band of ± one standard deviation, cut where y can be."""
+    middle, variance = (rows[c].to_numpy(dtype=float) for c in (y, f"{y}_variance"))
+    ends = style.whiskers(middle, np.sqrt(variance), most=MOST[y])
+    draw_series(
+        axes, rows, SERIES, by="series", x=x, y=y, size=_marker_size(rows), y_ends=ends, ends="band"
+    )  # fmt: skip

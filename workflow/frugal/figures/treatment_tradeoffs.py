@@ -7,6 +7,9 @@ Differs from the paper: bands are ± one standard deviation over repeats, where 
 speaks of the variance, which is in the square of the axis' unit.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,15 +17,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from frugal.figures import style
+from frugal.figures.marks import draw_series
 from frugal.figures.treatment_series import (
-    draw_band,
-    draw_path,
-    error_bars,
+    SERIES,
+    draw_bands,
+    draw_paths,
     facet_order,
     facet_title,
     series_handles,
     series_order,
-    series_style,
+    standard_errors,
 )
 
 _BOTH = ["facet", "series", "efficacy", "mean_trials", "repeats"]
@@ -47,13 +51,11 @@ def data_size_figure(means: pd.DataFrame, *, title: str) -> Figure:
         ConfigError: a series has no fixed look.
     """
     style.require(means, [*_BOTH, "n_train", "efficacy_se", "mean_trials_se"], single=["repeats"])
+    series_order(means["series"])
     panels = facet_order(means["facet"])
     figure, line = _panels(len(panels), height_in=2.9)
     for name, axes in zip(panels, line, strict=True):
-        for series in series_order(means["series"]):
-            rows = means[(means["facet"] == name) & (means["series"] == series)]
-            if not rows.empty:
-                _draw_growth(axes, rows.sort_values("n_train"), series)
+        _draw_growth(axes, means[means["facet"] == name].sort_values("n_train"))
         axes.set_title(facet_title(name), loc="left")
         axes.set_xlabel(_TRIALS)
     line[0].set_ylabel(_EFFICACY)
@@ -76,18 +78,18 @@ def data_size_figure(means: pd.DataFrame, *, title: str) -> Figure:
     return figure
 
 
-def _draw_growth(axes: Axes, rows: pd.DataFrame, series: str) -> None:
-    """A planner's path from the smallest training set to the largest, its ends with error bars."""
-    look = series_style(series)
-    x, y = (rows[c].to_numpy(dtype=float) for c in ("mean_trials", "efficacy"))
-    axes.plot(x, y, color=look.colour, linewidth=0.9, linestyle=look.line, alpha=0.7)
-    axes.plot(x[1:-1], y[1:-1], look.marker, color=look.colour, markersize=2)
-    across, up = (error_bars(rows, c) for c in ("mean_trials", "efficacy"))
-    for k, face in ((0, "white"), (-1, look.colour)):
-        axes.errorbar(
-            x[k], y[k], xerr=across[:, [k]], yerr=up[:, [k]],
-            color=look.colour, marker=look.marker, markersize=6, markerfacecolor=face,
-            elinewidth=0.9, capsize=0, zorder=4,
+def _draw_growth(axes: Axes, rows: pd.DataFrame) -> None:
+    """Paths of planners from the smallest training set to the largest, ends with error bars."""
+    places: dict[str, Any] = {"by": "series", "x": "mean_trials", "y": "efficacy"}
+    draw_series(axes, rows, SERIES, line=0.9, size=0.0, alpha=0.7, **places)
+    ends = rows.groupby("series")["n_train"].agg(["min", "max"]).loc[rows["series"]]
+    first, last = (rows["n_train"].to_numpy() == ends[end].to_numpy() for end in ("min", "max"))
+    draw_series(axes, rows[~first & ~last], SERIES, line=None, size=2.0, **places)
+    hollow = {name: replace(look, hollow=True) for name, look in SERIES.items()}
+    for part, looks in ((rows[first], hollow), (rows[last & ~first], SERIES)):
+        across, up = (standard_errors(part, c) for c in ("mean_trials", "efficacy"))
+        draw_series(
+            axes, part, looks, line=None, size=6.0, x_ends=across, y_ends=up, zorder=4, **places
         )  # fmt: skip
 
 
@@ -107,16 +109,12 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str) -> Figure:
         ConfigError: a series has no fixed look.
     """
     style.require(means, [*_BOTH, "threshold", "efficacy_se", "mean_trials_se"], single=["repeats"])
+    series_order(means["series"])
     panels = facet_order(means["facet"])
     figure, line = _panels(len(panels), height_in=2.7)
     for name, axes in zip(panels, line, strict=True):
-        for series in series_order(means["series"]):
-            rows = means[(means["facet"] == name) & (means["series"] == series)]
-            if not rows.empty:
-                draw_path(
-                    axes, rows.sort_values("threshold"), series, x="mean_trials", y="efficacy",
-                    bars=True,
-                )  # fmt: skip
+        rows = means[means["facet"] == name].sort_values("threshold")
+        draw_paths(axes, rows, x="mean_trials", y="efficacy")
         axes.set_title(facet_title(name), loc="left")
         axes.set_xlabel(_TRIALS)
     line[0].set_ylabel(_EFFICACY)
@@ -148,19 +146,19 @@ def profile_figure(means: pd.DataFrame, *, x: str, title: str) -> Figure:
     style.require(
         means, [*_BOTH, x, "efficacy_variance", "mean_trials_variance", *extra], single=["repeats"]
     )
+    series_order(means["series"])
     panels = facet_order(means["facet"])
     figure = style.new_figure(height_in=4.0)
     grid = figure.subplots(2, len(panels), sharex="col", sharey="row", squeeze=False)
     for name, column in zip(panels, grid.T, strict=True):
         part = means[means["facet"] == name]
         for axes, y in zip(column, ("efficacy", "mean_trials"), strict=True):
-            for series in series_order(part["series"]):
-                draw_band(axes, part[part["series"] == series].sort_values(x), series, x=x, y=y)
-            if x == "n_train":
-                axes.set_xscale("log")
-                axes.minorticks_off()
+            draw_bands(axes, part.sort_values(x), x=x, y=y)
         column[0].set_title(facet_title(name), loc="left")
         column[1].set_xlabel(_x_label(part, x))
+    for axes in grid.ravel() if x == "n_train" else ():
+        axes.set_xscale("log")
+        axes.minorticks_off()
     grid[0, 0].set_ylabel("efficacy")
     low, high = grid[0, 0].get_ylim()
     grid[0, 0].set_ylim(low, min(high, 1 + 0.05 * (1 - low)))  # a share

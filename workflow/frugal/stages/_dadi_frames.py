@@ -9,9 +9,10 @@ import pandas as pd
 
 from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.agents.dadi_settings import DadiSettings
+from frugal.agents.registry import load_policy
 from frugal.contracts import Streams, Table
 from frugal.contracts.errors import DataError
-from frugal.contracts.stored import part_of
+from frugal.contracts.stored import StoredArrays, under
 from frugal.data.folds import fold_parts, numeric_scale, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
 from frugal.models.column_scaling import Scaling
@@ -139,23 +140,26 @@ def _check_parts(
 
 
 def agents_of(
-    weights: Mapping[str, np.ndarray], fold: Fold, training: Mapping[str, Any]
+    weights: StoredArrays, fold: Fold, training: Mapping[str, Any]
 ) -> tuple[DadiPolicies, DadiPolicies]:
     """The K trained learners, and the pretrained networks as one more, K = 1.
 
     Raises:
         DataError: the weights are not those of such learners; the sentence says where.
     """
-    settings = DadiSettings.read(training)
-    first = {name.removeprefix(PRETRAINED): name for name in weights if name.startswith(PRETRAINED)}
-    learnt = {name: name for name in weights if not name.startswith(PRETRAINED)}
-    how = {"panel_of_column": fold.panel_of_column, "scaling": fold.scaling}
-    pretrained = DadiPolicies(part_of(weights, first), settings, **how)
+    learners, layout = load_policy(weights)
+    if not isinstance(learners, DadiPolicies):
+        raise DataError(f"{weights.source} holds no DADI agents")
+    layout.require_same(fold.shown, f"the stored policy {weights.source}")
+    pretrained = DadiPolicies(
+        under(weights, PRETRAINED), DadiSettings.read(training), fold.panel_of_column,
+        scaling=fold.scaling,
+    )  # fmt: skip
     if pretrained.members != 1:
         raise DataError(
             f"the stored DADI agent has {pretrained.members} pretrained networks; allowed: 1"
         )
-    return DadiPolicies(part_of(weights, learnt), settings, **how), pretrained
+    return learners, pretrained
 
 
 def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:

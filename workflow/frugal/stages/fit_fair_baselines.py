@@ -8,6 +8,7 @@ import pandas as pd
 
 from frugal.agents.dadi_policies import DadiPolicies
 from frugal.contracts import Streams, Table
+from frugal.contracts.stored import StoredArrays
 from frugal.models.fair_baselines import Sample, chosen_panels, predicted
 from frugal.stages._dadi_frames import Fold, agents_of, fold_of, label_for
 
@@ -18,7 +19,7 @@ def fit_fair_baselines(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    weights: Mapping[str, np.ndarray],
+    weights: StoredArrays,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],

@@ -7,6 +7,7 @@ lock-step.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 
 from frugal.agents.registry import build_policy
 from frugal.contracts import Policy, Streams
+from frugal.contracts.stored import StoredArrays
 from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.environments.rollouts import columns_read, reads_values
@@ -44,7 +46,7 @@ def fit_nuisances(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    **policies: Mapping[str, np.ndarray],
+    **policies: StoredArrays | Path,
 ) -> dict[str, pd.DataFrame]:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
 

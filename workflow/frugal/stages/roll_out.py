@@ -5,6 +5,7 @@ Every decision is a row. The classifier is asked at terminal sets only, once per
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from frugal.agents.registry import build_policy
 from frugal.contracts import Policy, Streams, Table, World
+from frugal.contracts.stored import StoredArrays
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.environments.logs import Member, Scene, decision_frame, outcome_frame
@@ -62,11 +64,11 @@ def roll_out(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    policy: Mapping[str, np.ndarray] | None = None,
+    policy: StoredArrays | Path | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Run a policy in every world and seed; log decisions, terminal sets and costs.
 
-    A trained agent comes with `policy`, as `train_agent` stored it.
+    A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file.
     """
     data, part = table_from_frames(table, catalogue)
     require_law(graph, identification, masks, data)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from frugal.agents.dadi_policies import DadiPolicies
 from frugal.contracts import DataError, Streams, Table, World
+from frugal.contracts.stored import StoredArrays
 from frugal.environments.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.environments.rollouts import roll_out
 from frugal.evaluation.fairness import adversary_auc, auc_interval
@@ -29,7 +30,7 @@ def roll_out_dadi(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    weights: Mapping[str, np.ndarray],
+    weights: StoredArrays,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from frugal.agents.diagnosis_policies import DiagnosisPolicies
-from frugal.contracts import DataError, Streams
+from frugal.agents.registry import load_policy
+from frugal.contracts import DataError, Streams, Table
+from frugal.contracts.stored import StoredArrays
 from frugal.environments.rollouts import roll_out
-from frugal.models.state_imputers import imputer_of
+from frugal.models.imputers import Imputer
 from frugal.stages._diagnosis_frames import (
     JUDGED,
     Judged,
@@ -23,7 +24,6 @@ from frugal.stages._diagnosis_frames import (
 from frugal.stages._diagnosis_states import (
     completed_states,
     solutions_of,
-    training_settings,
 )
 
 
@@ -31,11 +31,10 @@ def roll_out_front(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    encoder: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    **policies: Mapping[str, np.ndarray],
+    **policies: StoredArrays,
 ) -> dict[str, pd.DataFrame]:
     """Run the deterministic policies from the free block on [diagnosis, sec. 6].
 
@@ -51,25 +50,41 @@ def roll_out_front(
         raise DataError(f"there are {len(groups)} groups of policies, {len(policies)} were given")
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
-    imputer = imputer_of(encoder, columns=len(data.columns))
-    how = training_settings(settings["training"], "f1")
+    learned = [_diagnosis_policies(stored, data) for stored in policies.values()]
     solutions, outcomes, decisions = [], [], []
-    for pairs in groups:
+    for pairs, policy in zip(groups, learned, strict=True):
         solutions += solutions_of(settings["method"], pairs)
+        policy.require_task(world, columns=len(data.columns), count=len(pairs))
     for split in JUDGED:
-        rows = rows_of(part, split)
-        states = completed_states(imputer, world.take(rows), memory_gib=settings["memory_gib"])
-        here = Judged.of(data, world, rows, split, streams)
-        given = zip(groups, policies.values(), strict=True)
-        for pairs, weights in progress(list(given), desc=split):
-            group = solutions_of(settings["method"], pairs)
-            learned = DiagnosisPolicies(weights, how)
-            learned.require_task(world, columns=len(data.columns), count=len(group))
+        here = Judged.of(data, world, rows_of(part, split), split, streams)
+        states = completed_states(
+            _encoder(learned[0]), here.world, memory_gib=settings["memory_gib"]
+        )
+        given = list(zip(groups, learned, strict=True))
+        for pairs, policy in progress(given, desc=split):
             episodes = roll_out(
-                learned, here.world, uniforms=here.first_of_equals, states=states, beliefs=True
+                policy, here.world, uniforms=here.first_of_equals, states=states, beliefs=True
             )
-            frames = rollout_frames(group, here, episodes)
+            frames = rollout_frames(solutions_of(settings["method"], pairs), here, episodes)
             outcomes.append(frames[0])
             decisions.append(frames[1])
     whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
     return run_frames(solutions, outcomes, decisions, whole)
+
+
+def _diagnosis_policies(stored: StoredArrays, data: Table) -> DiagnosisPolicies:
+    """The policies of one group, with the encoder that they were trained behind.
+
+    Raises:
+        DataError: the file holds another kind of agent, or one of another table.
+    """
+    policy, layout = load_policy(stored)
+    if not isinstance(policy, DiagnosisPolicies):
+        raise DataError(f"{stored.source} holds no policies of SM-DDPO")
+    layout.require_same(data, f"the stored policy {stored.source}")
+    return policy
+
+
+def _encoder(policies: DiagnosisPolicies) -> Imputer:
+    assert policies.imputer is not None, "bug: a bundle holds its encoder"
+    return policies.imputer

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 
 from frugal.agents.dadi import fit_dadi
+from frugal.agents.dadi_agent import NETWORKS, agent_settings
 from frugal.agents.dadi_checkpoints import iterations_done
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts import Streams
-from frugal.stages._dadi_frames import PRETRAINED, Checkpoint, fold_of
+from frugal.contracts.layout import Bundle, Layout, bundle_header, rows_digest
+from frugal.stages._dadi_frames import PRETRAINED, Checkpoint, Fold, fold_of
 
 
 def train_dadi(
@@ -44,5 +46,19 @@ def train_dadi(
         advance=bar.update,
     )
     bar.close()
-    pretrained = {PRETRAINED + name: array for name, array in result.pretrained.items()}
-    return {"weights": {**result.weights, **pretrained}, "curves": result.curves}
+    own = settings["training"]
+    header = bundle_header(
+        "dadi",
+        agent_settings(own, settings["gammas"], settings["design"]["validation_share"]),
+        Layout.of(fold.shown),
+        _digest(fold),
+    )
+    arrays = {NETWORKS + name: array for name, array in result.weights.items()}
+    arrays |= {PRETRAINED + name: array for name, array in result.pretrained.items()}
+    arrays |= {"centre": fold.scaling.centre, "scale": fold.scaling.scale}
+    return {"weights": Bundle(header, arrays), "curves": result.curves}
+
+
+def _digest(fold: Fold) -> str:
+    rows = fold.shown.take(fold.rows("train"))
+    return rows_digest(rows, rows.values, np.ones((len(rows), len(rows.actions)), dtype=bool))

@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 
 from frugal.agents.sm_ddpo import fit_sm_ddpo
+from frugal.agents.sm_ddpo_agent import ACTOR, ENCODER, front_settings
 from frugal.contracts import Streams
+from frugal.contracts.layout import Bundle, Layout, bundle_header, rows_digest
+from frugal.data.availability import available_panels
 from frugal.models.state_imputers import imputer_of
 from frugal.stages._diagnosis_frames import divided, rows_of
 from frugal.stages._diagnosis_states import (
@@ -57,4 +60,13 @@ def train_front(
         kept=result.curves["iteration"].to_numpy() == result.best_iteration[learner],
     )
     curves.insert(0, "pair", numbers[learner])
-    return {"policies": result.weights, "curves": curves}
+    arrays = {ACTOR + name: array for name, array in result.weights.items()}
+    arrays |= {ENCODER + name: array for name, array in encoder.items()}
+    rows = data.take(rows_of(part, "agent"))
+    header = bundle_header(
+        "sm_ddpo",
+        front_settings(settings["training"]),
+        Layout.of(data),
+        rows_digest(rows, rows.values, available_panels(rows)),
+    )
+    return {"policies": Bundle(header, arrays), "curves": curves}

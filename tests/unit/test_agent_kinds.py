@@ -1,0 +1,175 @@
+"""Every kind of agent: trained on blocked records, stored in one file, asked with nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from frugal.agents.registry import KINDS, build_policy, load_policy
+from frugal.artifacts.files import payload_bytes, read_payload, write_bytes
+from frugal.contracts import ConfigError, DataError, Policy, Streams, World
+from frugal.contracts.layout import Layout
+from frugal.data.study import FILED_KINDS, SCHEMA, TRAINED_KINDS
+from frugal.data.tables import table_to_frames
+from frugal.environments.rollouts import roll_out
+from frugal.stages.fit_classifier import fit_classifier
+from frugal.stages.train_agent import train_agent
+
+from tests.unit.afape_chain import CLASSIFIER, draw, small_table
+
+pytestmark = pytest.mark.trains
+
+ROOT = Path(__file__).parents[2]
+LAW = {
+    "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
+    "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
+}
+TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
+
+
+class Bar:
+    def update(self, n: int = 1) -> None: ...
+    def close(self) -> None: ...
+
+
+def no_bar(rows: Any = None, **_: Any) -> Any:
+    return Bar() if rows is None else rows
+
+
+def small(settings: dict[str, Any]) -> dict[str, Any]:
+    """The default's settings, with less training."""
+    less = {
+        "transitions": 3000, "memory": 3000, "learning_starts": 200, "outer_loops": 3,
+        "watched_units": 50, "validate_every": 1, "updates": 60, "units": 30, "neighbours": 5,
+        "pretraining_iterations": 20, "iterations": 20, "exploration_iterations": 10,
+        "evaluate_every": 20, "evaluated_rows": 20, "steps": 128, "episodes": 64,
+    }  # fmt: skip
+
+    def shrunk(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {k: shrunk(v, k) for k, v in value.items()}
+        return less.get(name, value) if not isinstance(value, str) else value
+
+    return shrunk(settings)
+
+
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["afape"]["agents"]
+SETTINGS = {kind: small(next(s for s in CONFIG.values() if s["kind"] == kind)) for kind in TRAINED}
+
+
+@pytest.fixture(scope="module")
+def given() -> dict[str, Any]:
+    table = small_table()
+    parts = np.repeat(["train", "agent", "test"], [80, 80, 80])
+    group = (table.values[:, 0] > 0).astype(np.int64)
+    frame, catalogue = table_to_frames(table, parts)
+    frame = frame.assign(sensitive=group)
+    catalogue = catalogue | {"groups": ["low", "high"]}
+    drawn = draw(table, LAW, source="induced")
+    context = {"streams": Streams(1, "fit_classifier", {}), "progress": no_bar}
+    stored = {"table": frame, "catalogue": catalogue}
+    classifier = fit_classifier(**stored, settings=CLASSIFIER, **context)["classifier"]
+    return stored | {"classifier": classifier, "masks": drawn["masks"]}
+
+
+def trained_file(kind: str, given: dict[str, Any], folder: Path) -> Path:
+    made = train_agent(
+        **given, settings=SETTINGS[kind], streams=Streams(1, "train_agent", {"agent": kind}),
+        progress=no_bar,
+    )  # fmt: skip
+    path = folder / f"{kind}.safetensors"
+    write_bytes(path, payload_bytes(path, made["policy"]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(given, tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("policies")
+    return {kind: trained_file(kind, given, folder) for kind in TRAINED}
+
+
+def test_schema_study_and_registry_name_the_same_kinds():
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    agents = schema["properties"]["afape"]["properties"]["agents"]["additionalProperties"]["oneOf"]
+    blocks = [
+        schema["$defs"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one for one in agents
+    ]
+    named = {b["properties"]["kind"]["const"]: b for b in blocks if "properties" in b}
+    assert set(named) == set(KINDS)
+    for name, block in named.items():
+        assert set(block["required"]) == {"kind", *KINDS[name].needs}
+    assert set(TRAINED_KINDS) == set(TRAINED)
+    assert set(FILED_KINDS) == {kind.name for kind in KINDS.values() if kind.file}
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_a_bundle_is_asked_with_nothing_else_and_answers_as_on_its_table(kind, files):
+    table, stored = small_table(), read_payload(files[kind])
+    alone, layout = load_policy(stored)
+    assert isinstance(alone, Policy)
+    assert layout == Layout.of(table)
+    beside = build_policy(SETTINGS[kind], table=table, stored=stored)
+    world = World.of_table(table)
+    uniforms = np.random.default_rng(0).random((len(table), 3))
+    one, two = (roll_out(policy, world, uniforms=uniforms) for policy in (alone, beside))
+    np.testing.assert_array_equal(one.acquired, two.acquired)
+    if one.verdict is not None:
+        np.testing.assert_array_equal(one.verdict, two.verdict)
+        np.testing.assert_allclose(one.verdict.sum(axis=2), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_a_bundle_never_acquires_what_is_blocked_nor_reads_what_is_hidden(kind, files):
+    table = small_table()
+    policy, _ = load_policy(read_payload(files[kind]))
+    rng = np.random.default_rng(1)
+    available = rng.random((len(table), 2)) < 0.5
+    world = World.of_table(table, available=available)
+    uniforms = rng.random((len(table), 3))
+    plain = roll_out(policy, world, uniforms=uniforms)
+    assert not (plain.acquired[0] & ~available).any()
+    poisoned = small_table()
+    poisoned.values[~world.known(available)] = 1e3
+    again = roll_out(policy, World.of_table(poisoned, available=available), uniforms=uniforms)
+    np.testing.assert_array_equal(plain.acquired, again.acquired)
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_training_again_gives_the_same_bytes(kind, given, files, tmp_path):
+    assert trained_file(kind, given, tmp_path).read_bytes() == files[kind].read_bytes()
+
+
+def test_a_bundle_refuses_another_table_in_one_sentence(files):
+    from dataclasses import replace
+
+    table, stored = small_table(), read_payload(files["dqn"])
+    panels = tuple(replace(p, name="P9") if p.name == "P2" else p for p in table.panels)
+    with pytest.raises(DataError, match=r"panels to acquire 'P2', which the table lacks.*'P9'"):
+        build_policy(SETTINGS["dqn"], table=replace(table, panels=panels), stored=stored)
+    with pytest.raises(DataError, match="made for the classes"):
+        build_policy(SETTINGS["dqn"], table=replace(table, classes=("a", "b")), stored=stored)
+
+
+def test_a_file_without_a_header_is_refused(files, tmp_path):
+    path = tmp_path / "policy.safetensors"
+    write_bytes(path, payload_bytes(path, dict(read_payload(files["dqn"]))))
+    with pytest.raises(DataError, match="has no header"):
+        load_policy(read_payload(path))
+
+
+def test_dadi_needs_groups_and_greedy_complete_records(given, tmp_path):
+    bare = given | {"catalogue": given["catalogue"] | {"groups": []}}
+    with pytest.raises(DataError, match="the data set tells none apart"):
+        trained_file("dadi", bare, tmp_path)
+    masks = given["masks"].assign(**{"observed:P2": False})
+    with pytest.raises(DataError, match="none of the 80 rows of the part 'agent' is complete"):
+        trained_file("greedy", given | {"masks": masks}, tmp_path)
+
+
+def test_a_kind_that_does_not_learn_is_not_trained(given):
+    with pytest.raises(ConfigError, match="does not learn"):
+        train_agent(
+            **given, settings={"kind": "random", "probability": 0.5},
+            streams=Streams(1, "train_agent", {}), progress=no_bar,
+        )  # fmt: skip
