@@ -15,12 +15,12 @@ import torch
 from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn
 from frugal.agents.replay import ReplayMemory
 from frugal.agents.sb3_dqn import reference_dqn
-from frugal.contracts import AcquisitionTask
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import ValuesEncoder
 from frugal.environments.rewards import theorem_reward
 
 from tests.benchmarks.environment import COLUMNS, PANELS, UNITS
+from tests.oracles.acquisition_worlds import world_of
 
 REPEATS, STEPS = 3, 4096
 SETTINGS = DqnSettings(
@@ -49,11 +49,11 @@ def _environment(learners: int) -> BatchedAcquisition:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(UNITS, COLUMNS))
     label = (values[:, :5].sum(axis=1) > 2).astype(np.int64)
-    everything = np.ones((UNITS, PANELS), dtype=bool)
     provides = np.arange(COLUMNS) % PANELS == np.arange(PANELS)[:, None]
+    world = world_of(values, provides, np.zeros(COLUMNS, dtype=bool), label=label, terminals=2)
     return BatchedAcquisition(
-        AcquisitionTask(everything, label, np.ones(PANELS), 2, 2),
-        ValuesEncoder(values, provides, np.zeros(COLUMNS, dtype=bool)),
+        world,
+        ValuesEncoder.of(world),
         theorem_reward(np.linspace(1, 5, learners), np.linspace(-0.1, -0.02, learners)),
         learners=learners,
         episodes=SETTINGS.episodes,

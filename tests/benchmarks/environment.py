@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from frugal.contracts import AcquisitionTask, StateEncoder
+from frugal.contracts import StateEncoder, World
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import CallableEncoder, tabulate
 from frugal.environments.gym_adapter import AcquisitionEnv
@@ -20,32 +20,30 @@ from frugal.environments.sb3_adapter import AcquisitionVecEnv
 from sklearn.ensemble import RandomForestClassifier
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from tests.oracles.acquisition_worlds import world_of
+
 UNITS, COLUMNS, PANELS = 45_222, 98, 14
 SMALL_UNITS, SMALL_COLUMNS, SMALL_PANELS = 23_950, 20, 6
 EPISODES, WIDE, REPEATS = 64, 1024, 3
 REWARD = theorem_reward(np.array([3.0]), np.array([-0.05]))
 
 
-def _problem(units: int, columns: int, panels: int) -> tuple[AcquisitionTask, np.ndarray]:
+def _problem(units: int, columns: int, panels: int) -> World:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(units, columns))
     label = (values[:, :5].sum(axis=1) > 2).astype(np.int64)
-    everything = np.ones((units, panels), dtype=bool)
-    return AcquisitionTask(everything, label, np.ones(panels), 2, 2), values
-
-
-def _encoder(values: np.ndarray, panels: int, share: Callable) -> CallableEncoder:
-    """[visible values with 0 where unknown, panel bits, share of class 1]."""
-    columns = values.shape[1]
     provides = np.arange(columns) % panels == np.arange(panels)[:, None]
+    return world_of(values, provides, np.zeros(columns, dtype=bool), label=label, terminals=2)
+
+
+def _encoder(world: World, share: Callable) -> CallableEncoder:
+    """[visible values with 0 where unknown, panel bits, share of class 1]."""
 
     def look(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
         filled = np.nan_to_num(visible, nan=0.0).astype(np.float32)
         return np.hstack([filled, acquired.astype(np.float32), share(filled)[:, None]])
 
-    return CallableEncoder(
-        values, provides, np.zeros(columns, dtype=bool), look, columns + panels + 1
-    )
+    return CallableEncoder(world, look, world.values.shape[1] + world.panels + 1)
 
 
 def _network(columns: int) -> Callable:
@@ -71,7 +69,7 @@ def _forest(values: np.ndarray, label: np.ndarray) -> Callable:
     return lambda filled: np.asarray(forest.predict_proba(filled))[:, 1].astype(np.float32)
 
 
-def _batched(task: AcquisitionTask, encoder: StateEncoder, episodes: int) -> BatchedAcquisition:
+def _batched(task: World, encoder: StateEncoder, episodes: int) -> BatchedAcquisition:
     return BatchedAcquisition(
         task,
         encoder,
@@ -143,12 +141,12 @@ def _compare(title: str, sides: dict[str, Callable[[], int]]) -> None:
 def main() -> None:
     """Print three comparisons."""
     torch.set_num_threads(1)
-    task, values = _problem(UNITS, COLUMNS, PANELS)
+    task = _problem(UNITS, COLUMNS, PANELS)
 
     def single(encoder: StateEncoder) -> AcquisitionEnv:
         return AcquisitionEnv(task, encoder, REWARD, learner=0, start="free")
 
-    network = _encoder(values, PANELS, _network(COLUMNS))
+    network = _encoder(task, _network(COLUMNS))
     _compare(
         f"network, {UNITS} × {COLUMNS}, {PANELS} panels",
         {
@@ -164,7 +162,7 @@ def main() -> None:
             f"batched {WIDE}": _step_batch(_batched(task, network, WIDE), 30),
         },
     )
-    forest = _encoder(values, PANELS, _forest(values, task.label))
+    forest = _encoder(task, _forest(task.values, task.label))
     _compare(
         "forest of 100 trees, the same table",
         {
@@ -173,8 +171,8 @@ def main() -> None:
             f"batched {WIDE}": _step_batch(_batched(task, forest, WIDE), 5),
         },
     )
-    task, values = _problem(SMALL_UNITS, SMALL_COLUMNS, SMALL_PANELS)
-    small = _encoder(values, SMALL_PANELS, _network(SMALL_COLUMNS))
+    task = _problem(SMALL_UNITS, SMALL_COLUMNS, SMALL_PANELS)
+    small = _encoder(task, _network(SMALL_COLUMNS))
     table = tabulate(small, SMALL_UNITS, SMALL_PANELS, max_gib=1.0)
     _compare(
         f"network, {SMALL_UNITS} × {SMALL_COLUMNS}, {SMALL_PANELS} panels",

@@ -18,7 +18,7 @@ from frugal.agents.diagnosis_policies import ImputedStates
 from frugal.agents.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
 from frugal.agents.sb3_ppo import maskable_ppo
 from frugal.agents.sm_ddpo import fit_sm_ddpo
-from frugal.contracts import AcquisitionTask, StateEncoder
+from frugal.contracts import StateEncoder, World
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.environments.gym_adapter import AcquisitionEnv
@@ -26,6 +26,8 @@ from frugal.environments.rewards import DiagnosisReward, reward_pairs, theorem_r
 from frugal.environments.sb3_adapter import AcquisitionVecEnv
 from frugal.models.emflow_training import fit_emflow
 from stable_baselines3.common.vec_env import DummyVecEnv
+
+from tests.oracles.acquisition_worlds import world_of
 
 UNITS, COLUMNS, PANEL_SIZES = 24_000, 20, (4, 3, 4, 3, 3, 3)
 REPEATS, LEARNERS, STEPS_OF_A_PAIR = 3, 16, 500_000
@@ -53,7 +55,7 @@ LOOP = {
 }  # fmt: skip
 
 
-def _clinic() -> tuple[AcquisitionTask, StateEncoder]:
+def _clinic() -> tuple[World, StateEncoder]:
     """Correlated columns, 15 % ill; rows completed by a fitted EMFlow at every step."""
     rng = np.random.default_rng(1)
     latent = rng.normal(size=(UNITS, 4))
@@ -68,11 +70,12 @@ def _clinic() -> tuple[AcquisitionTask, StateEncoder]:
     def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
         return flow.scaling.standardise(flow.impute(visible)).astype(np.float32)
 
-    everything = np.ones((UNITS, len(PANEL_SIZES)), dtype=bool)
     cost = np.array([36.0, 48.0, 26.0, 40.0, 66.0, 26.0])
-    task = AcquisitionTask(everything, label, cost / cost.mean(), 2, 2)
     nothing_free = np.zeros(COLUMNS, dtype=bool)
-    return task, CallableEncoder(values, provides, nothing_free, complete, COLUMNS)
+    world = world_of(
+        values, provides, nothing_free, label=label, cost=cost / cost.mean(), terminals=2
+    )
+    return world, CallableEncoder(world, complete, COLUMNS)
 
 
 def _reward(learners: int) -> DiagnosisReward:

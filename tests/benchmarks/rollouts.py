@@ -12,8 +12,9 @@ from frugal.contracts import Policy
 from frugal.environments.rollouts import roll_out
 from frugal.environments.set_probability import true_afa_propensity
 
+from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.histories import all_sets
-from tests.oracles.policies import ThresholdPolicy
+from tests.oracles.policies import ThresholdPolicy, law_of_one
 
 UNITS, COLUMNS, PANELS, LOOPED = 100_000, 23, 8, 500
 
@@ -25,14 +26,14 @@ def _cpu_seconds(work):
     return result, time.process_time() - start
 
 
-def _one_unit(policy, x, free_columns, provides, uniforms):
+def _one_unit(policy, x, world, uniforms):
     """Panels that a policy acquires for one unit, asked state by state. (a,)"""
-    a = len(provides)
+    a = len(world.provides)
     acquired = np.zeros(a, dtype=bool)
     available = np.ones((1, a), dtype=bool)
     for uniform in uniforms:
-        seen = np.where(free_columns | provides[acquired].any(axis=0), x, np.nan)
-        law = policy.action_probabilities(seen[None], acquired[None], available)[0]
+        seen = np.where(world.free_columns | world.provides[acquired].any(axis=0), x, np.nan)
+        law = law_of_one(policy, seen[None], acquired[None], available)[0]
         action = int(np.searchsorted(np.cumsum(law), uniform, side="right"))
         if action >= a or acquired.all():
             break
@@ -44,23 +45,13 @@ def _compare(name: str, policy: Policy, rng: np.random.Generator) -> None:
     """Print CPU seconds of both sides and their ratio for one policy."""
     values = rng.normal(size=(UNITS, COLUMNS))
     provides = np.arange(COLUMNS) % (PANELS + 1) == np.arange(PANELS)[:, None]
-    free = ~provides.any(axis=0)
+    world = world_of(values, provides, ~provides.any(axis=0))
     uniforms = rng.random((UNITS, PANELS + 1))
-    available = np.ones((UNITS, PANELS), dtype=bool)
-    batched, batched_s = _cpu_seconds(
-        lambda: roll_out(
-            policy,
-            values,
-            free_columns=free,
-            provides=provides,
-            available=available,
-            uniforms=uniforms,
-        )
-    )
+    batched, batched_s = _cpu_seconds(lambda: roll_out(policy, world, uniforms=uniforms))
     looped, looped_s = _cpu_seconds(
-        lambda: [_one_unit(policy, values[i], free, provides, uniforms[i]) for i in range(LOOPED)]
+        lambda: [_one_unit(policy, values[i], world, uniforms[i]) for i in range(LOOPED)]
     )
-    assert (np.array(looped) == batched.acquired[:LOOPED]).all()
+    assert (np.array(looped) == batched.acquired[0, :LOOPED]).all()
     scaled = looped_s * UNITS / LOOPED
     print(
         f"{name}: {UNITS:,} units × {COLUMNS} columns × {PANELS} panels: batched {batched_s:.2f} "
@@ -74,15 +65,11 @@ def _propensity(name: str, policy: Policy, rng: np.random.Generator, n: int, a: 
     patterns = all_sets(a)
     target = rng.random((n, a)) < 0.5
     law = np.full((n, 2**a), 2.0**-a)
-    layout = {
-        "free_columns": np.zeros(a, dtype=bool),
-        "provides": np.eye(a, dtype=bool),
-        "s": np.zeros(a, dtype=bool),
-    }
-    values = rng.normal(size=(n, a))
+    nothing = np.zeros(a, dtype=bool)
+    world = world_of(rng.normal(size=(n, a)), np.eye(a, dtype=bool), nothing)
     _, cpu_s = _cpu_seconds(
         lambda: true_afa_propensity(
-            policy, values, target=target, patterns=patterns, pattern_probability=law, **layout
+            policy, world, target=target, patterns=patterns, pattern_probability=law, s=nothing
         )
     )
     print(f"{name}: true AFA propensity, {n:,} units, {a} panels: {cpu_s:.2f} CPU s")

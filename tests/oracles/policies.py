@@ -22,7 +22,9 @@ def _normalised(weight, acquired, available):
 class _One:
     """A single policy without a verdict."""
 
-    members: ClassVar[int] = 1
+    @property
+    def members(self):
+        return 1
 
     def predict(self, values, acquired):
         return None

@@ -7,11 +7,17 @@ from frugal.agents.actor_critic import ActorCritic
 from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
 from frugal.agents.sb3_ppo import fit_sb3_ppo
 from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.diagnosis_rollouts import roll_out_learners
 from frugal.environments.rewards import theorem_reward
+from frugal.environments.rollouts import roll_out
 
 from tests.oracles import acquisition_values as oracle
-from tests.unit.acquisition_cases import PAIRS, mean_rewards, small_problem
+from tests.unit.acquisition_cases import (
+    PAIRS,
+    BestActions,
+    first_of_equals,
+    mean_rewards,
+    small_problem,
+)
 
 pytestmark = pytest.mark.trains
 
@@ -35,15 +41,16 @@ def trained(fit, pairs) -> tuple[np.ndarray, np.ndarray]:
     weights = fit(environment, settings=SETTINGS, updates=UPDATES, rng=np.random.default_rng(1))
     learners = ActorCritic.of(weights, SETTINGS.activation)
 
-    def act(observation, mask):
-        law = learners.probabilities(torch.from_numpy(observation), torch.from_numpy(mask))
-        return law.numpy()
+    def law(observation, mask):
+        return learners.probabilities(torch.from_numpy(observation), torch.from_numpy(mask)).numpy()
 
-    outcomes = roll_out_learners(act, task, encoder, learners=len(pairs), uniforms=None)
+    episodes = roll_out(
+        BestActions(len(pairs), law), task, uniforms=first_of_equals(task), states=encoder
+    )
     nothing = np.zeros((len(task), task.panels), dtype=bool)
     start = torch.from_numpy(encoder.encode(np.arange(len(task)), nothing))
     said = learners.values(start.expand(len(pairs), -1, -1)).mean(dim=1).numpy()
-    return mean_rewards(outcomes, task, reward), said
+    return mean_rewards(episodes, task, reward), said
 
 
 @pytest.mark.statistical

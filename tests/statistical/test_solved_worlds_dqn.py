@@ -11,13 +11,15 @@ import torch
 from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn
 from frugal.agents.q_networks import QNetworks
 from frugal.agents.sb3_dqn import train_reference
-from frugal.environments.diagnosis_rollouts import roll_out_learners
 from frugal.environments.rewards import theorem_reward
+from frugal.environments.rollouts import roll_out
 
 from tests.oracles.acquisition_values import theorem_value
 from tests.unit.acquisition_cases import (
     PAIRS,
+    BestActions,
     Pairs,
+    first_of_equals,
     mean_rewards,
     small_environment,
     small_problem,
@@ -47,22 +49,16 @@ SOLVING = DqnSettings(
 )
 
 
-def greedy(networks: QNetworks):
-    """The rule that takes the best allowed action, as probabilities."""
-
-    def act(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        value = networks.values(torch.from_numpy(observation)).numpy()
-        best = np.where(mask, value, -np.inf).argmax(axis=2)
-        return (best[:, :, None] == np.arange(mask.shape[2])).astype(np.float32)
-
-    return act
-
-
 def shares_of_best(weights: dict[str, np.ndarray], pairs: Pairs) -> np.ndarray:
     """Value of the greedy policies, over all units, as a share of the best value. (K,)"""
     task, encoder = small_problem()
-    act = greedy(QNetworks(weights))
-    found = roll_out_learners(act, task, encoder, learners=len(pairs), uniforms=None)
+    networks = QNetworks(weights)
+
+    def score(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        return networks.values(torch.from_numpy(observation)).numpy()
+
+    policies = BestActions(len(pairs), score)
+    found = roll_out(policies, task, uniforms=first_of_equals(task), states=encoder)
     lam, rho = (np.array(part) for part in zip(*pairs, strict=True))
     value = mean_rewards(found, task, theorem_reward(lam, rho))
     return value / np.array([theorem_value(*pair) for pair in pairs])

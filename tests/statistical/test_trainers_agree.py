@@ -15,15 +15,17 @@ from frugal.agents.actor_critic import ActorCritic
 from frugal.agents.diagnosis_policies import ImputedStates
 from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
 from frugal.agents.sb3_ppo import fit_sb3_ppo
-from frugal.contracts import AcquisitionTask, Streams
+from frugal.contracts import Streams, World
 from frugal.data.tables import table_from_frames
 from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.diagnosis_rollouts import roll_out_learners
 from frugal.environments.rewards import DiagnosisReward
+from frugal.environments.rollouts import roll_out
 from frugal.models.column_scaling import fit_scaling
 from frugal.models.imputers import MeanImputer
 from frugal.stages._diagnosis_states import completed_states, rewards_of, scaled_task
 from frugal.stages.prepare_data import prepare_data
+
+from tests.unit.acquisition_cases import BestActions, first_of_equals, verdicts
 
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
@@ -42,7 +44,7 @@ SETTINGS = PpoSettings(
     epochs=6, clip=0.2, gae_lambda=0.95, value_weight=0.5, entropy_weight=0.0,
     max_gradient_norm=0.5, compiled=False,
 )  # fmt: skip
-Problem = tuple[AcquisitionTask, ImputedStates]
+Problem = tuple[World, ImputedStates]
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +60,9 @@ def halves() -> tuple[Problem, Problem]:
     task, _ = scaled_task(data)
     problems = []
     for first in (0, 1):
-        rows = np.arange(first, len(data), 2)
-        states = completed_states(imputer, data, rows, memory_gib=1.0)
-        problems.append((task.take(rows), ImputedStates(states, task.panels)))
+        half = task.take(np.arange(first, len(data), 2))
+        states = completed_states(imputer, half, memory_gib=1.0)
+        problems.append((half, ImputedStates(states, task.panels)))
     return problems[0], problems[1]
 
 
@@ -76,15 +78,17 @@ def scores(fit, halves, seed: int, *, reward: DiagnosisReward, updates: int) -> 
     )
     learners = ActorCritic.of(weights, SETTINGS.activation)
 
-    def act(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        law = learners.probabilities(torch.from_numpy(observation), torch.from_numpy(mask))
-        return law.numpy()
+    def law(observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        return learners.probabilities(torch.from_numpy(observation), torch.from_numpy(mask)).numpy()
 
-    seen, judged = (roll_out_learners(act, *half, learners=1, uniforms=None) for half in halves)
+    seen, judged = (
+        roll_out(BestActions(1, law), world, uniforms=first_of_equals(world), states=kept)
+        for world, kept in halves
+    )
     true = rewards_of([PAIR])
-    ends = true.matrix[0][task.label, seen.terminal[0]]
-    worth = ends - true.cost_weight[0] * seen.total_cost[0]
-    ill, said = halves[1][0].label == 1, judged.terminal[0] == 1
+    ends = true.matrix[0][task.label, verdicts(seen)[0]]
+    worth = ends - true.cost_weight[0] * seen.cost[0]
+    ill, said = halves[1][0].label == 1, verdicts(judged)[0] == 1
     return 2 * (ill & said).sum() / (ill.sum() + said.sum()), float(worth.mean())
 
 

@@ -56,6 +56,11 @@ class BestActions(Reading):
         return np.where(mask, self.score(reading, mask), -np.inf)
 
 
+def first_of_equals(world: World) -> np.ndarray:
+    """Uniforms for policies that leave nothing to chance. (n, a + 1)"""
+    return np.zeros((len(world), world.panels + 1))
+
+
 def verdicts(episodes: Episodes) -> np.ndarray:
     """Class said in the end. (K, n)"""
     assert episodes.verdict is not None

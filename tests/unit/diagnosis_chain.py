@@ -20,6 +20,8 @@ from frugal.stages.train_encoder import train_encoder
 from frugal.stages.train_front import train_front
 from frugal.stages.train_selection import train_selection
 
+from tests.unit.stored_bundles import as_read
+
 ROOT = Path(__file__).parents[2]
 NAME, FRONT = "tiny_clinic", "sm_ddpo_end2end"
 PARTS = {"encoder": 200, "encoder_validation": 60, "agent": 400, "validation": 200, "test": 160}
@@ -112,9 +114,9 @@ class TinyRun:
             for g in range(len(study.groups()))
         ]  # fmt: skip
         self.fronts[seed] = fronts
-        policies = {f"policies_{g}": front["policies"] for g, front in enumerate(fronts)}
+        policies = {f"policies_{g}": as_read(front["policies"]) for g, front in enumerate(fronts)}
         made = {
-            FRONT: run(roll_out_front, study.rollout_settings(FRONT), wild, **given, **policies)
+            FRONT: run(roll_out_front, study.rollout_settings(FRONT), wild, **self.data, **policies)
         }
         made["baselines"] = run(
             train_baselines, study.baseline_settings(NAME, "f1"), wild, **self.data

@@ -21,6 +21,8 @@ from frugal.stages.score_dadi import score_dadi
 from frugal.stages.summarise_dadi import summarise_dadi
 from frugal.stages.train_dadi import train_dadi
 
+from tests.unit.stored_bundles import as_read
+
 ROOT = Path(__file__).parents[2]
 CONFIG = read_yaml(ROOT / "config.yaml")
 FOLDS = (0, 1)
@@ -118,20 +120,20 @@ def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[s
     made = train_dadi(
         **stored, **given(train_dadi, fold, planned.train_settings("loans")), checkpoint=Notebook()
     )
-    weights = {"weights": made["weights"]}
+    weights = {"weights": as_read(made["weights"])}
     made |= roll_out_dadi(
         **stored, **weights, **given(roll_out_dadi, fold, planned.roll_out_settings("loans"))
     )
     made |= audit_fairness(
         **stored,
-        episodes=made["episodes"],
+        outcomes=made["outcomes"],
         **given(audit_fairness, fold, planned.audit_settings("loans")),
     )
     made |= fit_fair_baselines(
         **stored, **weights, **given(fit_fair_baselines, fold, planned.baseline_settings("loans"))
     )
     made |= score_dadi(
-        episodes=made["episodes"],
+        outcomes=made["outcomes"],
         predictions=made["predictions"],
         audit=made["audit"],
         **given(score_dadi, fold, planned.score_settings()),

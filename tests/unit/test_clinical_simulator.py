@@ -115,7 +115,7 @@ def _shipped():
 
 def test_sample_has_the_worlds_moments():
     world, table = _shipped()
-    group, values = patients_of(world, table)
+    group, values = patients_of(world, table.columns, table.values)
     ill = table.label == 1
     assert len(world.features) == 20
     for g in range(2):

@@ -56,34 +56,37 @@ def test_a_killed_training_ends_with_the_same_arrays(stored, folds):
     assert int(notebook.state["iteration"]) == 6
     notebook.killed_after = 10**9
     again = train_dadi(**stored, **given(train_dadi, 0, settings), checkpoint=notebook)
-    for name, array in folds[0]["weights"].items():
-        np.testing.assert_array_equal(again["weights"][name], array)
+    assert again["weights"].header == folds[0]["weights"].header
+    for name, array in folds[0]["weights"].arrays.items():
+        np.testing.assert_array_equal(again["weights"].arrays[name], array)
     pd.testing.assert_frame_equal(again["curves"], folds[0]["curves"])
 
 
-def test_decisions_and_episodes_tell_the_same(folds):
-    decisions, episodes = folds[0]["decisions"], folds[0]["episodes"]
-    test = episodes[episodes["part"] == "test"]
+def test_decisions_and_outcomes_tell_the_same(folds):
+    decisions, outcomes = folds[0]["decisions"], folds[0]["outcomes"]
+    test = outcomes[outcomes["part"] == "test"]
     acquired = test.filter(like="acquired:")
     stops = acquired.shape[1]
-    counted = decisions[decisions["action"] < stops].groupby(["gamma", "row_id"]).size()
+    counted = decisions[decisions["action"] < stops].groupby(["member", "row_id"]).size()
     per_unit = counted.reindex(
-        pd.MultiIndex.from_frame(test[["gamma", "row_id"]]), fill_value=0
+        pd.MultiIndex.from_frame(test[["member", "row_id"]]), fill_value=0
     ).to_numpy()
     np.testing.assert_array_equal(per_unit, acquired.sum(axis=1))
     np.testing.assert_allclose(
-        decisions.groupby("gamma")["cost"].sum(), test.groupby("gamma")["cost"].sum()
+        decisions.groupby("member")["cost"].sum(), test.groupby("member")["acquisition_cost"].sum()
     )
-    assert set(decisions["gamma"]) == set(GAMMAS)
+    assert (test["gamma"] == np.array(GAMMAS)[test["member"]]).all()
+    assert set(decisions["member"]) == set(range(len(GAMMAS)))
     assert (decisions["probability"] == 1).all()
+    assert (test["verdict"] == (test["probability"] >= 0.5)).all()
 
 
 def test_each_unit_stops_or_has_everything_and_never_repeats_a_panel(folds):
     decisions = folds[0]["decisions"]
-    panels = folds[0]["episodes"].filter(like="acquired:").shape[1]
+    panels = folds[0]["outcomes"].filter(like="acquired:").shape[1]
     bought = decisions[decisions["action"] < panels]
-    assert not bought.duplicated(["gamma", "row_id", "action"]).any()
-    last = decisions.groupby(["gamma", "row_id"])["action"].last()
+    assert not bought.duplicated(["member", "row_id", "action"]).any()
+    last = decisions.groupby(["member", "row_id"])["action"].last()
     assert (last == panels).all()
 
 
@@ -242,14 +245,14 @@ def test_folds_share_no_test_row_and_stages_cut_alike(stored, folds):
     np.testing.assert_array_equal(one.shown.row_id, other.shown.row_id)
     second = part("train_dadi", 1)
     assert not np.intersect1d(one.rows("test"), second.rows("test")).size
-    tested = folds[0]["episodes"]
+    tested = folds[0]["outcomes"]
     tested = set(tested.loc[tested["part"] == "test", "row_id"])
     assert tested == set(one.shown.row_id[one.rows("test")])
 
 
 def test_withheld_panels_are_shown_to_no_agent_but_to_whoever_is_asked(stored):
     made = run_fold(study(withheld_panels=["unfair X5"], selection_by=None), 0, stored)
-    assert "acquired:unfair X5" not in made["episodes"]
+    assert "acquired:unfair X5" not in made["outcomes"]
     panels = made["panels"].set_index("method")["panel"]
     assert "unfair X5" in set(panels.loc["all_and_group"])
     assert "unfair X5" not in set(panels.loc["boosting"])
@@ -269,7 +272,7 @@ def test_other_objectives_run_through_all_stages(stored, objective):
     assert made["scores"]["auc"].between(0, 1).all()
     assert made["audit"]["auc"].notna().all()
     agents = made["scores"][made["scores"]["method"] == "dadi"].set_index("gamma")
-    test = made["episodes"][made["episodes"]["part"] == "test"]
+    test = made["outcomes"][made["outcomes"]["part"] == "test"]
     asked = {"equal_opportunity": [1], "equalised_odds": [0, 1]}[objective]
     for gamma, units in test.groupby("gamma"):
         told = [units[units["label"] == label] for label in asked]

@@ -40,7 +40,7 @@ def both(tmp_path_factory) -> list[TinyRun]:
 
 
 def test_encoder_and_policies_are_the_same(both):
-    plain, other = ([t.encoders["0"]["encoder"], *(g["policies"] for g in t.fronts["0"])]
+    plain, other = ([t.encoders["0"]["encoder"], *(g["policies"].arrays for g in t.fronts["0"])]
                     for t in both)  # fmt: skip
     for one, two in zip(plain, other, strict=True):
         assert all(np.array_equal(one[name], two[name]) for name in one)

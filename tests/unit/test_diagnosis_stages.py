@@ -21,6 +21,7 @@ from frugal.stages.train_front import train_front
 
 from tests.oracles.diagnosis_counts import counted_scores
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, TinyRun, run
+from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
 
@@ -125,7 +126,9 @@ def test_training_is_the_same_twice_and_names_its_pairs(tiny):
     again = run(train_front, study.training_settings(FRONT, "f1", 1), wild, **given)
     first = tiny.fronts["0"][1]
     pd.testing.assert_frame_equal(again["curves"], first["curves"])
-    assert all(np.array_equal(again["policies"][k], v) for k, v in first["policies"].items())
+    assert again["policies"].header == first["policies"].header
+    arrays = first["policies"].arrays
+    assert all(np.array_equal(again["policies"].arrays[k], v) for k, v in arrays.items())
     assert list(first["curves"]["pair"].unique()) == study.groups()[1]
     kept = first["curves"].query("kept and split == 'validation'")
     best = first["curves"].query("split == 'validation' and iteration > 0").groupby("pair")["f1"]
@@ -133,10 +136,9 @@ def test_training_is_the_same_twice_and_names_its_pairs(tiny):
 
 
 def test_other_groups_than_the_settings_name_are_refused(tiny):
-    given = tiny.data | {"encoder": tiny.encoders["0"]["encoder"]}
     with pytest.raises(DataError, match="2 groups of policies, 1 were given"):
-        run(roll_out_front, tiny.study.rollout_settings(FRONT), {"seed": "0"}, **given,
-            policies_0=tiny.fronts["0"][0]["policies"])  # fmt: skip
+        run(roll_out_front, tiny.study.rollout_settings(FRONT), {"seed": "0"}, **tiny.data,
+            policies_0=as_read(tiny.fronts["0"][0]["policies"]))  # fmt: skip
 
 
 def test_the_exact_rule_is_not_beaten_by_classifiers_on_the_same_panels(tiny):

@@ -16,7 +16,7 @@ from frugal.environments.rollouts import roll_out
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.diagnosis_counts import counted_scores
-from tests.unit.acquisition_cases import verdicts
+from tests.unit.acquisition_cases import first_of_equals, verdicts
 
 pytestmark = pytest.mark.trains
 
@@ -54,7 +54,7 @@ def clinic(n: int, seed: int) -> tuple[World, TabulatedEncoder]:
 
 def greedy_episodes(policies: Policy, world: World, states: StateEncoder) -> Episodes:
     """Episodes of policies that leave nothing to chance, with beliefs."""
-    uniforms = np.zeros((len(world), world.panels + 1))
+    uniforms = first_of_equals(world)
     return roll_out(policies, world, uniforms=uniforms, states=states, beliefs=True)
 
 

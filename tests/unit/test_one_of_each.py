@@ -1,0 +1,154 @@
+"""One transition loop, one schema each of decisions and outcomes, one class that hides values.
+
+Read off the syntax of the package's files, so that a second one cannot come in unnoticed.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from frugal.environments import logs
+
+PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
+
+# Who asks policies for decisions: the rollout, and sums over sets and sequences without episodes.
+ASKS = {
+    "environments.rollouts._roll_out_units",
+    "environments.set_probability.terminal_sequence_probability",
+    "environments.set_probability._decisions",
+}
+# Who marks a panel as acquired, beside the rollout and these sums: what trainers step through.
+# (DADI's trainer keeps its states as tensors, beside the graph of its losses.)
+TRAINERS = {
+    "environments.acquisition.BatchedAcquisition.step",
+    "environments.acquisition.BatchedAcquisition._restart",
+    "environments.gym_adapter.AcquisitionEnv.reset",
+    "environments.gym_adapter.AcquisitionEnv.step",
+}
+LOOP = {"environments.rollouts._roll_out_units"}
+SUMS = {
+    "environments.set_probability.terminal_sequence_probability",
+    "environments.set_probability._sweep_subsets",
+}
+# Loops that are to become `roll_out`: none is left. A new entry needs a reason.
+LOOPS_OF_THEIR_OWN: set[str] = set()
+
+
+@cache
+def functions() -> tuple[tuple[str, ast.AST], ...]:
+    """Dotted name and body of every function of the package; inner functions belong to theirs."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        found += _functions(ast.parse(path.read_text()), module)
+    assert len(found) > 1000
+    return tuple(found)
+
+
+def _functions(node: ast.AST, name: str) -> Iterator[tuple[str, ast.AST]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef):
+            yield f"{name}.{child.name}", child
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{name}.{child.name}")
+
+
+def name_of(node: ast.AST) -> str:
+    """The last part of a name or attribute; "" for anything else."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def calls(body: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Call) and name_of(n.func) == name for n in ast.walk(body))
+
+
+def marks_acquired(body: ast.AST) -> bool:
+    """It writes into entries of an array of acquired panels."""
+    targets: list[ast.expr] = []
+    for node in ast.walk(body):
+        targets += node.targets if isinstance(node, ast.Assign) else []
+        targets += [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(isinstance(t, ast.Subscript) and "acquired" in name_of(t.value) for t in targets)
+
+
+def hides(node: ast.AST) -> bool:
+    """`np.where(known, values, nan)` with the result of `known(...)` or an array of that name."""
+    if not (isinstance(node, ast.Call) and name_of(node.func) == "where" and len(node.args) == 3):
+        return False
+    shown = node.args[0]
+    if isinstance(shown, ast.Call):
+        shown = shown.func
+    return name_of(shown) in {"known", "revealed", "acquired"} and name_of(node.args[2]) == "nan"
+
+
+def among(holds) -> set[str]:
+    return {name for name, body in functions() if holds(body)}
+
+
+def test_one_function_runs_policies():
+    """Only it asks for decisions and marks panels as acquired by an episode."""
+    asks = among(lambda body: calls(body, "decision_probabilities"))
+    assert asks == ASKS
+    marks = among(marks_acquired)
+    assert marks - TRAINERS - SUMS - LOOPS_OF_THEIR_OWN == LOOP
+    assert marks >= LOOPS_OF_THEIR_OWN, "an entry of the list is out of date"
+    assert marks & asks - SUMS == LOOP
+
+
+def test_policies_are_asked_in_one_place():
+    """All others go through `decision_probabilities`, which hides values and checks the answer."""
+
+    def asks(body: ast.AST) -> bool:
+        names = {"action_probabilities", "decide", "conclude", "believe"}
+        return any(isinstance(n, ast.Attribute) and n.attr in names for n in ast.walk(body))
+
+    apart = ("agents.", "data.")  # policies themselves; data knows none, and has other words alike
+    outside = {name for name in among(asks) if not name.startswith(apart)}
+    assert outside == {f"environments.rollouts._Asked.{w}" for w in ("law", "verdict", "belief")}
+
+
+@pytest.mark.parametrize(
+    ("columns", "function"),
+    [
+        (set(logs.DECISIONS) - set(logs.IDENTITY), "decision_frame"),
+        (set(logs.OUTCOMES) - set(logs.IDENTITY), "outcome_frame"),
+        (set(logs.IDENTITY), "Scene.identity"),
+    ],
+)
+def test_one_function_makes_each_schema(columns, function):
+    """No other function of the package names all columns as keys of what it builds."""
+
+    def builds(body: ast.AST) -> bool:
+        dicts = [n for n in ast.walk(body) if isinstance(n, ast.Dict)]
+        keys = {k.value for n in dicts for k in n.keys if isinstance(k, ast.Constant)}
+        return columns <= keys
+
+    assert among(builds) == {f"environments.logs.{function}"}
+
+
+def test_no_stage_renames_its_log_into_another_schema():
+    """`step` and `action` of a decision are columns of one frame only."""
+
+    def builds(body: ast.AST) -> bool:
+        dicts = [n for n in ast.walk(body) if isinstance(n, ast.Dict)]
+        keys = [{k.value for k in n.keys if isinstance(k, ast.Constant)} for n in dicts]
+        return any({"row_id", "step", "action"} <= own for own in keys)
+
+    assert among(builds) == set()
+
+
+def test_only_the_world_hides_what_an_acquired_panel_would_show():
+    found = among(lambda body: any(hides(n) for n in ast.walk(body)))
+    # `Ground.values`: what a record holds at all, for scaling and digest; no state of an episode
+    assert found == {"contracts.world.World.visible", "agents.kinds.Ground.values"}
+
+
+def test_a_second_loop_or_hiding_place_would_be_found():
+    loop = ast.parse("def f():\n    acquired[row, chosen] = True")
+    assert marks_acquired(loop)
+    assert marks_acquired(ast.parse("def f():\n    self._acquired[0, j] |= True"))
+    assert not marks_acquired(ast.parse("def f():\n    acquired = known[rows]"))
+    for text in ("np.where(known, x, np.nan)", "np.where(world.known(s), x, nan)"):
+        assert any(hides(node) for node in ast.walk(ast.parse(text)))
