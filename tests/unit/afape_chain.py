@@ -100,7 +100,13 @@ def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=
 
 
 def run_chain(
-    table: Table, panels: Mapping[str, Any], *, source: str, s=None, agents: Mapping = AGENTS
+    table: Table,
+    panels: Mapping[str, Any],
+    *,
+    source: str,
+    s=None,
+    agents: Mapping = AGENTS,
+    nuisance: Mapping = NUISANCE,
 ) -> Chain:
     """All stages from masks to estimates, with every agent."""
     frame, catalogue = frames(table)
@@ -133,7 +139,10 @@ def run_chain(
         [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
     )
     nuisances = fit_nuisances(
-        **stored, **drawn, blocked=blocked, **common("fit_nuisances", NUISANCE | {"agents": agents})
+        **stored,
+        **drawn,
+        blocked=blocked,
+        **common("fit_nuisances", {**NUISANCE, **nuisance, "agents": agents}),
     )
     judged = {
         agent: estimate_costs(
