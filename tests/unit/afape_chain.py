@@ -30,7 +30,7 @@ NUISANCE = {
     "boosting": {"trees": 5, "leaves": 4, "learning_rate": 0.1, "min_leaf": 5},
     "bins": 4,
     "agents": AGENTS,
-    "trained": [],
+    "filed": [],
 }
 EVALUATION = {
     "resamples": 20,

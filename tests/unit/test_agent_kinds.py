@@ -43,7 +43,7 @@ def small(settings: dict[str, Any]) -> dict[str, Any]:
         "transitions": 3000, "memory": 3000, "learning_starts": 200, "outer_loops": 3,
         "watched_units": 50, "validate_every": 1, "updates": 60, "units": 30, "neighbours": 5,
         "pretraining_iterations": 20, "iterations": 20, "exploration_iterations": 10,
-        "evaluate_every": 20, "evaluated_rows": 20, "steps": 128, "episodes": 64,
+        "evaluate_every": 20, "evaluated_rows": 20, "steps": 128,
     }  # fmt: skip
 
     def shrunk(value: Any, name: str = "") -> Any:
@@ -54,8 +54,17 @@ def small(settings: dict[str, Any]) -> dict[str, Any]:
     return shrunk(settings)
 
 
+def quick(kind: str) -> dict[str, Any]:
+    """Of a kind; rollouts of stable-baselines3 end after so many steps of all episodes."""
+    settings = small(next(s for s in CONFIG.values() if s["kind"] == kind))
+    if kind == "sb3":
+        settings |= {"steps": 256, "episodes": 16}
+        settings["arguments"] |= {"n_steps": 8, "batch_size": 64}
+    return settings
+
+
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["afape"]["agents"]
-SETTINGS = {kind: small(next(s for s in CONFIG.values() if s["kind"] == kind)) for kind in TRAINED}
+SETTINGS = {kind: quick(kind) for kind in TRAINED}
 
 
 @pytest.fixture(scope="module")

@@ -226,7 +226,7 @@ def test_an_agent_that_learns_needs_rows_of_its_own(config):
 def test_stored_policies_are_named_in_the_order_of_the_agents(config):
     config["afape"]["agents"]["second"] = config["afape"]["agents"]["dqn"]
     study = load_study(config, ROOT)
-    assert study.nuisance_settings("synthetic_mnar", "mnar")["trained"] == ["dqn", "second"]
+    assert study.nuisance_settings("synthetic_mnar", "mnar")["filed"] == ["dqn", "second"]
     folder = "results/agents/dataset=synthetic_mnar/mechanism=mnar"
     assert study.policy_inputs("synthetic_mnar", "mnar", list(study.agents)) == {
         "policy_0": f"{folder}/agent=dqn/policy.safetensors",

@@ -211,7 +211,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
         **names,
         **drawn,
         blocked=played["blocked"].assign(agent="dqn"),
-        settings=NUISANCE | {"agents": {"dqn": DQN}, "trained": ["dqn"]},
+        settings=NUISANCE | {"agents": {"dqn": DQN}, "filed": ["dqn"]},
         **context("fit_nuisances"),
         policy_0=trained["policy"],
     )

@@ -16,8 +16,10 @@ from frugal.agents.dqn_agent import DQN
 from frugal.agents.fixed import FixedPolicy
 from frugal.agents.greedy_agent import GREEDY
 from frugal.agents.kinds import AgentKind, Stored
+from frugal.agents.python_agents import PYTHON
 from frugal.agents.random import RandomPolicy
 from frugal.agents.rule import RulePolicy, rule_policy
+from frugal.agents.sb3_agent import SB3
 from frugal.agents.sm_ddpo_agent import SM_DDPO
 from frugal.contracts import ConfigError, Policy, Table
 from frugal.contracts.layout import Layout, read_header
@@ -50,7 +52,7 @@ RULE = AgentKind(
     "rule", _rule, None, ("steps",), "one's own rule: panels in order, each under conditions"
 )
 KINDS: Mapping[str, AgentKind] = {
-    kind.name: kind for kind in (RANDOM, FIXED, RULE, DQN, SM_DDPO, CWCF, GREEDY, DADI)
+    kind.name: kind for kind in (RANDOM, FIXED, RULE, PYTHON, DQN, SB3, SM_DDPO, CWCF, GREEDY, DADI)
 }
 
 

@@ -4,7 +4,7 @@ Its DQN knows no action masks. Here the mask stands at the end of the observatio
 (`AcquisitionVecEnv(mask_in_observation=True)`): the network reads what is before it, and the values
 of masked actions are lowered beyond reach, in choice and target alike; exploration draws among
 allowed actions. The update is stable-baselines3's own, unless `double` is set. The only module of
-this layer, beside other reference trainers, that knows stable-baselines3.
+this layer, beside other trainers of stable-baselines3, that knows stable-baselines3.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,11 @@ from torch import Tensor, nn
 from frugal.agents.lockstep_dqn import DqnSettings
 from frugal.contracts import ConfigError
 from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.sb3_adapter import AcquisitionVecEnv
+from frugal.environments.sb3_adapter import (
+    AcquisitionVecEnv,
+    generators_put_back,
+    silence,
+)
 
 MASKED = -1e9  # value of a masked action; finite, so that (1 − done)·value is never NaN
 
@@ -129,7 +133,7 @@ def reference_dqn(
         environment: of one learner.
         settings: of networks and learning.
         seed: of weights, exploration and replay. Stable-baselines3 seeds NumPy and torch globally
-            with it, which nothing else in the package does.
+            with it; `train_reference` puts them back.
 
     Raises:
         ConfigError: the loss is not its Huber loss with bound 1.
@@ -140,7 +144,7 @@ def reference_dqn(
             f"{settings.huber_bound}"
         )
     first, last = settings.learning_rate, settings.learning_rate_last
-    return MaskedDQN(
+    learner = MaskedDQN(
         MaskedDQNPolicy,
         AcquisitionVecEnv(environment, mask_in_observation=True),
         double=settings.double,
@@ -160,6 +164,8 @@ def reference_dqn(
         seed=seed,
         device="cpu",
     )
+    silence(learner)
+    return learner
 
 
 def lockstep_weights(model: MaskedDQN) -> dict[str, Float32[np.ndarray, "K _ _"]]:
@@ -187,5 +193,6 @@ def train_reference(
 ) -> dict[str, Float32[np.ndarray, "K _ _"]]:
     """Weights after `settings.transitions` transitions, for `QNetworks`."""
     torch.set_num_threads(1)
-    model = reference_dqn(environment, settings=settings, seed=seed)
-    return lockstep_weights(model.learn(settings.transitions))
+    with generators_put_back():
+        model = reference_dqn(environment, settings=settings, seed=seed)
+        return lockstep_weights(model.learn(settings.transitions))

@@ -5,7 +5,6 @@ two can be compared number by number [diagnosis, app. D]. Must not know how the 
 works, nor the data.
 """
 
-import random
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,11 @@ from torch import nn
 
 from frugal.agents.lockstep_ppo import PpoSettings
 from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.sb3_adapter import AcquisitionVecEnv
+from frugal.environments.sb3_adapter import (
+    AcquisitionVecEnv,
+    generators_put_back,
+    silence,
+)
 
 ACTIVATIONS = {"silu": nn.SiLU, "tanh": nn.Tanh}
 
@@ -30,7 +33,7 @@ def maskable_ppo(environment: Any, *, settings: PpoSettings, seed: int) -> Maska
         settings: the same as of the lock-step trainer; `compiled` is not read.
         seed: of weights, actions and order of steps.
     """
-    return MaskablePPO(
+    learner = MaskablePPO(
         "MlpPolicy",
         environment,
         learning_rate=settings.learning_rate,
@@ -50,6 +53,8 @@ def maskable_ppo(environment: Any, *, settings: PpoSettings, seed: int) -> Maska
         seed=seed,
         device="cpu",
     )
+    silence(learner)
+    return learner
 
 
 def weights_of(policy: MaskableActorCriticPolicy) -> dict[str, Float32[np.ndarray, "..."]]:
@@ -81,15 +86,9 @@ def fit_sb3_ppo(
     back afterwards.
     """
     torch.set_num_threads(1)
-    kept = np.random.get_state(legacy=False), torch.random.get_rng_state()  # noqa: NPY002
-    kept_python = random.getstate()
-    try:
+    with generators_put_back():
         vectorised = AcquisitionVecEnv(environment, mask_in_observation=False)
         seed = int(rng.integers(2**31 - 1))
         learner = maskable_ppo(vectorised, settings=settings, seed=seed)
         learner.learn(updates * settings.steps)
-    finally:
-        np.random.set_state(kept[0])  # noqa: NPY002
-        torch.random.set_rng_state(kept[1])
-        random.setstate(kept_python)
     return weights_of(learner.policy)

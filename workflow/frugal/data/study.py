@@ -27,8 +27,8 @@ from frugal.data.schema_check import (
 )
 from frugal.data.stored_names import stored_names
 
-TRAINED_KINDS = ("dqn", "sm_ddpo", "cwcf", "greedy", "dadi")  # learn on the part `agent`
-FILED_KINDS: tuple[str, ...] = ()  # whose policy is a file of one's own
+TRAINED_KINDS = ("dqn", "sb3", "sm_ddpo", "cwcf", "greedy", "dadi")  # learn on the part `agent`
+FILED_KINDS = ("python",)  # whose policy is a file of one's own
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 
@@ -41,11 +41,13 @@ class Study:
         config: the whole config.
         paths: data set → its YAML.
         descriptions: data set → its description.
+        own_files: agent → file of one's own function.
     """
 
     config: Mapping[str, Any]
     paths: Mapping[str, Path]
     descriptions: Mapping[str, Description]
+    own_files: Mapping[str, Path]
 
     @property
     def agents(self) -> dict[str, Any]:
@@ -57,6 +59,12 @@ class Study:
     def trained_agents(self) -> list[str]:
         """Names of the agents that learn."""
         return [name for name, chosen in self.agents.items() if chosen["kind"] in TRAINED_KINDS]
+
+    @property
+    def filed_agents(self) -> list[str]:
+        """Names of the agents that act by a file: those that learn, and one's own functions."""
+        kinds = (*TRAINED_KINDS, *FILED_KINDS)
+        return [name for name, chosen in self.agents.items() if chosen["kind"] in kinds]
 
     def scenario(self, dataset: str, mechanism: str) -> Mapping[str, Any]:
         """Settings of one data set × mechanism."""
@@ -79,7 +87,7 @@ class Study:
     def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
         settings = dict(self.config["afape"]["nuisance"])
-        settings |= {"agents": self.agents, "trained": self.trained_agents}
+        settings |= {"agents": self.agents, "filed": self.filed_agents}
         own = self.scenario(dataset, mechanism)["nuisance_method"]
         return settings if own is None else settings | {"method": own}
 
@@ -105,12 +113,14 @@ class Study:
         ]
 
     def policy_inputs(self, dataset: str, mechanism: str, agents: list[str]) -> dict[str, str]:
-        """Stored policies of those of these agents that learn: policy_0, policy_1, …"""
+        """Files of those of these agents that have one: policy_0, policy_1, …"""
         folder = f"results/agents/dataset={dataset}/mechanism={mechanism}"
-        trained = [name for name in agents if name in self.trained_agents]
+        filed = [name for name in agents if name in self.filed_agents]
         return {
-            f"policy_{k}": f"{folder}/agent={agent}/policy.safetensors"
-            for k, agent in enumerate(trained)
+            f"policy_{k}": str(self.own_files[agent])
+            if agent in self.own_files
+            else f"{folder}/agent={agent}/policy.safetensors"
+            for k, agent in enumerate(filed)
         }
 
     def raw_inputs(self, dataset: str) -> dict[str, str]:
@@ -198,7 +208,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
                 f"config: 'datasets.{name}' is {str(paths[name])!r}, which describes the data set "
                 f"{description.name!r}; write one name in both"
             )
-    study = Study(config, paths, descriptions)
+    study = Study(config, paths, descriptions, _own_files(config["afape"]["agents"], base))
     for k, entry in enumerate(config["afape"]["scenarios"]):
         at = f"config: afape.scenarios[{k}]"
         description = study.descriptions[entry["dataset"]]
@@ -211,6 +221,25 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     _require_agent_rows(study)
     _require_narrow_tables(study)
     return study
+
+
+def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
+    """Agent → file of one's own function, found beside the project or in the working folder.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
+    found = {}
+    for name, chosen in agents.items():
+        if chosen is None or chosen["kind"] not in FILED_KINDS:
+            continue
+        path = named_file(chosen["file"], base)
+        if path is None:
+            raise ConfigError(
+                f"config: afape.agents.{name}.file is {chosen['file']!r}, and there is no such file"
+            )
+        found[name] = path
+    return found
 
 
 def _used_datasets(config: Mapping[str, Any]) -> list[str]:

@@ -98,12 +98,35 @@ class BatchedAcquisition:
         Raises:
             AssertionError: an action is masked, a mistake of our own.
         """
-        chosen = action.reshape(-1)
-        allowed = self.action_mask.reshape(len(chosen), -1)[self._at, chosen]
+        allowed = self._allowed(action)
         assert allowed.all(), "bug: an action is taken that the mask excludes"
+        return self._advance(action, allowed)
+
+    def attempt(
+        self, action: Int[np.ndarray, "K E"]
+    ) -> tuple[Float32[np.ndarray, "K E"], Bool[np.ndarray, "K E"]]:
+        """As `step`, for trainers without masks: a masked action is paid for and changes nothing.
+
+        Such episodes may never end; `restart` cuts them off.
+        """
+        return self._advance(action, self._allowed(action))
+
+    def restart(self, cut: Bool[np.ndarray, "K E"]) -> None:
+        """Go on with a new unit where True, whatever the state."""
+        self._restart(np.flatnonzero(cut))
+        self._look()
+
+    def _allowed(self, action: Int[np.ndarray, "K E"]) -> Bool[np.ndarray, " KE"]:
+        mask = self.action_mask.reshape(len(self._at), -1)
+        return mask[self._at, action.reshape(-1)]
+
+    def _advance(
+        self, action: Int[np.ndarray, "K E"], allowed: Bool[np.ndarray, " KE"]
+    ) -> tuple[Float32[np.ndarray, "K E"], Bool[np.ndarray, "K E"]]:
+        chosen = action.reshape(-1)
         reward = -self._price[self._learner, chosen]
         done = chosen >= self.task.panels
-        going, ended = np.flatnonzero(~done), np.flatnonzero(done)
+        going, ended = np.flatnonzero(allowed & ~done), np.flatnonzero(done)
         self._acquired[going, chosen[going]] = True
         if ended.size:
             reward[ended] = self._reward.end(

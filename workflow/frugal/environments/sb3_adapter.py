@@ -1,19 +1,43 @@
 """The batched decision process as a vectorised environment of stable-baselines3.
 
-For the reference trainers. Action masks are asked for by `env_method("action_masks")`, or stand at
-the end of the observation for trainers whose memory keeps observations only (DQN). The only module
-of this layer that knows stable-baselines3.
+Action masks are asked for by `env_method("action_masks")`, or stand at the end of the observation
+for trainers whose memory keeps observations only (the reference DQN). It also keeps what
+stable-baselines3 does beside training away from all others: global seeds, folders of logs. The only
+module of this layer that knows it.
 """
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium import spaces
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 
 from frugal.environments.acquisition import BatchedAcquisition
+
+
+@contextmanager
+def generators_put_back() -> Iterator[None]:
+    """Put the global generators of Python, NumPy and torch back, which every trainer seeds."""
+    kept = np.random.get_state(legacy=False), torch.random.get_rng_state()  # noqa: NPY002
+    kept_python = random.getstate()
+    try:
+        yield
+    finally:
+        np.random.set_state(kept[0])  # noqa: NPY002
+        torch.random.set_rng_state(kept[1])
+        random.setstate(kept_python)
+
+
+def silence(learner: BaseAlgorithm) -> None:
+    """Let a trainer log nothing; its own logger would make a folder among temporary files."""
+    learner.set_logger(Logger(folder=None, output_formats=[]))
 
 
 class AcquisitionVecEnv(VecEnv):
@@ -98,3 +122,50 @@ class AcquisitionVecEnv(VecEnv):
         if not self._append:
             return seen
         return np.hstack([seen, self._environment.action_mask[0].astype(np.float32)])
+
+
+class OpenVecEnv(AcquisitionVecEnv):
+    """The same for trainers that may know no masks: as `gym_adapter.AcquisitionEnv`, in a batch.
+
+    A masked action changes nothing and costs its panel's price; an episode is truncated after
+    a + 1 steps. A reset begins every episode anew. It notes how episodes end.
+
+    Attributes:
+        transitions: so far, over all episodes.
+        ends: at each step at which episodes ended: transitions so far, episodes that ended, and
+            their sum of returns.
+    """
+
+    def __init__(self, environment: BatchedAcquisition) -> None:
+        super().__init__(environment, mask_in_observation=False)
+        self.ends: list[tuple[int, int, float]] = []
+        self.transitions = 0
+        self._steps = np.zeros(self.num_envs, dtype=np.int64)
+        self._return: Float[np.ndarray, " E"] = np.zeros(self.num_envs)
+
+    def reset(self) -> Float32[np.ndarray, "E w"]:
+        """Observations of new episodes."""
+        self._environment.restart(np.ones((1, self.num_envs), dtype=bool))
+        self._steps[:], self._return[:] = 0, 0.0
+        return super().reset()
+
+    def step_wait(self) -> Any:
+        """Observations, rewards, ends and infos of one step of all episodes."""
+        last = self._seen
+        gained, stopped = (part[0] for part in self._environment.attempt(self._actions[None]))
+        self._steps += 1
+        self._return += gained
+        self.transitions += self.num_envs
+        late = ~stopped & (self._steps > self._environment.task.panels)
+        done, infos = stopped | late, list(self._no_infos)
+        final = np.where(late[:, None], self._observe(), last)  # a terminal action changes no panel
+        if late.any():
+            self._environment.restart(late[None])
+        for i in np.flatnonzero(done):
+            infos[i] = {"terminal_observation": final[i], "TimeLimit.truncated": bool(late[i])}
+        if done.any():
+            ended = self.transitions, int(done.sum()), float(self._return[done].sum())
+            self.ends.append(ended)
+            self._steps[done], self._return[done] = 0, 0.0
+        self._seen = self._observe()
+        return self._seen, gained, done, infos

@@ -50,7 +50,7 @@ def fit_nuisances(
 ) -> dict[str, pd.DataFrame]:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
 
-    `policies` are the trained agents' arrays, in the order of `settings["trained"]`.
+    `policies` are the files of agents that act by one, in the order of `settings["filed"]`.
     """
     data, part = table_from_frames(table, catalogue)
     require_law(graph, identification, masks, data)
@@ -58,7 +58,7 @@ def fit_nuisances(
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
     blocked = blocked[blocked["row_id"].isin(data.row_id)]
-    stored = dict(zip(settings["trained"], policies.values(), strict=True))
+    stored = dict(zip(settings["filed"], policies.values(), strict=True))
     built = {
         agent: build_policy(chosen, table=data, stored=stored.get(agent))
         for agent, chosen in settings["agents"].items()
