@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 from frugal.agents import dadi
-from frugal.agents.dadi_losses import group_weights
 from frugal.agents.dadi_curves import Curves
+from frugal.agents.dadi_losses import group_weights
 from frugal.agents.dadi_networks import (
     CLASS_HEAD,
     ENCODER,
