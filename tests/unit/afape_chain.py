@@ -108,6 +108,7 @@ def run_chain(
     source: str,
     s=None,
     agents: Mapping = AGENTS,
+    nuisance: Mapping = NUISANCE,
     policies: Mapping[str, StoredArrays] = MappingProxyType({}),
 ) -> Chain:
     """All stages from masks to estimates, with every agent; `policies`: files of trained ones."""
@@ -141,7 +142,7 @@ def run_chain(
     blocked = pd.concat(
         [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
     )
-    own_nuisance = NUISANCE | {"agents": agents, "filed": list(policies)}
+    own_nuisance = {**NUISANCE, **nuisance, "agents": agents, "filed": list(policies)}
     nuisances = fit_nuisances(
         **stored, **drawn, blocked=blocked, **common("fit_nuisances", own_nuisance),
         **{f"policy_{i}": policy for i, policy in enumerate(policies.values())},

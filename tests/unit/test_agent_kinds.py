@@ -16,7 +16,7 @@ from frugal.environments.rollouts import roll_out
 from frugal.stages.fit_classifier import fit_classifier
 from frugal.stages.train_agent import train_agent
 
-from tests.unit.afape_chain import CLASSIFIER, draw, small_table
+from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table
 
 pytestmark = pytest.mark.trains
 
@@ -182,3 +182,22 @@ def test_a_kind_that_does_not_learn_is_not_trained(given):
             **given, settings={"kind": "random", "probability": 0.5},
             streams=Streams(1, "train_agent", {}), progress=no_bar,
         )  # fmt: skip
+
+
+def test_an_agent_is_judged_alike_whoever_stands_beside_it():
+    half = {"half": {"kind": "random", "probability": 0.5}}
+    others = half | {"always": {"kind": "fixed", "panels": "all"}}
+    network = {
+        "method": "network", "outcome_method": "network",
+        "network": {"hidden": 4, "layers": 1, "epochs": 2, "batch": 64, "learning_rate": 0.01,
+                    "weight_decay": 0.0},
+    }  # fmt: skip
+    alone, beside = (
+        run_chain(small_table(), LAW, source="induced", agents=agents, nuisance=network)
+        for agents in (half, others)
+    )
+    one = alone.estimates["estimates"]
+    two = beside.estimates["estimates"]
+    two = two[two["agent"] == "half"].reset_index(drop=True)
+    # batched sums of float32 networks and of solvers round otherwise
+    np.testing.assert_allclose(one["estimate"], two["estimate"], rtol=1e-7)

@@ -1,139 +1,313 @@
-"""One's own function as an agent: what it is shown, what it may answer, and how it is refused."""
-
+import hashlib
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
-from frugal.agents.python_agents import load_python_policy
-from frugal.agents.registry import build_policy
-from frugal.contracts import ConfigError, DataError, World
-from frugal.contracts.layout import Layout
+from frugal.agents.python_agents import PythonPolicy, load_python_policy, source_of
+from frugal.contracts import ConfigError, DataError, Panel, Policy, Table, World
 from frugal.environments.rollouts import roll_out
 
-from tests.unit.afape_chain import small_table
+HEAD = "import numpy as np\nimport pandas as pd\n\n\n"  # the function stands on line 5
 
-RULE = """
-def choose(values, acquired, available):
-    wanted = available["P2"] & ~acquired["P2"] & (values["X1"] > 0)
-    return wanted.map({True: "P2", False: "stop"})
+
+def table(names: tuple[str, ...] = ("blood", "scan")) -> Table:
+    rng = np.random.default_rng(0)
+    return Table(
+        np.arange(40), rng.normal(size=(40, 3)), ("age", "crp", "size"), (),
+        np.arange(40) % 2, ("no", "yes"),
+        (
+            Panel("free", ("age",), 0.0, True),
+            Panel(names[0], ("crp",), 1.0, False),
+            Panel(names[1], ("crp", "size"), 3.0, False),
+        ),
+        np.array([[0.0, 1.0], [1.0, 0.0]]),
+    )  # fmt: skip
+
+
+def written(folder: Path, body: str) -> Path:
+    path = folder / "mine.py"
+    path.write_text(HEAD + dedent(body).lstrip("\n"))
+    return path
+
+
+def policy(folder: Path, body: str) -> PythonPolicy:
+    return load_python_policy(written(folder, body), "choose", table())
+
+
+def states(n: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    world = World.of_table(table())
+    rng = np.random.default_rng(1)
+    acquired, available = rng.random((2, n, 2)) < np.array([0.4, 0.8])[:, None, None]
+    row = rng.integers(len(world), size=n)
+    return world.visible(row, acquired)[None], acquired[None], available[None]
+
+
+NAMES = """
+    def choose(values, acquired, available):
+        old = values["age"] > 0
+        free = available & ~acquired
+        return np.where(old & free["scan"], "scan", np.where(free["blood"], "blood", "stop"))
 """
-LAW = """
-import numpy as np
-
-def choose(values, acquired, available):
-    left = (available & ~acquired).to_numpy()
-    law = np.column_stack([0.25 * left, 1 - 0.25 * left.sum(axis=1)])
-    return law
+FRAME = """
+    def choose(values, acquired, available):
+        open_panels = (available & ~acquired).astype(float)
+        share = open_panels.div(open_panels.shape[1] + 1)
+        return share.assign(stop=1 - share.sum(axis=1))[["stop", "scan", "blood"]]
 """
 
 
-def policy(tmp_path: Path, source: str, name: str = "choose"):
-    path = tmp_path / "mine.py"
-    path.write_text(source, encoding="utf-8")
-    return load_python_policy(path, name, Layout.of(small_table()))
+def test_names_become_probabilities_and_hidden_values_are_not_shown(tmp_path):
+    chosen = policy(tmp_path, NAMES)
+    assert isinstance(chosen, Policy)
+    values, acquired, available = states()
+    law = chosen.action_probabilities(values, acquired, available)[0]
+    free = available[0] & ~acquired[0]
+    scan = (values[0, :, 0] > 0) & free[:, 1]
+    wanted = np.where(scan, 1, np.where(free[:, 0], 0, 2))
+    np.testing.assert_array_equal(law, np.eye(3)[wanted])
+    assert chosen.predict(values, acquired) is None
+    assert chosen.members == 1
+    nothing = (part[:, :0] for part in (values, acquired, available))
+    assert chosen.action_probabilities(*nothing).shape == (1, 0, 3)
 
 
-def run(policy, table=None, available=None):
-    table = small_table() if table is None else table
-    world = World.of_table(table, available=available)
-    return roll_out(policy, world, uniforms=np.random.default_rng(0).random((len(table), 3)))
-
-
-def test_a_function_that_names_panels_acts_by_what_it_sees(tmp_path):
-    table = small_table()
-    available = np.random.default_rng(1).random((len(table), 2)) < 0.6
-    episodes = run(policy(tmp_path, RULE), table, available)
-    expected = (table.values[:, 0] > 0) & available[:, 0]
-    np.testing.assert_array_equal(episodes.acquired[0, :, 0], expected)
-    assert not episodes.acquired[0, :, 1].any()
-
-
-def test_a_function_may_return_probabilities(tmp_path):
-    episodes = run(policy(tmp_path, LAW))
-    assert set(np.unique(episodes.probability)) == {0.25, 0.5, 0.75, 1.0}  # 1: nothing left
-
-
-def test_hidden_values_are_nan(tmp_path):
-    source = RULE.replace(
-        "    wanted", '    assert values.loc[~acquired["P2"], "X2"].isna().all()\n    wanted'
-    )
-    run(policy(tmp_path, source))
-
-
-def test_it_is_built_from_a_config_and_its_file(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(RULE, encoding="utf-8")
-    settings = {"kind": "python", "file": str(path), "function": "choose"}
-    assert run(build_policy(settings, table=small_table(), stored=path)).acquired.any()
-    with pytest.raises(ConfigError, match="it is not among the inputs"):
-        build_policy(settings, table=small_table())
-
-
-BROKEN = {
-    "shape": (
-        "    return np.zeros((len(values), 7))",
-        r"line 4: choose returns the shape \(240, 7\)",
-    ),
-    "nan": ("    return np.full((len(values), 3), np.nan)", "returns the probability nan"),
-    "negative": ("    return np.tile([-0.5, 0.5, 1.0], (len(values), 1))", "the probability -0.5"),
-    "sum": ("    return np.tile([0.2, 0.2, 0.2], (len(values), 1))", "that sum to 0.6"),
-    "text": (
-        "    return np.full((len(values), 3), 'x')",
-        "entries of type <U1; allowed are",
-    ),
-    "name": ("    return ['P7'] * len(values)", "names 'P7'; allowed are P2, P3, stop"),
-    "forbidden": (
-        "    return ['P2'] * len(values)",
-        "panel 'P2', which is acquired already",
-    ),
-    "exception": (
-        "    x = 1\n    return values['nothing']",
-        "line 6: choose raises KeyError: ",
-    ),
-    "random": (
-        "    COUNT.append(1)\n"
-        "    return np.tile([0.0, 0.0, 1.0], (len(values), 1)) if len(COUNT) % 2 else "
-        "np.where(acquired['P2'].to_numpy()[:, None], [0, 0, 1], [1.0, 0, 0])",
-        "answers otherwise when it is asked the same again",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", BROKEN)
-def test_an_answer_that_breaks_the_contract_is_refused_in_one_sentence(what, tmp_path):
-    body, sentence = BROKEN[what]
-    source = f"import numpy as np\n\nCOUNT = []\ndef choose(values, acquired, available):\n{body}\n"
-    with pytest.raises(DataError, match=sentence) as caught:
-        run(policy(tmp_path, source))
-    said = str(caught.value)
-    assert re.match(rf"{re.escape(str(tmp_path))}/mine\.py, line \d+: choose ", said)
-    assert "\n" not in said
+def test_probabilities_are_read_by_the_names_of_their_columns(tmp_path):
+    values, acquired, available = states()
+    law = policy(tmp_path, FRAME).action_probabilities(values, acquired, available)[0]
+    np.testing.assert_allclose(law[:, :2], (available & ~acquired)[0] / 3)
+    np.testing.assert_allclose(law.sum(axis=1), 1.0, rtol=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("source", "name", "sentence"),
+    "answer",
     [
-        ("def choose(:\n", "choose", r"mine\.py, line 1: "),
-        ("import nothing_of_this_name\n", "choose", "line 1: ModuleNotFoundError"),
-        ("x = 1\ny = 1 / 0\n", "choose", "line 2: ZeroDivisionError"),
-        ("def pick(v, a, b): ...\n", "choose", "has no function 'choose'; its functions are pick"),
-        ("choose = 3\n", "choose", "has no function 'choose'; its functions are none"),
+        "pd.Series(['stop'] * len(values))", "['stop'] * len(values)", "('stop',) * len(values)",
+        "np.tile([0, 0, 1], (len(values), 1))", "[[0, 0, 1.0]] * len(values)",
+        "np.tile([False, False, True], (len(values), 1))",
+        "np.tile(np.array([0, 0, 1], dtype=object), (len(values), 1))",
+        "pd.DataFrame({'stop': 1, 'blood': 0, 'scan': 0}, index=values.index)",
     ],
+)  # fmt: skip
+def test_answers_may_have_several_forms(tmp_path, answer):
+    chosen = policy(tmp_path, f"def choose(values, acquired, available):\n    return {answer}\n")
+    law = chosen.action_probabilities(*states(5))
+    np.testing.assert_array_equal(law, np.tile([0.0, 0, 1], (1, 5, 1)))
+
+
+def test_it_is_rolled_out_like_any_other(tmp_path):
+    world = World.of_table(table())
+    uniforms = np.random.default_rng(0).random((len(world), 3))
+    episodes = roll_out(policy(tmp_path, NAMES), world, uniforms=uniforms)
+    old = world.values[:, 0] > 0
+    np.testing.assert_array_equal(episodes.acquired[0], np.stack([np.ones(40, bool), old], axis=1))
+
+
+def test_what_it_writes_into_its_arguments_changes_nothing(tmp_path):
+    chosen = policy(tmp_path, """
+    def choose(values, acquired, available):
+        values.iloc[:, :] = 0
+        acquired[:] = True
+        return ["stop"] * len(values)
+    """)  # fmt: skip
+    values, acquired, available = states()
+    kept = values.copy(), acquired.copy()
+    chosen.action_probabilities(values, acquired, available)
+    np.testing.assert_array_equal(values, kept[0])
+    np.testing.assert_array_equal(acquired, kept[1])
+
+
+def test_a_file_may_hold_classes_and_other_functions(tmp_path):
+    chosen = policy(tmp_path, """
+    from dataclasses import dataclass
+
+    @dataclass
+    class Bound:
+        column: str
+        above: float
+
+    class Rule:
+        def __call__(self, values, acquired, available):
+            return ["stop"] * len(values)
+
+    choose = Rule()
+    """)  # fmt: skip
+    assert chosen.action_probabilities(*states(3))[0, 0, 2] == 1
+    assert chosen.origin.line == 16
+
+
+def function(body: str, head: str = "values, acquired, available") -> str:
+    return f"def choose({head}):\n    m = len(values)\n    {body}\n"
+
+
+BROKEN = {
+    "too few columns": (function("return np.ones((m, 2)) / 2"), 5,
+                        r"array of shape \(20, 2\); allowed are \(20, 3\) for 20 states"),
+    "too few rows": (function("return np.ones((m - 1, 3)) / 3"), 5, r"shape \(19, 3\)"),
+    "ragged": (function("return [[1.0]] + [[0, 0, 1]] * (m - 1)"), 5, "rows of different lengths"),
+    "one number a row": (function("return np.ones(m)"), 5, r"array of shape \(20,\)"),
+    "nothing": (function("pass"), 5, "returns None; allowed are probabilities"),
+    "a mapping": (function("return {'stop': 1}"), 5, "returns {'stop': 1}; allowed"),
+    "complex": (function("return np.ones((m, 3)) * 1j"), 5, "type complex128; allowed are numbers"),
+    "text": (function("return [['a', 'b', 'c']] * m"), 5, "type <U1; allowed are numbers"),
+    "objects": (function("return [[None, 'a', 1]] * m"), 5, "entries that are not numbers"),
+    "NaN": (function("return np.full((m, 3), np.nan)"), 5, "'blood' the probability nan in row 0"),
+    "infinite": (function("return np.full((m, 3), np.inf)"), 5, "probability inf in row 0"),
+    "below zero": (function("return np.tile([0, -0.5, 1.5], (m, 1))"), 5,
+                   "'scan' the probability -0.5 in row 0, which is below zero"),
+    "above one": (function("return np.tile([0, 0, 1.5], (m, 1))"), 5, "is above 1"),
+    "sums": (function("return np.tile([0, 0, 0.9], (m, 1))"), 5,
+             "row 0 probabilities that sum to 0.9; allowed is 1"),
+    "forbidden": (function("return np.tile([0.5, 0, 0.5], (m, 1))"), 5,
+                  "'blood' the probability 0.5 in row 1, where it is acquired already"),
+    "unavailable": (function("return np.where(available['scan'], 'stop', 'scan')"), 5,
+                    "'scan' the probability 1 in row 0, where it is not available"),
+    "unknown name": (function("return ['stop'] * (m - 1) + ['mri']"), 5,
+                     "names 'mri' for row 19; allowed are blood, scan, stop"),
+    "no name": (function("return pd.Series([None] * m, dtype=object)"), 5, "names None for row 0"),
+    "names short": (function("return ['stop']"), 5, "returns 1 names for 20 states"),
+    "frame columns": (function("return pd.DataFrame(np.ones((m, 3)) / 3)"), 5,
+                      r"frame of the columns \[0, 1, 2\]; allowed are blood, scan, stop"),
+    "frame order": (function("return pd.Series(['stop'] * m)[::-1]"), 5, "another index"),
+    "frame short": (function("return pd.Series(['stop'])"), 5, "returns 1 rows for 20 states"),
+    "exception": (function("return values['weight']"), 7, "raises KeyError: 'weight'"),
+    "deeper": ("def helper(values):\n    return 1 / 0\n\n\n" + function("return helper(values)"), 6,
+               "raises ZeroDivisionError: division by zero"),
+    "of many lines": (function("raise ValueError('one\\n\\x1b[2Jtwo')"), 7, "ValueError: one$"),
+    "exit": (function("raise SystemExit(3)"), 7, "raises SystemExit: 3"),
+}  # fmt: skip
+RANDOM = {
+    "drawn": """
+        def choose(values, acquired, available):
+            p = np.random.random(len(values))
+            q = np.zeros((len(values), 3))
+            q[:, 0] = np.where(available["blood"] & ~acquired["blood"], p, 0)
+            q[:, 2] = 1 - q[:, 0]
+            return q
+    """,
+    "remembered": """
+        def choose(values, acquired, available, seen=[]):
+            seen.append(1)
+            free = available["blood"] & ~acquired["blood"]
+            return np.where(free & (len(seen) > 1), "blood", "stop")
+    """,
+    "drawn when the file is read": """
+        def choose(values, acquired, available):
+            q = np.zeros((len(values), 3))
+            q[:, 0] = np.where(available["blood"] & ~acquired["blood"], WEIGHT, 0)
+            q[:, 2] = 1 - q[:, 0]
+            return q
+        WEIGHT = np.random.random()
+    """,
+}
+
+
+def refusal(folder: Path, body: str) -> str:
+    chosen = policy(folder, body)
+    with pytest.raises(DataError) as refused:
+        chosen.action_probabilities(*states())
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    assert "\x1b" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_contract_is_one_sentence_with_file_and_line(tmp_path, case):
+    body, line, words = BROKEN[case]
+    sentence = refusal(tmp_path, body)
+    assert sentence.startswith(f"{tmp_path}/mine.py, line {line}: the policy 'choose' ")
+    assert re.search(words, sentence)
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_another_answer_to_the_same_question_is_refused(tmp_path, case):
+    sentence = refusal(tmp_path, RANDOM[case])
+    assert "line 5: the policy 'choose' gives another answer when it is asked the same" in sentence
+
+
+@pytest.mark.parametrize(
+    "answer", ["values['age'] > values['age'].mean()", "values.index % 2 == 0"]
 )
-def test_a_file_that_cannot_serve_is_refused_in_one_sentence(source, name, sentence, tmp_path):
-    with pytest.raises(ConfigError, match=sentence):
-        policy(tmp_path, source, name)
+def test_an_answer_that_depends_on_the_other_rows_is_refused(tmp_path, answer):
+    sentence = refusal(
+        tmp_path,
+        f"""
+    def choose(values, acquired, available):
+        free = available["blood"] & ~acquired["blood"]
+        return np.where(free & ({answer}), "blood", "stop")
+    """,
+    )
+    assert "line 5: the policy 'choose' gives another answer for row" in sentence
+    assert "must follow from that row alone" in sentence
 
 
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read as a Python file"):
-        load_python_policy(tmp_path / "gone.py", "choose", Layout.of(small_table()))
+@pytest.mark.parametrize(
+    ("body", "line", "words"),
+    [
+        ("def choose(values, acquired, available:\n    return 1\n", 5, "cannot be read: '\\(' was"),
+        ("x = 1\nimport of_which_there_is_none\n", 6,
+         "raises ModuleNotFoundError: No module named 'of_which_there_is_none'"),
+        ("import beside\n", 5, "raises ModuleNotFoundError: No module named 'beside'"),
+        ("x = 1\nx / 0\n", 6, "raises ZeroDivisionError"),
+        ("import sys\nsys.exit(0)\n", 6, "raises SystemExit: 0"),
+        ("def chose(values):\n    pass\n", 1, "is not there; the file has the functions chose$"),
+        ("x = 1\nchoose = 3\n", 6, "is 3; allowed is a function"),
+        ("def choose(values):\n    pass\n", 5, r"takes \(values\); allowed are three arguments"),
+        ("async def choose(values, acquired, available):\n    pass\n", 5, "is a coroutine"),
+        ("def choose(values, acquired, available):\n    yield 1\n", 5, "or a generator"),
+        ("x = '\0'\n", 1, "cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_run_is_one_sentence(tmp_path, body, line, words):
+    (tmp_path / "beside.py").write_text("choose = None\n")
+    with pytest.raises(DataError, match=words) as refused:
+        policy(tmp_path, body)
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).startswith(f"{tmp_path}/mine.py, line {line}: the policy 'choose' ")
 
 
-def test_a_blocked_panel_may_not_be_taken(tmp_path):
-    source = "def choose(v, a, b):\n    return ['P2' if not x else 'stop' for x in a['P2']]\n"
-    available = np.zeros((240, 2), dtype=bool)
-    available[:, 1] = True
-    with pytest.raises(DataError, match="acquires panel 'P2', which cannot be had there"):
-        run(policy(tmp_path, source), available=available)
+def test_other_encodings_are_refused(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_bytes(b"x = '\xff'\n")
+    with pytest.raises(DataError, match=r"mine.py, line 1: the policy 'choose' cannot be read"):
+        load_python_policy(path, "choose", table())
+
+
+def test_nothing_is_written_beside_the_file_and_nothing_can_import_it(tmp_path):
+    path = written(tmp_path, NAMES)
+    load_python_policy(path, "choose", table())
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ModuleNotFoundError):
+        __import__("mine")
+
+
+def test_the_source_is_the_digest_of_the_file_that_was_loaded(tmp_path):
+    path = written(tmp_path, NAMES)
+    loaded = load_python_policy(path, "choose", table())
+    assert loaded.source == source_of(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(path.read_text() + "\n")
+    assert loaded.source != source_of(path)
+
+
+def test_files_that_are_not_there_or_lie_in_results_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inside = tmp_path / "results" / "afape"
+    inside.mkdir(parents=True)
+    written(inside, NAMES)
+    (tmp_path / "link.py").symlink_to(inside / "mine.py")
+    for place in (inside / "mine.py", Path("results/afape/mine.py"), Path("link.py")):
+        with pytest.raises(ConfigError, match=r"mine.py|link.py.*lies in results/"):
+            load_python_policy(place, "choose", table())
+        with pytest.raises(ConfigError, match="lies in results/, which holds what steps made"):
+            source_of(place)
+    with pytest.raises(ConfigError, match=r"none.py cannot be read: No such file"):
+        source_of(Path("none.py"))
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_python_policy(tmp_path, "choose", table())
+
+
+def test_a_panel_of_the_name_stop_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="'stop' to end, and a panel is called so"):
+        load_python_policy(written(tmp_path, NAMES), "choose", table(("blood", "stop")))

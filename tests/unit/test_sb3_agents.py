@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def test_the_curve_has_the_mean_return_of_the_episodes_that_ended():
 def partly_available() -> World:
     world, _ = small_problem()
     available = np.random.default_rng(2).random((len(world), world.panels)) < 0.6
-    return World(**(world.__dict__ | {"available": available}))
+    return replace(world, available=available)
 
 
 def test_masked_actions_in_a_batch_do_what_they_do_to_one_unit():

@@ -16,7 +16,7 @@ from frugal.agents.dqn_agent import DQN
 from frugal.agents.fixed import FixedPolicy
 from frugal.agents.greedy_agent import GREEDY
 from frugal.agents.kinds import AgentKind, Stored
-from frugal.agents.python_agents import PYTHON
+from frugal.agents.python_agent import PYTHON
 from frugal.agents.random import RandomPolicy
 from frugal.agents.rule import RulePolicy, rule_policy
 from frugal.agents.sb3_agent import SB3

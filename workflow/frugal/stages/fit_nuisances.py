@@ -75,7 +75,9 @@ def fit_nuisances(
             {panel: set(law["indicators"]) for panel, law in graph["indicators"].items()},
             dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False))),
         )
-        for name, frame in _fit_seed(records, built, test, rule, settings, rng).items():
+        # each of its own, so that one agent's means do not depend on how many stand beside it
+        rngs = {"heads": rng} | {what: streams.generator(what, seed) for what in ("means", "law")}
+        for name, frame in _fit_seed(records, built, test, rule, settings, rngs).items():
             found.setdefault(name, []).append(frame.assign(seed=seed))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
 
@@ -86,14 +88,14 @@ def _fit_seed(
     test: np.ndarray,
     rule: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
-    rng: np.random.Generator,
+    rngs: Mapping[str, np.random.Generator],
 ) -> dict[str, pd.DataFrame]:
     """Everything that is fitted for one seed, as tables of its test rows."""
     agents = list(records.played)
     row_id = records.data.row_id[test]
     if not records.identification["propensity_identified"]:
         return _nothing_fitted(records, policies, row_id)
-    fitted = _fit_heads(records, rule, settings, rng)
+    fitted = _fit_heads(records, rule, settings, rngs)
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
@@ -133,7 +135,7 @@ def _fit_heads(
     records: Records,
     rule: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
-    rng: np.random.Generator,
+    rngs: Mapping[str, np.random.Generator],
 ) -> _Fitted:
     """All regressions of one seed: every panel's factor, every agent's propensity and means."""
     agents, factors = list(records.played), records.identification["factors"]
@@ -142,7 +144,9 @@ def _fit_heads(
     means = [records.outcome_head(agent) for agent in agents]
     method, outcome_method = settings["method"], settings["outcome_method"]
     fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
-    fitted = _fit_what_can_be(fit, heads, rule, method=method, settings=settings[method], rng=rng)
+    fitted = _fit_what_can_be(
+        fit, heads, rule, method=method, settings=settings[method], rng=rngs["heads"]
+    )
     fit_means = partial(cross_fit_means if "fold" in rule else separate_fit_means, **rule)
     fitted_means = _fit_what_can_be(
         fit_means,
@@ -150,13 +154,15 @@ def _fit_heads(
         rule,
         method=outcome_method,
         settings=settings[outcome_method],
-        rng=rng,
+        rng=rngs["means"],
     )
     of_panels, of_agents = fitted[: len(factors)], fitted[len(factors) :]
     by_panel = {factor["panel"]: p for factor, p in zip(factors, of_panels, strict=True)}
     return _Fitted(
         by_panel,
-        fit_pattern_law(records, by_panel, rule=rule, method=method, settings=settings, rng=rng),
+        fit_pattern_law(
+            records, by_panel, rule=rule, method=method, settings=settings, rng=rngs["law"]
+        ),
         {
             agent: np.where(_surely_complete(records, agent), 1.0, p)
             for agent, p in zip(agents, of_agents, strict=True)
