@@ -21,6 +21,7 @@ from frugal.models.token_layout import lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
+from tests.unit.dadi_cases import all_in_reach
 
 UNITS, GROUPS = 45_222, [1, 1, 1, 1, 1, 1, 7, 14, 7, 14, 6, 5, 2, 37]  # 98 columns, 14 panels
 LEARNERS, FOLDS, ITERATIONS = 18, 6, 20_000
@@ -111,6 +112,7 @@ def main() -> None:
     population = Population(
         UnitTable(lay_out_tokens(values, panel), len(GROUPS)), torch.from_numpy(label).float(),
         torch.from_numpy(sensitive).float(), weights[0], weights[1], torch.zeros(len(GROUPS) + 1),
+        all_in_reach(len(values), len(GROUPS)),
     )  # fmt: skip
     inputs = (values, panel, label, sensitive, weights)
     versions = {

@@ -12,6 +12,8 @@ from frugal.agents.dadi import fit_dadi
 from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.dadi_settings import DadiSettings
 
+from tests.unit.dadi_cases import acquired_by
+
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 FAIR, UNFAIR, CATEGORY, TELLTALE = range(4)
@@ -49,8 +51,8 @@ def _trained(values, label, sensitive, gammas, seed=7):
         gammas=np.array(gammas), settings=SETTINGS, rng=np.random.default_rng(seed),
         save=lambda state: None, state=None,
     )  # fmt: skip
-    policies = DadiPolicies(result.weights, SETTINGS, PANEL)
-    return policies.roll_out(values[UNITS:], label=None)
+    policies = DadiPolicies(result.weights, SETTINGS, PANEL, scaling=None)
+    return acquired_by(policies, values[UNITS:], PANEL)
 
 
 def test_unfair_features_are_avoided_when_fairness_counts_and_taken_when_it_does_not():
@@ -83,8 +85,8 @@ def test_an_independent_attribute_leaves_no_gap():
     values, label, sensitive, _ = _loans(np.random.default_rng(2), attribute_tells=False)
     found = _trained(values, label, sensitive, (0.0, 1.0))
     b = sensitive[UNITS:]
-    for probability in found.label_probability:
-        positive = probability > 0.5
+    assert found.verdict is not None
+    for positive in found.verdict[..., 1] > 0.5:
         rates = [positive[b == group].mean() for group in (0, 1)]
         errors = [positive[b == group].std() / np.sqrt((b == group).sum()) for group in (0, 1)]
         assert abs(rates[0] - rates[1]) <= 4.5 * np.hypot(*errors)
@@ -113,9 +115,8 @@ def test_returns_that_count_exploration_charge_a_fair_feature_for_accidents(retu
         panel_cost=np.ones(7), gammas=np.array([0.5]), settings=settings,
         rng=np.random.default_rng(7), save=lambda state: None, state=None,
     )  # fmt: skip
-    found = DadiPolicies(result.weights, settings, np.arange(7)).roll_out(
-        values[UNITS:], label=None
-    )
+    policies = DadiPolicies(result.weights, settings, np.arange(7), scaling=None)
+    found = acquired_by(policies, values[UNITS:], np.arange(7))
     share = found.acquired[0].mean(axis=0)
     assert share[1:].max() < 0.05
     assert share[0] > 0.95 if takes else share[0] < 0.05

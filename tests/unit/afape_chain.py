@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from frugal.contracts import Streams, Table
+from frugal.contracts.stored import StoredArrays
 from frugal.data.tables import table_to_frames
 from frugal.stages.draw_missingness import draw_missingness
 from frugal.stages.estimate_costs import estimate_costs
@@ -107,8 +109,9 @@ def run_chain(
     s=None,
     agents: Mapping = AGENTS,
     nuisance: Mapping = NUISANCE,
+    policies: Mapping[str, StoredArrays] = MappingProxyType({}),
 ) -> Chain:
-    """All stages from masks to estimates, with every agent."""
+    """All stages from masks to estimates, with every agent; `policies`: files of trained ones."""
     frame, catalogue = frames(table)
     stored = {"table": frame, "catalogue": catalogue}
     drawn = draw(table, panels, source=source, s=s)
@@ -131,6 +134,7 @@ def run_chain(
             classifier=classifier,
             **drawn,
             **imputed,
+            **({"policy": policies[agent]} if agent in policies else {}),
             **common("roll_out", settings, agent=agent),
         )
         for agent, settings in agents.items()
@@ -138,12 +142,11 @@ def run_chain(
     blocked = pd.concat(
         [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
     )
+    own_nuisance = {**NUISANCE, **nuisance, "agents": agents, "filed": list(policies)}
     nuisances = fit_nuisances(
-        **stored,
-        **drawn,
-        blocked=blocked,
-        **common("fit_nuisances", {**NUISANCE, **nuisance, "agents": agents}),
-    )
+        **stored, **drawn, blocked=blocked, **common("fit_nuisances", own_nuisance),
+        **{f"policy_{i}": policy for i, policy in enumerate(policies.values())},
+    )  # fmt: skip
     judged = {
         agent: estimate_costs(
             **stored,

@@ -3,8 +3,14 @@
 from typing import Any
 
 import numpy as np
+import torch
 from frugal.agents.dadi import fit_dadi
+from frugal.agents.dadi_policies import DadiPolicies
 from frugal.agents.dadi_settings import DadiSettings
+from frugal.contracts import Episodes, World
+from frugal.environments.rollouts import roll_out
+
+from tests.oracles.acquisition_worlds import world_of
 
 PANEL = np.array([0, 1, 1, 1, 2, 3, -1])  # one-hot in panel 1; the last column is free
 COST = np.array([1.0, 2.0, 0.5, 1.0])
@@ -34,6 +40,23 @@ def table(rng: np.random.Generator, n: int):
     values[:, 5] = (rng.random(n) < 0.2 + 0.6 * sensitive).astype(float)
     values[rng.random(n) < 0.05, 4] = np.nan
     return values.astype(np.float32), label, sensitive
+
+
+def all_in_reach(n: int, panels: int) -> torch.Tensor:
+    """`Population.start` of units that can have every panel. (n, panels + 1)"""
+    return torch.nn.functional.pad(torch.zeros(n, panels), (0, 1), value=1.0)
+
+
+def world(values: np.ndarray, panel: np.ndarray = PANEL) -> World:
+    """Units in the scale of the networks, all panels within reach."""
+    provides = np.arange(panel.max() + 1)[:, None] == panel
+    return world_of(values.astype(np.float64), provides, panel == -1)
+
+
+def acquired_by(policies: DadiPolicies, values: np.ndarray, panel: np.ndarray = PANEL) -> Episodes:
+    """Greedy episodes of all learners."""
+    here = world(values, panel)
+    return roll_out(policies, here, uniforms=np.zeros((len(here), here.panels + 1)))
 
 
 def fit(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from frugal.agents import dadi
+from frugal.agents.dadi_curves import Curves
 from frugal.agents.dadi_losses import group_weights
 from frugal.agents.dadi_networks import (
     CLASS_HEAD,
@@ -22,7 +23,7 @@ from frugal.models.token_layout import lay_out_tokens
 from frugal.models.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
-from tests.unit.dadi_cases import COST, PANEL, SETTINGS, fit, settings, table
+from tests.unit.dadi_cases import COST, PANEL, SETTINGS, all_in_reach, fit, settings, table
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
 pytestmark = pytest.mark.trains
@@ -91,7 +92,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     weights = [torch.from_numpy(t[sensitive, label]) for t in tables]
     population = Population(
         UnitTable(lay_out_tokens(values, panel), 5), torch.from_numpy(label).float(),
-        torch.from_numpy(sensitive).float(), weights[0], weights[1], cost,
+        torch.from_numpy(sensitive).float(), weights[0], weights[1], cost, all_in_reach(60, 5),
     )  # fmt: skip
     gammas, before = (0.3, 1.0), stack.flat.clone()
     draws = torch.Generator()
@@ -167,6 +168,7 @@ def test_a_learner_is_the_same_whichever_run_beside_it(monkeypatch):
     them by the learning rate, 5e-3.
     """
     monkeypatch.setattr(dadi, "named_weights", _in_float32)
+    monkeypatch.setattr(Curves, "add", lambda self, training: None)  # policies are in float32
     values, label, sensitive = table(np.random.default_rng(5), 60)
     alone = fit(values, label, sensitive, gammas=(0.3,))
     beside = fit(values, label, sensitive, gammas=(0.9, 0.3, 0.0))

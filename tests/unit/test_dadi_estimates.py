@@ -3,46 +3,44 @@
 import numpy as np
 import pytest
 from frugal.agents.dadi import fit_dadi
-from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.agents.dadi_agent import NETWORKS, agent_settings
+from frugal.agents.dadi_policies import panel_of_columns
 from frugal.agents.dadi_settings import DadiSettings
-from frugal.contracts import Policy
-from frugal.stages import fit_nuisances, roll_out
+from frugal.contracts.layout import Bundle, Layout, bundle_header
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dadi_cases import SETTINGS
+from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
 
+AGENT = agent_settings(SETTINGS, 0.5, 0.2) | {"exploration": 0.2}  # of five decisions one is random
 LAW = {"P2": {"intercept": 1.0, "values": {"X1": 0.5}}, "P3": {"intercept": 0.5}}
 
 
 @pytest.fixture(scope="module")
-def policy():
-    """An agent that was trained on the table of the chain; one decision in five is random."""
+def stored():
+    """The file of an agent that was trained on the table of the chain."""
     table = small_table()
-    settings = DadiSettings(**SETTINGS)
     values = table.values.astype(np.float32)
     group = (table.values[:, 3] > 0).astype(np.int64)
     rows = np.arange(len(table))
     fitted = fit_dadi(
         values, panel_of_columns(table), table.label, group, rows[:80], rows[:80],
-        panel_cost=table.action_cost, gammas=np.array([0.5]), settings=settings,
+        panel_cost=table.action_cost, gammas=np.array([0.5]), settings=DadiSettings(**SETTINGS),
         rng=np.random.default_rng(0), save=lambda state: None, state=None,
     )  # fmt: skip
-    agents = DadiPolicies(fitted.weights, settings, panel_of_columns(table))
-    return agents.policy(0, exploration=0.2)
+    arrays = {NETWORKS + name: array for name, array in fitted.weights.items()}
+    d = len(table.columns)
+    arrays |= {"centre": np.zeros(d), "scale": np.ones(d)}
+    return as_read(Bundle(bundle_header("dadi", AGENT, Layout.of(table), "0" * 64), arrays))
 
 
 @pytest.fixture(scope="module")
-def chain(policy):
-    with pytest.MonkeyPatch.context() as patch:
-        for stage in (roll_out, fit_nuisances):
-            patch.setattr(stage, "build_policy", lambda *_, **__: policy)
-        return run_chain(small_table(), LAW, source="induced", agents={"dadi": {}})
-
-
-def test_it_is_a_policy(policy):
-    assert isinstance(policy, Policy)
+def chain(stored):
+    return run_chain(
+        small_table(), LAW, source="induced", agents={"dadi": AGENT}, policies={"dadi": stored}
+    )
 
 
 def test_it_is_rolled_out_on_records_and_on_the_full_table(chain):

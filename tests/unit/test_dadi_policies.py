@@ -6,101 +6,113 @@ from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.contracts import Panel, Policy, Table
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.tables import withhold_panels
-from frugal.environments.rollouts import acquisition_order, roll_out
+from frugal.environments.rollouts import acquisition_order
+from frugal.models.column_scaling import Scaling
 
-from tests.unit.dadi_cases import PANEL, fit, settings, table
+from tests.unit.dadi_cases import PANEL, acquired_by, fit, settings, table
 
 pytestmark = pytest.mark.trains
 
 GAMMAS = (0.2, 0.6, 1.0)
 VALUES, LABEL, SENSITIVE = table(np.random.default_rng(20), 70)
 RESULT = fit(VALUES, LABEL, SENSITIVE, gammas=GAMMAS, iterations=25, learning_rate=2e-2)
-POLICIES = DadiPolicies(RESULT.weights, settings(), PANEL)
-FREE = PANEL == -1
-PROVIDES = np.arange(4)[:, None] == PANEL
+POLICIES = DadiPolicies(RESULT.weights, settings(), PANEL, scaling=None)
+DOUBLE = VALUES.astype(np.float64)
+WORLD_VALUES = np.broadcast_to(DOUBLE, (3, *DOUBLE.shape))
 
 
 def test_every_learner_stops_and_its_decisions_are_its_best():
     """Replayed state by state: the largest Q of what is left, until that is "stop"."""
-    found = POLICIES.roll_out(VALUES, label=None)
+    found = acquired_by(POLICIES, VALUES)
+    order = acquisition_order(found)
     assert 0 < found.acquired.mean() < 1
-    assert (found.acquired.sum(axis=2) == (found.order >= 0).sum(axis=2)).all()
-    for k in range(len(GAMMAS)):
-        acquired = np.zeros((len(VALUES), 4), dtype=bool)
-        for step in range(5):
-            q = POLICIES.state_values(VALUES, acquired)[k]
-            q[:, :4][acquired] = -np.inf
-            going = ~np.isnan(found.q_values[k, :, step])
-            np.testing.assert_allclose(
-                found.q_values[k, going, step], q.max(axis=1)[going], atol=1e-6
-            )
-            best = q.argmax(axis=1)
-            order = found.order[k, :, step] if step < 4 else np.full(len(VALUES), -1)
-            assert (np.where(best == 4, -1, best)[going] == order[going]).all()
-            acquired[going & (best < 4), best[going & (best < 4)]] = True
-        assert (acquired == found.acquired[k]).all()
+    assert (found.probability == 1).all()
+    steps = np.bincount(found.member * len(VALUES) + found.row).reshape(3, -1)
+    acquired = np.zeros((3, len(VALUES), 4), dtype=bool)
+    for step in range(5):
+        q = POLICIES.state_values(WORLD_VALUES, acquired)
+        q[..., :4][acquired] = -np.inf
+        best, going = q.argmax(axis=2), step < steps
+        taken = order[:, :, step] if step < 4 else np.full(going.shape, -1)
+        assert (np.where(best == 4, -1, best)[going] == taken[going]).all()
+        bought = going & (best < 4)
+        acquired[(*np.nonzero(bought), best[bought])] = True
+    assert (acquired == found.acquired).all()
 
 
-def test_probabilities_of_a_rollout_are_those_of_its_sets():
-    found = POLICIES.roll_out(VALUES, label=None)
-    of_label, of_attribute = POLICIES.predict_from_sets(VALUES, found.acquired, label=None)
-    np.testing.assert_allclose(of_label, found.label_probability, atol=1e-6)
-    np.testing.assert_allclose(of_attribute, found.adversary_probability, atol=1e-6)
+def test_verdicts_of_a_rollout_are_the_probabilities_at_its_sets():
+    found = acquired_by(POLICIES, VALUES)
+    assert found.verdict is not None
+    of_label, of_attribute = POLICIES.predict_from_sets(DOUBLE, found.acquired, label=None)
+    np.testing.assert_allclose(of_label, found.verdict[..., 1], atol=1e-6)
+    np.testing.assert_allclose(found.verdict.sum(axis=2), 1, atol=1e-6)
     assert of_label.min() > 0
     assert of_label.max() < 1
+    assert ((of_attribute > 0) & (of_attribute < 1)).all()
     everywhere = np.ones((len(VALUES), 4), dtype=bool)
-    same, _ = POLICIES.predict_from_sets(VALUES, everywhere, label=None)
+    same, _ = POLICIES.predict_from_sets(DOUBLE, everywhere, label=None)
     repeated = np.broadcast_to(everywhere, (3, *everywhere.shape))
-    assert np.array_equal(same, POLICIES.predict_from_sets(VALUES, repeated, label=None)[0])
+    assert np.array_equal(same, POLICIES.predict_from_sets(DOUBLE, repeated, label=None)[0])
 
 
 def test_a_value_that_is_not_acquired_changes_nothing():
     sets = np.zeros((len(VALUES), 4), dtype=bool)
     sets[:, 2] = True
-    other = VALUES.copy()
+    other = DOUBLE.copy()
     other[:, 0] += 3
     other[:, 1:4] = other[:, [2, 3, 1]]
-    one, two = (POLICIES.predict_from_sets(v, sets, label=None)[0] for v in (VALUES, other))
+    one, two = (POLICIES.predict_from_sets(v, sets, label=None)[0] for v in (DOUBLE, other))
     np.testing.assert_allclose(one, two, atol=1e-7)
 
 
-def test_the_adapter_is_a_policy_that_rolls_out_alike():
-    batched = POLICIES.roll_out(VALUES, label=None)
+def test_each_learner_rolls_out_alike_alone_and_beside_the_others():
+    assert isinstance(POLICIES, Policy)
+    assert POLICIES.members == len(GAMMAS)
+    together = acquired_by(POLICIES, VALUES)
     for k in range(len(GAMMAS)):
-        policy = POLICIES.policy(k, exploration=0.0)
-        assert isinstance(policy, Policy)
-        episodes = roll_out(
-            policy, VALUES.astype(np.float64), free_columns=FREE, provides=PROVIDES,
-            available=np.ones((len(VALUES), 4), dtype=bool),
-            uniforms=np.full((len(VALUES), 5), 0.5),
-        )  # fmt: skip
-        assert (episodes.acquired == batched.acquired[k]).all()
-        assert (acquisition_order(episodes) == batched.order[k]).all()
+        own = {name: array[[k]] for name, array in RESULT.weights.items()}
+        alone = acquired_by(DadiPolicies(own, settings(), PANEL, scaling=None), VALUES)
+        assert (alone.acquired[0] == together.acquired[k]).all()
+        assert (acquisition_order(alone)[0] == acquisition_order(together)[k]).all()
 
 
-def test_the_adapter_keeps_to_what_is_available_and_explores_evenly():
+def test_values_in_units_of_the_table_are_brought_to_the_scale_of_the_networks():
+    scaling = Scaling(np.arange(7.0), np.full(7, 2.0))
+    raw = DOUBLE * 2.0 + np.arange(7.0)
+    scaled = DadiPolicies(RESULT.weights, settings(), PANEL, scaling=scaling)
+    one, two = acquired_by(POLICIES, VALUES), acquired_by(scaled, raw)
+    assert (one.acquired == two.acquired).all()
+    np.testing.assert_allclose(one.verdict, two.verdict, atol=1e-5)  # pyright: ignore
+
+
+def test_a_policy_keeps_to_what_is_available_and_explores_evenly():
     rng = np.random.default_rng(1)
-    available, acquired = rng.random((70, 4)) < 0.6, rng.random((70, 4)) < 0.4
-    known = FREE | (acquired @ PROVIDES)
-    values = np.where(known, VALUES, np.nan).astype(np.float64)
-    answer = POLICIES.policy(1, exploration=0.5).action_probabilities(values, acquired, available)
-    allowed = np.hstack([available & ~acquired, np.ones((70, 1), dtype=bool)])
+    available, acquired = rng.random((3, 70, 4)) < 0.6, rng.random((3, 70, 4)) < 0.4
+    known = (PANEL == -1) | (acquired @ (np.arange(4)[:, None] == PANEL))
+    policies = DadiPolicies(RESULT.weights, settings(), PANEL, scaling=None, exploration=0.5)
+    answer = policies.action_probabilities(np.where(known, DOUBLE, np.nan), acquired, available)
+    allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
     assert (answer[~allowed] == 0).all()
-    np.testing.assert_allclose(answer.sum(axis=1), 1, atol=1e-12)
-    evenly = 0.5 / allowed.sum(axis=1)
-    assert np.allclose(np.sort(answer, axis=1)[:, -1], 0.5 + evenly)
-    assert np.allclose(answer[allowed & (answer < 0.5)], np.repeat(evenly, allowed.sum(axis=1) - 1))
+    np.testing.assert_allclose(answer.sum(axis=2), 1, atol=1e-12)
+    evenly = 0.5 / allowed.sum(axis=2)
+    assert np.allclose(np.sort(answer, axis=2)[..., -1], 0.5 + evenly)
+    rest = allowed.sum(axis=2) - 1
+    assert np.allclose(answer[allowed & (answer < 0.5)], np.repeat(evenly.ravel(), rest.ravel()))
 
 
-def test_equalised_odds_needs_the_label_to_predict_the_attribute():
+def test_equalised_odds_needs_the_label_to_predict_the_attribute_and_for_nothing_else():
     result = fit(VALUES, LABEL, SENSITIVE, objective="equalised_odds")
-    policies = DadiPolicies(result.weights, settings(objective="equalised_odds"), PANEL)
+    policies = DadiPolicies(
+        result.weights, settings(objective="equalised_odds"), PANEL, scaling=None
+    )
+    found = acquired_by(policies, VALUES)  # no label is at hand here
     with pytest.raises(DataError, match="equalised odds reads the label"):
-        policies.roll_out(VALUES, label=None)
-    told, other = (policies.roll_out(VALUES, label=y) for y in (LABEL, 1 - LABEL))
-    assert np.array_equal(told.acquired, other.acquired)
-    assert np.array_equal(told.label_probability, other.label_probability)
-    assert (told.adversary_probability != other.adversary_probability).any()
+        policies.predict_from_sets(DOUBLE, found.acquired, label=None)
+    told, other = (
+        policies.predict_from_sets(DOUBLE, found.acquired, label=y) for y in (LABEL, 1 - LABEL)
+    )
+    assert np.array_equal(told[0], other[0])
+    assert (told[1] != other[1]).any()
 
 
 def _table(panels):

@@ -208,13 +208,14 @@ def dadi() -> dict[str, Any]:
 
 
 def test_spoilt_dadi_agents_are_refused_or_acquire(dadi):
-    values = dadi["table"][0][:6]
+    values = dadi["table"][0][:6].astype(np.float64)
 
     def use(arrays: Arrays) -> list[np.ndarray]:
-        rolled = DadiPolicies(arrays, dadi_cases.settings(), dadi_cases.PANEL).roll_out(
-            values, label=None
-        )
-        return [rolled.acquired, rolled.label_probability, rolled.adversary_probability]
+        policies = DadiPolicies(arrays, dadi_cases.settings(), dadi_cases.PANEL, scaling=None)
+        rolled = dadi_cases.acquired_by(policies, values)
+        assert rolled.verdict is not None
+        told = policies.predict_from_sets(values, rolled.acquired, label=None)
+        return [rolled.acquired, rolled.verdict, *told]
 
     _refused(outcomes_of(dadi["weights"], use, every=7), *ALWAYS[:-1], "axis")
 

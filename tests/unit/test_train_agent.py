@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frugal.agents import dqn_agent
+from frugal.agents.dqn_agent import scaled_loss
+from frugal.agents.kinds import Ground
 from frugal.agents.q_policy import QPolicy
 from frugal.agents.registry import build_policy
-from frugal.contracts import ConfigError, DataError, Streams, Table
+from frugal.contracts import ConfigError, DataError, Streams, Table, World
 from frugal.data.tables import table_to_frames
 from frugal.environments.rollouts import roll_out as run_policy
 from frugal.models.tree_scoring import expected_cost_prediction, predict_proba
@@ -15,9 +18,10 @@ from frugal.models.trees import TreeEnsemble
 from frugal.stages.fit_classifier import fit_classifier
 from frugal.stages.fit_nuisances import fit_nuisances
 from frugal.stages.roll_out import roll_out
-from frugal.stages.train_agent import _scaled_loss, _scaling, train_agent
+from frugal.stages.train_agent import train_agent
 
 from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, small_table
+from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
 
@@ -60,6 +64,12 @@ def stored(table: Table, parts: np.ndarray) -> dict[str, Any]:
     return given | {"classifier": classifier, "masks": drawn["masks"]}
 
 
+def ground_of(table: Table, recorded: np.ndarray, given: dict[str, Any]) -> Ground:
+    """What training on these rows stands on."""
+    ensemble = TreeEnsemble.from_arrays(given["classifier"])
+    return Ground(table, recorded, None, ensemble, Streams(1, "train_agent", {}), no_bar)
+
+
 def train(given: dict[str, Any], *, seed: int = 1, **changed: Any) -> dict[str, Any]:
     return train_agent(
         **given,
@@ -97,8 +107,8 @@ def test_what_other_rows_and_seeds_hold_is_not_read(given, trained, parts):
     values = [c for c in frame.columns if c in ("X1", "X2", "X3", "X4")]
     frame.loc[parts != "agent", values] = -7.0
     again = train(given | {"masks": masks, "table": frame})
-    for name, array in trained["policy"].items():
-        np.testing.assert_array_equal(array, again["policy"][name])
+    for name, array in trained["policy"].arrays.items():
+        np.testing.assert_array_equal(array, again["policy"].arrays[name])
 
 
 def test_values_that_no_record_holds_are_not_read(table, given, trained, parts):
@@ -112,31 +122,33 @@ def test_values_that_no_record_holds_are_not_read(table, given, trained, parts):
     frame.loc[parts == "agent", names] = changed
     assert hidden.any()
     again = train(given | {"table": frame})
-    for name, array in trained["policy"].items():
-        np.testing.assert_array_equal(array, again["policy"][name])
+    for name, array in trained["policy"].arrays.items():
+        np.testing.assert_array_equal(array, again["policy"].arrays[name])
 
 
-def test_scaling_is_that_of_recorded_values(table):
+def test_scaling_is_that_of_recorded_values(table, given):
     recorded = np.random.default_rng(0).random((len(table), len(table.actions))) < 0.5
     table = small_table()
     table.values[3, 0] = np.nan
-    centre, scale = _scaling(table, recorded)
+    scaling = ground_of(table, recorded, given).scaling
     seen = np.where(table.columns_observed(recorded), table.values, np.nan)
-    np.testing.assert_allclose(centre, np.nanmean(seen, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(scale, np.nanstd(seen, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scaling.centre, np.nanmean(seen, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scaling.scale, np.nanstd(seen, axis=0), rtol=1e-12)
 
 
 def test_the_loss_of_a_set_is_that_of_the_classifiers_decision(monkeypatch, table, given):
     ensemble = TreeEnsemble.from_arrays(given["classifier"])
-    listed = _scaled_loss(given["classifier"], table, 5.0)
-    monkeypatch.setattr("frugal.stages.train_agent.MAX_ACTIONS_TABULATED", 0)
-    asked = _scaled_loss(given["classifier"], table, 5.0)
+    unit = table.misclassification_cost.max()
+    ground = ground_of(table, np.ones((len(table), 2), dtype=bool), given)
+    listed = scaled_loss(ground)
+    monkeypatch.setattr(dqn_agent, "MAX_ACTIONS_TABULATED", 0)
+    asked = scaled_loss(ground)
     row = np.arange(len(table))
     for code, chosen in enumerate([(0, 0), (1, 0), (0, 1), (1, 1)]):
         acquired = np.tile(np.array(chosen, dtype=bool), (len(table), 1))
         shares = predict_proba(ensemble, table.values, table.columns_observed(acquired))
         decided = expected_cost_prediction(shares, table.misclassification_cost)
-        expected = table.misclassification_cost[table.label, decided] / 5
+        expected = table.misclassification_cost[table.label, decided] / unit
         np.testing.assert_allclose(listed[:, code], expected, rtol=1e-6)
         np.testing.assert_allclose(asked(row, acquired), expected, rtol=1e-6)
 
@@ -151,23 +163,21 @@ def test_the_stored_policy_beats_doing_the_same_for_everyone(table, parts):
     rows = np.flatnonzero(parts == "agent")
     data = table.take(rows)
     available = given["masks"].iloc[rows][["observed:P2", "observed:P3"]].to_numpy()
-    loss = _scaled_loss(given["classifier"], data, 1.0)
+    ground = ground_of(data, available, given)
+    loss = scaled_loss(ground)
 
     def cost(acquired: np.ndarray) -> float:
-        at_end = loss[np.arange(len(data)), acquired @ np.array([1, 2])]
+        at_end = ground.unit * loss[np.arange(len(data)), acquired @ np.array([1, 2])]
         return float((acquired @ data.action_cost + at_end).mean())
 
     def cost_of_training(seed: int) -> float:
         made = train(given, seed=seed, transitions=30_000, memory=30_000)
         episodes = run_policy(
-            QPolicy.from_arrays(made["policy"]),
-            data.values,
-            free_columns=data.free_columns,
-            provides=data.provides,
-            available=available,
+            QPolicy.from_arrays(made["policy"].arrays),
+            World.of_table(data, available=available),
             uniforms=np.random.default_rng(0).random((len(data), 3)),
         )
-        return cost(episodes.acquired)
+        return cost(episodes.acquired[0])
 
     same = [cost(available & np.array(s, dtype=bool)) for s in ([0, 0], [1, 0], [0, 1], [1, 1])]
     assert min(cost_of_training(seed) for seed in range(1, 6)) < min(same)
@@ -204,7 +214,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
         **imputed,
         settings=DQN,
         **context("roll_out"),
-        policy=trained["policy"],
+        policy=as_read(trained["policy"]),
     )
     assert (played["decisions"]["probability"] == 1).all()
     fitted = fit_nuisances(
@@ -213,7 +223,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
         blocked=played["blocked"].assign(agent="dqn"),
         settings=NUISANCE | {"agents": {"dqn": DQN}, "filed": ["dqn"]},
         **context("fit_nuisances"),
-        policy_0=trained["policy"],
+        policy_0=as_read(trained["policy"]),
     )
     assert fitted["agents"]["afa_propensity_policy"].between(0, 1).any()
 

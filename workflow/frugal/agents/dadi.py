@@ -138,14 +138,19 @@ def fit_dadi(
             save({**fixed, **_arrays(training.state()), **curves.state()})
         training.iterate()
         if training.iteration % settings.evaluate_every == 0:
+            _require_finite(stack.flat, settings)
             curves.add(training)
         advance()
-    if not bool(torch.isfinite(stack.flat).all()):
+    _require_finite(stack.flat, settings)
+    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
+
+
+def _require_finite(flat: torch.Tensor, settings: DadiSettings) -> None:
+    if not bool(torch.isfinite(flat).all()):
         raise DataError(
             "the networks of a DADI agent diverged, they are no longer finite; lower its "
             f"learning_rate, now {settings.learning_rate:g}"
         )
-    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
 
 
 def _check(
