@@ -139,7 +139,7 @@ def fit_dadi(
             "the networks of a DADI agent diverged, they are no longer finite; lower its "
             f"learning_rate, now {settings.learning_rate:g}"
         )
-    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
+    return DadiResult(named_weights(stack.views), named_weights(single.views), curves.frame())
 
 
 def _check(
