@@ -120,10 +120,10 @@ def test_scaling_is_that_of_recorded_values(table):
     recorded = np.random.default_rng(0).random((len(table), len(table.actions))) < 0.5
     table = small_table()
     table.values[3, 0] = np.nan
-    centre, scale = _scaling(table, recorded)
+    scaling = _scaling(table, recorded)
     seen = np.where(table.columns_observed(recorded), table.values, np.nan)
-    np.testing.assert_allclose(centre, np.nanmean(seen, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(scale, np.nanstd(seen, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scaling.centre, np.nanmean(seen, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scaling.scale, np.nanstd(seen, axis=0), rtol=1e-12)
 
 
 def test_the_loss_of_a_set_is_that_of_the_classifiers_decision(monkeypatch, table, given):

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from frugal.contracts import DataError, Table
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.stored import Array, Stored
 from frugal.environments.encoders import observe_values
 
@@ -47,7 +48,7 @@ class QPolicy:
     ) -> Float[np.ndarray, "n a+1"]:
         """1 for the allowed action of the largest value, the lowest of equals. (n, a + 1)"""
         n, a = acquired.shape
-        visible = (values - self.centre) / self.scale
+        visible = Scaling(self.centre, self.scale).standardise(values)
         observation = observe_values(visible, acquired, column_bits=self.column_bits)
         allowed = np.hstack([available & ~acquired, np.ones((n, 1), dtype=bool)])
         score = np.where(allowed, self.action_values(observation), -np.inf)

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from frugal.contracts.scaling import fit_scaling
 from frugal.models.lockstep import Adam, FlatParameters, backward, forward, layer_shapes, layers_of
 
 BATCHES_AT_LEAST = 10  # per epoch: on small data the batch shrinks, so that steps do not run out
@@ -183,12 +184,11 @@ def _stack(inputs, target, source, train, loss) -> _Data:
     for k, s in enumerate(source):
         used = np.flatnonzero(train[k] > 0)
         weight, width = train[k][used], inputs[s].shape[1]
-        mean, deviation = _moments(inputs[s][used], weight)
-        centre[k, 0, :width] = mean
-        scale[k, 0, :width] = np.where(deviation > 0, deviation, np.inf)  # never varied: unread
+        read = fit_scaling(inputs[s][used], weight, constant=np.inf)  # never varied: unread
+        centre[k, 0, :width], scale[k, 0, :width] = read.centre, read.scale
         if loss == "squared":
-            target_centre[k, 0], deviation = _moments(target[s][used], weight)
-            target_scale[k, 0] = np.where(deviation > 0, deviation, 1)
+            wanted = fit_scaling(target[s][used], weight)
+            target_centre[k, 0], target_scale[k, 0] = wanted.centre, wanted.scale
         rows.append(torch.from_numpy(used + s * n))
         row_weight.append(torch.from_numpy(weight).float())
     return _Data(
@@ -199,13 +199,6 @@ def _stack(inputs, target, source, train, loss) -> _Data:
         tuple(inputs[s].shape[1] for s in source),
         tuple(torch.from_numpy(a).float() for a in (centre, scale, target_centre, target_scale)),
     )
-
-
-def _moments(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each column; 0 where it is constant."""
-    mean = weight @ values / weight.sum()
-    deviation = np.sqrt(weight @ np.square(values - mean) / weight.sum())
-    return mean, np.where(deviation > 1e-12 * (1 + np.abs(mean)), deviation, 0.0)
 
 
 def _padded(values: np.ndarray, widest: int) -> Tensor:

@@ -11,8 +11,9 @@ from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts import Streams, Table
 from frugal.contracts.errors import DataError
+from frugal.contracts.scaling import fit_scaling
 from frugal.contracts.stored import part_of
-from frugal.data.folds import fold_parts, row_sample, standardised
+from frugal.data.folds import fold_parts, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
 
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
@@ -106,8 +107,8 @@ def fold_of(
     )  # fmt: skip
     _check_parts(part, data.label, sensitive, streams)
     shown = withhold_panels(data, design["withheld_panels"])
-    train = part == "train"
-    scaled = standardised(data.values, onehot=data.onehot, train=train).astype(np.float32)
+    scaling = fit_scaling(data.values[part == "train"]).leaving(data.onehot)
+    scaled = scaling.standardise(data.values).astype(np.float32)
     kept = [data.columns.index(column) for column in shown.columns]
     return Fold(data, shown, scaled[:, kept], scaled, panel_of_columns(shown), sensitive, part)
 

@@ -13,6 +13,7 @@ import pandas as pd
 from frugal.agents.lockstep_dqn import DqnFit, DqnSettings, fit_dqn
 from frugal.agents.q_policy import QPolicy
 from frugal.contracts import AcquisitionTask, DataError, Streams, Table
+from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.data.tables import table_from_frames
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import ValuesEncoder, tabulate
@@ -51,9 +52,9 @@ def train_agent(
     """
     del progress  # one fit, seconds
     data, recorded = _records(table, catalogue, masks)
-    centre, scale = _scaling(data, recorded)
+    scaling = _scaling(data, recorded)
     unit = float(data.misclassification_cost.max())
-    encoder = ValuesEncoder((data.values - centre) / scale, data.provides, data.free_columns)
+    encoder = ValuesEncoder(scaling.standardise(data.values), data.provides, data.free_columns)
     dqn = DqnSettings.of({k: v for k, v in settings.items() if k not in OWN_SETTINGS})
     environment = BatchedAcquisition(
         AcquisitionTask(recorded, data.label, data.action_cost, len(data.classes), terminals=1),
@@ -67,7 +68,7 @@ def train_agent(
     learner = streams.generator("learner")
     fit = fit_dqn(environment, settings=dqn, moments=settings["moments"], rngs=[learner])
     weights = {name: array[0] for name, array in fit.weights.items()}
-    policy = QPolicy(weights, centre, scale, encoder.column_bits)
+    policy = QPolicy(weights, scaling.centre, scaling.scale, encoder.column_bits)
     return {"policy": policy.to_arrays(), "training": _curve(fit, dqn, unit)}
 
 
@@ -87,17 +88,10 @@ def _records(
     return data.take(rows), panel_matrix(first, "observed", data)
 
 
-def _scaling(data: Table, recorded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column over the values that the records hold. (d,)
-
-    A column that is never recorded, or never varies, is only shifted.
-    """
-    known = data.columns_observed(recorded) & ~np.isnan(data.values)
-    count = np.maximum(known.sum(axis=0), 1)
-    centre = np.where(known, data.values, 0.0).sum(axis=0) / count
-    distance = np.where(known, data.values - centre, 0.0)
-    spread = np.sqrt(np.square(distance).sum(axis=0) / count)
-    return centre, np.where(spread > 0, spread, 1.0)
+def _scaling(data: Table, recorded: np.ndarray) -> Scaling:
+    """Of the values that the records hold; a column that they never hold stays as it is."""
+    held = np.where(data.columns_observed(recorded), data.values, np.nan)
+    return fit_scaling(held, unknown=True)
 
 
 def _tabulated(encoder: ValuesEncoder, data: Table) -> Any:
