@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from frugal.models.column_scaling import Scaling
+from frugal.contracts.scaling import Scaling
 from frugal.models.conditional_gaussian import (
     RIDGE,
     Gaussian,

@@ -16,11 +16,11 @@ from frugal.agents.diagnosis_policies import ImputedStates
 from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
 from frugal.agents.sb3_ppo import fit_sb3_ppo
 from frugal.contracts import Streams, World
+from frugal.contracts.scaling import fit_scaling
 from frugal.data.tables import table_from_frames
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.rewards import DiagnosisReward
 from frugal.environments.rollouts import roll_out
-from frugal.models.column_scaling import fit_scaling
 from frugal.models.imputers import MeanImputer
 from frugal.stages._diagnosis_states import kept_states, rewards_of, scaled_task
 from frugal.stages.prepare_data import prepare_data

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from frugal.contracts import Panel, Streams, Table
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.scaling import fit_scaling
 from frugal.data.tables import table_to_frames
 from frugal.evaluation.imputation import compare_errors, hide_at_random, imputation_error
-from frugal.models.column_scaling import fit_scaling
 from frugal.stages.compare_imputers import compare_imputers
 
 pytestmark = pytest.mark.trains

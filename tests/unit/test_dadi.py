@@ -110,7 +110,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
             learning_rate=1e-3, target_every=5, returns=returns, reward=reward,
             told=s.adversary_reads_label, prices=s.cost_weight * cost,
         )  # fmt: skip
-        for _, leaf, source in _pairs(learner.networks, stack.named, k, 2):
+        for _, leaf, source in _pairs(learner.networks, stack.views, k, 2):
             leaf.data.copy_(source.detach())
         learner.row = first_row
         learner.start()
@@ -126,7 +126,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     moved = float((stack.flat - before).abs().max())
     assert moved > 5e-3
     for k, learner in enumerate(plain):
-        for name, leaf, found in _pairs(learner.networks, stack.named, k, 2):
+        for name, leaf, found in _pairs(learner.networks, stack.views, k, 2):
             gap = float((leaf.detach() - found.detach()).abs().max())
             assert gap < GAP * moved, f"{name} of learner {k}: {gap:.1e}"
 

@@ -5,9 +5,9 @@ import pytest
 from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.contracts import Panel, Policy, Table
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.scaling import Scaling
 from frugal.data.tables import withhold_panels
 from frugal.environments.rollouts import acquisition_order
-from frugal.models.column_scaling import Scaling
 
 from tests.unit.dadi_cases import PANEL, acquired_by, fit, settings, table
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.folds import fold_parts, numeric_scale, row_sample
-from frugal.models.column_scaling import Scaling
+from frugal.data.folds import fold_parts, row_sample
 
 
 def parts(fold, n=6000, folds=6):
@@ -38,21 +37,3 @@ def test_a_sample_has_distinct_rows_in_order():
     assert len(set(rows)) == 20
     assert (np.diff(rows) > 0).all()
     assert np.array_equal(row_sample(5, rows=None, rng=np.random.default_rng(0)), np.arange(5))
-
-
-def _standardised(values, train):
-    return Scaling(*numeric_scale(values, onehot=((1,),), train=train)).standardise(values)
-
-
-def test_scaling_reads_training_rows_only_and_leaves_indicators():
-    rng = np.random.default_rng(1)
-    values = np.column_stack([rng.normal(3, 2, 100), rng.integers(0, 2, 100), np.ones(100)])
-    train = np.arange(100) < 60
-    scaled = _standardised(values, train)
-    assert scaled[train, 0].mean() == pytest.approx(0, abs=1e-12)
-    assert scaled[train, 0].std() == pytest.approx(1)
-    assert np.array_equal(scaled[:, 1], values[:, 1])
-    assert (scaled[:, 2] == 0).all()
-    moved = values.copy()
-    moved[~train, 0] += 1000
-    assert np.array_equal(_standardised(moved, train)[train], scaled[train])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from frugal.models import networks
+from frugal.models.lockstep import FlatParameters, layer_shapes, layers_of
 from frugal.models.networks import fit_networks
 
 from tests.oracles.perceptron import penalised_loss
@@ -36,24 +37,29 @@ def test_gradient_equals_autograd(loss, layers):
     shape = [4, *[5] * layers, 2]
     generator = torch.Generator().manual_seed(0)
     size = sum(i * o + o for i, o in pairwise(shape))
-    flat, x, y, row_weight = (
+    values, x, y, row_weight = (
         torch.randn(s, generator=generator, dtype=torch.float64)
         for s in ((3, size), (3, 20, 4), (3, 20, 2), (3, 20))
     )
-    flat *= 0.4  # no log-odds so large that log(1 − p) is infinite
+    values *= 0.4  # no log-odds so large that log(1 − p) is infinite
     y, row_weight = (y > 0).double(), row_weight.abs()
     weight = (row_weight / row_weight.sum(dim=1, keepdim=True))[:, :, None]
-    gradient = torch.full_like(flat, torch.nan)
-    slope = networks._slope(loss, y, weight)
-    networks._write_gradient(flat, gradient, shape, x, slope, 0.3)
-    wanted = flat.clone().requires_grad_()
-    weights, biases = networks._views(wanted, shape)
+    with double_precision():
+        parameters = FlatParameters(layer_shapes(shape), rows=4)
+    parameters.flat[:3] = values
+    parameters.gradient.fill_(torch.nan)
+    networks._write_gradient(parameters, 3, x, networks._slope(loss, y, weight), 0.3)
+    assert torch.isnan(parameters.gradient[3]).all()  # a finished network is left alone
+    wanted = {k: v[:3].clone().requires_grad_() for k, v in parameters.views.items()}
+    weights, biases = layers_of(wanted)
     for k in range(3):
         one = [w[k] for w in weights], [b[k] for b in biases]
         penalised_loss(*one, x[k], y[k], row_weight[k], 0.3, loss == "binary").backward(
             retain_graph=True
         )
-    torch.testing.assert_close(gradient, wanted.grad, rtol=0, atol=1e-12)  # float64 round-off
+    for name, leaf in wanted.items():
+        found = parameters.gradient_views[name][:3]
+        torch.testing.assert_close(found, leaf.grad, rtol=0, atol=1e-12)  # float64 round-off
 
 
 def test_one_cycle_rises_to_its_peak_and_falls_to_nothing():
@@ -62,19 +68,6 @@ def test_one_cycle_rises_to_its_peak_and_falls_to_nothing():
     assert (np.diff(rate[:301]) >= 0).all()
     assert (np.diff(rate[300:]) <= 0).all()
     assert networks._one_cycle(1, 0.1).tolist() == pytest.approx([0.1 / 25])
-
-
-def test_adam_equals_torch():
-    flat = torch.randn(1, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    theirs = torch.nn.Parameter(flat.clone())
-    adam = torch.optim.Adam([theirs], lr=0.1, betas=(0.9, 0.999), eps=1e-8)
-    momentum, square = torch.zeros_like(flat), torch.zeros_like(flat)
-    rate = torch.full((1, 1), 0.1, dtype=torch.float64)
-    for step in range(1, 41):
-        theirs.grad = torch.sin(theirs.detach() * step)
-        networks._adam_step(flat, torch.sin(flat * step), momentum, square, rate, step)
-        adam.step()
-        torch.testing.assert_close(flat, theirs.detach(), rtol=0, atol=1e-9)
 
 
 def test_lock_step_equals_networks_apart():

@@ -23,9 +23,9 @@ from frugal.agents.selection import (
 from frugal.agents.state_classifier import StateClassifier, fit_state_classifier
 from frugal.agents.training_scores import area_under_curve
 from frugal.contracts import DataError, Episodes, World
+from frugal.contracts.scaling import Scaling
 from frugal.environments.encoders import ValuesEncoder
 from frugal.environments.rollouts import roll_out
-from frugal.models.column_scaling import Scaling
 from frugal.models.imputers import MeanImputer
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from frugal.contracts.errors import DataError
-from frugal.models.lockstep import ParameterStack
+from frugal.models.lockstep import FlatParameters
 from frugal.models.set_encoder import Steps, cell_forward, encode, read_sets
 from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable, encoder_shapes, remember
@@ -51,30 +51,30 @@ def _columns_in_set(values: np.ndarray, known: torch.Tensor) -> np.ndarray:
     return member
 
 
-def _plain_and_fast(encoders: int) -> tuple[list[PlainSetEncoder], ParameterStack]:
+def _plain_and_fast(encoders: int) -> tuple[list[PlainSetEncoder], FlatParameters]:
     torch.manual_seed(3)  # of the oracle's own first weights
     plain = [PlainSetEncoder(len(PANEL), HIDDEN, WIDTH, STEPS) for _ in range(encoders)]
     for encoder in plain:
         for parameter in encoder.parameters():
             parameter.data.mul_(3)  # away from a nearly constant function
     shapes = encoder_shapes(len(PANEL), HIDDEN, WIDTH)
-    stack = ParameterStack({f"e.{name}": (encoders, *s) for name, s in shapes.items()}, learns=True)
+    stack = FlatParameters({f"e.{name}": (encoders, *s) for name, s in shapes.items()}, traced=True)
     for name in shapes:
         together = torch.stack([encoder.parameters_by_name()[name] for encoder in plain])
-        stack.named[f"e.{name}"].data.copy_(together.detach())
+        stack.views[f"e.{name}"].data.copy_(together.detach())
     return plain, stack
 
 
 def _fast_encodings(stack, table, row, knowns, steps):
     """Encodings of several sets of the same units, for 2 k encoders of k learners."""
-    memory = remember(stack.named, "e.", table.tokens(row))
+    memory = remember(stack.views, "e.", table.tokens(row))
     readings = []
     for known in knowns:
         member = table.members(table.holdings(row), known)
         readings.append(
-            read_sets(stack.named, "e.", memory, member, processing_steps=STEPS, steps=steps)
+            read_sets(stack.views, "e.", memory, member, processing_steps=STEPS, steps=steps)
         )
-    return encode(stack.named, "e.", memory, readings, steps=steps)
+    return encode(stack.views, "e.", memory, readings, steps=steps)
 
 
 def _case(steps):
@@ -118,7 +118,7 @@ def _assert_same_function(steps):
     (fast * weight).sum().backward()
     for name in encoder_shapes(len(PANEL), HIDDEN, WIDTH):
         expected = torch.stack([_gradients(encoder)[name] for encoder in plain])
-        found = stack.named[f"e.{name}"].grad
+        found = stack.views[f"e.{name}"].grad
         assert found is not None
         scale = float(expected.abs().max())
         assert scale > 0, name
@@ -140,7 +140,7 @@ def test_the_cell_that_is_compiled_is_the_same_function():
 def test_gradient_is_right_to_double_precision():
     """In double precision only rounding is left, so that a wrong term could not hide."""
     plain, stack = _plain_and_fast(2)
-    named = {name: leaf.detach().double().requires_grad_() for name, leaf in stack.named.items()}
+    named = {name: leaf.detach().double().requires_grad_() for name, leaf in stack.views.items()}
     rng = np.random.default_rng(5)
     values = _table(rng, 8)
     table = UnitTable(lay_out_tokens(values, PANEL), PANELS)
@@ -199,13 +199,13 @@ def test_encodings_do_not_depend_on_the_order_of_columns():
     rng = np.random.default_rng(2)
     values = _table(rng, 10)
     _, stack = _plain_and_fast(2)
-    named = {name: leaf.detach().double() for name, leaf in stack.named.items()}
+    named = {name: leaf.detach().double() for name, leaf in stack.views.items()}
     row, known = torch.arange(10)[None], _known(rng, 1, 10).double()
 
     def encodings(order):
         weights = {**named, "e.position": named["e.position"][:, order]}
         table = _DoubleTable(lay_out_tokens(values[:, order], PANEL[order]), PANELS)
-        return _fast_encodings(SimpleNamespace(named=weights), table, row, [known], Steps())
+        return _fast_encodings(SimpleNamespace(views=weights), table, row, [known], Steps())
 
     usual = encodings(np.arange(len(PANEL)))
     assert usual.dtype == torch.float64
@@ -249,8 +249,8 @@ def test_encoders_do_not_see_each_other():
     known = _known(rng, 2, 5)
     together = _fast_encodings(stack, table, row, [known], Steps())
     _, alone = _plain_and_fast(2)
-    for name, leaf in alone.named.items():
-        leaf.data.copy_(stack.named[name].detach()[[1, 3]])
+    for name, leaf in alone.views.items():
+        leaf.data.copy_(stack.views[name].detach()[[1, 3]])
     apart = _fast_encodings(alone, table, row[1:], [known[1:]], Steps())
     assert float((together[[1, 3]] - apart).detach().abs().max()) < 1e-13 * 10
 
@@ -282,7 +282,7 @@ def test_a_gradient_may_come_in_any_layout():
         weight = torch.randn(encoding.shape, generator=torch.Generator().manual_seed(1))
         stored = weight.permute(order).contiguous().permute(np.argsort(order).tolist())
         encoding.backward(stored)
-        found.append([leaf.grad for leaf in stack.named.values()])
+        found.append([leaf.grad for leaf in stack.views.values()])
     assert found[0][0].abs().max() > 0
     for other in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
@@ -292,13 +292,13 @@ def test_what_the_gradient_does_not_cover_is_refused():
     """A second derivative, and weights that changed since the sets were read."""
     stack, encoding = _one_set_each()
     (slope,) = torch.autograd.grad(
-        encoding.square().sum(), [stack.named["e.cell"]], create_graph=True
+        encoding.square().sum(), [stack.views["e.cell"]], create_graph=True
     )
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slope.sum().backward()
     stack, encoding = _one_set_each()
     with torch.no_grad():
-        stack.named["e.cell"].mul_(2)
+        stack.views["e.cell"].mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         encoding.sum().backward()
 

@@ -11,10 +11,10 @@ from frugal.agents.diagnosis_policies import DiagnosisPolicies
 from frugal.agents.q_networks import fresh_weights
 from frugal.agents.q_policy import QPolicy
 from frugal.contracts import DataError
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.stored import StoredArrays
 from frugal.generators.answerers import answerer
 from frugal.generators.registry import KINDS, fit_generator
-from frugal.models.column_scaling import Scaling
 from frugal.models.conditional_gaussian import Gaussian
 from frugal.models.emflow import EmFlow
 from frugal.models.flows import AffineFlow

@@ -11,11 +11,12 @@ import torch
 from jaxtyping import Bool, Float, Float32
 from torch import Tensor
 
-from frugal.agents.lockstep_networks import (
+from frugal.models.lockstep import (
     Activation,
     FlatParameters,
     hidden_forward,
-    hidden_layers,
+    layers_of,
+    orthogonal_layers,
     orthogonal_weights,
     product,
 )
@@ -23,6 +24,7 @@ from frugal.agents.lockstep_networks import (
 FORBIDDEN = -1e8  # logit of a masked action, as in sb3-contrib: its probability is exactly 0
 POLICY_GAIN, VALUE_GAIN = 0.01, 1.0  # of the last layers' first weights, as in stable-baselines3
 PARTS = ("policy", "value")
+HIDDEN = "hidden."
 
 
 def masked_log_prob(
@@ -46,7 +48,7 @@ class ActorCritic:
     def __init__(self, arrays: Mapping[str, Tensor], activation: Activation) -> None:
         self.count = len(arrays["policy.weight"])
         self.activation: Activation = activation
-        self.parameters = FlatParameters(arrays)
+        self.parameters = FlatParameters.of(arrays)
 
     @classmethod
     def fresh(
@@ -60,7 +62,7 @@ class ActorCritic:
         rng: np.random.Generator,
     ) -> "ActorCritic":
         """Learners before training: orthogonal weights, zero biases, almost uniform policies."""
-        weights, biases = hidden_layers(2 * count, width, hidden, rng=rng)
+        weights, biases = orthogonal_layers(2 * count, width, hidden, rng=rng)
         top = hidden[-1]
         policy = orthogonal_weights(count, top, actions, gain=POLICY_GAIN, rng=rng)
         value = orthogonal_weights(count, top, 1, gain=VALUE_GAIN, rng=rng)
@@ -94,7 +96,7 @@ class ActorCritic:
 
         Layer i counts from 0; the last is the head: A outputs of "policy", 1 of "value".
         """
-        weights, biases = self.hidden_of(self.parameters.views)
+        weights, biases = layers_of(self.parameters.views, HIDDEN)
         views, k, layers = self.parameters.views, self.count, len(weights)
         result = {}
         for at, part in enumerate(PARTS):
@@ -108,20 +110,12 @@ class ActorCritic:
         result[f"value.{layers}.bias"] = views["value.bias"]
         return {name: array.clone().contiguous().numpy() for name, array in result.items()}
 
-    @staticmethod
-    def hidden_of(parameters: Mapping[str, Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        """Weights and biases of the hidden layers, in order."""
-        layers = sum(name.startswith("hidden.") for name in parameters) // 2
-        return tuple(
-            [parameters[f"hidden.{i}.{kind}"] for i in range(layers)] for kind in ("weight", "bias")
-        )  # type: ignore[return-value]
-
     @torch.no_grad()
     def act(
         self, observation: Tensor, mask: Tensor, generator: torch.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Draw an action in each state: action, its log-probability, the state's value. (K, m)"""
-        weights, biases = self.hidden_of(self.parameters.views)
+        weights, biases = layers_of(self.parameters.views, HIDDEN)
         both = torch.cat([observation, observation])
         top = hidden_forward(weights, biases, both, self.activation)[0][-1]
         log_law = masked_log_prob(self._logits(top[: self.count]), mask)
@@ -144,7 +138,7 @@ class ActorCritic:
         return masked_log_prob(logits, mask).exp()
 
     def _top(self, observation: Tensor, own: slice) -> Tensor:
-        weights, biases = self.hidden_of(self.parameters.views)
+        weights, biases = layers_of(self.parameters.views, HIDDEN)
         layers = [w[own] for w in weights], [b[own] for b in biases]
         return hidden_forward(*layers, observation, self.activation)[0][-1]
 

@@ -18,10 +18,10 @@ from frugal.agents.q_networks import QNetworks
 from frugal.agents.reading import Reading, panel_or_stop
 from frugal.agents.selection import tilted_belief
 from frugal.contracts import DataError, StateEncoder, World
+from frugal.contracts.scaling import Scaling
 from frugal.environments.acquisition import BatchedAcquisition
 from frugal.environments.encoders import observe_values
 from frugal.environments.rewards import DiagnosisReward
-from frugal.models.column_scaling import Scaling
 
 SMALLEST_WORTH = 1e-9  # of a probability read off a value, before it is scaled
 

@@ -15,10 +15,10 @@ from frugal.agents.cwcf import CwcfPolicies, fit_cwcf
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
 from frugal.contracts import ConfigError
 from frugal.contracts.layout import Layout
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.stored import Array, under
 from frugal.contracts.stored import Stored as Checked
 from frugal.environments.encoders import ValuesEncoder
-from frugal.models.column_scaling import Scaling
 
 NETWORK = "network."  # prefix of the network's arrays
 

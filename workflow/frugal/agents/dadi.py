@@ -142,7 +142,7 @@ def fit_dadi(
             curves.add(training)
         advance()
     _require_finite(stack.flat, settings)
-    return DadiResult(named_weights(stack.named), named_weights(single.named), curves.frame())
+    return DadiResult(named_weights(stack.views), named_weights(single.views), curves.frame())
 
 
 def _require_finite(flat: torch.Tensor, settings: DadiSettings) -> None:

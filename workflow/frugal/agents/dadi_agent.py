@@ -15,10 +15,9 @@ from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
 from frugal.contracts import ConfigError, DataError
 from frugal.contracts.layout import Layout
+from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.contracts.stored import Array, under
 from frugal.contracts.stored import Stored as Checked
-from frugal.data.folds import numeric_scale
-from frugal.models.column_scaling import Scaling
 
 NETWORKS = "networks."  # prefix among the bundle's arrays
 SIZES = ("memory_width", "encoding_width", "head_width")
@@ -37,15 +36,13 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     sensitive = _group(ground)
     order = ground.streams.generator("validation").permutation(len(values))
     held = round(settings["validation_share"] * len(order))
-    train = np.ones(len(values), dtype=bool)
-    train[order[:held]] = False
-    centre, scale = numeric_scale(values, onehot=ground.table.onehot, train=train)
-    scaling = Scaling(np.nan_to_num(centre), np.nan_to_num(scale, nan=1.0))
+    train = np.sort(order[held:])
+    scaling = fit_scaling(values[train], unknown=True).leaving(ground.table.onehot)
     bar = ground.progress(total=how.iterations, desc="iterations")
     found = fit_dadi(
         scaling.standardise(values).astype(np.float32),
         panel_of_columns(Layout.of(ground.table)),
-        ground.table.label, sensitive, np.sort(order[held:]), np.sort(order[:held]),
+        ground.table.label, sensitive, train, np.sort(order[:held]),
         panel_cost=ground.table.action_cost, available=ground.recorded,
         gammas=np.array([settings["gamma"]], dtype=np.float64), settings=how,
         rng=ground.streams.generator("learner"), save=lambda state: None, state=None,

@@ -47,7 +47,7 @@ class Curves:
 
     def add(self, training: JointTraining) -> None:
         """Evaluate the learners as they stand."""
-        means = self._evaluated(training.stack.named)
+        means = self._evaluated(training.stack.views)
         self._rows.append(torch.stack([*means, training.take_squared_error()], dim=1).numpy())
         self._iterations.append(training.iteration)
 

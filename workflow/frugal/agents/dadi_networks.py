@@ -15,7 +15,7 @@ from torch import Tensor
 
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts.stored import Array, Stored
-from frugal.models.lockstep import ParameterStack, perceptron, perceptron_shapes
+from frugal.models.lockstep import FlatParameters, perceptron, perceptron_shapes
 from frugal.models.token_memory import encoder_shapes
 
 Named = Mapping[str, Tensor]
@@ -54,15 +54,15 @@ class NetworkSizes:
         }
 
 
-def first_parameters(sizes: NetworkSizes, generator: torch.Generator) -> ParameterStack:
+def first_parameters(sizes: NetworkSizes, generator: torch.Generator) -> FlatParameters:
     """A single learner: He's normal weights, zero biases, small outputs.
 
     A token has two entries that are not zero, whatever the number of columns, so the first layer's
     weights are scaled for two inputs.
     """
-    stack = ParameterStack(sizes.stacked(1), learns=True)
+    stack = FlatParameters(sizes.stacked(1), traced=True)
     with torch.no_grad():
-        for name, leaf in stack.named.items():
+        for name, leaf in stack.views.items():
             part = name.rpartition(".")[2]
             if part.endswith("bias"):
                 continue
@@ -74,12 +74,12 @@ def first_parameters(sizes: NetworkSizes, generator: torch.Generator) -> Paramet
     return stack
 
 
-def repeated(stack: ParameterStack, sizes: NetworkSizes, learners: int) -> ParameterStack:
+def repeated(stack: FlatParameters, sizes: NetworkSizes, learners: int) -> FlatParameters:
     """K copies of a single learner."""
-    copies = ParameterStack(sizes.stacked(learners), learns=True)
+    copies = FlatParameters(sizes.stacked(learners), traced=True)
     with torch.no_grad():
-        for name, leaf in copies.named.items():
-            leaf.copy_(stack.named[name].repeat_interleave(learners, dim=0))
+        for name, leaf in copies.views.items():
+            leaf.copy_(stack.views[name].repeat_interleave(learners, dim=0))
     return copies
 
 

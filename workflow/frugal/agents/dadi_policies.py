@@ -20,8 +20,8 @@ from frugal.agents.dadi_networks import (
 from frugal.agents.dadi_settings import DadiSettings
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.layout import Layout
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.table import Table
-from frugal.models.column_scaling import Scaling
 from frugal.models.token_layout import FREE, lay_out_tokens
 from frugal.models.token_memory import UnitTable
 

@@ -29,9 +29,11 @@ from frugal.agents.dadi_networks import (
     decision_values,
 )
 from frugal.agents.dadi_settings import DadiSettings
-from frugal.models.lockstep import AdamMoments, ParameterStack
+from frugal.models.lockstep import Adam, FlatParameters
 from frugal.models.set_encoder import SetReading, Steps, encode, read_sets
 from frugal.models.token_memory import Memory, UnitTable, remember
+
+ADAM_EPSILON = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ def class_losses(logits: Tensor, targets: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def pretrain(
-    stack: ParameterStack,
+    stack: FlatParameters,
     population: Population,
     *,
     settings: DadiSettings,
@@ -90,24 +92,23 @@ def pretrain(
         steps: of the encoder.
         generator: draws units and sets.
     """
-    adam = AdamMoments(stack, learning_rate=settings.learning_rate)
+    adam = Adam(stack, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
     half, panels = settings.agents // 2, len(population.cost) - 1
     for _ in range(settings.pretraining_iterations):
         row = torch.randint(len(population.units), (1, settings.agents), generator=generator)
         drop = torch.rand(half, 1, generator=generator)
         known = torch.ones(1, settings.agents, panels + 1)
         known[0, :half, :panels] = (torch.rand(half, panels, generator=generator) >= drop).float()
-        memory = remember(stack.named, ENCODER, population.units.tokens(row))
+        memory = remember(stack.views, ENCODER, population.units.tokens(row))
         member = population.units.members(population.units.holdings(row), known)
         reading = read_sets(
-            stack.named, ENCODER, memory, member,
+            stack.views, ENCODER, memory, member,
             processing_steps=settings.processing_steps, steps=steps,
         )  # fmt: skip
-        encoding = encode(stack.named, ENCODER, memory, [reading], steps=steps).squeeze(2)
+        encoding = encode(stack.views, ENCODER, memory, [reading], steps=steps).squeeze(2)
         label = population.label[row] if settings.adversary_reads_label else None
-        logits = class_logits(stack.named, encoding, label)
-        class_losses(logits, population.targets(row)).mean(dim=1).sum().backward()
-        adam.step()
+        logits = class_logits(stack.views, encoding, label)
+        adam.descend(class_losses(logits, population.targets(row)).mean(dim=1).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,7 @@ class JointTraining:
 
     def __init__(
         self,
-        stack: ParameterStack,
+        stack: FlatParameters,
         population: Population,
         *,
         gamma: Float[Tensor, " k"],
@@ -171,8 +172,8 @@ class JointTraining:
         self._settings, self._population, self._steps = sizes.settings, population, steps
         self._gamma, self._generator, self._panels = gamma[:, None], generator, sizes.panels
         self.stack = stack
-        self._adam = AdamMoments(stack, learning_rate=self._settings.learning_rate)
-        self._target = ParameterStack(sizes.stacked(len(gamma)), learns=False)
+        self._adam = Adam(stack, learning_rate=self._settings.learning_rate, epsilon=ADAM_EPSILON)
+        self._target = FlatParameters(sizes.stacked(len(gamma)))
         self._target.flat.copy_(stack.flat)
         k = len(gamma)
         self._row = self._draw_units().expand(k, -1).clone()
@@ -187,7 +188,7 @@ class JointTraining:
         is no part of any loss.
         """
         with torch.enable_grad():
-            memory = remember(self.stack.named, ENCODER, self._population.units.tokens(self._row))
+            memory = remember(self.stack.views, ENCODER, self._population.units.tokens(self._row))
         window = self._decide(memory)
         self._update(memory, window)
         self.iteration += 1
@@ -228,7 +229,7 @@ class JointTraining:
         self, memory: Memory, member: tuple[Tensor, Tensor]
     ) -> tuple[SetReading, Tensor, Tensor]:
         """Readings of the agents' sets, their combined loss (k, n), and Q (k, n, a + 1)."""
-        settings, named = self._settings, self.stack.named
+        settings, named = self._settings, self.stack.views
         reading = read_sets(
             named, ENCODER, memory, member,
             processing_steps=settings.processing_steps, steps=self._steps,
@@ -280,7 +281,7 @@ class JointTraining:
         needed[-1] = True
         at, agent = needed.nonzero(as_tuple=True)
         q = values_at_sets(
-            self._target.named,
+            self._target.views,
             self._population.units,
             self._row[:, agent],
             known[at, :, agent].transpose(0, 1),
@@ -293,7 +294,7 @@ class JointTraining:
 
     def _update(self, memory: Memory, window: _Window) -> None:
         """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner."""
-        named, k = self.stack.named, len(self._gamma)
+        named, k = self.stack.views, len(self._gamma)
         encoding = encode(named, ENCODER, memory, window.readings, steps=self._steps)
         encoding = encoding.flatten(1, 2)
         share = window.live / window.live.sum(dim=(0, 2), keepdim=True)
@@ -306,9 +307,8 @@ class JointTraining:
         chosen = decision_values(named, encoding[:k]).gather(2, action.unsqueeze(2)).squeeze(2)
         squared_error = ((chosen - target).square() * share).sum(dim=1)
         loss = squared_error.sum() + (losses * torch.cat((share, share))).sum()
-        loss.backward()
         self._adam.learning_rate = self._settings.learning_rate_at(self.iteration)
-        self._adam.step()
+        self._adam.descend(loss)
         self._squared_error += squared_error.detach()
         self._since += 1
 

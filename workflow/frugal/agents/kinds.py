@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.contracts import DataError, Policy, Streams, Table, World
 from frugal.contracts.layout import Layout, rows_digest
+from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.environments.encoders import CallableEncoder, ValuesEncoder, tabulate
-from frugal.models.column_scaling import Scaling
 from frugal.models.tree_scoring import MAX_ACTIONS_TABULATED
 from frugal.models.trees import TreeEnsemble
 
@@ -64,16 +64,8 @@ class Ground:
 
     @cached_property
     def scaling(self) -> Scaling:
-        """Mean and standard deviation of each column over the values that the records hold.
-
-        A column that is never recorded, or never varies, is only shifted.
-        """
-        known = ~np.isnan(self.values)
-        count = np.maximum(known.sum(axis=0), 1)
-        centre = np.where(known, self.values, 0.0).sum(axis=0) / count
-        distance = np.where(known, self.values - centre, 0.0)
-        spread = np.sqrt(np.square(distance).sum(axis=0) / count)
-        return Scaling(centre, np.where(spread > 0, spread, 1.0))
+        """Of the values that the records hold; a column that they never hold stays as it is."""
+        return fit_scaling(self.values, unknown=True)
 
     @property
     def digest(self) -> str:

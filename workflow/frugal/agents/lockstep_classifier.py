@@ -13,14 +13,15 @@ import torch
 from jaxtyping import Float, Float32, Int
 from torch import Tensor
 
-from frugal.agents.lockstep_networks import (
+from frugal.models.lockstep import (
     Activation,
+    Adam,
     FlatParameters,
-    hidden_backward,
-    hidden_forward,
-    hidden_layers,
+    backward,
+    forward,
+    layers_of,
+    orthogonal_layers,
     orthogonal_weights,
-    product,
 )
 
 ADAM_EPSILON = 1e-8
@@ -61,7 +62,7 @@ class Classifiers:
 
     def __init__(self, arrays: Mapping[str, Tensor], activation: Activation) -> None:
         self.activation: Activation = activation
-        self.parameters = FlatParameters(arrays)
+        self.parameters = FlatParameters.of(arrays)
 
     @classmethod
     def fresh(
@@ -74,7 +75,7 @@ class Classifiers:
         rng: np.random.Generator,
     ) -> "Classifiers":
         """Classifiers before training: orthogonal weights, zero biases."""
-        weights, biases = hidden_layers(count, width, settings.hidden, rng=rng)
+        weights, biases = orthogonal_layers(count, width, settings.hidden, rng=rng)
         weights.append(orthogonal_weights(count, settings.hidden[-1], classes, gain=1.0, rng=rng))
         biases.append(torch.zeros(count, 1, classes))
         arrays = {f"{i}.weight": weight for i, weight in enumerate(weights)}
@@ -106,38 +107,27 @@ class Classifiers:
         """Class probabilities of completed rows, softmax(f_φ). (K, m, k)"""
         return torch.softmax(self._forward(inputs)[2], dim=2)
 
-    def loss_gradient(
+    def write_gradient(
         self,
         inputs: Float[Tensor, "K b d"],
         label: Int[Tensor, "K b"],
         class_weights: Sequence[float],
-    ) -> dict[str, Tensor]:
-        """Derivatives of the mean weighted cross-entropy of each classifier  [diagnosis, app. D].
+    ) -> None:
+        """Fill `parameters.gradient` with that of the mean weighted cross-entropies.
 
-        ℓ_c = −(1/b) Σ_j w_{y_j} log softmax(f_φ(x_j))_{y_j}
+        ℓ_c = −(1/b) Σ_j w_{y_j} log softmax(f_φ(x_j))_{y_j}              [diagnosis, app. D]
         """
         entering, before, scores = self._forward(inputs)
-        weights = self._arrays("weight")
         law = torch.softmax(scores, dim=2)
         one_hot = torch.nn.functional.one_hot(label, law.shape[2])
         along = torch.tensor(class_weights, dtype=torch.float32)[label] / label.shape[1]
         slope = (law - one_hot) * along.unsqueeze(2)
-        head_weight = product(entering[-1].transpose(1, 2), slope)
-        below = product(slope, weights[-1].transpose(1, 2))
-        by_weight, by_bias = hidden_backward(weights[:-1], entering, before, below, self.activation)
-        by_weight.append(head_weight)
-        by_bias.append(slope.sum(dim=1, keepdim=True))
-        result = {f"{i}.weight": g for i, g in enumerate(by_weight)}
-        return result | {f"{i}.bias": g for i, g in enumerate(by_bias)}
+        weights, _ = layers_of(self.parameters.views)
+        out = list(zip(*layers_of(self.parameters.gradient_views), strict=True))
+        backward(weights, entering, before, slope, self.activation, out)
 
     def _forward(self, inputs: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        weights, biases = self._arrays("weight"), self._arrays("bias")
-        entering, before = hidden_forward(weights[:-1], biases[:-1], inputs, self.activation)
-        return entering, before, product(entering[-1], weights[-1]) + biases[-1]
-
-    def _arrays(self, kind: str) -> list[Tensor]:
-        views = self.parameters.views
-        return [views[f"{i}.{kind}"] for i in range(len(views) // 2)]
+        return forward(*layers_of(self.parameters.views), inputs, self.activation)
 
 
 class ClassifierTrainer:
@@ -150,14 +140,12 @@ class ClassifierTrainer:
 
     def __init__(self, classifiers: Classifiers, settings: ClassifierSettings) -> None:
         self.classifiers, self.settings = classifiers, settings
-        self._adam = classifiers.parameters.adam(
-            learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
+        self._adam = Adam(
+            classifiers.parameters, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
         )
 
     @torch.no_grad()
     def learn(self, inputs: Float[Tensor, "K b d"], label: Int[Tensor, "K b"]) -> None:
         """One step of Adam on a minibatch of each classifier."""
-        gradient = self.classifiers.loss_gradient(inputs, label, self.settings.class_weights)
-        for name, part in gradient.items():
-            self.classifiers.parameters.gradient_views[name].copy_(part)
+        self.classifiers.write_gradient(inputs, label, self.settings.class_weights)
         self._adam.step()

@@ -18,6 +18,7 @@ from frugal.agents.q_networks import QNetworks, fresh_weights
 from frugal.agents.replay import ReplayMemory, Transitions
 from frugal.contracts import ConfigError
 from frugal.environments.acquisition import BatchedAcquisition
+from frugal.models.lockstep import Adam
 
 CLIP_EPSILON, ADAM_EPSILON = 1e-6, 1e-8  # as in torch and stable-baselines3
 
@@ -131,14 +132,14 @@ class DqnTrainer:
     ) -> None:
         self.online, self.target = QNetworks(weights), QNetworks(weights)
         self.settings = settings
-        self._adam = self.online.parameters.adam(
-            learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
+        self._adam = Adam(
+            self.online.parameters, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
         )
 
     def set_progress(self, share: float) -> None:
         """Set the learning rate for a share of training done, in [0, 1]."""
         first, last = self.settings.learning_rate, self.settings.learning_rate_last
-        self._adam.param_groups[0]["lr"] = first + share * (last - first)
+        self._adam.learning_rate = first + share * (last - first)
 
     @torch.no_grad()
     def learn(self, batch: Batch) -> Float[Tensor, " K"]:

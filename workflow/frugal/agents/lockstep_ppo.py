@@ -15,15 +15,17 @@ import torch
 from jaxtyping import Bool, Float, Float32
 from torch import Tensor
 
-from frugal.agents.actor_critic import ActorCritic, masked_log_prob
-from frugal.agents.lockstep_networks import (
-    Activation,
-    hidden_backward,
-    hidden_forward,
-    product,
-)
+from frugal.agents.actor_critic import HIDDEN, ActorCritic, masked_log_prob
 from frugal.contracts import ConfigError
 from frugal.environments.acquisition import BatchedAcquisition
+from frugal.models.lockstep import (
+    Activation,
+    Adam,
+    hidden_backward,
+    hidden_forward,
+    layers_of,
+    product,
+)
 
 ADVANTAGE_EPSILON, CLIP_EPSILON, ADAM_EPSILON = 1e-8, 1e-6, 1e-5  # as in stable-baselines3
 
@@ -196,7 +198,7 @@ def ppo_gradient(
         settings: constants of the loss.
     """
     k, b = batch.action.shape
-    weights, biases = ActorCritic.hidden_of(parameters)
+    weights, biases = layers_of(parameters, HIDDEN)
     both = torch.cat([batch.observation, batch.observation])
     entering, before = hidden_forward(weights, biases, both, settings.activation)
     top_policy, top_value = entering[-1][:k], entering[-1][k:]
@@ -249,8 +251,8 @@ class PpoTrainer:
 
     def __init__(self, learners: ActorCritic, settings: PpoSettings) -> None:
         self.learners, self.settings = learners, settings
-        self._adam = learners.parameters.adam(
-            learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
+        self._adam = Adam(
+            learners.parameters, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
         )
         self._gradient = ppo_gradient
         if settings.compiled:

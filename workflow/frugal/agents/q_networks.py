@@ -15,7 +15,18 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor
 
-from frugal.agents.lockstep_networks import FlatParameters
+from frugal.models.lockstep import (
+    LIBRARY,
+    FlatParameters,
+    hidden_backward,
+    hidden_forward,
+    layer_slopes,
+    layer_sums,
+    layers_of,
+    product,
+)
+
+RELU = LIBRARY["relu"]
 
 
 def _first_layer(fan_in: int, fan_out: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -55,9 +66,10 @@ def fresh_weights(
 
 @dataclass(frozen=True, eq=False)
 class _Pass:
-    """What enters each layer (the top last), and the values."""
+    """What enters each layer (the top last), what was rectified, and the values."""
 
     entering: list[Tensor]
+    before: list[Tensor]
     values: Float[Tensor, "K m A"]
 
 
@@ -71,9 +83,10 @@ class QNetworks:
 
     def __init__(self, weights: Mapping[str, Float32[np.ndarray, "K _ _"]]) -> None:
         """Networks from weights by name; the arrays are copied."""
-        self.parameters = FlatParameters({k: torch.from_numpy(v) for k, v in weights.items()})
+        self.parameters = FlatParameters.of({k: torch.from_numpy(v) for k, v in weights.items()})
         self.dueling = "value.weight" in weights
-        self._layers = (len(weights) - 2 * self.dueling) // 2
+        self._weights, self._biases = layers_of(self.parameters.views)
+        self._slopes = list(zip(*layers_of(self.parameters.gradient_views), strict=True))
 
     def export(self) -> dict[str, Float32[np.ndarray, "K _ _"]]:
         """Copies of the weights; `QNetworks(export())` is an equal one."""
@@ -86,34 +99,34 @@ class QNetworks:
 
     def forward(self, observation: Float[Tensor, "K m w"]) -> _Pass:
         """Values, with what `write_gradient` needs of the layers below."""
-        views, entering = self.parameters.views, [observation]
-        for i in range(self._layers - 1):
-            into = torch.baddbmm(views[f"{i}.bias"], entering[-1], views[f"{i}.weight"])
-            entering.append(into.relu_())
-        head = self._layers - 1
-        values = torch.baddbmm(views[f"{head}.bias"], entering[-1], views[f"{head}.weight"])
+        entering, before = hidden_forward(
+            self._weights[:-1], self._biases[:-1], observation, "relu"
+        )
+        values = layer_sums(entering[-1], self._weights[-1], self._biases[-1], by=RELU)
         if self.dueling:
-            worth = torch.baddbmm(views["value.bias"], entering[-1], views["value.weight"])
+            views = self.parameters.views
+            worth = layer_sums(entering[-1], views["value.weight"], views["value.bias"], by=RELU)
             values = worth + values - values.mean(dim=2, keepdim=True)
-        return _Pass(entering, values)
+        return _Pass(entering, before, values)
 
     def write_gradient(self, passed: _Pass, slope: Float[Tensor, "K m A"]) -> None:
         """Fill `parameters.gradient` from the derivative of the loss by the values."""
-        views, gradient = self.parameters.views, self.parameters.gradient_views
-        below = None
+        top, below = passed.entering[-1], None
         if self.dueling:
+            views, gradient = self.parameters.views, self.parameters.gradient_views
             of_value = slope.sum(dim=2, keepdim=True)
             slope = slope - of_value / slope.shape[2]
-            self._write_layer("value", passed.entering[-1], of_value)
-            below = torch.bmm(of_value, views["value.weight"].transpose(1, 2))
-        for i in reversed(range(self._layers)):
-            self._write_layer(str(i), passed.entering[i], slope)
-            if i:
-                slope = torch.bmm(slope, views[f"{i}.weight"].transpose(1, 2))
-                if below is not None:
-                    slope, below = slope + below, None
-                slope.mul_(passed.entering[i] > 0)
-        assert gradient.keys() == views.keys()
+            out = gradient["value.weight"], gradient["value.bias"]
+            layer_slopes(top, of_value, by=RELU, out=out)
+            below = product(of_value, views["value.weight"].transpose(1, 2), by=RELU)
+        layer_slopes(top, slope, by=RELU, out=self._slopes[-1])
+        if len(self._weights) > 1:
+            slope = product(slope, self._weights[-1].transpose(1, 2), by=RELU)
+            slope = slope if below is None else slope + below
+            hidden_backward(
+                self._weights[:-1], passed.entering, passed.before, slope, "relu",
+                self._slopes[:-1],
+            )  # fmt: skip
 
     def clip_gradient(self, longest: float, *, epsilon: float) -> None:
         """Scale each network's gradient down to a Euclidean length of at most `longest`."""
@@ -122,8 +135,3 @@ class QNetworks:
         scale = (longest / (torch.sqrt(torch.as_tensor(square)) + epsilon)).clamp(max=1.0)
         for part in parts:
             part.mul_(scale.view(-1, 1, 1))
-
-    def _write_layer(self, name: str, entering: Tensor, slope: Tensor) -> None:
-        gradient = self.parameters.gradient_views
-        torch.bmm(entering.transpose(1, 2), slope, out=gradient[f"{name}.weight"])
-        torch.sum(slope, dim=1, keepdim=True, out=gradient[f"{name}.bias"])

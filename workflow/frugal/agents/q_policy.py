@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Float32
 
 from frugal.contracts import DataError
 from frugal.contracts.layout import Layout
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.stored import Array, Stored
 from frugal.environments.encoders import observe_values
 
@@ -52,7 +53,7 @@ class QPolicy:
         available: Bool[np.ndarray, "1 m a"],
     ) -> Float[np.ndarray, "1 m a+1"]:
         """1 for the allowed action of the largest value, the lowest of equals. (1, m, a + 1)"""
-        visible = (values[0] - self.centre) / self.scale
+        visible = Scaling(self.centre, self.scale).standardise(values[0])
         observation = observe_values(visible, acquired[0], column_bits=self.column_bits)
         allowed = np.pad(available[0] & ~acquired[0], ((0, 0), (0, 1)), constant_values=True)
         score = np.where(allowed, self.action_values(observation), -np.inf)

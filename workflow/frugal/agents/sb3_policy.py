@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from frugal.contracts import ConfigError, DataError
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.stored import Array, Stored
 from frugal.environments.encoders import observe_values
 
@@ -154,7 +155,7 @@ class Sb3Policy:
         open_panels: Bool[np.ndarray, "m a"],
     ) -> Float[np.ndarray, "m A"]:
         """Scores, −∞ for panels that are not open. (m, a + terminals)"""
-        visible = (values - self.centre) / self.scale
+        visible = Scaling(self.centre, self.scale).standardise(values)
         observation = observe_values(visible, acquired, column_bits=self.column_bits)
         score = self.scores(observation)
         if not np.isfinite(score).all():

@@ -1,12 +1,10 @@
-"""Which rows train, choose and judge in each fold of a cross-validation, and inputs on one scale.
+"""Which rows train, choose and judge in each fold of a cross-validation.
 
 Serves `dadi`. Knows numbers of rows and columns only.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError, DataError
 
@@ -51,21 +49,3 @@ def row_sample(n: int, *, rows: int | None, rng: np.random.Generator) -> Int[np.
     if rows is None or rows >= n:
         return np.arange(n)
     return np.sort(rng.permutation(n)[:rows])
-
-
-def numeric_scale(
-    values: Float[np.ndarray, "n d"],
-    *,
-    onehot: Sequence[Sequence[int]],
-    train: Bool[np.ndarray, " n"],
-) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Mean and standard deviation of numeric columns over the training rows. (d,), (d,)
-
-    One-hot columns have 0 and 1, so that they stay as they are; a column that is constant in
-    training has 1, so that it is only centred.
-    """
-    indicator = np.zeros(values.shape[1], dtype=bool)
-    indicator[[j for group in onehot for j in group]] = True
-    centre = np.nanmean(values[train], axis=0)
-    spread = np.nanstd(values[train], axis=0)
-    return np.where(indicator, 0.0, centre), np.where(indicator | (spread < 1e-12), 1.0, spread)

@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.datasets import make_classification
 
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.scaling import fit_scaling
 from frugal.data.description_sources import Generator
 
 
@@ -59,7 +60,7 @@ def two_class_clusters(
         random_state=generator.seed,
     )
     values, label = np.asarray(drawn[0]), np.asarray(drawn[1])
-    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    values = fit_scaling(values).standardise(values)
     chosen = np.sort(
         np.concatenate([np.flatnonzero(label == k)[:count] for k, count in enumerate(per_class)])
     )

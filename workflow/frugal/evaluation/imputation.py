@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.column_scaling import Scaling
+from frugal.contracts.scaling import Scaling
 from frugal.models.variables import variables_of
 
 MEAN = "mean"  # the imputer that every other one is held against

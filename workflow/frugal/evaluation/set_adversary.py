@@ -16,8 +16,8 @@ from frugal.agents.dadi_acquisition import logits_at_sets
 from frugal.agents.dadi_networks import ENCODER, NetworkSizes, class_logits, first_parameters
 from frugal.agents.dadi_networks import repeated as repeat_learner
 from frugal.agents.dadi_settings import DadiSettings
-from frugal.agents.dadi_training import Population, class_losses
-from frugal.models.lockstep import AdamMoments
+from frugal.agents.dadi_training import ADAM_EPSILON, Population, class_losses
+from frugal.models.lockstep import Adam
 from frugal.models.set_encoder import Steps, encode, read_sets
 from frugal.models.token_layout import lay_out_tokens
 from frugal.models.token_memory import UnitTable, remember
@@ -62,7 +62,7 @@ def fit_set_networks(
     sizes = NetworkSizes(values.shape[1], panels, settings)
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
     stack = repeat_learner(first_parameters(sizes, generator), sizes, learners)
-    adam = AdamMoments(stack, learning_rate=settings.learning_rate)
+    adam = Adam(stack, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
     population = _population(values, panel_of_column, label, sensitive, panels)
     known = torch.nn.functional.pad(
         torch.from_numpy(acquired.astype(np.float32)), (0, 1), value=1.0
@@ -71,22 +71,21 @@ def fit_set_networks(
     for _ in range(iterations):
         drawn = torch.randint(len(members), (settings.agents,), generator=generator)
         row = members[drawn].expand(learners, -1)
-        memory = remember(stack.named, ENCODER, population.units.tokens(row))
+        memory = remember(stack.views, ENCODER, population.units.tokens(row))
         member = population.units.members(population.units.holdings(row), known[:, row[0]])
         reading = read_sets(
-            stack.named, ENCODER, memory, member,
+            stack.views, ENCODER, memory, member,
             processing_steps=settings.processing_steps, steps=Steps(),
         )  # fmt: skip
-        encoding = encode(stack.named, ENCODER, memory, [reading], steps=Steps()).squeeze(2)
-        logits = class_logits(stack.named, encoding, None)
-        class_losses(logits, population.targets(row)).mean(dim=1).sum().backward()
-        adam.step()
+        encoding = encode(stack.views, ENCODER, memory, [reading], steps=Steps()).squeeze(2)
+        logits = class_logits(stack.views, encoding, None)
+        adam.descend(class_losses(logits, population.targets(row)).mean(dim=1).sum())
     parts = []
     for rows in torch.from_numpy(np.flatnonzero(~train)).split(max(1, ROWS_AT_A_TIME // learners)):
         row = rows.expand(learners, -1)
         parts.append(
             logits_at_sets(
-                stack.named, population.units, row, known[:, rows], None,
+                stack.views, population.units, row, known[:, rows], None,
                 processing_steps=settings.processing_steps,
             )
         )  # fmt: skip

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from frugal.contracts.scaling import fit_scaling
 from frugal.generators.answers import Answers, of_explanations
 from frugal.generators.training import (
     TrainingSettings,
@@ -39,8 +40,7 @@ class NamedScores(nn.Module):
 
     def __init__(self, covered: Bool[np.ndarray, "k d"], cost: Float[np.ndarray, " k"]) -> None:
         super().__init__()
-        spread = cost.std()
-        relative = (cost - cost.mean()) / (spread if spread > 0 else 1.0)
+        relative = fit_scaling(cost).standardise(cost)
         self.register_buffer("covered", torch.from_numpy(covered))
         self.register_buffer("cost", torch.from_numpy(relative.astype(np.float32)))
         self.uncovered = nn.Parameter(torch.full(covered.shape, 3.0))

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from frugal.contracts import ConfigError, GraphError, IndicatorModel, MissingnessGraph, Table
 from frugal.contracts.graph import MOST_MISSABLE
+from frugal.contracts.scaling import fit_scaling
 
 _GRAPH_KEYS = ("source", "panels", "standardise", "complete_share")
 _SOURCES = ("induced", "own")
@@ -134,13 +135,13 @@ def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.n
                 "induced missingness needs complete values"
             )
         if law.standardise:
-            spread = parent.std()
-            if not spread > 0:
+            scaling = fit_scaling(parent, constant=0.0)
+            if scaling.scale == 0:
                 raise ConfigError(
                     f"column {column!r} is constant and cannot be standardised "
                     f"for panel {panel!r} in mechanism {graph.name!r}"
                 )
-            parent = (parent - parent.mean()) / spread
+            parent = scaling.standardise(parent)
         logit += weight * parent
     return logit
 

@@ -11,6 +11,8 @@ from jaxtyping import Float, Int
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
+from frugal.contracts.scaling import fit_scaling
+
 # Prior precisions: a coefficient moves a standardised target by about one standard deviation, or
 # log odds by about 2.5; the intercept is all but flat.
 _LINEAR = 1.0
@@ -46,11 +48,11 @@ def draw_linear(
     Returns:
         In the target's unit; the constant itself if the target is constant. (q,)
     """
-    centre, scale = target.mean(), target.std()
-    if scale == 0:
-        return np.full(len(wanted), centre)
+    scaling = fit_scaling(target, constant=0.0)
+    if scaling.scale == 0:
+        return np.full(len(wanted), scaling.centre)
     m = len(target)
-    y = (target - centre) / scale
+    y = scaling.standardise(target)
     gram, moment, square = predictors.T @ predictors, predictors.T @ y, float(y @ y)
     prior = _prior(len(gram), _LINEAR)
     noise, coefficients = 1.0, np.zeros(len(gram))
@@ -63,7 +65,7 @@ def draw_linear(
         freedom = rng.chisquare(m) if step > 0 else m
         noise = max(residual / freedom, _LEAST_NOISE)
     mean = wanted @ coefficients
-    return centre + scale * (mean + np.sqrt(noise) * rng.standard_normal(len(wanted)))
+    return scaling.restore(mean + np.sqrt(noise) * rng.standard_normal(len(wanted)))
 
 
 def draw_classes(

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Bool, Float
 
 from frugal.contracts.errors import DataError
+from frugal.contracts.scaling import Scaling
 from frugal.contracts.stored import Array, Stored
-from frugal.models.column_scaling import Scaling
 from frugal.models.conditional_gaussian import Gaussian, conditional_means
 from frugal.models.flows import AffineFlow, weight_count
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.column_scaling import Scaling, fit_scaling
+from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.models.conditional_gaussian import (
     RIDGE,
     Gaussian,

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from frugal.contracts.errors import DataError
+from frugal.contracts.scaling import fit_scaling
 from frugal.models.histogram_trees import MAX_BINS, add_forest
 
 
@@ -72,13 +73,13 @@ def forest_means(
         Prediction in [min, max] of the training targets, in the target's unit. (q,)
     """
     known = target[train].astype(np.float64)
-    centre, scale = known.mean(), known.std()
-    if scale == 0:
-        return np.full(len(predict), centre)
+    scaling = fit_scaling(known, constant=0.0)
+    if scaling.scale == 0:
+        return np.full(len(predict), scaling.centre)
     # Standardised, so that the purity threshold and rounding do not depend on the unit.
-    scaled = (known - centre) / scale
+    scaled = scaling.standardise(known)
     total = _run(bins, n_bins, scaled, 0, skip, train, predict, trees, tries, min_leaf, seed)
-    return np.clip(centre + scale * total[:, 0], known.min(), known.max())
+    return np.clip(scaling.restore(total[:, 0]), known.min(), known.max())
 
 
 def forest_shares(

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.contracts.stored import Array, Stored
-from frugal.models.column_scaling import Scaling, fit_scaling
 from frugal.models.missforest import impute_missforest
 
 _MEAN_ARRAYS = {
@@ -94,8 +94,8 @@ class MissForestImputer:
     completed in passing: an imputer for tables, not an encoder for policies.
 
     Attributes:
-        scaling: of the training rows.
-        train: training rows, standardised but for one-hot columns. (n, d)
+        scaling: of the training rows; one-hot codes stay as they are.
+        train: training rows, standardised. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable.
         settings: of `impute_missforest`.
         seed: of its generator, so that the same rows always get the same values.
@@ -109,14 +109,12 @@ class MissForestImputer:
 
     def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
         """See `Imputer`."""
-        table = np.concatenate([self.train, _keep_codes(values, self.scaling, self.onehot)])
+        table = np.concatenate([self.train, self.scaling.standardise(values)])
         result = impute_missforest(
             table, onehot=self.onehot, rng=np.random.default_rng(self.seed), **self.settings
         )
-        filled = result.values[len(self.train) :]
-        restored = np.where(_coded(self.onehot, values.shape[1]), filled,
-                            self.scaling.restore(filled))  # fmt: skip
-        return np.where(np.isnan(values), restored, values)
+        filled = self.scaling.restore(result.values[len(self.train) :])
+        return np.where(np.isnan(values), filled, values)
 
 
 def fit_imputer(
@@ -153,8 +151,9 @@ def fit_imputer(
     if kind == "mice":
         return _fit_mice(train, scaling, rng=rng, **settings)
     if kind == "missforest":
-        coded = _keep_codes(train, scaling, onehot)
-        return MissForestImputer(scaling, coded, onehot, dict(settings), int(rng.integers(2**31)))
+        scaling = scaling.leaving(onehot)
+        coded, seed = scaling.standardise(train), int(rng.integers(2**31))
+        return MissForestImputer(scaling, coded, onehot, dict(settings), seed)
     from frugal.models.emflow_training import (
         fit_emflow,
     )  # torch is slow to import, and only needed here
@@ -180,15 +179,3 @@ def _fit_mice(
         warnings.simplefilter("ignore", ConvergenceWarning)  # it was asked not to stop early
         chain.fit(scaling.standardise(train))
     return MiceImputer(scaling, chain)
-
-
-def _coded(onehot: tuple[tuple[int, ...], ...], width: int) -> Bool[np.ndarray, " d"]:
-    """True for columns of one-hot groups."""
-    return np.isin(np.arange(width), [c for group in onehot for c in group])
-
-
-def _keep_codes(
-    values: np.ndarray, scaling: Scaling, onehot: tuple[tuple[int, ...], ...]
-) -> np.ndarray:
-    """Standardised columns, but one-hot codes as they are."""
-    return np.where(_coded(onehot, values.shape[1]), values, scaling.standardise(values))

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.scaling import fit_scaling
 from frugal.models.bayesian_regression import draw_classes, draw_linear
 from frugal.models.variables import Variables, compact, expand, require_observed, variables_of
 
@@ -111,5 +112,4 @@ def _predictor(filled: np.ndarray, codes: np.ndarray, classes: int) -> np.ndarra
     """A variable as predictor: class indicators, or scaled by its observed values. (n, 1 or k)"""
     if classes:
         return (filled[:, None] == np.arange(classes)).astype(np.float64)
-    deviation = np.nanstd(codes)
-    return ((filled - np.nanmean(codes)) / (deviation if deviation > 0 else 1.0))[:, None]
+    return fit_scaling(codes).standardise(filled)[:, None]

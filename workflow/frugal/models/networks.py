@@ -18,10 +18,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from frugal.contracts.scaling import fit_scaling
+from frugal.models.lockstep import Adam, FlatParameters, backward, forward, layer_shapes, layers_of
+
 BATCHES_AT_LEAST = 10  # per epoch: on small data the batch shrinks, so that steps do not run out
 PREDICTED_ROWS = 16384  # at a time
 WARM_UP, FIRST_DIVISOR, LAST_DIVISOR = 0.3, 25.0, 2.5e5  # of the one-cycle learning rate
-MOMENTUM, SQUARE_MOMENTUM, ADAM_EPSILON = 0.9, 0.999, 1e-8
+ADAM_EPSILON = 1e-8
 
 Loss = Literal["binary", "squared"]
 
@@ -59,7 +62,7 @@ class Networks:
         parts = [np.zeros((0, self.target_centre.shape[2]))]
         for start in range(0, len(inputs), PREDICTED_ROWS):
             x = _padded(inputs[start : start + PREDICTED_ROWS], self.centre.shape[2])
-            out = _forward(*layers, (x[None] - self.centre[one]) / self.scale[one])[-1]
+            out = forward(*layers, (x[None] - self.centre[one]) / self.scale[one], "relu")[2]
             parts.append(
                 (out * self.target_scale[one] + self.target_centre[one])[0].double().numpy()
             )
@@ -121,17 +124,19 @@ def fit_networks(
     order = sorted(range(len(source)), key=lambda k: -size[k][1])  # the finished are at the end
     data = _stack(inputs, target, source, train, loss)
     shape = [data.x.shape[1], *[hidden] * layers, data.y.shape[1]]
+    parameters = FlatParameters(layer_shapes(shape), rows=len(order))
     first = [_first_parameters(shape, data, k, loss, rngs[k]) for k in order]
-    parameters = _train(
-        torch.stack(first),
-        shape,
+    parameters.flat.copy_(torch.stack(first))
+    _train(
+        parameters,
         [_batches(data, k, size[k][0], rngs[k]) for k in order],
         [_one_cycle(size[k][1], learning_rate) for k in order],
         data.take(order),
         loss=loss,
         weight_decay=weight_decay,
     )
-    weights, biases = _views(parameters[np.argsort(order).tolist()], shape)
+    back = np.argsort(order).tolist()
+    weights, biases = layers_of({name: view[back] for name, view in parameters.views.items()})
     centre, scale, target_centre, target_scale = data.scaling
     return Networks(
         tuple(weights),
@@ -179,12 +184,11 @@ def _stack(inputs, target, source, train, loss) -> _Data:
     for k, s in enumerate(source):
         used = np.flatnonzero(train[k] > 0)
         weight, width = train[k][used], inputs[s].shape[1]
-        mean, deviation = _moments(inputs[s][used], weight)
-        centre[k, 0, :width] = mean
-        scale[k, 0, :width] = np.where(deviation > 0, deviation, np.inf)  # never varied: unread
+        read = fit_scaling(inputs[s][used], weight, constant=np.inf)  # never varied: unread
+        centre[k, 0, :width], scale[k, 0, :width] = read.centre, read.scale
         if loss == "squared":
-            target_centre[k, 0], deviation = _moments(target[s][used], weight)
-            target_scale[k, 0] = np.where(deviation > 0, deviation, 1)
+            wanted = fit_scaling(target[s][used], weight)
+            target_centre[k, 0], target_scale[k, 0] = wanted.centre, wanted.scale
         rows.append(torch.from_numpy(used + s * n))
         row_weight.append(torch.from_numpy(weight).float())
     return _Data(
@@ -195,13 +199,6 @@ def _stack(inputs, target, source, train, loss) -> _Data:
         tuple(inputs[s].shape[1] for s in source),
         tuple(torch.from_numpy(a).float() for a in (centre, scale, target_centre, target_scale)),
     )
-
-
-def _moments(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each column; 0 where it is constant."""
-    mean = weight @ values / weight.sum()
-    deviation = np.sqrt(weight @ np.square(values - mean) / weight.sum())
-    return mean, np.where(deviation > 1e-12 * (1 + np.abs(mean)), deviation, 0.0)
 
 
 def _padded(values: np.ndarray, widest: int) -> Tensor:
@@ -256,51 +253,31 @@ def _first_parameters(
     return torch.from_numpy(np.concatenate([part.ravel() for part in parts])).float()
 
 
-def _views(flat: Tensor, shape: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
-    """Weights (K, in, out) and biases (K, 1, out) of every layer, as views of (K, parameters)."""
-    weights, biases, at = [], [], 0
-    for fan_in, fan_out in pairwise(shape):
-        weights.append(flat[:, at : at + fan_in * fan_out].view(-1, fan_in, fan_out))
-        at += fan_in * fan_out
-        biases.append(flat[:, at : at + fan_out].view(-1, 1, fan_out))
-        at += fan_out
-    return weights, biases
-
-
-def _forward(weights: Sequence[Tensor], biases: Sequence[Tensor], x: Tensor) -> list[Tensor]:
-    """What enters each layer, and the output last. (K, b, ·)"""
-    entering = [x]
-    for weight, bias in zip(weights, biases, strict=True):
-        entering.append(torch.baddbmm(bias, entering[-1], weight))
-        if len(entering) <= len(weights):
-            entering[-1].relu_()
-    return entering
-
-
 def _write_gradient(
-    parameters: Tensor, gradient: Tensor, shape: Sequence[int], x: Tensor, slope, decay: float
+    parameters: FlatParameters, on: int, x: Tensor, slope: Callable[[Tensor], Tensor], decay: float
 ) -> None:
-    """Gradient of the penalised loss; `slope` maps the output to the loss's derivative by it."""
-    weights, biases = _views(parameters, shape)
-    weight_gradient, bias_gradient = _views(gradient, shape)
-    *entering, out = _forward(weights, biases, x)
-    error = slope(out)
-    for layer in reversed(range(len(weights))):
-        product = torch.bmm(entering[layer].transpose(1, 2), error)
-        weight_gradient[layer].copy_(product.add_(weights[layer], alpha=decay))
-        bias_gradient[layer].copy_(error.sum(dim=1, keepdim=True))
-        if layer:
-            error = torch.bmm(error, weights[layer].transpose(1, 2)) * (entering[layer] > 0)
+    """Gradient of the first networks' penalised losses.
+
+    Args:
+        parameters: a row for each network.
+        on: number of networks.
+        x: their inputs. (on, b, d)
+        slope: maps the outputs to the losses' derivatives by them.
+        decay: λ of the penalty.
+    """
+    weights, biases = ([a[:on] for a in part] for part in layers_of(parameters.views))
+    out = [(w[:on], b[:on]) for w, b in zip(*layers_of(parameters.gradient_views), strict=True)]
+    entering, before, outputs = forward(weights, biases, x, "relu")
+    backward(weights, entering, before, slope(outputs), "relu", out)
+    for weight, (of_weight, _) in zip(weights, out, strict=True):
+        of_weight.add_(weight, alpha=decay)
 
 
 def _train(
-    parameters: Tensor, shape, streams, rates, data: _Data, *, loss: Loss, weight_decay: float
-) -> Tensor:
-    """Adam on all unfinished networks at once; they stand in order of falling number of steps.
-
-    One learning rate per network needs its own update: torch's fused Adam has one for all.
-    """
-    momentum, square, gradient = (torch.zeros_like(parameters) for _ in range(3))
+    parameters: FlatParameters, streams, rates, data: _Data, *, loss: Loss, weight_decay: float
+) -> None:
+    """Adam on all unfinished networks at once; they stand in order of falling number of steps."""
+    adam = Adam(parameters, learning_rate=0.0, epsilon=ADAM_EPSILON)
     for step in range(len(rates[0])):
         on = sum(len(rate) > step for rate in rates)
         drawn = [next(stream) for stream in streams[:on]]
@@ -311,12 +288,9 @@ def _train(
         centre, scale, target_centre, target_scale = (part[:on] for part in data.scaling)
         x = (data.x[rows] - centre) / scale
         y = (data.y[rows] - target_centre) / target_scale
-        _write_gradient(
-            parameters[:on], gradient[:on], shape, x, _slope(loss, y, weight), weight_decay
-        )
-        rate = torch.stack([rate[step] for rate in rates[:on]])[:, None]
-        _adam_step(parameters[:on], gradient[:on], momentum[:on], square[:on], rate, step + 1)
-    return parameters
+        _write_gradient(parameters, on, x, _slope(loss, y, weight), weight_decay)
+        adam.learning_rate = torch.stack([rate[step] for rate in rates[:on]])[:, None]
+        adam.step()
 
 
 def _slope(loss: Loss, y: Tensor, weight: Tensor) -> Callable[[Tensor], Tensor]:
@@ -324,12 +298,3 @@ def _slope(loss: Loss, y: Tensor, weight: Tensor) -> Callable[[Tensor], Tensor]:
     if loss == "binary":
         return lambda out: (torch.sigmoid(out) - y) * weight
     return lambda out: (out - y) * weight
-
-
-def _adam_step(
-    parameters: Tensor, gradient: Tensor, momentum: Tensor, square: Tensor, rate: Tensor, step: int
-) -> None:
-    momentum.lerp_(gradient, 1 - MOMENTUM)
-    square.mul_(SQUARE_MOMENTUM).addcmul_(gradient, gradient, value=1 - SQUARE_MOMENTUM)
-    root = (square / (1 - SQUARE_MOMENTUM**step)).sqrt_().add_(ADAM_EPSILON)
-    parameters.addcdiv_(momentum * (rate / (1 - MOMENTUM**step)), root, value=-1)

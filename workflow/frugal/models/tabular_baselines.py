@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.column_scaling import fit_scaling
+from frugal.contracts.scaling import fit_scaling
 from frugal.models.thresholds import best_threshold
 
 Predict = Callable[[np.ndarray], np.ndarray]

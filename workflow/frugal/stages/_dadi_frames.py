@@ -12,10 +12,10 @@ from frugal.agents.dadi_settings import DadiSettings
 from frugal.agents.registry import load_policy
 from frugal.contracts import Streams, Table
 from frugal.contracts.errors import DataError
+from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.contracts.stored import StoredArrays, under
-from frugal.data.folds import fold_parts, numeric_scale, row_sample
+from frugal.data.folds import fold_parts, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
-from frugal.models.column_scaling import Scaling
 
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
 
@@ -118,8 +118,7 @@ def fold_of(
     )  # fmt: skip
     _check_parts(part, data.label, sensitive, streams)
     shown = withhold_panels(data, design["withheld_panels"])
-    train = part == "train"
-    whole = Scaling(*numeric_scale(data.values, onehot=data.onehot, train=train))
+    whole = fit_scaling(data.values[part == "train"]).leaving(data.onehot)
     kept = [data.columns.index(column) for column in shown.columns]
     scaling = Scaling(whole.centre[kept], whole.scale[kept])
     return Fold(data, shown, scaling, whole, panel_of_columns(shown), sensitive, part)

@@ -12,9 +12,9 @@ import pandas as pd
 
 from frugal.contracts import Streams, Table
 from frugal.contracts.errors import ConfigError
+from frugal.contracts.scaling import fit_scaling
 from frugal.data.tables import table_from_frames
 from frugal.evaluation.imputation import compare_errors, hide_at_random, imputation_error
-from frugal.models.column_scaling import fit_scaling
 from frugal.models.imputers import fit_imputer
 
 

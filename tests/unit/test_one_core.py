@@ -1,0 +1,96 @@
+"""What several studies need is there once: the sources are searched for a second one."""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import frugal
+
+PACKAGE = Path(frugal.__file__).parent
+LOCKSTEP, SCALING = "models/lockstep.py", "contracts/scaling.py"
+
+# Torch's own optimiser, of modules that autograd follows and that learn one by one
+TORCHS_ADAM = {"models/emflow_training.py", "generators/training.py"}
+
+
+# Not of columns: advantages of a minibatch, as stable-baselines3 has them; spreads over results
+OTHER_SPREADS = {"agents/lockstep_ppo.py", "evaluation/imputation.py"}
+
+
+def places(found: Callable[[ast.AST], bool]) -> set[str]:
+    """Files of the package with a syntax node of some kind."""
+    return {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(found(node) for node in ast.walk(ast.parse(path.read_text())))
+    }
+
+
+def names(node: ast.AST) -> Iterator[str]:
+    """The name that a node reads, calls, defines or imports."""
+    if isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.name.rpartition(".")[2] for alias in node.names)
+
+
+def says(*words: str) -> Callable[[ast.AST], bool]:
+    """Whether a node has one of these names."""
+    return lambda node: not set(words).isdisjoint(names(node))
+
+
+def test_there_is_one_adam():
+    def is_adams_class(node: ast.AST) -> bool:
+        return isinstance(node, ast.ClassDef) and "adam" in node.name.lower()
+
+    # the fused kernel, and the operation with which a step written out ends
+    assert places(says("_fused_adam_", "_fused_adamw_")) == {LOCKSTEP}
+    assert places(says("addcdiv", "addcdiv_")) == {LOCKSTEP}
+    assert places(is_adams_class) == {LOCKSTEP}
+    assert places(says("optim")) == TORCHS_ADAM
+
+
+def test_parameters_and_layers_of_lock_step_networks_are_one():
+    def is_store(node: ast.AST) -> bool:
+        return isinstance(node, ast.ClassDef) and node.name.startswith(("Flat", "Parameter"))
+
+    assert places(is_store) == {LOCKSTEP}
+    assert places(says("silu_backward", "threshold_backward")) == {LOCKSTEP}
+
+
+def test_there_is_one_standardisation():
+    """Standard deviations of a sample (`ddof=1`) are of errors and intervals, not of columns."""
+
+    def is_population_spread(node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Call)
+            and not {"nanstd", "std"}.isdisjoint(names(node.func))
+            and not any(word.arg == "ddof" for word in node.keywords)
+        )
+
+    def subtracts_and_divides(node: ast.AST) -> bool:
+        """(x − centre) / scale, of two attributes with these names."""
+        return (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Div)
+            and isinstance(node.left, ast.BinOp)
+            and isinstance(node.left.op, ast.Sub)
+            and isinstance(node.left.right, ast.Attribute | ast.Name)
+            and isinstance(node.right, ast.Attribute | ast.Name)
+            and {"scale", "spread", "deviation"} & {*names(node.right)} != set()
+        )
+
+    def is_definition(node: ast.AST) -> bool:
+        return isinstance(node, ast.FunctionDef | ast.ClassDef) and any(
+            word in node.name.lower() for word in ("standardis", "fit_scaling", "scaler")
+        )
+
+    assert places(is_population_spread) == OTHER_SPREADS
+    # minibatches of K networks, each by its own of the one scaling, in torch
+    assert places(subtracts_and_divides) == {SCALING, "models/networks.py"}
+    assert places(is_definition) == {SCALING}
+    assert places(says("StandardScaler", "normalize", "zscore")) == set()
