@@ -22,7 +22,7 @@ from frugal.environments.rewards import DiagnosisReward
 from frugal.environments.rollouts import roll_out
 from frugal.models.column_scaling import fit_scaling
 from frugal.models.imputers import MeanImputer
-from frugal.stages._diagnosis_states import completed_states, rewards_of, scaled_task
+from frugal.stages._diagnosis_states import kept_states, rewards_of, scaled_task
 from frugal.stages.prepare_data import prepare_data
 
 from tests.unit.acquisition_cases import BestActions, first_of_equals, verdicts
@@ -61,7 +61,7 @@ def halves() -> tuple[Problem, Problem]:
     problems = []
     for first in (0, 1):
         half = task.take(np.arange(first, len(data), 2))
-        states = completed_states(imputer, half, memory_gib=1.0)
+        states = kept_states(imputer, half, memory_gib=1.0)
         problems.append((half, ImputedStates(states, task.panels)))
     return problems[0], problems[1]
 

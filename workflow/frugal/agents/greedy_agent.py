@@ -14,14 +14,13 @@ import pandas as pd
 from frugal.agents.greedy_information import GreedyPolicies, ReferenceUnits
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
 from frugal.agents.lockstep_classifier import Classifiers, ClassifierSettings
-from frugal.agents.reading import completed_rows
+from frugal.agents.reading import completed_states
 from frugal.agents.state_classifier import StateClassifier, fit_state_classifier
 from frugal.contracts import ConfigError, DataError, World
 from frugal.contracts.layout import Layout
 from frugal.contracts.stored import Array, under
 from frugal.contracts.stored import Stored as Checked
-from frugal.environments.encoders import CallableEncoder, tabulate
-from frugal.models.imputers import Imputer
+from frugal.environments.encoders import tabulate
 from frugal.models.state_imputers import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, CLASSIFIER = "encoder.", "classifier."  # prefixes among the bundle's arrays
@@ -47,7 +46,8 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     )  # fmt: skip
     world = ground.world(terminals=2)
     classifier = fit_state_classifier(
-        world, _completed(imputer, world), settings=ClassifierSettings.of(settings["classifier"]),
+        world, completed_states(imputer, world),
+        settings=ClassifierSettings.of(settings["classifier"]),
         updates=settings["updates"], input_bound=float(settings["input_bound"]),
         rng=ground.streams.generator("classifier"),
     )  # fmt: skip
@@ -60,14 +60,6 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         "threshold": np.array([cost[0, 1] / (cost[0, 1] + cost[1, 0])]),
     }
     return Learned(arrays, pd.DataFrame({"transitions": [settings["updates"]]}))
-
-
-def _completed(imputer: Imputer, world: World) -> CallableEncoder:
-    def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        del acquired
-        return completed_rows(imputer, visible)
-
-    return CallableEncoder(world, complete, world.values.shape[1])
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> GreedyPolicies:
@@ -85,7 +77,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Greedy
     networks = Classifiers.of(under(stored, CLASSIFIER), settings["classifier"]["activation"])
     classifier = StateClassifier(networks, float(settings["input_bound"]))
     world = _reference_world(own["reference"], layout)
-    table = tabulate(_completed(imputer, world), len(world), world.panels, max_gib=MEMORY_GIB)
+    table = tabulate(completed_states(imputer, world), len(world), world.panels, max_gib=MEMORY_GIB)
     return GreedyPolicies(
         ReferenceUnits.of(table, classifier), classifier, imputer, layout.action_cost,
         settings["neighbours"], np.array([settings["least_gain"] / layout.action_cost.mean()]),

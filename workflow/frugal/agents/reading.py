@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from frugal.contracts import World
+from frugal.environments.encoders import CallableEncoder
 from frugal.models.imputers import Imputer
 
 
@@ -68,6 +70,16 @@ def completed_rows(
 ) -> Float32[np.ndarray, "m d"]:
     """Rows as an imputer completes them, standardised. (m, d)"""
     return imputer.scaling.standardise(imputer.impute(values)).astype(np.float32)
+
+
+def completed_states(imputer: Imputer, world: World) -> CallableEncoder:
+    """Completed rows, standardised, of the states of a world, made when they are asked for."""
+
+    def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
+        del acquired
+        return completed_rows(imputer, visible)
+
+    return CallableEncoder(world, complete, world.values.shape[1])
 
 
 def panel_or_stop(

@@ -11,14 +11,12 @@ import numpy as np
 
 from frugal.agents.diagnosis_policies import DiagnosisPolicies
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
-from frugal.agents.reading import completed_rows
+from frugal.agents.reading import completed_states
 from frugal.agents.sm_ddpo import fit_sm_ddpo
-from frugal.contracts import ConfigError, DataError, World
+from frugal.contracts import ConfigError, DataError
 from frugal.contracts.layout import Layout
 from frugal.contracts.stored import under
-from frugal.environments.encoders import CallableEncoder
 from frugal.environments.rewards import DiagnosisReward
-from frugal.models.imputers import Imputer
 from frugal.models.state_imputers import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, ACTOR = "encoder.", "actor."  # prefixes among the bundle's arrays
@@ -48,7 +46,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     )  # fmt: skip
     world, unit = ground.world(terminals=2), ground.unit
     matrix = -(ground.table.misclassification_cost / unit)[None].astype(np.float32)
-    units = [(w, _completed(imputer, w)) for w in (world.take(train), world.take(validation))]
+    units = [(w, completed_states(imputer, w)) for w in (world.take(train), world.take(validation))]
     result = fit_sm_ddpo(
         *units[0], units[1],
         reward=DiagnosisReward(matrix, np.array([1 / unit], dtype=np.float32)),
@@ -59,14 +57,6 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     curve = result.curves.drop(columns="learner").rename(columns={"value": "mean_return"})
     curve["mean_return"] *= unit
     return Learned(arrays, curve)
-
-
-def _completed(imputer: Imputer, world: World) -> CallableEncoder:
-    def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        del acquired
-        return completed_rows(imputer, visible)
-
-    return CallableEncoder(world, complete, world.values.shape[1])
 
 
 def _training(settings: Mapping[str, Any]) -> dict[str, Any]:

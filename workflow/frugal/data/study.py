@@ -302,8 +302,12 @@ def _require_agent_rows(study: Study) -> None:
             raise ConfigError(
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
                 f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "
-                f"or write `{study.trained_agents[0]}: null` under 'afape.agents'"
+                f"or write {_left_out(study.trained_agents)} under 'afape.agents'"
             )
+
+
+def _left_out(agents: list[str]) -> str:
+    return ", ".join(f"`{agent}: null`" for agent in agents)
 
 
 def _require_narrow_tables(study: Study) -> None:
@@ -315,7 +319,8 @@ def _require_narrow_tables(study: Study) -> None:
             agent = study.trained_agents[0]
             raise ConfigError(
                 f"config: afape.agents.{agent} learns on tables of at most {MOST_ACTIONS} panels "
-                f"with a cost, and {study.paths[dataset]} has {panels}; write `{agent}: null` "
+                f"with a cost, and {study.paths[dataset]} has {panels}; write "
+                f"{_left_out(study.trained_agents)} "
                 "under 'afape.agents', or put columns that are measured together into one panel"
             )
 

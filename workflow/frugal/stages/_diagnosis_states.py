@@ -6,27 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from frugal.agents.reading import completed_rows
+from frugal.agents.reading import completed_states
 from frugal.contracts import DataError, Table, World
-from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
+from frugal.environments.encoders import TabulatedEncoder, tabulate
 from frugal.environments.rewards import DiagnosisReward, release_reward
 from frugal.models.imputers import Imputer
 from frugal.stages._diagnosis_frames import Solution, task_of
 
 
-def completed_states(imputer: Imputer, world: World, *, memory_gib: float) -> TabulatedEncoder:
+def kept_states(imputer: Imputer, world: World, *, memory_gib: float) -> TabulatedEncoder:
     """Completed rows, standardised, of the units of a world at every set of panels.
 
     Raises:
         DataError: the table takes more memory than is allowed.
     """
-
-    def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        del acquired
-        return completed_rows(imputer, visible)
-
-    encoder = CallableEncoder(world, complete, world.values.shape[1])
-    return tabulate(encoder, len(world), world.panels, max_gib=memory_gib)
+    states = completed_states(imputer, world)
+    return tabulate(states, len(world), world.panels, max_gib=memory_gib)
 
 
 def scaled_task(data: Table) -> tuple[World, float]:

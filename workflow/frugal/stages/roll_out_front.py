@@ -22,7 +22,7 @@ from frugal.stages._diagnosis_frames import (
     task_of,
 )
 from frugal.stages._diagnosis_states import (
-    completed_states,
+    kept_states,
     solutions_of,
 )
 
@@ -57,9 +57,7 @@ def roll_out_front(
         policy.require_task(world, columns=len(data.columns), count=len(pairs))
     for split in JUDGED:
         here = Judged.of(data, world, rows_of(part, split), split, streams)
-        states = completed_states(
-            _encoder(learned[0]), here.world, memory_gib=settings["memory_gib"]
-        )
+        states = kept_states(_encoder(learned[0]), here.world, memory_gib=settings["memory_gib"])
         given = list(zip(groups, learned, strict=True))
         for pairs, policy in progress(given, desc=split):
             episodes = roll_out(

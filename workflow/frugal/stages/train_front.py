@@ -14,7 +14,7 @@ from frugal.data.availability import available_panels
 from frugal.models.state_imputers import imputer_of
 from frugal.stages._diagnosis_frames import divided, rows_of
 from frugal.stages._diagnosis_states import (
-    completed_states,
+    kept_states,
     rewards_of,
     scaled_task,
     training_settings,
@@ -42,7 +42,7 @@ def train_front(
     for name in ("agent", "validation", "test"):
         rows = rows_of(part, name)
         here = task.take(rows)
-        units[name] = (here, completed_states(imputer, here, memory_gib=settings["memory_gib"]))
+        units[name] = (here, kept_states(imputer, here, memory_gib=settings["memory_gib"]))
     pairs = settings["pairs"]
     result = fit_sm_ddpo(
         units["agent"][0],

@@ -32,7 +32,7 @@ from frugal.stages._diagnosis_frames import (
     run_frames,
     task_of,
 )
-from frugal.stages._diagnosis_states import completed_states, scaled_task
+from frugal.stages._diagnosis_states import kept_states, scaled_task
 
 UNTUNED = 0.5  # threshold at which beliefs stay as they are
 
@@ -86,7 +86,7 @@ def train_selection(
     world = task_of(data, terminals=len(data.classes))
     imputer = imputer_of(encoder, columns=len(data.columns))
     states = {
-        name: completed_states(
+        name: kept_states(
             imputer, world.take(rows_of(part, name)), memory_gib=settings["memory_gib"]
         )
         for name in ("agent", *JUDGED)
