@@ -18,6 +18,10 @@ MEMORY_BYTES = 8 * 2**30  # of addresses, a process; libraries alone take two to
 ROWS, MISSABLE = 300, 8
 STATUSES = {"ok", "not_available", "not_identified", "no_support"}
 
+LEFT_OUT = (
+    "random_10", "random_90", "never", "dqn", "sb3_ppo", "sm_ddpo", "cwcf", "greedy", "dadi",
+)  # fmt: skip
+
 
 def write_table(folder, panels):
     """A CSV of age, one column a panel and the label, and its description."""
@@ -65,7 +69,7 @@ def write_config(folder):
         "afape": {
             "seeds": [0],
             "classifier": {"trees": 10},
-            "agents": {"random_10": None, "random_90": None, "dqn": None, "never": None}
+            "agents": dict.fromkeys(LEFT_OUT)
             | {"mine": {"kind": "rule", "steps": [{"panel": "p1"}, {"panel": "p2", "when": when}]}},
             "nuisance": {"method": "logistic", "outcome_method": "boosting"},
             "imputation": {"missforest": None, "multiple": None},
