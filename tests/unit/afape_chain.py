@@ -143,10 +143,10 @@ def run_chain(
         [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
     )
     own_nuisance = {**NUISANCE, **nuisance, "agents": agents, "filed": list(policies)}
+    given: dict[str, Any] = {f"policy_{i}": one for i, one in enumerate(policies.values())}
     nuisances = fit_nuisances(
-        **stored, **drawn, blocked=blocked, **common("fit_nuisances", own_nuisance),
-        **{f"policy_{i}": policy for i, policy in enumerate(policies.values())},
-    )  # fmt: skip
+        **stored, **drawn, blocked=blocked, **common("fit_nuisances", own_nuisance), **given
+    )
     judged = {
         agent: estimate_costs(
             **stored,

@@ -299,7 +299,7 @@ def test_a_raw_file_cannot_be_fetched_to_a_place_outside_the_results(tmp_path, n
     def raw_inputs() -> None:
         description = load(tmp_path, content)
         config = {"data_mirror": None}
-        study = Study(config, {"small": description.path}, {"small": description})
+        study = Study(config, {"small": description.path}, {"small": description}, {})
         made.update(study.raw_inputs("small"))
 
     if sentence_of(raw_inputs) is None:

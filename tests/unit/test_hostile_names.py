@@ -66,7 +66,7 @@ def everywhere(name: str) -> dict:
 def test_every_such_name_is_accepted_in_a_description_and_stays_inside_the_folder(tmp_path, name):
     described = load(tmp_path, everywhere(name))
     assert described.panels[1].name == described.cost_unit == name
-    study = Study({"data_mirror": None}, {"small": described.path}, {"small": described})
+    study = Study({"data_mirror": None}, {"small": described.path}, {"small": described}, {})
     (path,) = [p for key, p in study.raw_inputs("small").items() if key.startswith("raw_")]
     assert Path(path).parent == Path("results/raw/dataset=small")
     assert study.fetch_settings("small", Path(path).name)["url"] == "https://example.org/x"

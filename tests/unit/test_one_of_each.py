@@ -22,7 +22,7 @@ ASKS = {
 # Who marks a panel as acquired, beside the rollout and these sums: what trainers step through.
 # (DADI's trainer keeps its states as tensors, beside the graph of its losses.)
 TRAINERS = {
-    "environments.acquisition.BatchedAcquisition.step",
+    "environments.acquisition.BatchedAcquisition._advance",
     "environments.acquisition.BatchedAcquisition._restart",
     "environments.gym_adapter.AcquisitionEnv.reset",
     "environments.gym_adapter.AcquisitionEnv.step",

@@ -11,6 +11,7 @@ import pytest
 from frugal.agents.random import RandomPolicy
 from frugal.agents.rule import rule_policy
 from frugal.contracts import MissingnessGraph
+from frugal.contracts.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
 from frugal.judge.records import Records
@@ -162,7 +163,9 @@ def value(law, factors, policy, acquired, mass, cost):
     return (mass * weight * cost).sum(), (mass * weight).sum()
 
 
-@pytest.mark.parametrize("policy_of", [lambda t: RandomPolicy(0.4), lambda t: rule_policy(RULE, t)])
+@pytest.mark.parametrize(
+    "policy_of", [lambda t: RandomPolicy(0.4), lambda t: rule_policy(RULE, Layout.of(t))]
+)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_afais_by_the_policy_is_exact_with_indicators_that_cause_each_other(
     monkeypatch, name, policy_of

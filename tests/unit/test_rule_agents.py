@@ -8,6 +8,7 @@ import pytest
 from frugal.agents.registry import build_policy
 from frugal.agents.rule import rule_policy
 from frugal.contracts import ConfigError, Panel, Policy, Table, World
+from frugal.contracts.layout import Layout
 from frugal.data.agent_names import require_known_agent
 from frugal.environments.rollouts import acquisition_order, reads_values, roll_out
 from frugal.environments.set_probability import (
@@ -130,7 +131,7 @@ def test_probability_of_sets_and_sequences_where_everything_can_be_had(policy):
     assert (terminal_set_probability(policy, world, target=sets) == 1).all()
     assert (terminal_sequence_probability(policy, world, order=order) == 1).all()
     turned = np.where(order[:, :1] >= 0, np.roll(order, 1, axis=1), order)
-    full = sets.all(axis=1)
+    full = np.flatnonzero(sets.all(axis=1))
     found = terminal_sequence_probability(policy, world.take(full), order=turned[full])
     assert (found == 0).all()
 
@@ -244,6 +245,6 @@ def test_a_condition_may_ask_for_what_an_earlier_step_acquires(tmp_path):
 
 def test_a_rule_names_the_columns_that_its_conditions_look_at():
     """Of sex the level f alone, of crp also its code; bnp is acquired and never looked at."""
-    rule = rule_policy(STEPS, table())
+    rule = rule_policy(STEPS, Layout.of(table()))
     read = [c for c, is_read in zip(COLUMNS, rule.reads_columns, strict=True) if is_read]
     assert read == ["age", "sex=f", "lactate", "crp", "crp=-9"]

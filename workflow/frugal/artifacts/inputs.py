@@ -25,27 +25,31 @@ def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
     parameters = inspect.signature(stage).parameters
     rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
     for name, paths in job.inputs.items():
-        wanted = _suffix(parameters.get(name, rest))
+        wanted = _suffixes(parameters.get(name, rest))
         for path in paths if isinstance(paths, list) else [paths]:
-            if wanted and path.suffix != wanted:
+            if wanted and path.suffix not in wanted:
                 raise DataError(
-                    f"input {name!r} is {path}; {job.stage} takes a {wanted} file for it"
+                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(wanted)} file "
+                    "for it"
                 )
 
 
-def _suffix(parameter: inspect.Parameter | None) -> str | None:
-    """Suffix of the file that a parameter's type is read from; None where any is allowed."""
+def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
+    """Suffixes of the files that a parameter's type is read from; none where any is allowed.
+
+    Arrays or a path: a stored policy, or one's own in a Python file.
+    """
     if parameter is None:
-        return None
+        return ()
     allowed = parameter.annotation
     kinds = (allowed, *get_args(allowed))
     if Path in kinds:
-        return None
+        return (".safetensors", ".py") if StoredArrays in kinds else ()
     for kind in kinds:
         if kind is StoredArrays:
-            return ".safetensors"
+            return (".safetensors",)
         if kind is pd.DataFrame:
-            return ".parquet"
+            return (".parquet",)
         if get_origin(kind) is Mapping:
-            return ".safetensors" if get_args(kind)[1] is np.ndarray else ".json"
-    return None
+            return (".safetensors",) if get_args(kind)[1] is np.ndarray else (".json",)
+    return ()
