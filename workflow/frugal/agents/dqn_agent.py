@@ -5,14 +5,13 @@ with what was acquired); divided by the dearest misclassification, so that value
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from frugal.agents.kinds import AgentKind, Ground, Learned, Stored
-from frugal.agents.lockstep_dqn import DqnFit, DqnSettings, fit_dqn
 from frugal.agents.q_policy import QPolicy
 from frugal.contracts import ConfigError
 from frugal.contracts.layout import Layout
@@ -26,11 +25,22 @@ from frugal.models.tree_scoring import (
     predict_proba_all_sets,
 )
 
+if TYPE_CHECKING:
+    from frugal.agents.lockstep_dqn import DqnFit, DqnSettings
+
 OWN = ("start", "moments")  # all other settings are the learner's
+LEARNER = (
+    "hidden", "double", "dueling", "huber_bound", "learning_rate", "learning_rate_last",
+    "discount", "batch", "memory", "learning_starts", "transitions_per_update", "target_every",
+    "exploration_share", "epsilon_first", "epsilon_last", "max_gradient_norm", "episodes",
+    "transitions",
+)  # fmt: skip
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     """Learn by DQN on the records, blocked."""
+    from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn  # torch is slow to import
+
     world, scaling, unit = ground.world(terminals=1), ground.scaling, ground.unit
     encoder = ValuesEncoder.of(replace(world, values=scaling.standardise(world.values)))
     dqn = DqnSettings.of({k: v for k, v in settings.items() if k not in ("kind", *OWN)})
@@ -67,7 +77,7 @@ def scaled_loss(ground: Ground) -> Any:
     return loss
 
 
-def _curve(found: DqnFit, settings: DqnSettings, unit: float) -> pd.DataFrame:
+def _curve(found: "DqnFit", settings: "DqnSettings", unit: float) -> pd.DataFrame:
     """How training went, in the data set's unit of cost."""
     return pd.DataFrame(
         {
@@ -91,6 +101,6 @@ DQN = AgentKind(
     name="dqn",
     build=build,
     fit=fit,
-    needs=(*(field.name for field in fields(DqnSettings)), *OWN),
+    needs=(*LEARNER, *OWN),
     doc="deep Q-learning on blocked records; stops where the classifier may decide",
 )

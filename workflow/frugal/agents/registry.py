@@ -4,23 +4,16 @@ Knows names and settings of agents and the layout of a table, and nothing of val
 agents are trained.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 
-from frugal.agents.cwcf_agent import CWCF
-from frugal.agents.dadi_agent import DADI
-from frugal.agents.dqn_agent import DQN
 from frugal.agents.fixed import FixedPolicy
-from frugal.agents.greedy_agent import GREEDY
 from frugal.agents.kinds import AgentKind, Stored
-from frugal.agents.python_agent import PYTHON
 from frugal.agents.random import RandomPolicy
 from frugal.agents.rule import RulePolicy, rule_policy
-from frugal.agents.sb3_agent import SB3
-from frugal.agents.sm_ddpo_agent import SM_DDPO
 from frugal.contracts import ConfigError, Policy, Table
 from frugal.contracts.layout import Layout, read_header
 from frugal.contracts.stored import StoredArrays
@@ -51,9 +44,51 @@ FIXED = AgentKind("fixed", _fixed, None, ("panels",), "the same panels for every
 RULE = AgentKind(
     "rule", _rule, None, ("steps",), "one's own rule: panels in order, each under conditions"
 )
-KINDS: Mapping[str, AgentKind] = {
-    kind.name: kind for kind in (RANDOM, FIXED, RULE, PYTHON, DQN, SB3, SM_DDPO, CWCF, GREEDY, DADI)
-}
+_NAMES = (
+    "random", "fixed", "rule", "python", "dqn", "sb3", "sm_ddpo", "cwcf", "greedy", "dadi",
+)  # fmt: skip
+
+
+class _Kinds(Mapping[str, AgentKind]):
+    """Every kind by its name; a module is imported for the kind that is asked for.
+
+    Torch takes seconds to import, and most kinds do without it when they only act.
+    """
+
+    def __getitem__(self, name: str) -> AgentKind:
+        here = {"random": RANDOM, "fixed": FIXED, "rule": RULE}
+        return here[name] if name in here else _imported(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+def _imported(name: str) -> AgentKind:
+    """A kind with a module of its own; the imports are written out, as code digests follow them."""
+    match name:
+        case "python":
+            from frugal.agents.python_agent import PYTHON as kind
+        case "dqn":
+            from frugal.agents.dqn_agent import DQN as kind
+        case "sb3":
+            from frugal.agents.sb3_agent import SB3 as kind
+        case "sm_ddpo":
+            from frugal.agents.sm_ddpo_agent import SM_DDPO as kind
+        case "cwcf":
+            from frugal.agents.cwcf_agent import CWCF as kind
+        case "greedy":
+            from frugal.agents.greedy_agent import GREEDY as kind
+        case "dadi":
+            from frugal.agents.dadi_agent import DADI as kind
+        case _:
+            raise KeyError(name)
+    return kind
+
+
+KINDS: Mapping[str, AgentKind] = _Kinds()
 
 
 def kind_of(settings: Mapping[str, Any]) -> AgentKind:

@@ -17,14 +17,13 @@ law (`Head.is_law`) has only a 0 or a 1 moved there.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.contracts import ConfigError, DataError, NoSupportError
-from frugal.models.networks import Loss, fit_networks
 from frugal.models.trees import train_booster
 
 SETTINGS = {
@@ -32,6 +31,7 @@ SETTINGS = {
     "logistic": {"C"},
     "boosting": {"trees", "leaves", "learning_rate", "min_leaf"},
 }
+Loss = Literal["binary", "squared"]
 LOCK_STEP = 16  # most networks trained at once
 LOCK_STEP_FLOATS = 2**18  # activations of a layer in one step of a chunk: beyond, caches overflow
 
@@ -306,6 +306,8 @@ def _chunks(jobs: list[_Job], method: str, settings: Mapping[str, Any]) -> list[
 
 def _fit_network(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[np.ndarray]:
     read = sorted({job.head for job in chunk})
+    from frugal.models.networks import fit_networks  # torch is slow to import
+
     networks = fit_networks(
         [_filled(heads[h].inputs) for h in read],
         [_filled(heads[h].target) for h in read],
