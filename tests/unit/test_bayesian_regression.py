@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from frugal.models.bayesian_regression import draw_classes, draw_linear, logistic_mode
+from frugal.models.bayesian_regression import draw_classes, draw_linear
+from frugal.models.weighted_logistic import logistic_mode
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
@@ -50,11 +51,17 @@ def test_exact_and_collinear_relations_are_harmless():
     np.testing.assert_array_equal(draw_linear(twice[:9], np.full(9, 0.3), twice, rng=rng), 0.3)
 
 
+def bayesian_mode(x, target, start):
+    precision = np.array([1e-6, *[0.16] * (x.shape[1] - 1)])
+    ones = np.ones(len(x))
+    return logistic_mode(x, target, ones, precision=precision, start=start, decrement=1e-6)
+
+
 def test_logistic_mode_is_that_of_scikit_learn():
     rng = np.random.default_rng(3)
     x = with_intercept(rng.normal(size=(300, 4)))
     target = (rng.random(300) < expit(x @ [-1, 2, 0, -1, 0.5])).astype(float)
-    mode, factor = logistic_mode(x, target, start=np.zeros(5))
+    mode, factor = bayesian_mode(x, target, np.zeros(5))
     theirs = LogisticRegression(C=2.5**2, tol=1e-10, max_iter=1000).fit(x[:, 1:], target)
     # The decrement bound of 1e-6 leaves at most 1e-3 posterior deviations, here 0.2 each.
     np.testing.assert_allclose(mode[1:], theirs.coef_[0], atol=1e-3)
@@ -67,8 +74,8 @@ def test_logistic_mode_is_that_of_scikit_learn():
 def test_logistic_mode_survives_separation_and_bad_starts():
     x = with_intercept(np.linspace(-1, 1, 40)[:, None])
     target = (x[:, 1] > 0).astype(float)
-    cold, _ = logistic_mode(x, target, start=np.zeros(2))
-    far, _ = logistic_mode(x, target, start=np.array([30.0, -80.0]))
+    cold, _ = bayesian_mode(x, target, np.zeros(2))
+    far, _ = bayesian_mode(x, target, np.array([30.0, -80.0]))
     assert np.isfinite(cold).all()
     np.testing.assert_allclose(far, cold, atol=0.01)
 

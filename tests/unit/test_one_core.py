@@ -8,6 +8,7 @@ import frugal
 
 PACKAGE = Path(frugal.__file__).parent
 LOCKSTEP, SCALING = "models/lockstep.py", "contracts/scaling.py"
+LOGISTIC = "models/weighted_logistic.py"
 
 # Torch's own optimiser, of modules that autograd follows and that learn one by one
 TORCHS_ADAM = {"models/emflow_training.py", "generators/training.py"}
@@ -85,13 +86,37 @@ def test_there_is_one_standardisation():
         )
 
     def is_definition(node: ast.AST) -> bool:
-        return isinstance(node, ast.FunctionDef | ast.ClassDef) and any(
-            word in node.name.lower() for word in ("standardis", "fit_scaling", "scaler")
+        return isinstance(node, ast.FunctionDef | ast.ClassDef) and (
+            node.name in ("fit_scaling", "standardise", "standardised", "standardize", "Scaling")
+            or "scaler" in node.name.lower()
         )
 
     assert places(is_population_spread) == OTHER_SPREADS
     # minibatches of K networks, each by its own of the one scaling, in torch
     assert places(subtracts_and_divides) == {SCALING, "models/networks.py"}
-    # the latter two read rows by it, and put 0 where nothing is known
-    assert places(is_definition) == {SCALING, "models/emflow.py", "models/tabular_baselines.py"}
+    assert places(is_definition) == {SCALING}
     assert places(says("StandardScaler", "normalize", "zscore")) == set()
+
+
+def test_there_is_one_logistic_fit():
+    """Newton's step on a logistic loss: nowhere else, also not a library's."""
+
+    def is_gradient(node: ast.AST) -> bool:
+        """`… * (chance - target)` or `… - target`, in a file that takes `expit`."""
+        return (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Sub)
+            and isinstance(node.right, ast.Name)
+            and node.right.id in ("target", "label", "y")
+        )
+
+    fitting = places(is_gradient) & places(says("expit"))
+    assert fitting == {LOGISTIC}
+    assert places(says("LogisticRegression", "LogisticRegressionCV", "SGDClassifier")) == set()
+
+    def is_fit(node: ast.AST) -> bool:
+        return isinstance(node, ast.FunctionDef) and node.name in (
+            "fit_logistic", "logistic_mode", "logistic_regression", "newton", "irls",
+        )  # fmt: skip
+
+    assert places(is_fit) == {LOGISTIC}

@@ -45,6 +45,14 @@ def test_newton_agrees_with_scikit_learn(world):
     assert ours.intercept == pytest.approx(other.intercept_[0], abs=1e-5)
 
 
+def test_newton_meets_the_conditions_of_its_optimum(world):
+    x, label, _, weight = world
+    fitted = fit_logistic(x, label, weight, ridge=1e-3)
+    gap = weight / weight.sum() * (fitted.probability(x) - label)
+    assert gap.sum() == pytest.approx(0, abs=1e-11)
+    assert x.T @ gap + 1e-3 * fitted.slope == pytest.approx(np.zeros(4), abs=1e-11)
+
+
 def test_separable_classes_have_a_finite_fit():
     x = np.array([[-1.0], [-2.0], [1.0], [2.0]])
     fitted = fit_logistic(x, np.array([0, 0, 1, 1]), np.ones(4), ridge=1e-4)

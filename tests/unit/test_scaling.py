@@ -7,6 +7,8 @@ from frugal.contracts.scaling import fit_scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.trains
+
 NAN = np.nan
 
 

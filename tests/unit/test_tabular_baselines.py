@@ -7,6 +7,7 @@ from frugal.models.tabular_baselines import PARAMETERS, fit_baseline
 from frugal.models.thresholds import best_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from tests.oracles.diagnosis_counts import counted_scores
 
@@ -110,3 +111,14 @@ def test_refusals():
         )  # fmt: skip
     with pytest.raises(DataError, match="rows have 3 columns"):
         fit("logistic").predict_proba(values[:, :3])
+
+
+def test_the_logistic_baseline_is_the_optimum_that_scikit_learn_nears():
+    """Its default tolerance stops up to .01 away in probability; a strict one does not."""
+    values, label = rare_positives(1, 600)
+    point = {"C": [1.0], "positive_weight": [3]}
+    found = fit("logistic", grid=point).predict_proba(values)
+    standard = (values - values.mean(axis=0)) / values.std(axis=0)
+    weight = np.where(label == 1, 3.0, 1.0)
+    exact = LogisticRegression(tol=1e-12, max_iter=10_000).fit(standard, label, weight)
+    np.testing.assert_allclose(found, exact.predict_proba(standard)[:, 1], rtol=0, atol=1e-6)

@@ -9,9 +9,9 @@ missing values.
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.special import expit
 
 from frugal.contracts.scaling import fit_scaling
+from frugal.models.weighted_logistic import logistic_mode
 
 # Prior precisions: a coefficient moves a standardised target by about one standard deviation, or
 # log odds by about 2.5; the intercept is all but flat.
@@ -21,7 +21,6 @@ _INTERCEPT = 1e-6
 
 _NOISE_STEPS = 5  # coefficients and noise are nearly independent a posteriori: few steps mix
 _LEAST_NOISE = 1e-8  # variance, target's variance = 1; keeps exact, collinear fits solvable
-_NEWTON_STEPS = 50
 _NEWTON_DONE = 1e-6  # squared decrement: the mode is then within 0.001 posterior deviations
 
 
@@ -54,7 +53,7 @@ def draw_linear(
     m = len(target)
     y = scaling.standardise(target)
     gram, moment, square = predictors.T @ predictors, predictors.T @ y, float(y @ y)
-    prior = _prior(len(gram), _LINEAR)
+    prior = np.diag(_precision(len(gram), _LINEAR))
     noise, coefficients = 1.0, np.zeros(len(gram))
     for step in range(_NOISE_STEPS + 1):
         factor = cholesky(gram / noise + prior, lower=True)
@@ -103,54 +102,20 @@ def draw_classes(
     modes = np.zeros((len(others), predictors.shape[1])) if start is None else start.copy()
     # The largest log odds + Gumbel noise: a draw from the softmax that cannot overflow.
     score = rng.gumbel(size=(len(wanted), len(classes)))
+    precision = _precision(predictors.shape[1], _LOGISTIC)
     for s, c in enumerate(others):
         pair = predictors[np.concatenate([rows[base], rows[c]])]
         chosen = np.repeat([0.0, 1.0], [count[base], count[c]])
-        modes[s], factor = logistic_mode(pair, chosen, start=modes[s])
+        modes[s], factor = logistic_mode(
+            pair, chosen, np.ones(len(pair)),
+            precision=precision, start=modes[s], decrement=_NEWTON_DONE,
+        )  # fmt: skip
         score[:, c] += wanted @ (modes[s] + _normal_with_precision(factor, rng))
     return classes[score.argmax(axis=1)], modes
 
 
-def logistic_mode(
-    predictors: Float[np.ndarray, "m p"],
-    target: Float[np.ndarray, " m"],
-    *,
-    start: Float[np.ndarray, " p"],
-) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
-    """Posterior mode of a Bayesian logistic regression, by Newton's method with halved steps.
-
-    Returns:
-        Mode, and the lower Cholesky factor of the posterior precision there. (p,), (p, p)
-    """
-    prior = _prior(predictors.shape[1], _LOGISTIC)
-
-    def loss(coefficients: np.ndarray, logit: np.ndarray) -> float:
-        likelihood = np.logaddexp(0.0, logit).sum() - target @ logit
-        return float(likelihood + 0.5 * coefficients @ prior @ coefficients)
-
-    mode, logit = start, predictors @ start
-    value = loss(mode, logit)
-    factor = prior
-    for _ in range(_NEWTON_STEPS):
-        share = expit(logit)
-        weighted = predictors * np.sqrt(share * (1 - share))[:, None]
-        factor = cholesky(weighted.T @ weighted + prior, lower=True)
-        gradient = predictors.T @ (share - target) + prior @ mode
-        step = cho_solve((factor, True), gradient)
-        if gradient @ step < _NEWTON_DONE:
-            break
-        for halving in range(30):
-            tried = mode - 0.5**halving * step
-            logit = predictors @ tried
-            now = loss(tried, logit)
-            if now <= value:
-                mode, value = tried, now
-                break
-    return mode, factor
-
-
-def _prior(width: int, precision: float) -> np.ndarray:
-    return np.diag(np.concatenate([[_INTERCEPT], np.full(width - 1, precision)]))
+def _precision(width: int, each: float) -> np.ndarray:
+    return np.concatenate([[_INTERCEPT], np.full(width - 1, each)])
 
 
 def _normal_with_precision(factor: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from jaxtyping import Float, Int
-from sklearn.linear_model import LogisticRegression
+
+from frugal.models.weighted_logistic import Logistic, fit_logistic
+
+RIDGE = 1.0  # against the sum of the losses, as scikit-learn's default
 
 
 def reduced_probability(
@@ -39,9 +42,31 @@ def reduced_probability(
     """
     larger = max(sensitive.mean(), 1 - sensitive.mean())
     reduction = ExponentiatedGradient(
-        LogisticRegression(solver="lbfgs", max_iter=500),
+        _Learner(),
         DemographicParity(difference_bound=bound * larger),
         max_iter=rounds,
     )
     reduction.fit(pd.DataFrame(train), pd.Series(label), sensitive_features=pd.Series(sensitive))
     return np.asarray(reduction._pmf_predict(pd.DataFrame(test)), dtype=np.float64)[:, 1]
+
+
+class _Learner:
+    """A logistic regression as fairlearn asks for it."""
+
+    def __init__(self) -> None:
+        self._fitted: Logistic | None = None
+
+    def fit(self, inputs, target, sample_weight) -> "_Learner":
+        """Fit to re-weighted rows."""
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        self._fitted = fit_logistic(
+            np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.int64), weight,
+            ridge=RIDGE / weight.sum(),
+        )  # fmt: skip
+        return self
+
+    def predict(self, inputs) -> np.ndarray:
+        """The likelier class. (m,)"""
+        assert self._fitted is not None
+        log_odds = self._fitted.log_odds(np.asarray(inputs, dtype=np.float64))
+        return (log_odds > 0).astype(np.int64)

@@ -24,7 +24,9 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.contracts import ConfigError, DataError, NoSupportError
+from frugal.contracts.scaling import fit_scaling
 from frugal.models.trees import train_booster
+from frugal.models.weighted_logistic import fit_logistic
 
 SETTINGS = {
     "network": {"hidden", "layers", "epochs", "batch", "learning_rate", "weight_decay"},
@@ -326,17 +328,17 @@ def _filled(values: np.ndarray) -> np.ndarray:
 
 
 def _fit_logistic(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[np.ndarray]:
-    from sklearn.linear_model import LogisticRegression  # slow to import, used by one method
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
+    """Ridge on standardised inputs: C weighs the sum of the losses against ½ |slope|²."""
     (job,) = chunk
     head = heads[job.head]
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=settings["C"], max_iter=1000))
-    model.fit(head.inputs[job.train], head.target[job.train, 0] == 1)
-    if not job.predict.any():
-        return [np.zeros((0, 1))]
-    return [model.predict_proba(head.inputs[job.predict])[:, 1:]]
+    inputs, target = head.inputs[job.train], head.target[job.train, 0]
+    scaling, n = fit_scaling(inputs), len(target)
+    fitted = fit_logistic(
+        scaling.standardise(inputs), target.astype(np.int64), np.ones(n),
+        ridge=1 / (settings["C"] * n),
+    )  # fmt: skip
+    asked = scaling.standardise(head.inputs[job.predict])
+    return [fitted.probability(asked)[:, None]]
 
 
 def _fit_boosting(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.scaling import fit_scaling
 from frugal.models.thresholds import best_threshold
+from frugal.models.weighted_logistic import fit_logistic
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -156,13 +157,11 @@ def _fit_logistic(
     C: float | int,
     positive_weight: float | int,
 ) -> Predict:
-    from sklearn.linear_model import LogisticRegression
-
-    read = _standardised(values)
-    model = LogisticRegression(C=C, max_iter=2000, random_state=seed).fit(
-        read(values), label, sample_weight=_unit_weight(label, positive_weight)
-    )
-    return lambda rows: model.predict_proba(read(rows))[:, 1]
+    """Ridge on standardised inputs: C weighs the sum of the losses against ½ |slope|²."""
+    del seed  # nothing is drawn
+    read, weight = _standardised(values), _unit_weight(label, positive_weight)
+    model = fit_logistic(read(values), label, weight, ridge=1 / (C * weight.sum()))
+    return lambda rows: model.probability(read(rows))
 
 
 def _fit_forest(

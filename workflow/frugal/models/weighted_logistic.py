@@ -1,16 +1,20 @@
 """Logistic regressions with row weights: by Newton's method, and with an L1 penalty per column.
 
-Serves the baselines and the audit of `dadi`. Knows columns, not panels, and no file.
+The one logistic fit: of the baselines and the audit of `dadi`, of nuisances, of classifiers on full
+tables, and of chained equations. Knows columns, not panels, and no file.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit
 
-NEWTON_STEPS = 100
-CONVERGED = 1e-8  # largest change of a coefficient in a step, once there is nothing left to do
+NEWTON_STEPS, HALVINGS = 100, 30  # at most
+NEWTON_DONE = 1e-22  # squared decrement of a mean loss: coefficients are right to some 1e-10
+LEAST_PRECISION = 1e-12  # of the intercept, which is free, where all rows are told for certain
+CONVERGED = 1e-8  # largest change of a coefficient in a proximal step, when there is nothing to do
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,61 @@ def log_loss(
     return float(weight @ loss / weight.sum())
 
 
+def logistic_mode(
+    design: Float[np.ndarray, "n p"],
+    target: Float[np.ndarray, " n"] | Int[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"],
+    *,
+    precision: Float[np.ndarray, " p"],
+    start: Float[np.ndarray, " p"],
+    decrement: float,
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+    """Coefficients of least penalised loss, by Newton's method with halved steps.
+
+        Σᵢ wᵢ (log(1 + exp(xᵢβ)) − yᵢ xᵢβ) + ½ Σⱼ λⱼ βⱼ²
+
+    With weights 1 it is the mode of the posterior under normal priors. Precisions above zero make
+    it unique, whatever the inputs (full one-hot codes beside an intercept, separable classes).
+
+    Args:
+        design: inputs, the intercept among them. (n, p)
+        target: 0 or 1. (n,)
+        weight: w of the rows. (n,)
+        precision: λ of each coefficient. (p,)
+        start: where to begin. (p,)
+        decrement: steps end where the squared Newton decrement, about twice what is left of the
+            loss, is smaller.
+
+    Returns:
+        Coefficients, and the lower Cholesky factor of the curvature there. (p,), (p, p)
+    """
+
+    def loss(coefficients: np.ndarray, log_odds: np.ndarray) -> float:
+        of_rows = weight * (np.logaddexp(0.0, log_odds) - target * log_odds)
+        return float(of_rows.sum() + 0.5 * (precision * coefficients) @ coefficients)
+
+    mode, log_odds, prior = start, design @ start, np.diag(precision)
+    value, factor = loss(mode, log_odds), prior
+    for _ in range(NEWTON_STEPS):
+        chance = expit(log_odds)
+        spread = design * np.sqrt(weight * chance * (1 - chance))[:, None]
+        factor = cholesky(spread.T @ spread + prior, lower=True)
+        gradient = design.T @ (weight * (chance - target)) + precision * mode
+        step = cho_solve((factor, True), gradient)
+        if gradient @ step < decrement:
+            break
+        for halving in range(HALVINGS):
+            tried = mode - 0.5**halving * step
+            log_odds = design @ tried
+            now = loss(tried, log_odds)
+            if now <= value:
+                mode, value = tried, now
+                break
+        else:
+            break  # nothing is gained but rounding
+    return mode, factor
+
+
 def fit_logistic(
     inputs: Float[np.ndarray, "n w"],
     target: Int[np.ndarray, " n"],
@@ -61,34 +120,15 @@ def fit_logistic(
     *,
     ridge: float,
 ) -> Logistic:
-    """Minimiser of the weighted mean cross-entropy plus ridge/2 · |slope|².
-
-    Newton's method with halved steps; a ridge above zero makes the minimum unique, whatever the
-    inputs (full one-hot codes beside an intercept, separable classes).
-    """
+    """Minimiser of the weighted mean cross-entropy plus ridge/2 · |slope|²; ridge above zero."""
     design = np.column_stack([np.ones(len(inputs)), inputs])
-    share = weight / weight.sum()
-    penalty = np.full(design.shape[1], ridge)
-    penalty[0] = 0.0
-    beta = np.zeros(design.shape[1])
-
-    def objective(at: np.ndarray) -> float:
-        return log_loss(target, design @ at, weight) + 0.5 * float(penalty @ at**2)
-
-    value = objective(beta)
-    for _ in range(NEWTON_STEPS):
-        chance = expit(design @ beta)
-        gradient = design.T @ (share * (chance - target)) + penalty * beta
-        curvature = (design * (share * chance * (1 - chance))[:, None]).T @ design
-        step = np.linalg.solve(curvature + np.diag(penalty + 1e-12), gradient)
-        size = 1.0
-        while size > 1e-6 and objective(beta - size * step) > value:
-            size /= 2
-        beta = beta - size * step
-        value = objective(beta)
-        if np.abs(size * step).max() < CONVERGED:
-            break
-    return Logistic(float(beta[0]), beta[1:])
+    precision = np.full(design.shape[1], ridge + LEAST_PRECISION)
+    precision[0] = LEAST_PRECISION
+    mode, _ = logistic_mode(
+        design, target, weight / weight.sum(),
+        precision=precision, start=np.zeros(design.shape[1]), decrement=NEWTON_DONE,
+    )  # fmt: skip
+    return Logistic(float(mode[0]), mode[1:])
 
 
 def fit_sparse_logistic(
