@@ -23,7 +23,9 @@ from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-from tests.workflow import sentences  # found after `begin`
+from frugal.artifacts.plans import Job, load_costs, stated_memory_mb  # found after `begin`
+
+from tests.workflow import sentences
 
 EXAMPLE = ROOT / "docs" / "examples"
 # What is different from a real cluster: no accounting, and nobody waits for a shared folder.
@@ -31,6 +33,7 @@ HERE = ["--slurm-no-account", "--slurm-status-command", "squeue", "--latency-wai
 # The executor asks for a job's state after these seconds; where none has ended, ten seconds later.
 HERE += ["--slurm-init-seconds-before-status-checks", "9", "--seconds-between-status-checks", "2"]
 ENVIRONMENT = environment.variables()
+ENGINE_MB = 250  # of the Snakemake that runs a job, as workflow/rules/memory_common.smk adds
 DAEMONS = ("slurmctld", "slurmd", "munged")
 
 
@@ -146,9 +149,12 @@ def check_cancelled(folder: Path, words: list[str]) -> None:
 def check_group(state: Path) -> None:
     """The four rollouts shared a submission: one core, the largest's memory, the sum of times."""
     finished = (state / "log" / "finished.txt").read_text().splitlines()
-    asked = ["JobState=COMPLETED", "TimeLimit=40 ", "ProcCnt=1 ", "Tres=cpu=1,mem=6000M,"]
+    costs = load_costs(ROOT / "config" / "costs.yaml")["costs"]
+    one = stated_memory_mb(Job("roll_out", {"dataset": "tiny_world"}), costs, scale="default")
+    memory = one + ENGINE_MB
+    asked = ["JobState=COMPLETED", "TimeLimit=40 ", "ProcCnt=1 ", f"Tres=cpu=1,mem={memory}M,"]
     found = [line for line in finished if all(part in line for part in asked)]
-    what = "four rollouts of 10 minutes and 6000 MB asked once, for one core, 40 minutes, 6000 MB"
+    what = f"four rollouts of 10 minutes asked once, for one core, 40 minutes, {memory} MB"
     require(bool(found), what, "\n".join(finished))
 
 
