@@ -133,6 +133,4 @@ def test_the_real_stages_reach_what_they_use_and_not_the_audit():
     command = "reached_modules('frugal.stages.fit_nuisances', 'frugal.cli')"
     reached = set(eval(ask(PACKAGE, command)))
     assert {"frugal.models.networks", "frugal.artifacts.columns"} <= reached
-    assert (
-        not {"frugal.artifacts.audit", "frugal.figures.style", "frugal.planners.naive"} & reached
-    )
+    assert not {"frugal.artifacts.audit", "frugal.figures.style", "frugal.planners.naive"} & reached
