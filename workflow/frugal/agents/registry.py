@@ -98,9 +98,9 @@ def kind_of(settings: Mapping[str, Any]) -> AgentKind:
         ConfigError: unknown kind, or a missing or unknown setting.
     """
     name = settings.get("kind")
-    if name not in KINDS:
+    if not isinstance(name, str) or name not in KINDS:
         raise ConfigError(f"an agent is of kind {name!r}; allowed are {_listed(KINDS)}")
-    kind = KINDS[str(name)]
+    kind = KINDS[name]
     allowed = ("kind", *kind.needs)
     if set(settings) != set(allowed):
         raise ConfigError(
