@@ -141,19 +141,24 @@ def _forget_newest(folder: Path, generator: random.Random) -> None:
 def disturb(study: Study, kinds: Sequence[str], moments_s: Sequence[float], seed: int) -> int:
     """Kill once per kind and moment, then run to the end; the number of kills that hit a run.
 
-    A run that ended before its kill loses its newest results, so that the next has work to do.
+    A run that ended before its kill loses its newest results, so that the next has work to do; that
+    one is killed after half the time, and the one after it, if need be, after a quarter.
 
     Raises:
         AssertionError: a visible file was half-written, or the last run did not end.
     """
     generator, hits = random.Random(seed), 0
     for kind, after_s in zip(kinds, moments_s, strict=True):
-        hit = kill_at(study, kind, after_s)
-        hits += hit
-        assert not half_written(study), f"after {kind} at {after_s:.1f} s: {half_written(study)}"
-        if not hit:
-            _forget_newest(study.folder, generator)
-        unlock(study)
+        for moment_s in (after_s, after_s / 2, after_s / 4):
+            hit = kill_at(study, kind, moment_s)
+            hits += hit
+            spoilt = half_written(study)
+            assert not spoilt, f"after {kind} at {moment_s:.1f} s: {spoilt}"
+            if not hit:
+                _forget_newest(study.folder, generator)
+            unlock(study)
+            if hit:
+                break
     last = start(study)
     last.wait()
     assert last.returncode == 0, said_file(study).read_text()[-3000:]
