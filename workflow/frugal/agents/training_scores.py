@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata
 
 from frugal.agents.diagnosis_policies import DiagnosisPolicies, ImputedStates
 from frugal.contracts import Episodes, World
+from frugal.contracts.ranks import average_ranks
 from frugal.environments.rewards import DiagnosisReward
 from frugal.environments.rollouts import roll_out
 
@@ -101,7 +101,7 @@ def area_under_curve(label: Int[np.ndarray, " n"], score: Float[np.ndarray, " n"
     pairs = ill.sum() * (~ill).sum()
     if not pairs or np.isnan(score).any():
         return float("nan")
-    above = rankdata(score)[ill].sum() - ill.sum() * (ill.sum() + 1) / 2
+    above = average_ranks(score)[ill].sum() - ill.sum() * (ill.sum() + 1) / 2
     return float(above / pairs)
 
 

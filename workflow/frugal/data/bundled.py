@@ -3,7 +3,6 @@
 from typing import Any
 
 import pandas as pd
-from sklearn.datasets import load_breast_cancer
 
 from frugal.contracts.errors import ConfigError
 
@@ -19,6 +18,8 @@ def load_bundled(name: str) -> pd.DataFrame:
     """
     if name != "breast_cancer":
         raise ConfigError(f"there is no bundled table {name!r}; allowed is breast_cancer")
+    from sklearn.datasets import load_breast_cancer  # a second to import
+
     bunch: Any = load_breast_cancer()
     frame = pd.DataFrame(bunch.data, columns=[str(c) for c in bunch.feature_names])
     frame["diagnosis"] = [str(bunch.target_names[k]) for k in bunch.target]

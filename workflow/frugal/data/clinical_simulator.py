@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, ndtr
 
 from frugal.contracts.table import Table
@@ -156,6 +155,8 @@ def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
     scanned = f1(grid)
     top = int(np.argmax(scanned))
     around = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)])
+    from scipy.optimize import minimize_scalar
+
     found: Any = minimize_scalar(lambda t: -float(f1(np.array([t]))[0]), bounds=around)
     best = np.array([found.x, grid[top]])
     best = best[[int(np.argmax(f1(best)))]]

@@ -5,7 +5,6 @@ Knows no missingness: a mechanism draws that from the table, as for any other da
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import make_classification
 
 from frugal.contracts.errors import ConfigError
 from frugal.contracts.scaling import fit_scaling
@@ -34,6 +33,8 @@ def two_class_clusters(
     Raises:
         ConfigError: the population is too small, or the clusters have too few corners.
     """
+    from sklearn.datasets import make_classification  # a second to import
+
     population, clusters = generator.population, generator.clusters_per_class
     assert population is not None, "bug: the schema lets make_classification lack no parameter"
     assert clusters is not None

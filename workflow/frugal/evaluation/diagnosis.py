@@ -8,9 +8,9 @@ which method made a diagnosis, how a threshold was chosen, or files.
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata
 
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.ranks import average_ranks
 from frugal.evaluation.intervals import (
     combined_interval,
     perfect_area_interval,
@@ -246,9 +246,9 @@ def _auroc(label: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.n
     if not positives or not negatives:
         return np.full(len(probability), np.nan), np.full(probability.shape, np.nan)
     placement = np.empty(probability.shape)
-    among_all = rankdata(probability, axis=1)
-    above = among_all[:, ill] - rankdata(probability[:, ill], axis=1)
-    below = positives - (among_all[:, ~ill] - rankdata(probability[:, ~ill], axis=1))
+    among_all = average_ranks(probability)
+    above = among_all[:, ill] - average_ranks(probability[:, ill])
+    below = positives - (among_all[:, ~ill] - average_ranks(probability[:, ~ill]))
     placement[:, ill], placement[:, ~ill] = above / negatives, below / positives
     value = placement[:, ill].mean(axis=1)
     share = np.where(ill, positives, negatives) / n

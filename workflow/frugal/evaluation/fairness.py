@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from frugal.contracts.errors import DataError
+from frugal.contracts.ranks import average_ranks
 from frugal.evaluation.fronts import non_dominated
 from frugal.evaluation.intervals import (
     combined_interval,
@@ -20,6 +20,8 @@ from frugal.evaluation.intervals import (
     perfect_area_interval,
     share_interval,
 )
+
+LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 
 
 @dataclass(frozen=True)
@@ -148,9 +150,9 @@ def auc_interval(
     m, n = int(positive.sum()), int((~positive).sum())
     if not m or not n:
         return Estimated(np.nan, np.nan, np.nan)
-    rank = rankdata(score)
-    above = (rank[positive] - rankdata(score[positive])) / n  # share of negatives below each
-    below = 1 - (rank[~positive] - rankdata(score[~positive])) / m
+    rank = average_ranks(score)
+    above = (rank[positive] - average_ranks(score[positive])) / n  # share of negatives below each
+    below = 1 - (rank[~positive] - average_ranks(score[~positive])) / m
     area = float(above.mean())
     if min(m, n) < 2:
         return Estimated(area, np.nan, np.nan)
@@ -222,7 +224,7 @@ def fold_interval(
     mean = float(values.mean())
     if k < 2:
         return Estimated(mean, np.nan, np.nan)
-    half = float(student.ppf((1 + level) / 2, k - 1)) * float(values.std(ddof=1)) / np.sqrt(k)
+    half = float(stdtrit(k - 1, (1 + level) / 2)) * float(values.std(ddof=1)) / np.sqrt(k)
     return Estimated(mean, *cut_interval(mean, mean - half, mean + half, least=least, most=most))
 
 

@@ -6,7 +6,6 @@ module must not know what a graph identifies, nor any agent or estimator.
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from frugal.contracts import ConfigError, DataError, IndicatorModel, Mask, MissingnessGraph, Table
@@ -131,6 +130,8 @@ def calibrate(graph: MissingnessGraph, table: Table, *, complete_share: float) -
 
     def excess(shift: float) -> float:
         return float(_complete_from_logits(logits + shift).mean()) - complete_share
+
+    from scipy.optimize import brentq
 
     root = brentq(excess, low, high, xtol=1e-13)
     shift = float(root)  # pyright: ignore[reportArgumentType]  # full_output=False: a number

@@ -6,10 +6,10 @@ on one row per trial, grown on a few thousand rows. It must not know policies or
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int
-from sklearn.tree import DecisionTreeClassifier
 
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.search import (
@@ -108,8 +108,10 @@ def _grown(
     features: Float[np.ndarray, "x f"],
     rng: np.random.Generator,
     options: ForestOptions,
-) -> list[DecisionTreeClassifier]:
-    """One tree for each bootstrap of the trials."""
+) -> list[Any]:
+    """One of scikit-learn's classification trees for each bootstrap of the trials."""
+    from sklearn.tree import DecisionTreeClassifier  # a second to import
+
     rows, outcome, count = _weighted_trials(records, features, options.action_code)
     total = int(count.sum())
     trees = []

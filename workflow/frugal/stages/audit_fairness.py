@@ -9,10 +9,9 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.evaluation.adversary_audit import LEARNERS, adversary_score, shown_inputs
-from frugal.evaluation.fairness import auc_interval, told_rows
+from frugal.evaluation.fairness import LEVEL, auc_interval, told_rows
 from frugal.evaluation.set_adversary import fit_set_networks
 from frugal.stages._dadi_frames import Fold, acquired_sets, fold_of
-from frugal.stages.roll_out_dadi import LEVEL
 
 TARGETS = ("label", "sensitive")
 

@@ -14,7 +14,7 @@ from frugal.contracts import DataError, Streams, Table, World
 from frugal.contracts.stored import StoredArrays
 from frugal.environments.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.environments.rollouts import roll_out
-from frugal.evaluation.fairness import adversary_auc, auc_interval
+from frugal.evaluation.fairness import LEVEL, adversary_auc, auc_interval
 from frugal.stages._dadi_frames import (
     Fold,
     agents_of,
@@ -23,7 +23,6 @@ from frugal.stages._dadi_frames import (
 )
 
 ALL = "all features"
-LEVEL = 0.95  # of every interval; part of the column names' meaning
 
 
 def roll_out_dadi(

@@ -8,8 +8,7 @@ import pandas as pd
 
 from frugal.contracts import Streams
 from frugal.evaluation.fair_scores import fairness_row, selection_rows
-from frugal.evaluation.fairness import adversary_auc
-from frugal.stages.roll_out_dadi import LEVEL
+from frugal.evaluation.fairness import LEVEL, adversary_auc
 
 ACQUIRED = "acquired:"
 _ASKED = ("label", "sensitive", "adversary_probability")

@@ -13,7 +13,7 @@ from frugal.evaluation.fair_scores import (
     over_folds,
     with_front,
 )
-from frugal.stages.roll_out_dadi import LEVEL
+from frugal.evaluation.fairness import LEVEL
 
 
 def summarise_dadi(

@@ -1,0 +1,54 @@
+"""What a job loads before it begins: a second of imports, 150 times over, is a tenth of a run."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from frugal.contracts.ranks import average_ranks
+from tests.workflow.runs import ROOT
+
+LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")
+NETWORKS = (
+    "answer_units", "audit_fairness", "fit_fair_baselines", "recommend_actions", "roll_out_dadi",
+    "roll_out_front", "train_dadi", "train_front", "train_selection",
+)  # fmt: skip
+
+
+def loaded_by(stages: list[str]) -> set[str]:
+    """Those of `LIBRARIES` that the stages load, in a fresh Python."""
+    program = (
+        "import importlib, json, sys, frugal.__main__\n"
+        f"for name in {stages!r}: importlib.import_module('frugal.stages.' + name)\n"
+        f"print(json.dumps([n for n in {LIBRARIES!r} if n in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def stages() -> list[str]:
+    """Every stage's name."""
+    folder = ROOT / "workflow" / "frugal" / "stages"
+    return sorted(p.stem for p in folder.glob("[!_]*.py"))
+
+
+def test_what_does_not_draw_nor_train_networks_loads_no_heavy_library():
+    plain = [s for s in stages() if not s.startswith("draw_") and s not in NETWORKS]
+    assert loaded_by([*plain, "draw_missingness"]) == set()
+
+
+@pytest.mark.parametrize("stage", NETWORKS)
+def test_what_trains_or_asks_networks_loads_torch_alone(stage: str):
+    rest = {"sklearn", "scipy.stats", "scipy.optimize"} if stage == "fit_fair_baselines" else set()
+    assert loaded_by([stage]) == {"torch"} | rest
+
+
+@pytest.mark.parametrize("ties", [2, 5, 1000])
+def test_ranks_are_those_of_scipy(ties: int):
+    score = np.random.default_rng(ties).integers(ties, size=(3, 40)).astype(float)
+    assert np.array_equal(average_ranks(score), rankdata(score, axis=1))
+    assert np.array_equal(average_ranks(score[0]), rankdata(score[0]))
+    assert average_ranks(np.empty((2, 0))).shape == (2, 0)
