@@ -35,7 +35,8 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
     assert np.ravel(truth.get_xdata())[0] == frames.TRUTH["random_50"] - 3.4
     np.testing.assert_allclose([np.ravel(p.get_xdata())[0] for p in points], rows["estimate"][ok])
     np.testing.assert_array_equal([np.ravel(p.get_ydata())[0] for p in points], np.flatnonzero(ok))
-    spans = [c.get_segments()[0][:, 0] for c in left.collections if isinstance(c, LineCollection)]
+    drawn = [c for c in left.collections if isinstance(c, LineCollection)]
+    spans = [segment[:, 0] for c in drawn for segment in c.get_segments()]
     np.testing.assert_allclose(spans, rows.loc[ok, ["ci_low", "ci_high"]])
     bars = [p.get_width() for p in right.patches if isinstance(p, Rectangle) and p.get_height() < 1]
     np.testing.assert_allclose(bars, rows["ess"][ok])
