@@ -1,5 +1,6 @@
 """Source digests: an edit of a reached module changes them, an edit of any other does not."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,7 @@ def ask(package, expression):
     done = subprocess.run(
         [sys.executable, "-S", "-c", command],
         cwd=package.parent,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         capture_output=True,
         text=True,
         check=True,
@@ -56,7 +58,7 @@ def digests(package):
 
 
 def edit(package, name):
-    (package / name).write_text(FILES[name] + "# edited\n")
+    (package / name).write_text(FILES[name] + "edited = 1\n")
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,42 @@ def test_an_edit_of_a_reached_module_changes_the_digest(package, name):
 def test_an_edit_of_an_unreached_module_does_not(package, name):
     before = digests(package)
     edit(package, name)
+    assert digests(package) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""What it does."""\nfrom frugal.models import trees\nimport frugal.data.tables\n',
+        "# why\nfrom frugal.models import trees\n\nimport frugal.data.tables  # and this\n",
+        "from frugal.models import (\n    trees,\n)\nimport frugal.data.tables\n",
+    ],
+    ids=["docstring", "comment", "layout"],
+)
+def test_words_and_layout_change_nothing(package, text):
+    before = digests(package)
+    (package / "stages" / "one.py").write_text(text)
+    assert digests(package) == before
+
+
+def test_a_docstring_in_a_function_changes_nothing_and_a_text_that_is_used_does(package):
+    def written(body):
+        (package / "models" / "deep.py").write_text(f"def inner():\n    {body}\n")
+        return digests(package)
+
+    assert written('"""Words."""\n    return 1') == written("return 1")
+    assert written('return "a"') != written('return "b"')
+
+
+@pytest.mark.parametrize("kept", ["", "[]", "{", '{"key": 1}', "\xff"])
+def test_what_is_kept_of_a_file_is_used_for_the_same_text_alone(package, kept):
+    before = digests(package)
+    edit(package, "models/deep.py")
+    edited = digests(package)
+    assert edited != before
+    (package / "models" / "__pycache__" / "deep.code.json").write_text(kept)
+    assert digests(package) == edited
+    (package / "models" / "deep.py").write_text(FILES["models/deep.py"])
     assert digests(package) == before
 
 

@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from frugal.contracts.ranks import average_ranks
 from scipy.stats import rankdata
 
-from frugal.contracts.ranks import average_ranks
 from tests.workflow.runs import ROOT
 
 LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")

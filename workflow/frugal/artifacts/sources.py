@@ -1,11 +1,17 @@
 """Digest of the code that a stage reaches, so that an edit reruns exactly the rules it touches.
 
+The code is what Python runs: an edit of a comment, of a docstring or of the layout changes nothing.
 Reads imports as text (it never imports), because the Snakefile asks for a digest of every rule each
-time it is parsed: it must cost milliseconds and must not load NumPy.
+time it is parsed, and each job for its own: it must cost milliseconds and must not load NumPy. What
+is found in a file is therefore kept beside Python's compiled modules, by the digest of its text.
 """
 
 import ast
+import contextlib
 import hashlib
+import json
+import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -28,17 +34,64 @@ def _imports(module: str) -> frozenset[str]:
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(f"{module} is no module of this package")
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    _, found = _read(path)
     ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)}
     parents = {
         ".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)
     }
     return frozenset(ours | parents)
+
+
+@cache
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Digest of a file's code, and the names that its imports may mean."""
+    text = path.read_bytes()
+    key = hashlib.sha256(sys.version.encode() + b"\0" + text).hexdigest()
+    kept = path.parent / "__pycache__" / f"{path.stem}.code.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads(kept.read_bytes())
+        if found["key"] == key:
+            return str(found["code"]), tuple(map(str, found["imports"]))
+    tree = ast.parse(text)
+    imports = sorted(_imported_names(tree))
+    code = hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest()
+    if not sys.dont_write_bytecode:
+        with contextlib.suppress(
+            OSError
+        ):  # a package that cannot be written to costs time, no more
+            kept.parent.mkdir(exist_ok=True)
+            half = kept.with_name(f"{kept.name}.{os.getpid()}")
+            half.write_text(json.dumps({"key": key, "code": code, "imports": imports}))
+            half.replace(kept)
+    return code, tuple(imports)
+
+
+def _imported_names(tree: ast.Module) -> set[str]:
+    """Names of all modules, and of what is taken from them, which may be modules, too."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same tree, emptied of statements that are a text and do nothing; changed in place."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [line for line in body if not _is_text(line)]  # pyright: ignore[reportAttributeAccessIssue]
+    return tree
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
 
 
 @cache
@@ -56,7 +109,7 @@ def reached_modules(*roots: str) -> tuple[str, ...]:
 
 @cache
 def source_digest(stage: str) -> str:
-    """SHA-256 over the sources of a stage, of all that it imports, and of the command line.
+    """SHA-256 over the code of a stage, of all that it imports, and of the command line.
 
     Args:
         stage: a module of `frugal.stages`, named as its rule.
@@ -65,5 +118,5 @@ def source_digest(stage: str) -> str:
     for module in reached_modules(f"frugal.stages.{stage}", "frugal.cli"):
         path = _path(module)
         assert path is not None
-        digest.update(module.encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(f"{module}\0{_read(path)[0]}\0".encode())
     return digest.hexdigest()
