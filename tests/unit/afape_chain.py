@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.contracts import Streams, Table
+from frugal.contracts.partitions import Partitions
 from frugal.contracts.stored import StoredArrays
 from frugal.data.tables import table_to_frames
 from frugal.stages.draw_missingness import draw_missingness
@@ -101,6 +102,12 @@ def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=
     )
 
 
+def partitions(tables: Mapping[str, pd.DataFrame]) -> Partitions:
+    """Tables by agent, as a stage that reads one at a time is given them."""
+    frames = list(tables.values())
+    return Partitions([{"agent": agent} for agent in tables], lambda k: frames[k])
+
+
 def run_chain(
     table: Table,
     panels: Mapping[str, Any],
@@ -147,24 +154,15 @@ def run_chain(
     nuisances = fit_nuisances(
         **stored, **drawn, blocked=blocked, **common("fit_nuisances", own_nuisance), **given
     )
-    judged = {
-        agent: estimate_costs(
-            **stored,
-            **drawn,
-            blocked=made["blocked"],
-            worlds=made["worlds"],
-            propensities=nuisances["propensities"],
-            agents=nuisances["agents"],
-            **common("estimate_costs", EVALUATION, agent=agent),
-        )
-        for agent, made in played.items()
-    }
-    estimates = {
-        name: pd.concat(
-            [made[name].assign(agent=agent) for agent, made in judged.items()], ignore_index=True
-        )
-        for name in ("estimates", "resamples", "convergence", "frequencies", "efficiency")
-    }
+    estimates = estimate_costs(
+        **stored,
+        **drawn,
+        blocked=partitions({agent: made["blocked"] for agent, made in played.items()}),
+        worlds=partitions({agent: made["worlds"] for agent, made in played.items()}),
+        propensities=nuisances["propensities"],
+        agents=nuisances["agents"],
+        **common("estimate_costs", EVALUATION),
+    )
     worlds = pd.concat(
         [made["worlds"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
     )

@@ -143,10 +143,10 @@ def test_the_report_is_made_from_the_same_config(tmp_path):
 
 
 def test_a_printed_command_makes_the_same_bytes_by_hand(tiny_run, copied_run):
-    folder = "results/estimates/dataset=tiny_world/mechanism=mnar/agent=half"
+    folder = "results/rollouts/dataset=tiny_world/mechanism=mnar/agent=half"
     before = payloads(copied_run)
     shutil.rmtree(copied_run / folder)
-    command = printed_command(tiny_run.said, "python -m frugal estimate_costs", "agent=half")
+    command = printed_command(tiny_run.said, "python -m frugal roll_out", "agent=half")
     activated = f'PATH="{BIN}:$PATH"; {command}'
     done = run(["bash", "-c", activated], copied_run)
     assert done.returncode == 0, done.stdout

@@ -71,8 +71,8 @@ def run_job(job: "Job") -> None:
     from tqdm import tqdm
 
     from frugal.artifacts.checkpoints import Checkpoint
-    from frugal.artifacts.files import payload_bytes, read_partitions, read_payload
-    from frugal.artifacts.inputs import require_kinds
+    from frugal.artifacts.files import partitions, payload_bytes, read_partitions, read_payload
+    from frugal.artifacts.inputs import require_kinds, takes_one_by_one
     from frugal.artifacts.sidecars import require_intact, write_outputs
     from frugal.contracts import Streams
 
@@ -90,10 +90,14 @@ def run_job(job: "Job") -> None:
     _require_formats(job, stage)
     _require_places(job)
     records = require_intact(job)
-    inputs = {
-        name: read_partitions(paths) if isinstance(paths, list) else read_payload(paths)
-        for name, paths in job.inputs.items()
-    }
+    inputs: dict[str, Any] = {}
+    for name, paths in job.inputs.items():
+        if takes_one_by_one(stage, name):
+            inputs[name] = partitions(paths if isinstance(paths, list) else [paths])
+        elif isinstance(paths, list):
+            inputs[name] = read_partitions(paths)
+        else:
+            inputs[name] = read_payload(paths)
     payloads = stage(**inputs, **context)
     if set(payloads) != set(job.outputs):
         raise ConfigError(

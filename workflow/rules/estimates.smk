@@ -8,22 +8,22 @@ rule estimate_costs:
         masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
         graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
-        blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/blocked.parquet",
-        worlds="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/worlds.parquet",
+        blocked=STUDY.rollout_files("blocked.parquet"),
+        worlds=STUDY.rollout_files("worlds.parquet"),
         propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",
         agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
     output:
         **audited(
-            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/estimates.parquet",
-            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/resamples.parquet",
-            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/convergence.parquet",
-            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/frequencies.parquet",
-            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/agent={agent}/efficiency.parquet",
+            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
+            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}/resamples.parquet",
+            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/convergence.parquet",
+            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
+            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
         ),
     log:
-        "logs/estimate_costs/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
+        "logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
     benchmark:
-        "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
+        "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}.jsonl"
     conda:
         "../../envs/core.yaml"
     resources:
@@ -36,7 +36,7 @@ rule estimate_costs:
 
 rule summarise_afape:
     input:
-        estimates=STUDY.agent_files("results/estimates/{scenario}/estimates.parquet"),
+        estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
     output:
         **audited(summary="results/summary/afape.parquet"),
     log:

@@ -8,14 +8,8 @@ FIGURE_CATEGORY = "afape: acquisition policies judged under missing data"
 rule draw_scenario_figures:
     input:
         catalogue="results/data/dataset={dataset}/catalogue.json",
-        estimates=expand(
-            "results/estimates/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/estimates.parquet",
-            agent=STUDY.agents,
-        ),
-        frequencies=expand(
-            "results/estimates/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/frequencies.parquet",
-            agent=STUDY.agents,
-        ),
+        estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
+        frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
         calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
     output:
         **figure_outputs(
@@ -42,8 +36,8 @@ rule draw_scenario_figures:
 rule draw_study_figures:
     input:
         summary="results/summary/afape.parquet",
-        resamples=STUDY.agent_files("results/estimates/{scenario}/resamples.parquet"),
-        convergence=STUDY.agent_files(
+        resamples=STUDY.scenario_files("results/estimates/{scenario}/resamples.parquet"),
+        convergence=STUDY.scenario_files(
             "results/estimates/{scenario}/convergence.parquet"
         ),
     output:

@@ -9,10 +9,7 @@ rule fit_nuisances:
         masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
         graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
         identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
-        blocked=expand(
-            "results/rollouts/dataset={{dataset}}/mechanism={{mechanism}}/agent={agent}/blocked.parquet",
-            agent=STUDY.agents,
-        ),
+        blocked=STUDY.rollout_files("blocked.parquet"),
     output:
         **audited(
             propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",

@@ -17,6 +17,7 @@ import numpy as np
 from frugal.artifacts.replacing import replace_files
 from frugal.contracts import DataError
 from frugal.contracts.layout import Bundle
+from frugal.contracts.partitions import Partitions
 from frugal.contracts.stored import StoredArrays
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
@@ -130,15 +131,7 @@ def read_partitions(paths: list[Path]) -> Any:
     """
     import pandas as pd
 
-    folders = [hive_keys(path) for path in paths]
-    for path, keys in zip(paths, folders, strict=True):
-        if path.suffix != ".parquet":
-            raise DataError(f"{path} is no Parquet table; several files as one are Parquet tables")
-        if keys.keys() != folders[0].keys():
-            raise DataError(
-                f"{path} has the key=value folders {_listed(keys)}, {paths[0]} has "
-                f"{_listed(folders[0])}; files that are read as one have the same"
-            )
+    folders = _same_keys(paths)
     values = {key: list(dict.fromkeys(f[key] for f in folders)) for key in folders[0]}
     frames = []
     for path, keys in zip(paths, folders, strict=True):
@@ -151,6 +144,29 @@ def read_partitions(paths: list[Path]) -> Any:
         }
         frames.append(frame.assign(**new)[[*new, *frame.columns]])
     return pd.concat(frames, ignore_index=True)
+
+
+def partitions(paths: list[Path]) -> Partitions:
+    """The same tables, each read when it is asked for.
+
+    Raises:
+        DataError: as `read_partitions`.
+    """
+    return Partitions(_same_keys(paths), lambda k: read_payload(paths[k]))
+
+
+def _same_keys(paths: list[Path]) -> list[dict[str, str]]:
+    """The `key=value` folders of paths to tables; all have the same keys."""
+    folders = [hive_keys(path) for path in paths]
+    for path, keys in zip(paths, folders, strict=True):
+        if path.suffix != ".parquet":
+            raise DataError(f"{path} is no Parquet table; several files as one are Parquet tables")
+        if keys.keys() != folders[0].keys():
+            raise DataError(
+                f"{path} has the key=value folders {_listed(keys)}, {paths[0]} has "
+                f"{_listed(folders[0])}; files that are read as one have the same"
+            )
+    return folders
 
 
 def _listed(keys: Mapping[str, str]) -> str:

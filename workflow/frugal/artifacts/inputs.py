@@ -13,6 +13,7 @@ import pandas as pd
 
 from frugal.artifacts.sidecars import Job
 from frugal.contracts import DataError
+from frugal.contracts.partitions import Partitions
 from frugal.contracts.stored import StoredArrays
 
 
@@ -34,6 +35,12 @@ def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
                 )
 
 
+def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the tables of an input one at a time."""
+    parameter = inspect.signature(stage).parameters.get(name)
+    return parameter is not None and parameter.annotation is Partitions
+
+
 def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     """Suffixes of the files that a parameter's type is read from; none where any is allowed.
 
@@ -48,7 +55,7 @@ def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     for kind in kinds:
         if kind is StoredArrays:
             return (".safetensors",)
-        if kind is pd.DataFrame:
+        if kind in (pd.DataFrame, Partitions):
             return (".parquet",)
         if get_origin(kind) is Mapping:
             return (".safetensors",) if get_args(kind)[1] is np.ndarray else (".json",)

@@ -102,15 +102,10 @@ class Study:
             for d, m in self.scenario_names()
         ]
 
-    def agent_files(self, template: str) -> list[str]:
-        """One path per scenario and agent; `{scenario}` stands for their three folders."""
-        return [
-            path.replace("{agent}", agent)
-            for path in self.scenario_files(
-                template.replace("{scenario}", "{scenario}/agent={agent}")
-            )
-            for agent in self.agents
-        ]
+    def rollout_files(self, name: str) -> list[str]:
+        """A file of every agent's rollouts, with wildcards for data set and mechanism."""
+        folder = "results/rollouts/dataset={dataset}/mechanism={mechanism}"
+        return [f"{folder}/agent={agent}/{name}" for agent in self.agents]
 
     def policy_inputs(self, dataset: str, mechanism: str, agents: list[str]) -> dict[str, str]:
         """Files of those of these agents that have one: policy_0, policy_1, …"""

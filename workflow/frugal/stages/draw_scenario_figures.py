@@ -29,13 +29,14 @@ def draw_scenario_figures(
     first = estimates[estimates["seed"] == seed].assign(**streams.wildcards)
     agent = settings["frequency_agent"]
     chosen = frequencies[(frequencies["seed"] == seed) & (frequencies["agent"] == agent)]
+    chosen = chosen.assign(**streams.wildcards)
     curves = calibration[calibration["seed"] == seed]
     unit = {"cost_unit": catalogue["report"]["cost_unit"]}
     return {
         **drawn("trust", trust_figure(first, **unit), first),
         **drawn("decision", decision_figure(first, **unit), first),
         **drawn("cost_split", cost_split_figure(first, **unit), first),
-        **drawn("frequency", frequency_figure(chosen.assign(**streams.wildcards)), chosen),
+        **drawn("frequency", frequency_figure(chosen), chosen),
         **drawn("calibration", _calibration(curves, first), curves),
     }
 

@@ -1,12 +1,14 @@
 """Stage `estimate_costs`: every estimator on the same stored rollouts, with intervals, warnings."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frugal.contracts import DataError, Streams, Table, Terms
+from frugal.contracts.partitions import Partitions
 from frugal.data.tables import table_from_frames
 from frugal.estimators.rubin import rubin
 from frugal.evaluation.convergence import prefix_estimates
@@ -46,37 +48,53 @@ def estimate_costs(
     masks: pd.DataFrame,
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
-    blocked: pd.DataFrame,
-    worlds: pd.DataFrame,
+    blocked: Partitions,
+    worlds: Partitions,
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Judge one policy by every estimator, for every seed."""
-    data, part = table_from_frames(table, catalogue)
-    require_law(graph, identification, masks, data)
+    """Judge every policy by every estimator, for every seed."""
+    whole, part = table_from_frames(table, catalogue)
+    require_law(graph, identification, masks, whole)
     rows = np.flatnonzero(part == "test")
-    whole, data = data, data.take(rows)
-    found: dict[str, list[Any]] = {
-        "estimates": [],
-        "resamples": [],
-        "convergence": [],
-        "frequencies": [],
-    }
-    stored = {
-        "blocked": blocked[blocked["row_id"].isin(data.row_id)],
-        "worlds": worlds,
-        "masks": masks[masks["row_id"].isin(data.row_id)],
-        "propensities": propensities,
-        "agents": agents[agents["agent"] == streams.wildcards["agent"]],
-    }
+    data = whole.take(rows)
+    scenario = {"masks": masks[masks["row_id"].isin(data.row_id)], "propensities": propensities}
+    found: dict[str, list[pd.DataFrame]] = {}
+    for agent in progress(blocked.values("agent"), desc="agents"):
+        acted = blocked.table("agent", agent)
+        stored = scenario | {
+            "blocked": acted[acted["row_id"].isin(data.row_id)],
+            "worlds": worlds.table("agent", agent),
+            "agents": agents[agents["agent"] == agent],
+        }
+        # each agent's draws are its own, whoever is judged beside it
+        own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
+        judged, seen = _judge_agent(data, identification, stored, settings, own)
+        judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
+        for name, frame in judged.items():
+            frame.insert(0, "agent", agent)
+            found.setdefault(name, []).append(frame)
+    return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+
+
+def _judge_agent(
+    data: Table,
+    identification: Mapping[str, Any],
+    stored: Mapping[str, pd.DataFrame],
+    settings: Mapping[str, Any],
+    streams: Streams,
+) -> tuple[dict[str, pd.DataFrame], list[Seen]]:
+    """One policy's tables over all seeds, and what the views of each seed are compared by."""
+    found: dict[str, list[pd.DataFrame]] = {}
     by_seed = {
         name: dict(list(frame.groupby("seed", sort=False))) for name, frame in stored.items()
     }
     seen: list[Seen] = []
-    for seed in progress(list(by_seed["blocked"]), desc="seeds"):
+    for found_seed in by_seed["blocked"]:
+        seed = int(found_seed)  # pyright: ignore[reportArgumentType]  # a column of whole numbers
         frames = {name: groups[seed] for name, groups in by_seed.items()}
         case = build_case(data, identification=identification, **frames)
         seen.append(Seen.of(case))
@@ -91,11 +109,8 @@ def estimate_costs(
         judged["frequencies"] = _frequencies(terms, data)
         for name, frame in judged.items():
             extra = {} if name == "frequencies" else {"truth": truth}
-            found[name].append(frame.assign(seed=seed, **extra))
-    return {
-        **{name: pd.concat(frames, ignore_index=True) for name, frames in found.items()},
-        "efficiency": compare_views(whole, rows, graph, seen, identification, settings),
-    }
+            found.setdefault(name, []).append(frame.assign(seed=seed, **extra))
+    return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}, seen
 
 
 def _computed(case: Case) -> tuple[dict[str, Terms], dict[str, tuple[str, str]]]:
