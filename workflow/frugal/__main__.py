@@ -60,6 +60,10 @@ def _run(words: list[str]) -> int:
             from frugal.artifacts.plans import plan_command
 
             return plan_command(words[1:])
+        case ["compile"]:
+            from frugal.artifacts.compiled import compile_command
+
+            return compile_command(words[1:])
     run_command(words)
     _note_usage()
     return 0

@@ -21,7 +21,7 @@ from frugal.contracts.errors import ConfigError
 if TYPE_CHECKING:
     from frugal.artifacts.sidecars import Job
 
-OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan")
+OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan", "compile")
 _STAGES = Path(__file__).parent / "stages"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
