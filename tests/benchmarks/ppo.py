@@ -4,8 +4,8 @@ Run with one thread: `OMP_NUM_THREADS=1 python -m tests.benchmarks.ppo`. A table
 (24,000 × 20, 6 panels); EMFlow completes the rows, live or tabulated once. All sides take turns in
 one run; medians of three, in µs per step of one policy: networks of 64-64 with stable-baselines3's
 settings, of 64-64 and of 128-128 with the release's. The baseline of each headline is
-stable-baselines3 on our vectorised environment, reading the same table. The front is projected from a slice of the
-real loop: classifier, validation, training curves and their units included.
+stable-baselines3 on our vectorised environment, reading the same table. The front is projected from
+a slice of the real loop: classifier, validation, training curves and their units included.
 """
 
 import statistics
@@ -169,8 +169,8 @@ def trainers(task, live: StateEncoder, table: TabulatedEncoder, settings: PpoSet
     best = min(list(cost.values())[2:])
     size = "-".join(map(str, settings.hidden))
     print(
-        f"{size} networks, {settings.activation}, batch {settings.batch}: ours {batched / best:.1f} "
-        f"times as fast as stable-baselines3 on the same batched environment and table "
+        f"{size} networks, {settings.activation}, batch {settings.batch}: ours "
+        f"{batched / best:.1f} times as fast as stable-baselines3 on the same batched environment and table "
         f"({per_row / best:.1f} times its DummyVecEnv of 8, which completes a row at a time)"
     )
     for name, value in cost.items():
