@@ -27,6 +27,11 @@ WARM_UP, FIRST_DIVISOR, LAST_DIVISOR = 0.3, 25.0, 2.5e5  # of the one-cycle lear
 ADAM_EPSILON = 1e-8
 
 Loss = Literal["binary", "squared"]
+Activation = Literal["relu", "silu"]
+
+# Variance of a first weight times the inputs of its layer. With rectified units it is He's; smooth
+# units learn a smooth law with less noise from small weights, torch's own start.
+FIRST_VARIANCE: dict[Activation, float] = {"relu": 2.0, "silu": 1 / 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +39,7 @@ class Networks:
     """K fitted networks; network k reads its first `width[k]` inputs. Shapes: d widest, o outputs.
 
     Attributes:
-        weights: of each layer, with ReLU between layers. (K, in, out)
+        weights: of each layer. (K, in, out)
         biases: of each layer. (K, 1, out)
         width: inputs of each network. (K,)
         centre: subtracted from the inputs. (K, 1, d)
@@ -42,6 +47,7 @@ class Networks:
         target_centre: added to the outputs after `target_scale` multiplied them. (K, 1, o)
         target_scale: 1 with loss "binary". (K, 1, o)
         loss: "binary": outputs are log-odds, and `predict` gives probabilities; "squared": means.
+        activation: between layers.
     """
 
     weights: tuple[Tensor, ...]
@@ -52,6 +58,7 @@ class Networks:
     target_centre: Tensor
     target_scale: Tensor
     loss: Loss
+    activation: Activation
 
     def predict(self, k: int, inputs: Float[np.ndarray, "n w"]) -> Float[np.ndarray, "n o"]:
         """Probabilities or means by network k. (n, o)"""
@@ -62,7 +69,8 @@ class Networks:
         parts = [np.zeros((0, self.target_centre.shape[2]))]
         for start in range(0, len(inputs), PREDICTED_ROWS):
             x = _padded(inputs[start : start + PREDICTED_ROWS], self.centre.shape[2])
-            out = forward(*layers, (x[None] - self.centre[one]) / self.scale[one], "relu")[2]
+            x = (x[None] - self.centre[one]) / self.scale[one]
+            out = forward(*layers, x, self.activation)[2]
             parts.append(
                 (out * self.target_scale[one] + self.target_centre[one])[0].double().numpy()
             )
@@ -96,7 +104,8 @@ def fit_networks(
     epochs: int,
     batch: int,
     learning_rate: float,
-    weight_decay: float,
+    weight_decay: Sequence[float],
+    activation: Activation,
     rngs: Sequence[np.random.Generator],
 ) -> Networks:
     """K networks by Adam with a one-cycle learning rate, each on its own rows in its own order.
@@ -116,7 +125,8 @@ def fit_networks(
         epochs: passes over a network's rows.
         batch: rows in a step; never more than a tenth of a network's rows.
         learning_rate: peak of the one-cycle schedule.
-        weight_decay: λ of the penalty ½·λ·Σ weights², added to the mean loss.
+        weight_decay: λ of the penalty ½·λ·Σ weights², added to a network's mean loss. (K,)
+        activation: between layers; `FIRST_VARIANCE` of the first weights goes with it.
         rngs: one per network: its first weights and its order of rows. (K,)
     """
     torch.set_num_threads(1)
@@ -125,7 +135,8 @@ def fit_networks(
     data = _stack(inputs, target, source, train, loss)
     shape = [data.x.shape[1], *[hidden] * layers, data.y.shape[1]]
     parameters = FlatParameters(layer_shapes(shape), rows=len(order))
-    first = [_first_parameters(shape, data, k, loss, rngs[k]) for k in order]
+    variance = FIRST_VARIANCE[activation]
+    first = [_first_parameters(shape, data, k, loss, variance, rngs[k]) for k in order]
     parameters.flat.copy_(torch.stack(first))
     _train(
         parameters,
@@ -133,7 +144,8 @@ def fit_networks(
         [_one_cycle(size[k][1], learning_rate) for k in order],
         data.take(order),
         loss=loss,
-        weight_decay=weight_decay,
+        weight_decay=torch.tensor([weight_decay[k] for k in order])[:, None, None],
+        activation=activation,
     )
     back = np.argsort(order).tolist()
     weights, biases = layers_of({name: view[back] for name, view in parameters.views.items()})
@@ -147,6 +159,7 @@ def fit_networks(
         target_centre,
         target_scale,
         loss,
+        activation,
     )
 
 
@@ -235,15 +248,23 @@ def _one_cycle(steps: int, peak: float) -> Tensor:
 
 
 def _first_parameters(
-    shape: Sequence[int], data: _Data, k: int, loss: Loss, rng: np.random.Generator
+    shape: Sequence[int],
+    data: _Data,
+    k: int,
+    loss: Loss,
+    variance: float,
+    rng: np.random.Generator,
 ) -> Tensor:
-    """He's normal weights, zero biases; the output starts near the training rate's log-odds."""
+    """Normal weights, zero biases; the output starts near the training rate's log-odds.
+
+    The weights of a layer with m inputs have variance `variance`/m.
+    """
     width = data.width[k]
     parts = []
     for layer, (fan_in, fan_out) in enumerate(pairwise(shape)):
         read = width if layer == 0 else fan_in
         weight = np.zeros((fan_in, fan_out))
-        weight[:read] = rng.normal(size=(read, fan_out)) * np.sqrt(2 / max(read, 1))
+        weight[:read] = rng.normal(size=(read, fan_out)) * np.sqrt(variance / max(read, 1))
         parts += [weight, np.zeros(fan_out)]
     parts[-2] *= 0.1
     if loss == "binary":
@@ -254,7 +275,12 @@ def _first_parameters(
 
 
 def _write_gradient(
-    parameters: FlatParameters, on: int, x: Tensor, slope: Callable[[Tensor], Tensor], decay: float
+    parameters: FlatParameters,
+    on: int,
+    x: Tensor,
+    slope: Callable[[Tensor], Tensor],
+    decay: Tensor,
+    activation: Activation,
 ) -> None:
     """Gradient of the first networks' penalised losses.
 
@@ -263,18 +289,26 @@ def _write_gradient(
         on: number of networks.
         x: their inputs. (on, b, d)
         slope: maps the outputs to the losses' derivatives by them.
-        decay: λ of the penalty.
+        decay: λ of each network's penalty. (on, 1, 1)
+        activation: between layers.
     """
     weights, biases = ([a[:on] for a in part] for part in layers_of(parameters.views))
     out = [(w[:on], b[:on]) for w, b in zip(*layers_of(parameters.gradient_views), strict=True)]
-    entering, before, outputs = forward(weights, biases, x, "relu")
-    backward(weights, entering, before, slope(outputs), "relu", out)
+    entering, before, outputs = forward(weights, biases, x, activation)
+    backward(weights, entering, before, slope(outputs), activation, out)
     for weight, (of_weight, _) in zip(weights, out, strict=True):
-        of_weight.add_(weight, alpha=decay)
+        of_weight.addcmul_(weight, decay)
 
 
 def _train(
-    parameters: FlatParameters, streams, rates, data: _Data, *, loss: Loss, weight_decay: float
+    parameters: FlatParameters,
+    streams,
+    rates,
+    data: _Data,
+    *,
+    loss: Loss,
+    weight_decay: Tensor,
+    activation: Activation,
 ) -> None:
     """Adam on all unfinished networks at once; they stand in order of falling number of steps."""
     adam = Adam(parameters, learning_rate=0.0, epsilon=ADAM_EPSILON)
@@ -288,7 +322,8 @@ def _train(
         centre, scale, target_centre, target_scale = (part[:on] for part in data.scaling)
         x = (data.x[rows] - centre) / scale
         y = (data.y[rows] - target_centre) / target_scale
-        _write_gradient(parameters, on, x, _slope(loss, y, weight), weight_decay)
+        slope = _slope(loss, y, weight)
+        _write_gradient(parameters, on, x, slope, weight_decay[:on], activation)
         adam.learning_rate = torch.stack([rate[step] for rate in rates[:on]])[:, None]
         adam.step()
 
