@@ -1,8 +1,10 @@
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from frugal.models import networks
 from frugal.models.lockstep import FlatParameters, layer_shapes, layers_of
 from frugal.models.networks import fit_networks
@@ -188,3 +190,22 @@ def test_an_input_that_never_varied_in_training_is_not_read():
     changed = x + np.array([0, 0, 5])
     np.testing.assert_array_equal(fitted.predict(0, x), fitted.predict(0, changed))
     assert fitted.predict(0, x[:0]).shape == (0, 1)
+
+
+def test_no_network_of_the_default_stays_with_a_linear_law():
+    """Log-odds with a sine in one of three inputs; a linear law is left with an excess of .006."""
+    config = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
+    default = config["afape"]["nuisance"]["network"]
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(33_000, 3))
+    truth = 1 / (1 + np.exp(0.75 * x[:, 0] - 0.5 * np.sin(2 * x[:, 1]) - 2))
+    y = (rng.random(33_000) < truth)[:, None].astype(np.float64)
+    fitted = fit_networks(
+        [x], [y], [0] * 6, np.tile(np.arange(33_000) < 25_000, (6, 1)) * 1.0, loss="binary",
+        **{name: value for name, value in default.items() if name != "ridge"},
+        weight_decay=[default["ridge"] / 25_000] * 6, activation="silu", rngs=rng.spawn(6),
+    )  # fmt: skip
+    p, fresh = truth[25_000:], x[25_000:]
+    for k in range(6):
+        q = fitted.predict(k, fresh)[:, 0]
+        assert (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).mean() < 0.003
