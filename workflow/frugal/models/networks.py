@@ -30,8 +30,8 @@ Loss = Literal["binary", "squared"]
 Activation = Literal["relu", "silu"]
 
 # Variance of a first weight times the inputs of its layer. With rectified units it is He's; smooth
-# units learn a smooth law with less noise from small weights. At 1/3, torch's own start, some of them
-# stay with a law linear in their inputs; from 1/2 on none of 24 did.
+# units learn a smooth law with less noise from small weights. At 1/3, the start of torch, some stay
+# with a law linear in their inputs; from 1/2 on none of 24 did.
 FIRST_VARIANCE: dict[Activation, float] = {"relu": 2.0, "silu": 1 / 2}
 
 
