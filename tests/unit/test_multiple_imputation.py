@@ -10,12 +10,15 @@ from sklearn.impute import IterativeImputer
 pytestmark = pytest.mark.trains
 
 NAN = np.nan
+TREES = {"trees": 60, "leaves": 15, "learning_rate": 0.15, "min_leaf": 20, "linear_penalty": 1.0}
 ONEHOT = ((1, 3, 4), (5, 6))
 
 
 def impute(values, *, onehot=(), label=None, draws=3, rounds=3, seed=0):
     rng = np.random.default_rng(seed)
-    return impute_multiple(values, onehot=onehot, label=label, draws=draws, rounds=rounds, rng=rng)
+    return impute_multiple(
+        values, onehot=onehot, label=label, draws=draws, rounds=rounds, rng=rng, **TREES
+    )
 
 
 def mixed_table(n: int = 300) -> np.ndarray:
@@ -107,7 +110,9 @@ def test_pooled_intervals_cover():
         x = rng.normal(size=n)
         values = np.stack([x, x + rng.normal(size=n)], axis=1)  # the mean of the second is 0
         values[rng.random(n) < expit(x), 1] = NAN
-        drawn = impute_multiple(values, onehot=(), label=None, draws=m, rounds=1, rng=rng)[:, :, 1]
+        drawn = impute_multiple(values, onehot=(), label=None, draws=m, rounds=1, rng=rng, **TREES)[
+            :, :, 1
+        ]
         estimate, within = drawn.mean(axis=1), drawn.var(axis=1, ddof=1).mean() / n
         between = (1 + 1 / m) * estimate.var(ddof=1)
         freedom = (m - 1) * (1 + within / between) ** 2
