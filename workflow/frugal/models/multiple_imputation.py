@@ -137,7 +137,7 @@ def _draw_numbers(
     """Predictions plus residuals of rows left out whose predictions are near, as known values.
 
     The rows left out are honest: the trees have not seen them, so their residuals are as wide as
-    those of the missing entries.
+    those of the missing entries, on average over rows of like predictions.
     """
     order = np.argsort(held, kind="stable")
     residual = (truth - held)[order]
