@@ -33,7 +33,7 @@ def mixed_table(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     truth = np.concatenate([numbers[:, :1], three[:, :1], numbers[:, 1:], three[:, 1:], two], 1)
     values, gone = truth.copy(), rng.random((n, 4)) < 0.2
     for j, columns in enumerate([[0], [2], [1, 3, 4], [5, 6]]):
-        values[np.ix_(gone[:, j], columns)] = NAN
+        values[np.flatnonzero(gone[:, j])[:, None], columns] = NAN
     return truth, values
 
 
