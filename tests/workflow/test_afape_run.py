@@ -159,6 +159,7 @@ def test_long_steps_show_their_progress_in_the_log(tiny_run):
         (f"logs/roll_out/{scenario}/agent=half.log", "seeds"),
         (f"logs/fit_nuisances/{scenario}.log", "seeds"),
         (f"logs/impute_features/{scenario}.log", "MissForest"),
+        (f"logs/impute_features/{scenario}.log", "chained trees"),
         (f"logs/draw_missingness/{scenario}.log", "masks"),
     ]:
         text = (tiny_run.folder / log).read_text()
