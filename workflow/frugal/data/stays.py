@@ -19,8 +19,9 @@ from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.description import Description
 from frugal.data.description_sources import Format, StaySummary
 from frugal.data.packed import archive_members, unpacked_bytes
-from frugal.data.parsing import RawTable, parse_text, side_by_side
+from frugal.data.parsing import RawTable, side_by_side
 from frugal.data.raw import LARGEST_MEMBER_BYTES
+from frugal.data.records import parse_text
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 KEY = "RecordID"
