@@ -207,7 +207,7 @@ def _numbers(cells: pa.Array, missing: tuple[str, ...]) -> tuple[np.ndarray, int
 
 def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:
     """Refuse a number that networks and forests, which compute in single precision, cannot hold."""
-    beyond = np.abs(values) > LARGEST  # False where NaN
+    beyond = (values > LARGEST) | (values < -LARGEST)  # False where NaN
     if beyond.any():
         row = int(np.argmax(beyond))
         raise DataError(

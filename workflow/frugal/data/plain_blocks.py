@@ -49,7 +49,7 @@ def plain_cells(
         return None
     if len(table) != block.count("\n") + (not block.endswith("\n")):
         return None
-    columns = [column.combine_chunks() for column in table.columns]
+    columns = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in table.columns]
     if form.strip and (not block.isascii() or any(c in block for c in _ASCII_BLANKS)):
         columns = [pc.utf8_trim(column, characters=_BLANKS) for column in columns]
     if width == 1 and pc.any(pc.equal(columns[0], "")).as_py():  # a blank line, and no record
