@@ -215,7 +215,7 @@ def test_numbers_have_the_bits_of_pythons(tmp_path, cells, missing):
     if wrong:
         with pytest.raises(DataError, match=rf"^f, line {wrong[0] + 2}: column 'x' holds .* not a"):
             numbers_of(raw, "x", missing, "columns")
-    elif max((abs(v) for v in expected), default=0.0) > 3e38:  # of single precision: see its test
+    elif any(abs(v) > 3e38 for v in expected):  # of single precision: see its test
         with contextlib.suppress(DataError):
             numbers_of(raw, "x", missing, "columns")
     else:

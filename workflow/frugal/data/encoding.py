@@ -230,7 +230,7 @@ def class_index(
 def _require_two_classes(
     raw: RawTable, label: Int[np.ndarray, " n"], description: Description
 ) -> None:
-    present = np.unique(label)
+    present = np.flatnonzero(np.bincount(label))
     if len(present) < 2:
         raise DataError(
             f"{raw.source[0]}: label {description.label.column!r} has one class only, "

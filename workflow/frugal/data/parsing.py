@@ -171,9 +171,11 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
         values = cells.astype(np.float64)
         _require_single_precision(raw, name, values)
         return values
+    missing = tuple(missing)
+    codes = bool(np.isfinite(_converted(missing)).any())  # numbers that stand for missing
     values, start = np.empty(len(cells)), 0
     for chunk in cells.chunks:
-        part, wrong = _numbers(chunk, tuple(missing))
+        part, wrong = _numbers(chunk, missing, codes=codes)
         if wrong is not None:
             row = start + wrong
             raise DataError(
@@ -187,22 +189,41 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
     return values
 
 
-def _numbers(cells: pa.Array, missing: tuple[str, ...]) -> tuple[np.ndarray, int | None]:
-    """Texts as numbers, NaN where missing, and the position of the first that is no number."""
+def _numbers(
+    cells: pa.Array, missing: tuple[str, ...], *, codes: bool
+) -> tuple[np.ndarray, int | None]:
+    """Texts as numbers, NaN where missing, and the position of the first that is no number.
+
+    Where no number stands for missing (`codes`), and all are numbers, none is looked up.
+    """
+    values = None if codes else _cast(cells)
+    if values is not None and np.isfinite(values).all():
+        return values, None
     absent = pc.is_null(cells)
     if missing:
         absent = pc.or_(absent, pc.is_in(cells, pa.array(missing, pa.string())))
     texts = pc.if_else(absent, None, cells) if absent.true_count else cells
-    try:
-        values = pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:  # blanks around it, or no number
-        objects = texts.to_numpy(zero_copy_only=False)
-        values = pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce")
-        values = values.to_numpy(dtype=np.float64)
+    values = _cast(texts)
+    if values is None:  # blanks around one, a sign before it, or no number
+        values = _converted(texts.to_numpy(zero_copy_only=False))
     finite = np.isfinite(values)
     if np.count_nonzero(finite) + absent.true_count == len(cells):
         return values, None
     return values, int(np.argmax(~finite & ~absent.to_numpy(zero_copy_only=False)))
+
+
+def _cast(cells: pa.Array) -> np.ndarray | None:
+    """Texts as numbers, NaN where there is none; None where Arrow takes one for no number."""
+    try:
+        return pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _converted(texts: np.ndarray | Sequence[str]) -> np.ndarray:
+    """Texts as numbers, NaN where one is none: as pandas takes them, with blanks around. (n,)"""
+    values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    return values.to_numpy(dtype=np.float64)
 
 
 def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:

@@ -33,7 +33,7 @@ def plain_cells(
         kept: positions of the columns that are asked for.
     """
     separator = form.separator
-    if not separator.isascii() or separator in f" \n\r{quote}" or not kept or "\0" in block:
+    if not separator.isascii() or separator in f" \n\r{quote}" or not kept:
         return None
     if form.comment and form.comment in block:
         return None
@@ -47,7 +47,7 @@ def plain_cells(
         table = _read(content, separator, quote if quoted else False, width, kept)
     except pa.ArrowInvalid:  # a record of another length
         return None
-    if len(table) != block.count("\n") + (not block.endswith("\n")):
+    if len(table) != block.count("\n") + (not block.endswith("\n")):  # blank, or a cell of two
         return None
     columns = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in table.columns]
     if form.strip and (not block.isascii() or any(c in block for c in _ASCII_BLANKS)):
@@ -76,15 +76,17 @@ def _read(
 
 def _lines_are_short(content: bytes) -> bool:
     """Whether no line is longer than what Python's csv module takes as a cell."""
-    limit = csv.field_size_limit()
-    if len(content) <= limit:
-        return True
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _NEWLINE)
-    return bool(np.diff(ends, prepend=-1, append=len(content)).max() <= limit)
+    limit, start = csv.field_size_limit(), 0
+    while len(content) - start > limit:
+        end = content.rfind(b"\n", start, start + limit + 1)
+        if end < 0:
+            return False
+        start = end + 1
+    return True
 
 
 def _quotes_are_plain(content: bytes, separator: int, quote: int) -> bool:
-    """Whether quotes stand around whole cells or twice inside, and no cell holds a line end."""
+    """Whether quotes stand around whole cells or twice inside one."""
     text = np.frombuffer(b"\n" + content + b"\n", np.uint8)
     at = np.flatnonzero(text == quote)
     if len(at) % 2:
@@ -95,6 +97,4 @@ def _quotes_are_plain(content: bytes, separator: int, quote: int) -> bool:
     may_open, may_close = np.isin(text[opens - 1], edges), np.isin(text[closes + 1], edges)
     may_open[1:] |= doubled
     may_close[:-1] |= doubled
-    ends = np.flatnonzero(text == _NEWLINE)
-    inside = np.searchsorted(at, ends) % 2
-    return bool(may_open.all() and may_close.all() and not inside.any())
+    return bool(may_open.all() and may_close.all())

@@ -93,8 +93,10 @@ def split_rows(
         )
         split = assign_parts(label, sizes, np.random.default_rng([spec.seed, rng_seed]))
     trained = ("encoder", "agent") if "encoder" in split else ("train",)
+    rows_of_class = np.bincount(label)
     for part in (*trained, "test"):
-        absent = np.setdiff1d(label, label[split == part])
+        here = np.bincount(label[split == part], minlength=len(rows_of_class))
+        absent = np.flatnonzero((rows_of_class > 0) & (here == 0))
         if len(absent):
             raise DataError(
                 f"part {part!r} has {int((split == part).sum())} rows and none of class "
