@@ -43,7 +43,7 @@ def read_text_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         raise DataError(
             f"{path} has no column {absent[0]!r}; its columns are {listed(frame.columns)}"
         )
-    return frame[list(columns)]
+    return frame[list(columns)].astype(object)
 
 
 def kpneumoniae_table(

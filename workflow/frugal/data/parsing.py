@@ -8,11 +8,12 @@ Knows no panel, no cost and no split.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError, DataError
@@ -22,6 +23,8 @@ from frugal.data.description_sources import Format
 from frugal.data.records import parse_file
 from frugal.data.schema_check import did_you_mean, listed, shown
 from frugal.data.transport import read_transport
+
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +256,8 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
         coded = cells.combine_chunks().dictionary_encode()
         index = coded.indices.fill_null(-1).to_numpy()
         names = coded.dictionary.to_pylist()
-    known = [None if text in missing else text for text in names]
+    stand_for_missing = set(missing)
+    known = [None if text in stand_for_missing else text for text in names]
     return np.array([*known, None], dtype=object)[index]
 
 

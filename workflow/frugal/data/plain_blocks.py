@@ -6,14 +6,16 @@ line, quotes elsewhere than around a cell, records of another length. No error i
 
 import csv
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.csv as arrow_csv
 
 from frugal.data.description_sources import Format
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 _NEWLINE = ord("\n")
 _BLANKS = "".join(c for c in map(chr, range(0x3001)) if c.isspace())  # no blank is beyond
 _ASCII_BLANKS = tuple(c for c in _BLANKS if c.isascii() and c != "\n")

@@ -259,7 +259,7 @@ def _outcomes(path: Path, source: str) -> pd.DataFrame:
     except UnicodeDecodeError:
         raise DataError(f"{source} is no text; a table of outcomes is expected") from None
     frame, line = parse_text(text, _OUTCOMES, source=source)
-    numbers = frame.apply(pd.to_numeric, errors="coerce")
+    numbers = frame.astype(object).apply(pd.to_numeric, errors="coerce")
     if KEY not in numbers.columns:
         raise DataError(f"{source} has no column {KEY!r}; a table of outcomes is expected")
     wrong = numbers.isna().to_numpy()
