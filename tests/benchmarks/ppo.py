@@ -171,7 +171,8 @@ def trainers(task, live: StateEncoder, table: TabulatedEncoder, settings: PpoSet
     print(
         f"{size} networks, {settings.activation}, batch {settings.batch}: ours "
         f"{batched / best:.1f} times as fast as stable-baselines3 on the same batched environment "
-        f"and table ({per_row / best:.1f} times its DummyVecEnv of 8, which completes a row at a time)"
+        f"and table ({per_row / best:.1f} times its DummyVecEnv of 8, which completes a row at a "
+        "time)"
     )
     for name, value in cost.items():
         print(f"  {name:40s} {value:8.1f} µs a step of a policy", flush=True)
