@@ -86,7 +86,7 @@ def test_the_audit_passes(tiny_run):
 
 
 def test_results_tell_neither_the_place_nor_the_machine(tiny_run):
-    forbidden = [str(tiny_run.folder), str(ROOT), str(BIN), socket.gethostname() + '"']
+    forbidden = [str(tiny_run.folder), str(ROOT), str(BIN), f'"{socket.gethostname()}"']
     for path, content in payloads(tiny_run.folder).items():
         for word in forbidden:
             assert word.encode() not in content, f"{path} holds {word}"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Int
 
 
@@ -44,6 +43,8 @@ class Classes:
     def index_of_text(self, text: np.ndarray) -> Int[np.ndarray, " n"]:
         """Class index of each text, −1 where it means none. (n,)"""
         meaning = {value: k for k, values in enumerate(self.values) for value in values}
+        import pandas as pd  # the description alone must stay light
+
         kind, kinds = pd.factorize(text)  # −1 for None
         return np.array([*(meaning.get(one, -1) for one in kinds), -1], dtype=np.int64)[kind]
 

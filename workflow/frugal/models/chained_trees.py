@@ -228,7 +228,7 @@ def fit_chained_trees(
     if rounds < 1:
         raise ConfigError(f"chained trees got {rounds} rounds; at least 1 is needed")
     trees = TreeSettings(**settings).require()
-    variables, scaling, codes = standardised(values, onehot)
+    variables, scaling, codes = coded(values, onehot)
     gone = np.isnan(codes)
     order = [
         int(j) for j in np.argsort(gone.sum(axis=0), kind="stable") if every or gone[:, j].any()
@@ -280,7 +280,7 @@ def _fit_step(
     )  # fmt: skip
 
 
-def standardised(
+def coded(
     values: Float[np.ndarray, "n d"], onehot: tuple[tuple[int, ...], ...]
 ) -> tuple[Variables, Scaling, Float[np.ndarray, "n v"]]:
     """Variables, scaling, and codes with numbers in standard deviations.

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.chained_trees import standardised
+from frugal.models.chained_trees import coded
 from frugal.models.column_trees import TreeSettings, fit_column
 from frugal.models.variables import Variables, expand
 
@@ -70,7 +70,7 @@ def impute_multiple(
     if label is not None and len(label) != len(values):
         raise DataError(f"the label has {len(label)} rows, the table {len(values)}")
     trees = TreeSettings(**settings).require()
-    variables, scaling, codes = standardised(values, onehot)
+    variables, scaling, codes = coded(values, onehot)
     chains = [_run_chain(codes, variables, label, rounds, trees, rng) for _ in range(draws)]
     filled = np.stack([scaling.restore(expand(chain, variables)) for chain in chains])
     return np.where(np.isnan(values), filled, values)
