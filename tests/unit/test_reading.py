@@ -130,6 +130,8 @@ def test_any_file_is_read_as_row_by_row(
         ('a,b\n"1","2"\n"3","4 ""x"""\n', _form()),
         ('a,b\n"1","2"\n"3", "4"\n', _form()),
         ('a,b\n"1","2"\n"3",4"5"\n', _form(strip=False)),
+        ("a,b\n1,2\n\ufeff3,4\n", _form()),
+        ("\ufeff\ufeff1,2\n3,4\n", _form(header=("a", "b"))),
     ],
 )
 @pytest.mark.parametrize("end", ENDS)

@@ -19,6 +19,7 @@ pc: Any = pyarrow.compute  # its functions are made when it is imported
 _NEWLINE = ord("\n")
 _BLANKS = "".join(c for c in map(chr, range(0x3001)) if c.isspace())  # no blank is beyond
 _ASCII_BLANKS = tuple(c for c in _BLANKS if c.isascii() and c != "\n")
+_BYTE_ORDER_MARK = "\ufeff"
 _LARGEST_BLOCK = (1 << 31) - 2  # bytes that offsets of 32 bits reach
 
 
@@ -38,6 +39,8 @@ def plain_cells(
     if not separator.isascii() or separator in f" \n\r{quote}" or not kept:
         return None
     if form.comment and form.comment in block:
+        return None
+    if block.startswith(_BYTE_ORDER_MARK):  # Arrow would drop it
         return None
     content = block.encode()
     if len(content) > _LARGEST_BLOCK or not _lines_are_short(content):
