@@ -250,13 +250,13 @@ def _benchmarks() -> Iterator[Case]:
         ("a line that is no JSON", b"s\n"),
         ("a list", b"[]\n"),
         ("no time", b"{}\n"),
-        ("a time in words", b'{"s": "long", "cpu_time": 1, "max_rss": 1}\n'),
-        ("a time below zero", b'{"s": 1, "cpu_time": -1, "max_rss": 1}\n'),
-        ("a time that is NaN", b'{"s": NaN, "cpu_time": 1, "max_rss": 1}\n'),
-        ("memory without end", b'{"s": 1, "cpu_time": 1, "max_rss": 1e999}\n'),
+        ("a time in words", b'{"wall_s": "long", "cpu_s": 1, "memory_mb": 1, "ended": "done"}\n'),
+        ("a time below zero", b'{"wall_s": 1, "cpu_s": -1, "memory_mb": 1, "ended": "done"}\n'),
+        ("a time that is NaN", b'{"wall_s": NaN, "cpu_s": 1, "memory_mb": 1, "ended": "done"}\n'),
+        ("memory without end", b'{"wall_s": 1, "cpu_s": 1, "memory_mb": 1e999, "ended": "done"}\n'),
         ("100,000 brackets", b"[" * 100_000 + b"\n"),
         ("bytes that are no text", b"\xff\xfe\n"),
-        ("a number of 5,000 digits", b'{"s": ' + b"9" * 5000 + b"}\n"),
+        ("a number of 5,000 digits", b'{"cpu_s": ' + b"9" * 5000 + b"}\n"),
     ):
         yield Case(OTHERS, f"`benchmark`: a measurement with {name}", partial(_measured, content), (
             "a.jsonl is no measurement"))  # fmt: skip

@@ -20,12 +20,15 @@ JOBS = {
 }
 
 
+GOOD = '{"cpu_s": 1.5, "wall_s": 2, "memory_mb": 3, "ended": "done"}'
+
+
 @pytest.fixture
 def folder(tmp_path):
     for name, runs in JOBS.items():
         path = tmp_path / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [{"cpu_time": c, "s": s, "max_rss": m, "io_in": "-"} for c, s, m in runs]
+        lines = [{"cpu_s": c, "wall_s": s, "memory_mb": m, "ended": "done"} for c, s, m in runs]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return tmp_path
 
@@ -64,25 +67,19 @@ def test_unit_costs_are_means_and_peaks_by_data_set_and_variant(folder):
     ]
 
 
-def test_what_the_operating_system_counted_stands_in_place_of_the_engines_samples(folder):
-    """A job of 41.3 CPU s and 1,060 MB was sampled, every 30 s, as one of 15.1 s and 843 MB."""
-    measured = folder / "benchmarks"
-    (measured / "fit").mkdir(parents=True)
-    sampled = {"cpu_time": 15.1, "s": 45.0, "max_rss": 843.0}
-    (measured / "fit/dataset=a.jsonl").write_text(json.dumps(sampled) + "\n")
-    (folder / "logs/fit").mkdir(parents=True)
-    (folder / "logs/fit/dataset=a.log").write_text("a bar\nused: 41.3 CPU s, peak 1060 MB\n")
-    (row,) = measurement_table(measured, {}).to_dict("records")
-    assert (row["cpu_s"], row["wall_s"], row["memory_mb"]) == (41.3, 45.0, 1060.0)
+def test_a_job_that_failed_counts_in_the_sums_and_tells_no_cost(folder):
+    failed = {"cpu_s": 2.0, "wall_s": 45.0, "memory_mb": 843.0, "ended": "failed"}
+    path = folder / "roll_out/dataset=a/agent=mine.jsonl"
+    before = unit_costs(measurement_table(folder, {}))
+    path.write_text(json.dumps(failed) + "\n")
+    table = measurement_table(folder, {})
+    assert table["cpu_s"].sum() == 20.0
+    assert unit_costs(table) == before
 
 
-def test_a_job_too_short_to_be_sampled_counts_as_nothing(folder):
-    (folder / "roll_out/short.jsonl").write_text('{"cpu_time": "NA", "s": 0.1, "max_rss": null}\n')
-    table = measurement_table(folder, STUDIES)
-    assert table["cpu_s"].sum() == 18.0
-
-
-@pytest.mark.parametrize("line", ["no json", "[]", '{"s": 1}', '{"s": "x", "cpu_time": 1}'])
+@pytest.mark.parametrize(
+    "line", ["no json", "[]", '{"s": 1}', GOOD.replace("1.5", '"x"'), GOOD.replace("done", "well")]
+)
 def test_a_line_that_is_no_measurement_is_refused_with_its_file(folder, line):
     (folder / "roll_out/x.jsonl").write_text(line + "\n")
     with pytest.raises(DataError, match=r"x\.jsonl is no measurement"):

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from typing import TypeGuard
 
 from frugal.artifacts.compiled import KERNELS
 
@@ -20,7 +21,7 @@ for kernel in KERNELS:
 """
 
 
-def _is_kernel(function: ast.AST) -> bool:
+def _is_kernel(function: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(function, ast.FunctionDef) and any(
         "njit" in ast.unparse(decorator) for decorator in function.decorator_list
     )

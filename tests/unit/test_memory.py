@@ -1,5 +1,6 @@
 """What a job used and what the machine has left, from what the operating system tells."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from frugal.artifacts.memory import free_memory_mb, usage_in_log, usage_line
+from frugal.__main__ import main
+from frugal.artifacts.memory import accounted, free_memory_mb, used
 from frugal.artifacts.plans import Job, load_costs, stated_memory_mb
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,23 +81,68 @@ def test_this_machine_has_something_left():
 def test_a_peak_is_told_though_it_was_given_back_and_is_the_programs_own():
     """A large parent (as Snakemake is) does not count, whatever `ru_maxrss` inherits."""
     child = (
-        "from frugal.artifacts.memory import usage_line\n"
-        "b = bytearray(150 * 2**20); del b\nprint(usage_line())"
+        "from frugal.artifacts.memory import used\n"
+        "b = bytearray(150 * 2**20); del b\nprint(used(children=True)['memory_mb'])"
     )
     parent = (
         "import subprocess, sys\nheld = bytearray(b'x') * (600 * 2**20)\n"
         f"print(subprocess.run([sys.executable, '-c', {child!r}], stdout=-1, text=True).stdout)"
     )
     said = subprocess.run([sys.executable, "-c", parent], stdout=-1, text=True, check=True).stdout
-    used = usage_in_log(said)
-    assert used is not None
-    assert 150 < used[1] < 500
+    assert 150 < float(said) < 500
 
 
-def test_the_last_line_of_that_kind_counts():
-    assert usage_in_log("used: 1.0 CPU s, peak 3 MB\nx\nused: 2.5 CPU s, peak 40 MB\n") == (2.5, 40)
-    assert usage_in_log("Error\n") is None
-    assert usage_in_log(usage_line()) is not None
+def test_children_that_have_ended_count_and_a_child_of_a_moment_is_not_missed(tmp_path):
+    """Samples every 30 s see none of it: .3 s of CPU and 400 MB, given back at once."""
+    child = (
+        "import time\nheld = bytearray(b'x') * (400 * 2**20)\nwhile time.process_time() < .3: pass"
+    )
+    script = (
+        "import subprocess, sys\nfrom pathlib import Path\n"
+        "from frugal.artifacts.memory import accounted\n"
+        f"with accounted(Path(sys.argv[1])): subprocess.run([sys.executable, '-c', {child!r}])"
+    )
+    path = tmp_path / "used.jsonl"
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+    measured = json.loads(path.read_text())
+    assert measured["cpu_s"] >= 0.3
+    assert measured["memory_mb"] > 400
+    assert measured["ended"] == "done"
+
+
+def test_a_job_that_fails_has_written_what_it_used(tmp_path):
+    path = tmp_path / "deep" / "used.jsonl"
+    with pytest.raises(ZeroDivisionError), accounted(path):
+        _ = 1 / 0
+    assert json.loads(path.read_text())["ended"] == "failed"
+    words = ["fit_classifier", "--seed", "0", "--used", str(path.with_name("refused.jsonl"))]
+    assert main(words) == 2
+    assert json.loads(path.with_name("refused.jsonl").read_text())["ended"] == "failed"
+
+
+def test_a_file_that_cannot_be_written_changes_nothing_about_the_job(tmp_path):
+    (tmp_path / "file").write_text("")
+    with accounted(tmp_path / "file" / "used.jsonl"):
+        pass
+    assert (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("results/table.parquet", "--used results/table.parquet ends in '.parquet'; allowed is"),
+        ("mine.jsonl", "--used mine.jsonl is an input or an output"),
+    ],
+)
+def test_what_was_used_replaces_no_result_and_no_input(path, sentence, capsys):
+    assert main(["prepare_data", "--seed", "0", "--input", "raw_0=mine.jsonl", "--used", path]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_this_process_has_used_something():
+    alone, with_children = used(children=False), used(children=True)
+    assert 0 < alone["cpu_s"] <= with_children["cpu_s"]
+    assert 0 < alone["memory_mb"] <= with_children["memory_mb"]
 
 
 def test_every_rule_that_runs_something_states_its_memory_and_has_a_measurement():
@@ -104,6 +151,19 @@ def test_every_rule_that_runs_something_states_its_memory_and_has_a_measurement(
     stated = "    resources:\n        mem_mb=memory,\n"
     assert [name for name, text in found.items() if stated not in text] == []
     assert found.keys() - {cost["stage"] for cost in COSTS} == set()
+
+
+def test_every_step_names_its_log_and_the_file_of_what_it_used():
+    """Both as logs: Snakemake keeps and brings back these of a job that failed, too."""
+    steps = {name: text for name, text in rules().items() if "run_stage(" in text}
+    assert len(steps) > 40
+    for name, text in steps.items():
+        place = re.search(r'    log:\n        said=f?"logs/(.*)\.log",\n', text)
+        assert place, name
+        assert re.search(rf'        used=f?"benchmarks/{re.escape(place[1])}\.jsonl",\n', text), (
+            name
+        )
+        assert "    benchmark:\n" not in text, name
 
 
 def test_the_cluster_profile_does_not_contradict_the_rules():

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.cli import run_command
+from frugal.__main__ import main
 from frugal.contracts import CoverInstance, Streams
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.recourse_study import load_recourse_study
@@ -169,7 +169,7 @@ def test_the_documented_command_solves_an_own_catalogue_and_says_refusals(
     words = shlex.split(command.replace("=mine/", f"={tmp_path}/"))
     assert words[:3] == ["python", "-m", "frugal"]
     monkeypatch.chdir(ROOT)
-    run_command(words[3:])
+    assert main(words[3:]) == 0
     found = pd.read_parquet(tmp_path / "labels.parquet").set_index("row_id")
     assert capsys.readouterr().err.splitlines() == [
         "frugal label_units: unit 'bob' cannot be covered: no set of actions open to 'old' is "

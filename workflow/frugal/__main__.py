@@ -11,8 +11,6 @@ import sys
 if __name__ == "__main__" and sys.path[:1] == [os.getcwd()] and not sys.flags.safe_path:
     del sys.path[0]
 
-import contextlib
-
 # One thread a process, whatever the caller has set, and before numpy is loaded: with two threads
 # sums are rounded in another order, and a job run by hand would not give the workflow's bytes.
 # Parallelism is the engine's.
@@ -20,7 +18,8 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_library}_NUM_THREADS"] = "1"
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
-from frugal.cli import run_command, run_job  # noqa: E402
+from frugal.artifacts.memory import accounted  # noqa: E402
+from frugal.cli import read_command, run_job  # noqa: E402
 from frugal.contracts.errors import DataError, FrugalError, printable  # noqa: E402
 
 _NUMBA = ".numba_config.yaml"
@@ -64,17 +63,10 @@ def _run(words: list[str]) -> int:
             from frugal.artifacts.compiled import compile_command
 
             return compile_command(words[1:])
-    run_command(words)
-    _note_usage()
+    job, used_path = read_command(words)
+    with accounted(used_path):
+        run_job(job)
     return 0
-
-
-def _note_usage() -> None:
-    """The last line of a job's log; a full disk, that cannot take it, does not undo the job."""
-    from frugal.artifacts.memory import usage_line
-
-    with contextlib.suppress(OSError):
-        print(usage_line(), file=sys.stderr)
 
 
 def _refuse(words: list[str], sentence: str) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from frugal.artifacts.sidecars import Job
 
 OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan", "compile")
+USED_SUFFIX = ".jsonl"
 _STAGES = Path(__file__).parent / "stages"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
@@ -32,26 +33,26 @@ def stage_names() -> list[str]:
     return sorted(path.stem for path in _STAGES.glob("[a-z]*.py"))
 
 
-def run_command(words: list[str]) -> None:
-    """Run the stage that a command line names.
+def read_command(words: list[str]) -> tuple["Job", Path | None]:
+    """The job that a command line names, and the file that is to hold what it used, if one is.
 
     Raises:
-        FrugalError: the command or an input is not what the stage needs; nothing is written then.
+        ConfigError: the words contradict each other.
         SystemExit: the words do not form a command (by `argparse`, with the usage).
     """
     parsed = _parser().parse_args(words)
     from frugal.artifacts.sidecars import Job
 
-    run_job(
-        Job(
-            parsed.stage,
-            _named_inputs(parsed.input),
-            {name: Path(value) for name, value in _once("--output", parsed.output).items()},
-            parsed.settings,
-            _once("--wildcard", parsed.wildcard),
-            parsed.seed,
-        )
+    job = Job(
+        parsed.stage,
+        _named_inputs(parsed.input),
+        {name: Path(value) for name, value in _once("--output", parsed.output).items()},
+        parsed.settings,
+        _once("--wildcard", parsed.wildcard),
+        parsed.seed,
     )
+    _require_place_for_used(parsed.used, job)
+    return job, parsed.used
 
 
 def run_job(job: "Job") -> None:
@@ -149,6 +150,21 @@ def _require_places(job: "Job") -> None:
                 )
 
 
+def _require_place_for_used(used: Path | None, job: "Job") -> None:
+    """Refuse a file of measurements that would replace a result, or an input."""
+    if used is None:
+        return
+    if used.suffix != USED_SUFFIX:
+        raise ConfigError(
+            f"--used {used} ends in {used.suffix or 'nothing'!r}; allowed is {USED_SUFFIX}"
+        )
+    given = [
+        p for paths in job.inputs.values() for p in ([paths] if isinstance(paths, Path) else paths)
+    ]
+    if os.path.realpath(used) in map(os.path.realpath, [*given, *job.outputs.values()]):
+        raise ConfigError(f"--used {used} is an input or an output; name another file")
+
+
 class _Settings(dict[str, Any]):
     """Settings that say in a sentence which key the command line lacks."""
 
@@ -188,6 +204,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--input", metavar="NAME=PATH", help="NAME[]=PATH, repeated, for several files as one")
     add("--output", metavar="NAME=PATH")
     add("--wildcard", metavar="NAME=VALUE")
+    parser.add_argument(
+        "--used",
+        type=Path,
+        metavar="PATH",
+        help="file for CPU seconds, peak MB and wall seconds, written as the job ends",
+    )
     parser.add_argument("--settings", type=_json, default={}, metavar="JSON")
     parser.add_argument(
         "--seed", type=whole_number(0), required=True, help="root seed of the study"

@@ -13,9 +13,8 @@ rule train_agent:
             training="results/agents/dataset={dataset}/mechanism={mechanism}/agent={agent}/training.parquet",
         ),
     log:
-        "logs/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
-    benchmark:
-        "benchmarks/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
+        said="logs/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
+        used="benchmarks/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

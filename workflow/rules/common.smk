@@ -146,8 +146,12 @@ wildcard_constraints:
 
 
 def run_stage(stage):
-    """The shell line of a stage: complete as printed, its progress and its refusals in the log."""
-    return f"python -m frugal {stage} {{params.arguments}} 2> {{log:q}}"
+    """The shell line of a stage: complete as printed.
+
+    Both files are logs to Snakemake: kept when a job fails, brought back from another machine. Its
+    progress and its refusals stand in one, what it used in the other.
+    """
+    return f"python -m frugal {stage} {{params.arguments}} --used {{log.used:q}} 2> {{log.said:q}}"
 
 
 def located(inputs):

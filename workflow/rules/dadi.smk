@@ -25,9 +25,8 @@ rule train_dadi:
             curves=f"results/dadi/{FOLD}/curves.parquet",
         ),
     log:
-        f"logs/train_dadi/{FOLD}.log",
-    benchmark:
-        f"benchmarks/train_dadi/{FOLD}.jsonl"
+        said=f"logs/train_dadi/{FOLD}.log",
+        used=f"benchmarks/train_dadi/{FOLD}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -50,9 +49,8 @@ rule roll_out_dadi:
             singles=f"results/dadi/{FOLD}/singles.parquet",
         ),
     log:
-        f"logs/roll_out_dadi/{FOLD}.log",
-    benchmark:
-        f"benchmarks/roll_out_dadi/{FOLD}.jsonl"
+        said=f"logs/roll_out_dadi/{FOLD}.log",
+        used=f"benchmarks/roll_out_dadi/{FOLD}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -71,9 +69,8 @@ rule audit_fairness:
     output:
         **audited(audit=f"results/dadi/{FOLD}/audit.parquet"),
     log:
-        f"logs/audit_fairness/{FOLD}.log",
-    benchmark:
-        f"benchmarks/audit_fairness/{FOLD}.jsonl"
+        said=f"logs/audit_fairness/{FOLD}.log",
+        used=f"benchmarks/audit_fairness/{FOLD}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -95,9 +92,8 @@ rule fit_fair_baselines:
             panels=f"results/dadi/{FOLD}/panels.parquet",
         ),
     log:
-        f"logs/fit_fair_baselines/{FOLD}.log",
-    benchmark:
-        f"benchmarks/fit_fair_baselines/{FOLD}.jsonl"
+        said=f"logs/fit_fair_baselines/{FOLD}.log",
+        used=f"benchmarks/fit_fair_baselines/{FOLD}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -121,9 +117,8 @@ rule score_dadi:
             selection=f"results/dadi/{FOLD}/selection.parquet",
         ),
     log:
-        f"logs/score_dadi/{FOLD}.log",
-    benchmark:
-        f"benchmarks/score_dadi/{FOLD}.jsonl"
+        said=f"logs/score_dadi/{FOLD}.log",
+        used=f"benchmarks/score_dadi/{FOLD}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -150,9 +145,8 @@ rule summarise_dadi:
             audit="results/summary/dadi_audit.parquet",
         ),
     log:
-        "logs/summarise_dadi.log",
-    benchmark:
-        "benchmarks/summarise_dadi.jsonl"
+        said="logs/summarise_dadi.log",
+        used="benchmarks/summarise_dadi.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -172,9 +166,8 @@ rule check_dadi:
     output:
         **audited(checks="results/checks/dadi.json"),
     log:
-        "logs/check_dadi.log",
-    benchmark:
-        "benchmarks/check_dadi.jsonl"
+        said="logs/check_dadi.log",
+        used="benchmarks/check_dadi.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -206,9 +199,8 @@ rule draw_dadi_figures:
             dataset="{dataset}",
         ),
     log:
-        "logs/draw_dadi_figures/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/draw_dadi_figures/dataset={dataset}.jsonl"
+        said="logs/draw_dadi_figures/dataset={dataset}.log",
+        used="benchmarks/draw_dadi_figures/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

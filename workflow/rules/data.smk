@@ -5,7 +5,8 @@ rule fetch_file:
     output:
         **audited(file="results/raw/dataset={dataset}/{file}"),
     log:
-        "logs/fetch_file/dataset={dataset}/{file}.log",
+        said="logs/fetch_file/dataset={dataset}/{file}.log",
+        used="benchmarks/fetch_file/dataset={dataset}/{file}.jsonl",
     retries: 2
     conda:
         "../../envs/core.yaml"
@@ -26,9 +27,8 @@ rule prepare_data:
             catalogue="results/data/dataset={dataset}/catalogue.json",
         ),
     log:
-        "logs/prepare_data/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/prepare_data/dataset={dataset}.jsonl"
+        said="logs/prepare_data/dataset={dataset}.log",
+        used="benchmarks/prepare_data/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -19,9 +19,8 @@ rule train_encoder:
             validation="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/validation.parquet",
         ),
     log:
-        "logs/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.log",
-    benchmark:
-        "benchmarks/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl"
+        said="logs/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.log",
+        used="benchmarks/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -43,9 +42,8 @@ rule tabulate_states:
             states="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/states.safetensors",
         ),
     log:
-        "logs/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.log",
-    benchmark:
-        "benchmarks/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl"
+        said="logs/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.log",
+        used="benchmarks/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -64,9 +62,8 @@ rule compare_imputers:
     output:
         **audited(comparison="results/imputers/dataset={dataset}/comparison.parquet"),
     log:
-        "logs/compare_imputers/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/compare_imputers/dataset={dataset}.jsonl"
+        said="logs/compare_imputers/dataset={dataset}.log",
+        used="benchmarks/compare_imputers/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -88,9 +85,8 @@ rule train_front:
             curves=f"results/fronts/{FRONT}/group={{group}}/curves.parquet",
         ),
     log:
-        f"logs/train_front/{FRONT}/group={{group}}.log",
-    benchmark:
-        f"benchmarks/train_front/{FRONT}/group={{group}}.jsonl"
+        said=f"logs/train_front/{FRONT}/group={{group}}.log",
+        used=f"benchmarks/train_front/{FRONT}/group={{group}}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -112,9 +108,8 @@ rule roll_out_front:
     output:
         **diagnosed("{family}"),
     log:
-        f"logs/roll_out_front/{FRONT}.log",
-    benchmark:
-        f"benchmarks/roll_out_front/{FRONT}.jsonl"
+        said=f"logs/roll_out_front/{FRONT}.log",
+        used=f"benchmarks/roll_out_front/{FRONT}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -131,9 +126,8 @@ rule train_baselines:
     output:
         **diagnosed("baselines"),
     log:
-        "logs/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.log",
-    benchmark:
-        "benchmarks/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
+        said="logs/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.log",
+        used="benchmarks/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -153,9 +147,8 @@ rule train_selection:
     output:
         **diagnosed("selection"),
     log:
-        "logs/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.log",
-    benchmark:
-        "benchmarks/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
+        said="logs/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.log",
+        used="benchmarks/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -175,9 +168,8 @@ rule apply_bayes_rule:
     output:
         **diagnosed("bayes"),
     log:
-        "logs/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.log",
-    benchmark:
-        "benchmarks/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl"
+        said="logs/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.log",
+        used="benchmarks/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -197,9 +189,8 @@ rule recount_diagnoses:
             recounted="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/recounted.parquet",
         ),
     log:
-        "logs/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.log",
-    benchmark:
-        "benchmarks/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.jsonl"
+        said="logs/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.log",
+        used="benchmarks/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -220,9 +211,8 @@ rule summarise_diagnosis:
             budgets="results/summary/diagnosis_budgets.parquet",
         ),
     log:
-        "logs/summarise_diagnosis.log",
-    benchmark:
-        "benchmarks/summarise_diagnosis.jsonl"
+        said="logs/summarise_diagnosis.log",
+        used="benchmarks/summarise_diagnosis.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -244,9 +234,8 @@ rule check_diagnosis:
     output:
         **audited(checks="results/checks/diagnosis.json"),
     log:
-        "logs/check_diagnosis.log",
-    benchmark:
-        "benchmarks/check_diagnosis.jsonl"
+        said="logs/check_diagnosis.log",
+        used="benchmarks/check_diagnosis.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -267,9 +256,8 @@ rule choose_policy:
             sentence=f"results/choices/{FRONT}/budget={{budget}}/choice.txt",
         ),
     log:
-        f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
-    benchmark:
-        f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl"
+        said=f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
+        used=f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -313,9 +301,8 @@ rule draw_patient:
             patient_page=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.html",
         ),
     log:
-        f"logs/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.log",
-    benchmark:
-        f"benchmarks/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.jsonl"
+        said=f"logs/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.log",
+        used=f"benchmarks/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -345,9 +332,8 @@ rule draw_diagnosis_figures:
             dataset=config["diagnosis"]["figures"]["dataset"],
         ),
     log:
-        "logs/draw_diagnosis_figures.log",
-    benchmark:
-        "benchmarks/draw_diagnosis_figures.jsonl"
+        said="logs/draw_diagnosis_figures.log",
+        used="benchmarks/draw_diagnosis_figures.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -21,9 +21,8 @@ rule estimate_costs:
             efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
         ),
     log:
-        "logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
-    benchmark:
-        "benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}.jsonl"
+        said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -40,9 +39,8 @@ rule summarise_afape:
     output:
         **audited(summary="results/summary/afape.parquet"),
     log:
-        "logs/summarise_afape.log",
-    benchmark:
-        "benchmarks/summarise_afape.jsonl"
+        said="logs/summarise_afape.log",
+        used="benchmarks/summarise_afape.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -59,9 +57,8 @@ rule check_afape:
     output:
         **audited(checks="results/checks/afape.json"),
     log:
-        "logs/check_afape.log",
-    benchmark:
-        "benchmarks/check_afape.jsonl"
+        said="logs/check_afape.log",
+        used="benchmarks/check_afape.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

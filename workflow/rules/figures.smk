@@ -20,9 +20,8 @@ rule draw_scenario_figures:
             mechanism="{mechanism}",
         ),
     log:
-        "logs/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.log",
-    benchmark:
-        "benchmarks/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.jsonl"
+        said="logs/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/draw_scenario_figures/dataset={dataset}/mechanism={mechanism}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -49,9 +48,8 @@ rule draw_study_figures:
             mechanism="all",
         ),
     log:
-        "logs/draw_study_figures.log",
-    benchmark:
-        "benchmarks/draw_study_figures.jsonl"
+        said="logs/draw_study_figures.log",
+        used="benchmarks/draw_study_figures.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

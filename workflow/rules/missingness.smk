@@ -12,9 +12,8 @@ rule draw_missingness:
             identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
         ),
     log:
-        "logs/draw_missingness/dataset={dataset}/mechanism={mechanism}.log",
-    benchmark:
-        "benchmarks/draw_missingness/dataset={dataset}/mechanism={mechanism}.jsonl"
+        said="logs/draw_missingness/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/draw_missingness/dataset={dataset}/mechanism={mechanism}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -39,9 +38,8 @@ rule impute_features:
             rounds="results/imputations/dataset={dataset}/mechanism={mechanism}/rounds.parquet",
         ),
     log:
-        "logs/impute_features/dataset={dataset}/mechanism={mechanism}.log",
-    benchmark:
-        "benchmarks/impute_features/dataset={dataset}/mechanism={mechanism}.jsonl"
+        said="logs/impute_features/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/impute_features/dataset={dataset}/mechanism={mechanism}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -10,9 +10,8 @@ rule fit_classifier:
             classifier="results/classifiers/dataset={dataset}/classifier.safetensors"
         ),
     log:
-        "logs/fit_classifier/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/fit_classifier/dataset={dataset}.jsonl"
+        said="logs/fit_classifier/dataset={dataset}.log",
+        used="benchmarks/fit_classifier/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -18,9 +18,8 @@ rule fit_nuisances:
             overlap="results/nuisances/dataset={dataset}/mechanism={mechanism}/overlap.parquet",
         ),
     log:
-        "logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}.log",
-    benchmark:
-        "benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}.jsonl"
+        said="logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -1,8 +1,8 @@
 # What a run will take, and what Snakemake itself took, for the rules and hooks of plan.smk.
 
-import resource
-
 from snakemake.settings.enums import Quietness
+
+from frugal.artifacts.memory import used
 
 # Of the files in which rules stand; all others are those of afape, the first study.
 STUDY_OF_FILE = {
@@ -15,10 +15,10 @@ STUDY_OF_FILE = {
 
 
 def study_words():
-    """`--study NAME=STUDY` for each step that is measured."""
+    """`--study NAME=STUDY` for each step that measures itself."""
     words = ["--study", "engine=engine"]
     for each in workflow.rules:
-        if each.benchmark:
+        if "used" in each.log.keys():
             study = STUDY_OF_FILE.get(Path(str(each.snakefile)).stem, "afape")
             words += ["--study", f"{each.name}={study}"]
     return shlex.join(words)
@@ -52,10 +52,7 @@ def say_plan():
 
 def note_engine():
     """The CPU time of Snakemake itself, without its jobs, as one more measurement."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu_s = used.ru_utime + used.ru_stime
-    row = {"s": cpu_s, "cpu_time": cpu_s, "max_rss": used.ru_maxrss / 1024}
     path = Path("benchmarks/engine.jsonl")
     path.parent.mkdir(exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(row) + "\n")
+        stream.write(json.dumps(used(children=False) | {"ended": "done"}) + "\n")

@@ -26,7 +26,8 @@ rule fetch_recourse_file:
     output:
         **audited(file="results/raw_recourse/dataset={dataset}/{file}"),
     log:
-        "logs/fetch_recourse_file/dataset={dataset}/{file}.log",
+        said="logs/fetch_recourse_file/dataset={dataset}/{file}.log",
+        used="benchmarks/fetch_recourse_file/dataset={dataset}/{file}.jsonl",
     retries: 2
     conda:
         "../../envs/core.yaml"
@@ -50,9 +51,8 @@ rule label_units:
             names="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/names.json",
         ),
     log:
-        "logs/label_units/dataset={dataset}/variant={variant}/seed={seed}.log",
-    benchmark:
-        "benchmarks/label_units/dataset={dataset}/variant={variant}/seed={seed}.jsonl"
+        said="logs/label_units/dataset={dataset}/variant={variant}/seed={seed}.log",
+        used="benchmarks/label_units/dataset={dataset}/variant={variant}/seed={seed}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -79,9 +79,8 @@ rule answer_units:
             generators="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/generators.safetensors",
         ),
     log:
-        "logs/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.log",
-    benchmark:
-        "benchmarks/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.jsonl"
+        said="logs/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.log",
+        used="benchmarks/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -108,9 +107,8 @@ rule summarise_recourse:
             sizes="results/summary/recourse_sizes.parquet",
         ),
     log:
-        "logs/summarise_recourse.log",
-    benchmark:
-        "benchmarks/summarise_recourse.jsonl"
+        said="logs/summarise_recourse.log",
+        used="benchmarks/summarise_recourse.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -132,9 +130,8 @@ rule check_recourse:
     output:
         **audited(checks="results/checks/recourse.json"),
     log:
-        "logs/check_recourse.log",
-    benchmark:
-        "benchmarks/check_recourse.jsonl"
+        said="logs/check_recourse.log",
+        used="benchmarks/check_recourse.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -160,9 +157,8 @@ rule draw_recourse_figures:
             dataset=config["recourse"]["figures"]["dataset"],
         ),
     log:
-        "logs/draw_recourse_figures.log",
-    benchmark:
-        "benchmarks/draw_recourse_figures.jsonl"
+        said="logs/draw_recourse_figures.log",
+        used="benchmarks/draw_recourse_figures.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

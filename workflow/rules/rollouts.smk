@@ -19,9 +19,8 @@ rule roll_out:
             decisions="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/decisions.parquet",
         ),
     log:
-        "logs/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
-    benchmark:
-        "benchmarks/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl"
+        said="logs/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
+        used="benchmarks/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

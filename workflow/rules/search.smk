@@ -8,7 +8,8 @@ rule fetch_search_file:
     output:
         **audited(file="results/raw_searches/dataset={dataset}/{file}"),
     log:
-        "logs/fetch_search_file/dataset={dataset}/{file}.log",
+        said="logs/fetch_search_file/dataset={dataset}/{file}.log",
+        used="benchmarks/fetch_search_file/dataset={dataset}/{file}.jsonl",
     retries: 2
     conda:
         "../../envs/core.yaml"
@@ -32,9 +33,8 @@ rule prepare_searches:
             searches="results/searches/dataset={dataset}/searches.parquet",
         ),
     log:
-        "logs/prepare_searches/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/prepare_searches/dataset={dataset}.jsonl"
+        said="logs/prepare_searches/dataset={dataset}.log",
+        used="benchmarks/prepare_searches/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -58,9 +58,8 @@ rule compare_planners:
             policies="results/policies/dataset={dataset}/policies.parquet",
         ),
     log:
-        "logs/compare_planners/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/compare_planners/dataset={dataset}.jsonl"
+        said="logs/compare_planners/dataset={dataset}.log",
+        used="benchmarks/compare_planners/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -80,9 +79,8 @@ rule time_planners:
     output:
         **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     log:
-        "logs/time_planners/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/time_planners/dataset={dataset}.jsonl"
+        said="logs/time_planners/dataset={dataset}.log",
+        used="benchmarks/time_planners/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -106,9 +104,8 @@ rule summarise_treatment:
             curves="results/summary/treatment_curves.parquet",
         ),
     log:
-        "logs/summarise_treatment.log",
-    benchmark:
-        "benchmarks/summarise_treatment.jsonl"
+        said="logs/summarise_treatment.log",
+        used="benchmarks/summarise_treatment.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -129,9 +126,8 @@ rule add_cpu_times:
     output:
         **audited(summary="results/summary/treatment.parquet"),
     log:
-        "logs/add_cpu_times.log",
-    benchmark:
-        "benchmarks/add_cpu_times.jsonl"
+        said="logs/add_cpu_times.log",
+        used="benchmarks/add_cpu_times.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -149,9 +145,8 @@ rule check_treatment:
     output:
         **audited(checks="results/checks/treatment.json"),
     log:
-        "logs/check_treatment.log",
-    benchmark:
-        "benchmarks/check_treatment.jsonl"
+        said="logs/check_treatment.log",
+        used="benchmarks/check_treatment.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -169,9 +164,8 @@ rule draw_world_figures:
     output:
         **search_figures(WORLD_FIGURES, "drawn"),
     log:
-        "logs/draw_world_figures/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/draw_world_figures/dataset={dataset}.jsonl"
+        said="logs/draw_world_figures/dataset={dataset}.log",
+        used="benchmarks/draw_world_figures/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -194,9 +188,8 @@ rule draw_table_figures:
     output:
         **search_figures(TABLE_FIGURES, "read"),
     log:
-        "logs/draw_table_figures/dataset={dataset}.log",
-    benchmark:
-        "benchmarks/draw_table_figures/dataset={dataset}.jsonl"
+        said="logs/draw_table_figures/dataset={dataset}.log",
+        used="benchmarks/draw_table_figures/dataset={dataset}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -1,8 +1,7 @@
 """What every step took: the measurements of all jobs as one table, a figure, unit costs.
 
 A measurement is not the same twice, so it lies under benchmarks/, never under results/. Knows the
-files of measurements and the last line of a job's log; must not know what a stage computes, nor any
-engine.
+files in which jobs say what they used; must not know what a stage computes, nor any engine.
 """
 
 import argparse
@@ -17,64 +16,51 @@ import yaml
 
 from frugal.artifacts.arguments import pair
 from frugal.artifacts.files import hive_keys, payload_bytes, write_bytes
-from frugal.artifacts.memory import usage_in_log
 from frugal.contracts import DataError
 from frugal.figures.benchmarks import benchmark_figure
 
 ENGINE = "engine"  # the stage under which the engine's own time is written
-COLUMNS = ["study", "stage", "job", "cpu_s", "wall_s", "memory_mb"]
+NUMBERS = ("cpu_s", "wall_s", "memory_mb")
+ENDS = ("done", "failed")
+COLUMNS = ["study", "stage", "job", *NUMBERS, "ended"]
 # What tells apart jobs of one stage that differ in cost
 COST_KEYS = ("dataset", "variant")
 
 
 def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
-    """One row per measured job: study, stage, wildcards, CPU and wall seconds, peak memory in MB.
-
-    CPU seconds and memory are those that the operating system counted, which a job writes into its
-    log as it ends. Without a log they are the engine's samples, which miss what lies between two.
+    """One row per measured job: study, stage, wildcards, CPU and wall seconds, peak MB, its end.
 
     Args:
-        folder: holds `<stage>/<key>=<value>/….jsonl`, a JSON object a line, as the engine writes;
-            logs lie beside it, under `logs/`.
+        folder: holds `<stage>/<key>=<value>/….jsonl`, a line a job, as `accounted` writes it.
         studies: stage → study; a stage that is not there stands under `shared`.
 
     Raises:
-        DataError: a line is none of the engine's, or there is no measurement.
+        DataError: a line is no measurement, or there is none.
     """
     rows = []
     for path in sorted(folder.rglob("*.jsonl")):
         stage = path.relative_to(folder).parts[0].removesuffix(".jsonl")
         job = path.relative_to(folder).with_suffix("").as_posix().partition("/")[2]
-        own = _counted(folder, path)
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            cpu_s, wall_s, memory_mb = _measured(path, line)
-            cpu_s, memory_mb = own or (cpu_s, memory_mb)
-            rows.append([studies.get(stage, "shared"), stage, job, cpu_s, wall_s, memory_mb])
+            rows.append([studies.get(stage, "shared"), stage, job, *_measured(path, line)])
     if not rows:
         raise DataError(f"{folder} holds no measurement (*.jsonl); run the workflow first")
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _counted(folder: Path, path: Path) -> tuple[float, float] | None:
-    """CPU seconds and peak MB from the log of a measured job."""
-    log = (folder.resolve().parent / "logs" / path.relative_to(folder)).with_suffix(".log")
-    return usage_in_log(log.read_text(errors="replace")) if log.is_file() else None
-
-
-def _measured(path: Path, line: str) -> tuple[float, float, float]:
-    """CPU seconds, wall seconds, MB. A short job may end before its CPU time was sampled."""
+def _measured(path: Path, line: str) -> tuple[float, float, float, str]:
+    """CPU seconds, wall seconds, MB, and how the job ended."""
     try:
         document = json.loads(line)
-        wall_s = float(document["s"])
-        cpu_s, memory_mb = (
-            0.0 if document[key] in (None, "NA") else float(document[key])
-            for key in ("cpu_time", "max_rss")
-        )
+        cpu_s, wall_s, memory_mb = (float(document[key]) for key in NUMBERS)
+        ended = document["ended"]
         if not all(0 <= number < math.inf for number in (cpu_s, wall_s, memory_mb)):
             raise ValueError("no amount")
+        if ended not in ENDS:
+            raise ValueError("no end")
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DataError(f"{path} is no measurement: {line[:80]!r}") from None
-    return cpu_s, wall_s, memory_mb
+    return cpu_s, wall_s, memory_mb, ended
 
 
 def stage_totals(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,8 +82,11 @@ def engine_share(table: pd.DataFrame) -> float:
 
 
 def unit_costs(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Per stage, data set and variant: CPU seconds of a mean job, and the most memory of any."""
-    jobs = table[table["stage"] != ENGINE]
+    """Per stage, data set and variant: CPU seconds of a mean job, and the most memory of any.
+
+    Of jobs that ended well: one that failed says nothing of what it would have taken.
+    """
+    jobs = table[(table["stage"] != ENGINE) & (table["ended"] == "done")]
     keys = [dict(_keys(job)) for job in jobs["job"]]
     labelled = jobs.assign(**{k: [own.get(k, "") for own in keys] for k in COST_KEYS})
     costs = []

@@ -4,30 +4,58 @@ Knows /proc and control groups (Linux) and `resource` (elsewhere); must not know
 computes, nor any engine.
 """
 
+import contextlib
+import json
 import os
 import re
 import resource
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _MB = 2**20
 _RSS_BYTES = 1 if sys.platform == "darwin" else 1024  # of one `ru_maxrss`
-_SAID = re.compile(r"^used: ([0-9.]+) CPU s, peak ([0-9]+) MB$", flags=re.MULTILINE)
+_STARTED = time.perf_counter()
 
 
-def usage_line() -> str:
-    """CPU seconds and peak memory of this process and its finished children, for its log."""
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu_s = sum(each.ru_utime + each.ru_stime for each in both)
-    peak = max(_own_peak(both[0]), both[1].ru_maxrss * _RSS_BYTES)
-    return f"used: {cpu_s:.1f} CPU s, peak {peak / _MB:.0f} MB"
+def used(*, children: bool) -> dict[str, float]:
+    """CPU seconds (user and system), peak resident MB and wall seconds of this process so far.
+
+    Args:
+        children: count those that have ended, too; the peak is then that of the largest process.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s, peak = own.ru_utime + own.ru_stime, _own_peak(own)
+    if children:
+        theirs = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s += theirs.ru_utime + theirs.ru_stime
+        peak = max(peak, theirs.ru_maxrss * _RSS_BYTES)
+    wall_s = time.perf_counter() - _STARTED
+    return {
+        "cpu_s": round(cpu_s, 2),
+        "memory_mb": round(peak / _MB, 1),
+        "wall_s": round(wall_s, 2),
+    }
 
 
-def usage_in_log(text: str) -> tuple[float, float] | None:
-    """CPU seconds and peak MB that a job has written as `usage_line` into its log, if it has."""
-    said = _SAID.findall(text)
-    return (float(said[-1][0]), float(said[-1][1])) if said else None
+@contextlib.contextmanager
+def accounted(path: Path | None) -> Iterator[None]:
+    """Write what the process used as the work within ends, well or not; None: nowhere.
+
+    One line of JSON: `used`, and `ended`, which is done or failed. A full disk, that cannot take
+    it, changes nothing about the job.
+    """
+    ended = "failed"
+    try:
+        yield
+        ended = "done"
+    finally:
+        measured = used(children=True)
+        with contextlib.suppress(OSError):
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(measured | {"ended": ended}) + "\n", encoding="utf-8")
 
 
 def _own_peak(usage: resource.struct_rusage) -> int:
