@@ -175,6 +175,7 @@ def test_means_in_their_own_units():
     error = np.abs(fitted.predict(0, x) - y).mean(axis=0)
     # of ten trainings the worst was .009; the spread of the targets is one of these units
     assert (error < 0.05 * np.array([50, 1e-3, 1])).all()
+    assert error[2] == 0  # a target that never varied is predicted as it was
     rows = np.arange(6000) < 100
     expected = np.square(fitted.predict(0, x[rows]) - y[rows]).mean()
     assert fitted.mean_loss(0, x, y, rows) == pytest.approx(expected, rel=1e-12)

@@ -46,7 +46,8 @@ class Networks:
         centre: subtracted from the inputs. (K, 1, d)
         scale: then divides them. (K, 1, d)
         target_centre: added to the outputs after `target_scale` multiplied them. (K, 1, o)
-        target_scale: 1 with loss "binary". (K, 1, o)
+        target_scale: 1 with loss "binary"; 0 of a mean that never varied in training, which is so
+            predicted as it was. (K, 1, o)
         loss: "binary": outputs are log-odds, and `predict` gives probabilities; "squared": means.
         activation: between layers.
     """
@@ -157,7 +158,7 @@ def fit_networks(
         centre,
         scale,
         target_centre,
-        target_scale,
+        torch.where(torch.isinf(target_scale), 0.0, target_scale),
         loss,
         activation,
     )
@@ -200,7 +201,7 @@ def _stack(inputs, target, source, train, loss) -> _Data:
         read = fit_scaling(inputs[s][used], weight, constant=np.inf)  # never varied: unread
         centre[k, 0, :width], scale[k, 0, :width] = read.centre, read.scale
         if loss == "squared":
-            wanted = fit_scaling(target[s][used], weight)
+            wanted = fit_scaling(target[s][used], weight, constant=np.inf)
             target_centre[k, 0], target_scale[k, 0] = wanted.centre, wanted.scale
         rows.append(torch.from_numpy(used + s * n))
         row_weight.append(torch.from_numpy(weight).float())
