@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from frugal.contracts.scaling import fit_scaling
 from frugal.models.nuisance import (
     Head,
     MeanHead,
@@ -201,6 +202,6 @@ def _mean_loss(head: MeanHead, mean: np.ndarray, allowed: np.ndarray) -> float:
     """Squared error over the target's variance, as a mean over outcomes that vary."""
     rows = head.usable & allowed
     error = np.square(mean[rows] - head.target[rows]).mean(axis=0)
-    spread = head.target[rows].var(axis=0)
-    varies = spread > 0
-    return float((error[varies] / spread[varies]).mean()) if varies.any() else 0.0
+    spread = fit_scaling(head.target[rows], constant=np.inf).scale
+    varies = np.isfinite(spread)
+    return float((error / np.square(spread))[varies].mean()) if varies.any() else 0.0
