@@ -24,6 +24,7 @@ env: .venv/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r envs/uv.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(BIN)/python -m frugal compile
 	touch $@
 
 run: env

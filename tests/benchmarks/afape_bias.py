@@ -15,6 +15,7 @@ import pandas as pd
 SHOWN = [
     "blocking",
     "complete_case",
+    "imputation_chained_trees",
     "imputation_missforest",
     "stabilised_ipw_true",
     "stabilised_afais_s_true",

@@ -1,12 +1,15 @@
-"""CPU time and memory of treatment searches: the sweep, growth per action, and plain Python.
+"""CPU time and memory of treatment searches beside the same in vectorised NumPy; growth per action.
 
 Run with one thread: `OMP_NUM_THREADS=1 python -m tests.benchmarks.treatment [largest k]`. Imports
-and compilation are done before the clock starts. The release's times were measured on one core of
-this kind of machine; the loop in plain Python (the tests' oracle) runs beside ours.
+and compilation are done before the clock starts. Both sides take turns in one run and must agree:
+on the sweep's every efficacy and number of trials, else on every value of the policy. The baseline
+(`tests.benchmarks.numpy_searches`) plans all thresholds of a planner at once; units and records
+are drawn by the same functions on both sides.
 """
 
 import itertools
 import resource
+import statistics
 import sys
 import time
 
@@ -20,32 +23,38 @@ from frugal.environments.treatment_world import (
     sample_units,
 )
 from frugal.evaluation.treatment_searches import SearchOptions
-from frugal.evaluation.treatment_worlds import WorldOptions, compare_in_worlds
+from frugal.evaluation.treatment_worlds import (
+    WorldOptions,
+    compare_in_worlds,
+    realise_world,
+    sample_test_units,
+    sample_training,
+)
 from frugal.models.outcome_counts import count_outcomes
 from frugal.models.outcome_forest import ForestOptions
 from frugal.models.outcome_tables import smoothed_table
-from frugal.planners.constrained import plan_constrained, plan_greedy
-from frugal.planners.naive import plan_naive
+from frugal.planners.constrained import plan_constrained
 from frugal.planners.stopping import stopping_statistic
 
-from tests.oracles import treatment_searches as oracle
+from tests.benchmarks import numpy_searches as plain
 
-UNITS, TESTED, MEMORY_GIB = 15_000, 3_000, 6.0
-RELEASE_SWEEP_S = 110 + 16
-RELEASE_LEARNING_S = {3: 0.06, 4: 0.46, 5: 3.8, 6: 25.6, 7: 174.0}
+UNITS, TESTED, MEMORY_GIB, REPEATS = 15_000, 3_000, 6.0, 5
+LARGEST_BESIDE = 10  # actions up to which NumPy runs beside: its sums take k times our tables
 VALUE = np.arange(3.0)
 PRICES = DELTAS = tuple(np.linspace(0, 1, 10).tolist())
+OFFSET = 1e-4
+WORLD = WorldOptions("release", 5, 3, 1, 3, 1.0, 0.1, 0.9, True)
 OPTIONS = SearchOptions(
     planners=("cdp", "cg", "ndp"),
     outcome_models=("smoothed",),
     bounds=("upper",),
     deltas=DELTAS,
     trial_prices=PRICES,
-    price_offset=1e-4,
+    price_offset=OFFSET,
     epsilon=0.0,
     alpha=1.0,
     stop_rule="<=",
-    ties="improving",
+    ties="lowest",
     smoothing="release",
     pseudo_count=0.0,
     forest=ForestOptions("onehot", 100, None, 1),
@@ -61,17 +70,51 @@ def _cpu_seconds(work):
     return result, time.process_time() - start
 
 
-def _sweep(seed: int):
-    """Generation of all units and searches, models, 30 policies and their play."""
-    world = WorldOptions("release", 5, 3, 1, 3, 1.0, 0.1, 0.9, True)
-    return compare_in_worlds(
+def _in_turn(ours, theirs):
+    """Results of both sides, and the median CPU seconds of each over repeats that alternate."""
+    pairs = [(_cpu_seconds(ours), _cpu_seconds(theirs)) for _ in range(REPEATS)]
+    seconds = [statistics.median(pair[side][1] for pair in pairs) for side in (0, 1)]
+    return pairs[0][0][0], pairs[0][1][0], *seconds
+
+
+def _sweep(seed: int) -> dict[tuple[str, float], tuple[float, float]]:
+    """(Planner, threshold) → efficacy and mean trials, by the package: units to scores."""
+    rows = compare_in_worlds(
         Streams(seed, "benchmark", {}),
-        world_options=world,
+        world_options=WORLD,
         options=OPTIONS,
         n_train=[UNITS],
         n_test=TESTED,
         realisations=[0],
     )
+    scores = zip(rows["efficacy"], rows["mean_trials"], strict=True)
+    return dict(zip(zip(rows["planner"], rows["threshold"], strict=True), scores, strict=True))
+
+
+def _drawn(seed: int):
+    """Records of the sweep's training units, and its test units."""
+    streams = Streams(seed, "benchmark", {})
+    world = realise_world(streams, 0, WORLD, memory_gib=MEMORY_GIB)
+    records = sample_training(streams, 0, world, WORLD, UNITS)
+    return records, sample_test_units(streams, 0, world, TESTED)
+
+
+def _numpy_sweep(seed: int) -> dict[tuple[str, float], tuple[float, float]]:
+    """The same in NumPy."""
+    records, (context, outcome) = _drawn(seed)
+    histories, deltas = plain.Histories(5, 3), np.array(DELTAS)
+    table = plain.smoothed(records, histories)
+    policies = {
+        "cdp": plain.constrained(table, histories, deltas)[1],
+        "cg": plain.greedy(table, histories, deltas, VALUE),
+        "ndp": plain.naive(table, histories, np.array(PRICES) + OFFSET, VALUE),
+    }
+    scores = {}
+    for planner, action in policies.items():
+        trials, best = plain.play(action, histories, context, outcome)
+        near, mean = (best >= outcome.max(axis=1)).mean(axis=1), trials.mean(axis=1)
+        scores |= {(planner, at): (e, t) for at, e, t in zip(DELTAS, near, mean, strict=True)}
+    return scores
 
 
 def _records(k: int):
@@ -84,98 +127,73 @@ def _records(k: int):
     return sample_searches(world, context, outcome, rng, p_stop=0.1, p_stop_best=0.9)
 
 
-def _smoothed(records):
-    counts = count_outcomes(records)
-    return smoothed_table(counts, outcome_value=VALUE, mode="release", memory_gib=MEMORY_GIB)
-
-
-def _planned(table, bound="upper"):
+def _learned(records, bound="upper"):
+    """Value of the policy of δ = 0.4: counts, smoothing, bound, planning."""
+    table = smoothed_table(
+        count_outcomes(records), outcome_value=VALUE, mode="release", memory_gib=MEMORY_GIB
+    )
     statistic = stopping_statistic(table, bound=bound, epsilon=0.0)
     return plan_constrained(
-        table, statistic, delta=0.4, alpha=1.0, stop_rule="<=", ties="improving"
+        table, statistic, delta=0.4, alpha=1.0, stop_rule="<=", ties="lowest"
+    ).value
+
+
+def _numpy_learned(records):
+    """The same in NumPy."""
+    histories = plain.Histories(records.n_actions, records.n_outcomes)
+    table = plain.smoothed(records, histories)
+    return plain.constrained(table, histories, np.array([0.4]))[0][0]
+
+
+def _compare_sweeps() -> None:
+    ours, theirs, ours_s, numpy_s = _in_turn(lambda: _sweep(1), lambda: _numpy_sweep(1))
+    _, drawing_s = _cpu_seconds(lambda: _drawn(1))
+    assert ours.keys() == theirs.keys()
+    assert all(np.allclose(ours[key], theirs[key], atol=1e-12) for key in ours)
+    print(
+        f"sweep, 10 δ or λ × 3 planners, 5 actions, {UNITS:,} + {TESTED:,} units, generation "
+        f"included on both sides, same scores: {ours_s:.3f} CPU s (goal 0.25); vectorised NumPy "
+        f"{numpy_s:.3f} CPU s, {numpy_s / ours_s:.1f} times ours; drawing units and records, "
+        f"the same code on both sides, is {drawing_s:.3f} of each",
+        flush=True,
     )
 
 
-def _plain_python(records):
-    """The release's way at small k: dictionaries over (|Y| + 1)^k histories, one context."""
-    k, counts = records.n_actions, {}
-    for i in np.flatnonzero(records.context == 0):
-        h = (-1,) * k
-        for a, y in zip(records.action[i].tolist(), records.outcome[i].tolist(), strict=True):
-            if a < 0:
-                break
-            counts.setdefault((h, a), [0, 0, 0])[y] += 1
-            h = oracle.extended(h, a, y)
-    law = oracle.smoothed_law(counts, 3, "release")
-
-    def stop_reward(h):
-        begun = max(h) >= 0
-        return 0.0 if begun and oracle.bounds(law, h, [0, 1, 2], 0.0)[1] <= 0.4 else -np.inf
-
-    return max(oracle.action_values(law, k, 3, stop_reward, 1.0)[(-1,) * k])
-
-
-def _warm_up() -> None:
-    """Compiles every kernel on a small instance."""
-    _sweep(0)
-    table = _smoothed(_records(3))
-    _planned(table, "exact")
-    plan_greedy(
-        table,
-        stopping_statistic(table, bound="lower", epsilon=0.0),
-        delta=0.4,
-        alpha=1.0,
-        stop_rule="<=",
+def _compare_at(k: int) -> float:
+    """Print one number of actions; CPU seconds of ours."""
+    records = _records(k)
+    _, exact_s = _cpu_seconds(lambda: _learned(records, "exact"))
+    if k <= LARGEST_BESIDE:
+        ours, theirs, spent, numpy_s = _in_turn(
+            lambda: _learned(records), lambda: _numpy_learned(records)
+        )
+        assert np.abs(ours - theirs).max() < 1e-9
+        beside = f"; vectorised NumPy {numpy_s:.4f}, {numpy_s / spent:.1f} times ours, same values"
+    else:
+        (_, spent), beside = _cpu_seconds(lambda: _learned(records)), ""
+    estimate = search_bytes(n_contexts=2, n_actions=k, n_outcomes=3) / GIB
+    print(
+        f"k = {k:2d}: one policy from {UNITS:,} records {spent:.4f}, with exact statistic "
+        f"{exact_s:.4f} CPU s{beside}; our tables {estimate:.3f} GiB",
+        flush=True,
     )
-    plan_naive(table, trial_price=0.1, offset=0.0, ties="lowest")
+    return spent
 
 
 def main(largest: int) -> None:
-    """Prints the sweep, the loop in plain Python, and growth per action."""
-    _warm_up()
-    times = [_cpu_seconds(lambda s=s: _sweep(s))[1] for s in range(1, 6)]
-    print(
-        f"sweep, 10 δ or λ × 3 planners, 5 actions, {UNITS:,} + {TESTED:,} units, generation "
-        f"included: {min(times):.3f}–{max(times):.3f} CPU s (goal 0.25); release "
-        f"{RELEASE_SWEEP_S} s, {RELEASE_SWEEP_S / max(times):,.0f} times ours"
-    )
-    for k in (3, 4):
-        records = _records(k)
-        ours, ours_s = _cpu_seconds(lambda r=records: _planned(_smoothed(r)).value[0, 0])
-        plain, plain_s = _cpu_seconds(lambda r=records: _plain_python(r))
-        assert abs(ours - plain) < 1e-12
-        print(
-            f"k = {k}: plain Python, one context {plain_s:.2f} CPU s, ours, both contexts "
-            f"{ours_s:.4f} CPU s, ratio {plain_s / ours_s:.0f}; same value"
-        )
-    previous = None
-    for k in itertools.chain(range(3, 11), range(12, largest + 1, 2)):
-        records = _records(k)
-        table, fit_s = _cpu_seconds(lambda r=records: _smoothed(r))
-        _, plan_s = _cpu_seconds(lambda t=table: _planned(t))
-        _, exact_s = _cpu_seconds(lambda t=table: _planned(t, "exact"))
-        spent = fit_s + plan_s
-        estimate = search_bytes(n_contexts=2, n_actions=k, n_outcomes=3) / GIB
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        growth = (
-            ""
-            if previous is None
-            else f", ×{(spent / previous[1]) ** (1 / (k - previous[0])):.1f} an action"
-        )
-        release = RELEASE_LEARNING_S.get(k)
-        beside = "" if release is None else f"; release {release} s, {release / spent:,.0f} times"
-        print(
-            f"k = {k:2d}: smoothing {fit_s:.4f}, upper bound and planning {plan_s:.4f}, with exact "
-            f"statistic {exact_s:.4f} CPU s{growth}; tables {estimate:.3f} GiB, peak of process "
-            f"{peak:.2f} GiB{beside}",
-            flush=True,
-        )
-        previous = (k, spent)
-        del table
+    """Print the sweep, one policy at each number of actions, growth, and the refusal."""
+    _sweep(0)  # compiles every kernel on a small instance
+    _learned(_records(3), "exact")
+    _compare_sweeps()
+    spent = {k: _compare_at(k) for k in itertools.chain(range(3, 11), range(12, largest + 1, 2))}
+    first, last = max(min(spent), 8), max(spent)
+    if last > first:
+        growth = (spent[last] / spent[first]) ** (1 / (last - first))
+        print(f"growth from k = {first} to {last}: ×{growth:.1f} an action")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak of this process, both sides: {peak:.2f} GiB")
     try:
-        smoothed_table(
-            count_outcomes(_records(17)), outcome_value=VALUE, mode="release", memory_gib=MEMORY_GIB
-        )
+        _learned(_records(17))
     except SearchSizeError as refusal:
         print(f"k = 17: {refusal}")
 

@@ -17,6 +17,7 @@ from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
 
 LONGEST = 400  # characters of a sentence
 DEFECTS = ("traceback", "hang", "silently wrong", "unclear")
+_CHECKPOINT = re.compile(r"checkpoint-[0-9a-f]{16}")
 _PORT = re.compile(r"127\.0\.0\.1:\d{4,5}\b")
 _NAMED = re.compile(
     r"'[^']*'|^frugal fetch_file: /\w|--\w+|publisher|…/|"
@@ -51,6 +52,7 @@ def happened(case: Case) -> Outcome:
         for path in (os.path.realpath(folder), folder):
             said = said.replace(path, "…")
     said = _PORT.sub("publisher", said.replace(str(ROOT), "…"))
+    said = _CHECKPOINT.sub("checkpoint-…", said)  # named by the code that may go on with it
     if kind == "refused" and (flaw := unclear(said)):
         return Outcome("unclear", f"{flaw}: {said}")
     return Outcome(kind, said)

@@ -14,15 +14,17 @@ from frugal.agents import lockstep_ppo
 from frugal.agents.actor_critic import ActorCritic
 from frugal.agents.diagnosis_policies import ImputedStates
 from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
+from frugal.agents.reading import completed_states
 from frugal.agents.sb3_ppo import fit_sb3_ppo
 from frugal.contracts import Streams, World
 from frugal.contracts.scaling import fit_scaling
 from frugal.data.tables import table_from_frames
 from frugal.environments.acquisition import BatchedAcquisition
+from frugal.environments.encoders import tabulate
 from frugal.environments.rewards import DiagnosisReward
 from frugal.environments.rollouts import roll_out
 from frugal.models.imputers import MeanImputer
-from frugal.stages._diagnosis_states import kept_states, rewards_of, scaled_task
+from frugal.stages._diagnosis_states import rewards_of, scaled_task
 from frugal.stages.prepare_data import prepare_data
 
 from tests.unit.acquisition_cases import BestActions, first_of_equals, verdicts
@@ -61,7 +63,7 @@ def halves() -> tuple[Problem, Problem]:
     problems = []
     for first in (0, 1):
         half = task.take(np.arange(first, len(data), 2))
-        states = kept_states(imputer, half, memory_gib=1.0)
+        states = tabulate(completed_states(imputer, half), len(half), half.panels, max_gib=1.0)
         problems.append((half, ImputedStates(states, task.panels)))
     return problems[0], problems[1]
 

@@ -41,7 +41,7 @@ EVALUATION = {
     "positivity_threshold": 0.01,
     "convergence_sizes": [50],
 }
-NO_IMPUTATION = {"missforest": None, "multiple": None}
+NO_IMPUTATION = {"chained_trees": None, "missforest": None, "multiple": None}
 
 
 def no_bar(rows, **_):

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import yaml
 from frugal.contracts import Streams
+from frugal.contracts.stored import StoredArrays
 from frugal.data.description import load_description
 from frugal.data.diagnosis_study import DiagnosisStudy
 from frugal.data.schema_check import read_yaml
@@ -15,6 +16,7 @@ from frugal.stages.prepare_data import prepare_data
 from frugal.stages.recount_diagnoses import recount_diagnoses
 from frugal.stages.roll_out_front import roll_out_front
 from frugal.stages.summarise_diagnosis import summarise_diagnosis
+from frugal.stages.tabulate_states import tabulate_states
 from frugal.stages.train_baselines import train_baselines
 from frugal.stages.train_encoder import train_encoder
 from frugal.stages.train_front import train_front
@@ -92,7 +94,7 @@ class TinyRun:
         self.study = DiagnosisStudy(tiny_block(), {NAME: load_description(path)})
         self.data = run(prepare_data, None, {}, description=path)
         self.runs: dict[tuple[str, str, str, str], dict[str, pd.DataFrame]] = {}
-        self.encoders, self.fronts, self.path = {}, {}, path
+        self.encoders, self.fronts, self.given, self.path = {}, {}, {}, path
         for seed in ("0", "1"):
             self._seed(seed)
         every = {
@@ -108,6 +110,10 @@ class TinyRun:
         encoder = run(train_encoder, {"kind": "mean"}, wild, **self.data)
         self.encoders[seed] = encoder
         given = self.data | {"encoder": encoder["encoder"]}
+        made = run(tabulate_states, {"memory_gib": 1.0}, wild, **given)["states"]
+        states = {"states": StoredArrays(made, "states.safetensors")}
+        given |= states
+        self.given[seed] = given
         fronts = [
             run(train_front, study.training_settings(FRONT, "f1", g), wild | {"group": str(g)},
                 **given)
@@ -116,7 +122,14 @@ class TinyRun:
         self.fronts[seed] = fronts
         policies = {f"policies_{g}": as_read(front["policies"]) for g, front in enumerate(fronts)}
         made = {
-            FRONT: run(roll_out_front, study.rollout_settings(FRONT), wild, **self.data, **policies)
+            FRONT: run(
+                roll_out_front,
+                study.rollout_settings(FRONT),
+                wild,
+                **self.data,
+                **states,
+                **policies,
+            )
         }
         made["baselines"] = run(
             train_baselines, study.baseline_settings(NAME, "f1"), wild, **self.data

@@ -67,7 +67,7 @@ def test_an_identified_graph_gives_every_estimate_but_that_on_all_rows(induced, 
     )
     for name in ("ground_truth", "blocking", "complete_case", "ipw", "stabilised_afais_s"):
         assert status[name] == "ok"
-    assert status["imputation_missforest"] == "not_available"
+    assert status["imputation_chained_trees"] == "not_available"
 
 
 def test_the_truth_is_the_mean_cost_in_the_full_world(induced):

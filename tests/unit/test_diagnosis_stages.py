@@ -9,6 +9,7 @@ import pytest
 from frugal.agents.fixed_classifiers import FixedClassifiers
 from frugal.contracts import Panel, Streams, Table
 from frugal.contracts.errors import ConfigError, DataError
+from frugal.contracts.stored import StoredArrays
 from frugal.stages._diagnosis_figures import group_of_units
 from frugal.stages._diagnosis_frames import Solution, divided, fixed_runs, task_of, whole_sets
 from frugal.stages.check_diagnosis import check_diagnosis
@@ -121,7 +122,7 @@ def test_no_unit_of_a_front_was_trained_on(tiny):
 
 
 def test_training_is_the_same_twice_and_names_its_pairs(tiny):
-    study, given = tiny.study, tiny.data | {"encoder": tiny.encoders["0"]["encoder"]}
+    study, given = tiny.study, tiny.given["0"]
     wild = {"seed": "0", "group": "1"}
     again = run(train_front, study.training_settings(FRONT, "f1", 1), wild, **given)
     first = tiny.fronts["0"][1]
@@ -138,7 +139,25 @@ def test_training_is_the_same_twice_and_names_its_pairs(tiny):
 def test_other_groups_than_the_settings_name_are_refused(tiny):
     with pytest.raises(DataError, match="2 groups of policies, 1 were given"):
         run(roll_out_front, tiny.study.rollout_settings(FRONT), {"seed": "0"}, **tiny.data,
+            states=tiny.given["0"]["states"],
             policies_0=as_read(tiny.fronts["0"][0]["policies"]))  # fmt: skip
+
+
+def test_states_of_another_encoder_or_table_are_refused(tiny):
+    study, wild = tiny.study, {"seed": "0", "group": "0"}
+    settings, given = study.training_settings(FRONT, "f1", 0), tiny.given["0"]
+    name = next(iter(given["encoder"]))
+    other = given["encoder"] | {name: given["encoder"][name] + 1}
+    with pytest.raises(DataError, match="made by another encoder than that of input 'encoder'"):
+        run(train_front, settings, wild, **given | {"encoder": other})
+    policies = {f"policies_{g}": as_read(f["policies"]) for g, f in enumerate(tiny.fronts["0"])}
+    states = StoredArrays(given["states"] | {f"encoder.{name}": other[name]}, "s")
+    with pytest.raises(DataError, match="made by another encoder than that of the stored policy"):
+        run(roll_out_front, study.rollout_settings(FRONT), {"seed": "0"}, **tiny.data,
+            states=states, **policies)  # fmt: skip
+    cut = StoredArrays(given["states"] | {"states.agent": given["states"]["states.agent"][1:]}, "s")
+    with pytest.raises(DataError, match=r"^s: the stored table of states has an array 'agent'"):
+        run(train_front, settings, wild, **given | {"states": cut})
 
 
 def test_the_exact_rule_is_not_beaten_by_classifiers_on_the_same_panels(tiny):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
 from frugal.judge.estimators import ESTIMATORS
 from frugal.judge.obstacles import obstacle
@@ -42,7 +43,7 @@ def healthy_case() -> Case:
         full=outcomes(OBSERVED),
         in_record_order=np.ones(N),
         recorded=outcomes(OBSERVED),
-        imputed={m: outcomes(OBSERVED)[None] for m in ("missforest", "multiple", "multiple_label")},
+        imputed={m: outcomes(OBSERVED)[None] for m in IMPUTED},
         observed=OBSERVED,
         s_observed=np.ones(N, dtype=bool),
         fitted=fitted,
@@ -89,7 +90,10 @@ FITTED = [
 ]
 LAW = ["stabilised_ipw_true", "stabilised_afais_s_true"]
 SOME_SETS = np.array([[1, 1]] * 3 + [[0, 1]] * 3, dtype=bool)
-IMPUTATIONS = ["imputation_missforest", "multiple_imputation", "multiple_imputation_label"]
+IMPUTATIONS = [
+    "imputation_chained_trees", "imputation_missforest", "multiple_imputation",
+    "multiple_imputation_label",
+]  # fmt: skip
 CASES = {
     "no truth": (
         replace(healthy_case(), full=None),

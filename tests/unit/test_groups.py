@@ -12,8 +12,9 @@ from frugal.data.description_checks import check_meaning
 from frugal.data.description_sources import Format
 from frugal.data.encoding import class_index, encode
 from frugal.data.groups import classes_from
-from frugal.data.parsing import parse_text, raw_from_frame
+from frugal.data.parsing import raw_from_frame
 from frugal.data.prepare import prepare
+from frugal.data.records import parse_text
 from frugal.data.schema_check import read_yaml
 from frugal.data.tables import sensitive_from_frames, table_to_frames
 

@@ -16,6 +16,10 @@ SETTINGS = {
         "forest": "histogram", "trees": 15, "min_leaf_numeric": 5, "min_leaf_categorical": 1,
         "max_rounds": 2, "max_train_rows": None,
     },
+    "chained_trees": {
+        "rounds": 3, "trees": 30, "leaves": 8, "learning_rate": 0.15, "min_leaf": 10,
+        "linear_penalty": 10.0,
+    },
     "emflow": {
         "couplings": 4, "hidden": [16], "passes": 2, "mask_draws": 5, "hidden_share": [0.0, 0.7],
         "batch": 64, "learning_rate": 3e-3, "weight_decay": 1e-6, "alpha": 1e6, "em_scale": 0.99,

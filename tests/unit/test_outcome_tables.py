@@ -56,6 +56,16 @@ def test_counts_are_those_of_a_walk_through_every_record():
     assert (full_history(counts) // 3**counts.action % 3 == 0).all()
 
 
+def test_counts_do_not_depend_on_how_many_records_are_counted_at_once():
+    """Few records are sorted into cells, many are added up in a table of all cells."""
+    few = searches(3, n=4)
+    many = few.take(np.tile(np.arange(len(few)), 200))
+    once, often = count_outcomes(few), count_outcomes(many)
+    for name in ("context", "action", "history"):
+        np.testing.assert_array_equal(getattr(often, name), getattr(once, name))
+    np.testing.assert_array_equal(often.count, 200 * once.count)
+
+
 def test_order_of_a_history_does_not_matter():
     context = np.zeros(2, dtype=int)
     action, outcome = np.array([[2, 0, 1], [0, 2, 1]]), np.array([[0, 1, 2], [1, 0, 0]])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.description_sources import Format
-from frugal.data.parsing import parse_files, parse_text
+from frugal.data.parsing import parse_files
+from frugal.data.records import parse_text
 
 from tests.unit.dataset_documents import document, load
 

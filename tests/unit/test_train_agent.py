@@ -204,7 +204,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
     imputed = impute_features(
         **names,
         masks=drawn["masks"],
-        settings={"missforest": None, "multiple": None},
+        settings={"chained_trees": None, "missforest": None, "multiple": None},
         **context("impute_features"),
     )
     played = roll_out(

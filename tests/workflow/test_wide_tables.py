@@ -72,7 +72,7 @@ def write_config(folder):
             "agents": dict.fromkeys(LEFT_OUT)
             | {"mine": {"kind": "rule", "steps": [{"panel": "p1"}, {"panel": "p2", "when": when}]}},
             "nuisance": {"method": "logistic", "outcome_method": "boosting"},
-            "imputation": {"missforest": None, "multiple": None},
+            "imputation": {"chained_trees": None, "missforest": None, "multiple": None},
             "evaluation": {"resamples": 20, "convergence_sizes": []},
             "figures": {"frequency_agent": "mine", "convergence_agents": ["mine"]},
             "scenarios": [

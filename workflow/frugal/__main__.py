@@ -59,6 +59,10 @@ def _run(words: list[str]) -> int:
             from frugal.artifacts.plans import plan_command
 
             return plan_command(words[1:])
+        case ["compile"]:
+            from frugal.artifacts.compiled import compile_command
+
+            return compile_command(words[1:])
     job, used_path = read_command(words)
     with accounted(used_path):
         run_job(job)

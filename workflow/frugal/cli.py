@@ -21,7 +21,7 @@ from frugal.contracts.errors import ConfigError
 if TYPE_CHECKING:
     from frugal.artifacts.sidecars import Job
 
-OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan")
+OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan", "compile")
 USED_SUFFIX = ".jsonl"
 _STAGES = Path(__file__).parent / "stages"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes

@@ -33,6 +33,29 @@ rule train_encoder:
         run_stage("train_encoder")
 
 
+rule tabulate_states:
+    input:
+        unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
+        encoder="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/encoder.safetensors",
+    output:
+        **audited(
+            states="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/states.safetensors",
+        ),
+    log:
+        said="logs/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.log",
+        used="benchmarks/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params(
+            "tabulate_states", {"memory_gib": config["diagnosis"]["memory_gib"]}
+        ),
+    shell:
+        run_stage("tabulate_states")
+
+
 rule compare_imputers:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
@@ -55,7 +78,7 @@ rule compare_imputers:
 
 rule train_front:
     input:
-        unpack(lambda w: DIAGNOSIS.encoded_inputs(w.dataset, w.seed)),
+        unpack(lambda w: DIAGNOSIS.completed_inputs(w.dataset, w.seed)),
     output:
         **audited(
             policies=f"results/fronts/{FRONT}/group={{group}}/policies.safetensors",

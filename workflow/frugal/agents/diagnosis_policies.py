@@ -16,7 +16,7 @@ from torch import Tensor
 
 from frugal.agents.actor_critic import ActorCritic
 from frugal.agents.lockstep_classifier import Classifiers
-from frugal.agents.reading import Reading, completed_rows, panel_or_stop
+from frugal.agents.reading import CompletesRows, panel_or_stop
 from frugal.contracts import DataError, StateEncoder, World
 from frugal.contracts.stored import Array, Stored
 from frugal.models.imputers import Imputer
@@ -75,7 +75,7 @@ def state_embedding(
     return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
 
 
-class DiagnosisPolicies(Reading):
+class DiagnosisPolicies(CompletesRows):
     """K policies over [completed row, panel bits]; deterministic functions of their weights.
 
     Attributes:
@@ -142,15 +142,6 @@ class DiagnosisPolicies(Reading):
                 f"{', '.join(map(str, own))}; settings and table ask for "
                 f"{', '.join(map(str, wanted))}"
             )
-
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """Completed rows, standardised. (m, d)"""
-        del acquired
-        if self.imputer is None:
-            raise DataError("these diagnosis policies were loaded without what completes a row")
-        return completed_rows(self.imputer, values)
 
     def decide(
         self,

@@ -10,9 +10,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.agents.single import SingleWithoutVerdict
+
 
 @dataclass(frozen=True, eq=False)
-class FixedPolicy:
+class FixedPolicy(SingleWithoutVerdict):
     """Acquires its panels in index order, leaving out those that are not available, then stops.
 
     Attributes:
@@ -21,11 +23,6 @@ class FixedPolicy:
 
     panels: Bool[np.ndarray, " a"]
     reads_values: ClassVar[bool] = False
-
-    @property
-    def members(self) -> int:
-        """1."""
-        return 1
 
     def action_probabilities(
         self,
@@ -40,9 +37,3 @@ class FixedPolicy:
         result = np.zeros(wanted.shape)
         np.put_along_axis(result, wanted.argmax(axis=2)[..., None], 1.0, axis=2)
         return result
-
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> None:
-        """None: it has no verdict of its own."""
-        del values, acquired

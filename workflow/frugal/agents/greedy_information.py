@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.agents.reading import Reading, completed_rows, panel_or_stop
+from frugal.agents.reading import CompletesRows, panel_or_stop
 from frugal.agents.selection import tilted_belief
 from frugal.agents.state_classifier import StateClassifier
 from frugal.contracts.state_codes import set_codes
@@ -105,7 +105,7 @@ def _nearest(shown: np.ndarray, states: np.ndarray, count: int) -> Int[np.ndarra
 
 
 @dataclass(frozen=True, eq=False)
-class GreedyPolicies(Reading):
+class GreedyPolicies(CompletesRows):
     """K policies that order the best gain per cost while it reaches their threshold.
 
     Attributes:
@@ -130,13 +130,6 @@ class GreedyPolicies(Reading):
     def members(self) -> int:
         """K."""
         return len(self.least_gain)
-
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """Completed rows, standardised. (m, d)"""
-        del acquired
-        return completed_rows(self.imputer, values)
 
     def decide(
         self,

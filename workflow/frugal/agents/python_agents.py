@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from frugal.agents.single import SingleWithoutVerdict
 from frugal.contracts import ConfigError, DataError, Table
 from frugal.contracts.errors import printable
 from frugal.contracts.layout import Layout
@@ -52,7 +53,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class PythonPolicy:
+class PythonPolicy(SingleWithoutVerdict):
     """A function (values, acquired, available) as a policy. Shapes: d columns, a panels.
 
     Every answer is asked for twice, the second time of a copy of the file that was run anew, in
@@ -75,11 +76,6 @@ class PythonPolicy:
     columns: tuple[str, ...]
     panels: tuple[str, ...]
     source: str
-
-    @property
-    def members(self) -> int:
-        """1."""
-        return 1
 
     def action_probabilities(
         self,
@@ -106,12 +102,6 @@ class PythonPolicy:
         if differs.any():
             self._refuse_another(law, state, int(differs.argmax()))
         return law[None] / law.sum(axis=1)[None, :, None]
-
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> None:
-        """None: it has no verdict of its own."""
-        del values, acquired
 
     def _ask(
         self,

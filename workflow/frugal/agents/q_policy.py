@@ -12,6 +12,7 @@ from itertools import count
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
+from frugal.agents.single import SingleWithoutVerdict
 from frugal.contracts import DataError
 from frugal.contracts.layout import Layout
 from frugal.contracts.scaling import Scaling
@@ -22,7 +23,7 @@ SCALING = ("centre", "scale", "column_bits")
 
 
 @dataclass(frozen=True, eq=False)
-class QPolicy:
+class QPolicy(SingleWithoutVerdict):
     """Greedy policy of one Q-network  [afape, sec. A.11]. Shapes: d columns, a panels.
 
     Values are computed in float64, so that the same state gets the same action in batches of any
@@ -41,11 +42,6 @@ class QPolicy:
     scale: Float[np.ndarray, " d"]
     column_bits: bool
 
-    @property
-    def members(self) -> int:
-        """1."""
-        return 1
-
     def action_probabilities(
         self,
         values: Float[np.ndarray, "1 m d"],
@@ -60,12 +56,6 @@ class QPolicy:
         result = np.zeros((1, *score.shape))
         result[0, np.arange(len(score)), score.argmax(axis=1)] = 1.0
         return result
-
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> None:
-        """None: it has no verdict of its own."""
-        del values, acquired
 
     def action_values(self, observation: Float32[np.ndarray, "n w"]) -> Float[np.ndarray, "n A"]:
         """Q(s, ·) by the network, in the unit of the reward it was trained on. (n, a + 1)"""

@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.agents.single import SingleWithoutVerdict
 from frugal.contracts import ConfigError
 
 
 @dataclass(frozen=True)
-class RandomPolicy:
+class RandomPolicy(SingleWithoutVerdict):
     """Acquires each available panel independently with one probability, in uniformly random order.
 
     As a sequential policy, with m panels available and k of them acquired,
@@ -31,11 +32,6 @@ class RandomPolicy:
 
     probability: float
     reads_values: ClassVar[bool] = False
-
-    @property
-    def members(self) -> int:
-        """1."""
-        return 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.probability <= 1:
@@ -59,12 +55,6 @@ class RandomPolicy:
         result[..., :-1] = remaining * (go_on[m, left] / np.maximum(left, 1))[..., None]
         result[..., -1] = stop[m, left]
         return result
-
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> None:
-        """None: it has no verdict of its own."""
-        del values, acquired
 
     def terminal_probability(
         self, available: Bool[np.ndarray, "n a"], target: Bool[np.ndarray, "n a"]

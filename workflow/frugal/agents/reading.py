@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.contracts import World
+from frugal.contracts import DataError, World
 from frugal.environments.encoders import CallableEncoder
 from frugal.models.imputers import Imputer
 
@@ -70,6 +70,29 @@ def completed_rows(
 ) -> Float32[np.ndarray, "m d"]:
     """Rows as an imputer completes them, standardised. (m, d)"""
     return imputer.scaling.standardise(imputer.impute(values)).astype(np.float32)
+
+
+class CompletesRows(Reading):
+    """A policy whose reading is the row as its imputer completes it, standardised.
+
+    Attributes:
+        imputer: None where the policy is only asked by readings.
+    """
+
+    imputer: Imputer | None
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """Completed rows, standardised. (m, d)
+
+        Raises:
+            DataError: there is no imputer.
+        """
+        del acquired
+        if self.imputer is None:
+            raise DataError("these policies were loaded without what completes a row")
+        return completed_rows(self.imputer, values)
 
 
 def completed_states(imputer: Imputer, world: World) -> CallableEncoder:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.agents.single import SingleWithoutVerdict
 from frugal.contracts import ConfigError
 from frugal.contracts.layout import Layout
 
@@ -77,7 +78,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class RulePolicy:
+class RulePolicy(SingleWithoutVerdict):
     """Goes through its steps once, in order, acquires at each that applies, then stops.
 
     A step applies where its panel is available and not acquired by an earlier step, and where all
@@ -95,11 +96,6 @@ class RulePolicy:
     steps: tuple[Step, ...]
     free_columns: Bool[np.ndarray, " d"]
     provides: Bool[np.ndarray, "a d"]
-
-    @property
-    def members(self) -> int:
-        """1."""
-        return 1
 
     @property
     def reads_values(self) -> bool:
@@ -140,12 +136,6 @@ class RulePolicy:
             undecided &= ~chosen
         result[undecided, -1] = 1.0
         return result[None]
-
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> None:
-        """None: it has no verdict of its own."""
-        del values, acquired
 
 
 def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.agents.reading import Reading, completed_rows, panel_or_stop
+from frugal.agents.reading import CompletesRows, panel_or_stop
 from frugal.agents.state_classifier import StateClassifier
 from frugal.models.imputers import Imputer
 
@@ -110,7 +110,7 @@ def nested_panels(provides: Bool[np.ndarray, "a d"]) -> Bool[np.ndarray, "a a"]:
 
 
 @dataclass(frozen=True, eq=False)
-class SelectionPolicies(Reading):
+class SelectionPolicies(CompletesRows):
     """K policies that take so many panels, at random or in one order, then diagnose.
 
     Of two panels one of which is inside the other, only the first is taken; a panel of the order
@@ -136,13 +136,6 @@ class SelectionPolicies(Reading):
     def members(self) -> int:
         """K."""
         return len(self.length)
-
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """Completed rows, standardised. (m, d)"""
-        del acquired
-        return completed_rows(self.imputer, values)
 
     def decide(
         self,

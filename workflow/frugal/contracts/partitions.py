@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from frugal.contracts.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +22,13 @@ class Partitions:
     """
 
     folders: Sequence[Mapping[str, str]]
-    read: Callable[[int], pd.DataFrame]
+    read: Callable[[int], "pd.DataFrame"]
 
     def values(self, key: str) -> list[str]:
         """The values of a key, each once, in the order of the tables."""
         return list(dict.fromkeys(folders[key] for folders in self.folders))
 
-    def table(self, key: str, value: str) -> pd.DataFrame:
+    def table(self, key: str, value: str) -> "pd.DataFrame":
         """The only table with that value.
 
         Raises:

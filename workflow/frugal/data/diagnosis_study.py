@@ -65,24 +65,27 @@ class DiagnosisStudy:
         folder = f"results/data/dataset={dataset}"
         return {"table": f"{folder}/table.parquet", "catalogue": f"{folder}/catalogue.json"}
 
-    def encoded_inputs(self, dataset: str, seed: str) -> dict[str, str]:
-        """Table, catalogue and encoder of a data set."""
-        return self.table_inputs(dataset) | {"encoder": self.encoder_of(dataset, seed)}
+    def completed_inputs(self, dataset: str, seed: str) -> dict[str, str]:
+        """Table, catalogue, encoder, and the states that it completed."""
+        encoder = self.encoder_of(dataset, seed)
+        states = {"encoder": encoder, "states": _states_of(encoder)}
+        return self.table_inputs(dataset) | states
 
     def front_inputs(self, dataset: str, family: str, criterion: str, seed: str) -> dict[str, str]:
-        """Inputs of `roll_out_front`: table and the policies of every group, encoder included."""
+        """Inputs of `roll_out_front`: table, states, and the policies of every group."""
         groups = {
             f"policies_{g}": f"{front_folder(dataset, family, criterion, seed)}/group={g}"
             "/policies.safetensors"
             for g in range(len(self.groups()))
         }
-        return self.table_inputs(dataset) | groups
+        states = {"states": _states_of(self.encoder_of(dataset, seed))}
+        return self.table_inputs(dataset) | states | groups
 
     def selection_inputs(self, dataset: str, criterion: str, seed: str) -> dict[str, str]:
-        """Inputs of `train_selection`: table, encoder, and a front, whose panels `fixed` takes."""
+        """Inputs of `train_selection`: table, states, and a front, whose panels `fixed` takes."""
         family = self.scenario(dataset)["methods"][0]
         decisions = f"{run_folder(dataset, family, criterion, seed)}/decisions.parquet"
-        return self.encoded_inputs(dataset, seed) | {"decisions": decisions}
+        return self.completed_inputs(dataset, seed) | {"decisions": decisions}
 
     def described_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `apply_bayes_rule`: the table and the description of its simulator."""
@@ -106,7 +109,6 @@ class DiagnosisStudy:
             "pairs": [[k, *pairs[k]] for k in indices],
             "criterion": criterion,
             "training": dict(self.block["training"]) | dict(self.block["methods"][family]),
-            "memory_gib": self.block["memory_gib"],
         }
 
     def rollout_settings(self, family: str) -> dict[str, Any]:
@@ -115,7 +117,6 @@ class DiagnosisStudy:
         return {
             "groups": [[[k, *pairs[k]] for k in group] for group in self.groups()],
             "method": family,
-            "memory_gib": self.block["memory_gib"],
         }
 
     def choice_settings(
@@ -160,7 +161,6 @@ class DiagnosisStudy:
             "criterion": criterion,
             "classifier_updates": self.block["selection_classifier_updates"],
             "training": dict(self.block["training"]),
-            "memory_gib": self.block["memory_gib"],
         }
 
     def baseline_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
@@ -229,6 +229,11 @@ class DiagnosisStudy:
         """True for a simulator whose posterior is known exactly."""
         generator = self.descriptions[dataset].source.generator
         return generator is not None and generator.name == "clinical_simulator"
+
+
+def _states_of(encoder: str) -> str:
+    """The file of the states that an encoder's file completed, beside it."""
+    return encoder.replace("/encoder.safetensors", "/states.safetensors")
 
 
 def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:

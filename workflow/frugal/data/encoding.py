@@ -74,12 +74,15 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         None if groups is None else class_index(raw, rows, groups, missing, key="sensitive.groups")
     )
     _check_gaps(raw, rows, typed, description)
-    blocks = {
-        c.name: _encode_column(raw, rows, typed[c.name][rows], c) for c in description.columns
-    }
+    blocks: dict[str, _Block] = {}
+    for column in description.columns:
+        values = typed.pop(column.name)  # held once: a table may fill half the memory
+        values = values if len(rows) == len(values) else values[rows]
+        blocks[column.name] = _encode_column(raw, rows, values, column)
     panels, drawn = _panels(description, blocks)
-    table = _table(rows, label, blocks, panels, description)
     units = {n: u for b in blocks.values() for n, u in zip(b.names, b.unit, strict=True)}
+    codes = {name: b.codes for name, b in blocks.items() if b.codes}
+    table = _table(rows, label, blocks, panels, description)
     used = {c.raw_name for c in description.columns} | {description.label.column}
     used |= set(columns_of_rule(description.label.rule))
     used |= {one for one in (groups and groups.column, description.label.meaning.by) if one}
@@ -88,7 +91,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         "rows_dropped": dropped,
         "rows": len(rows),
         "columns_left_out": [str(c) for c in raw.frame.columns if c not in used],
-        "special_values": {name: b.codes for name, b in blocks.items() if b.codes},
+        "special_values": codes,
         "costs_drawn": drawn,
         "class_share": _class_share(table),
         "group_share": None
@@ -227,7 +230,7 @@ def class_index(
 def _require_two_classes(
     raw: RawTable, label: Int[np.ndarray, " n"], description: Description
 ) -> None:
-    present = np.unique(label)
+    present = np.flatnonzero(np.bincount(label))
     if len(present) < 2:
         raise DataError(
             f"{raw.source[0]}: label {description.label.column!r} has one class only, "
@@ -360,7 +363,7 @@ def _table(
         start += len(block.names)
     return Table(
         row_id=rows.astype(np.int64),
-        values=np.column_stack([b.values for b in blocks.values()]),
+        values=_side_by_side(blocks, len(rows), len(columns)),
         columns=columns,
         onehot=tuple(onehot),
         label=label,
@@ -368,6 +371,16 @@ def _table(
         panels=panels,
         misclassification_cost=np.array(description.misclassification_cost, dtype=np.float64),
     )
+
+
+def _side_by_side(blocks: dict[str, _Block], n: int, d: int) -> Float[np.ndarray, "n d"]:
+    """The columns of all blocks, column by column in memory; each block is let go once copied."""
+    values, start = np.empty((n, d), order="F"), 0
+    for name in list(blocks):
+        block = blocks.pop(name)
+        stop = start + len(block.names)
+        values[:, start:stop], start = block.values, stop
+    return values
 
 
 def _class_share(table: Table) -> dict[str, float]:

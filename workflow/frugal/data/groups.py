@@ -43,7 +43,10 @@ class Classes:
     def index_of_text(self, text: np.ndarray) -> Int[np.ndarray, " n"]:
         """Class index of each text, −1 where it means none. (n,)"""
         meaning = {value: k for k, values in enumerate(self.values) for value in values}
-        return np.array([meaning.get(one, -1) for one in text], dtype=np.int64)
+        import pandas as pd  # the description alone must stay light
+
+        kind, kinds = pd.factorize(text)  # −1 for None
+        return np.array([*(meaning.get(one, -1) for one in kinds), -1], dtype=np.int64)[kind]
 
     def index_of_number(self, number: np.ndarray, by: np.ndarray | None) -> Int[np.ndarray, " n"]:
         """Class index of each number, −1 where it lies in no range (or is NaN). (n,)

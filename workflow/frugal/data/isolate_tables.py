@@ -13,7 +13,7 @@ import pandas as pd
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.description_sources import Format
 from frugal.data.mic_breakpoints import breakpoints_of, interpret_mic
-from frugal.data.parsing import parse_text, text_of_file
+from frugal.data.records import parse_file
 from frugal.data.schema_check import listed
 from frugal.data.susceptibility import (
     AGE_GROUPS,
@@ -37,13 +37,13 @@ def read_text_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     Raises:
         DataError: it is no CSV, a line has another number of cells, or a column is missing.
     """
-    frame, _ = parse_text(text_of_file(path, _CSV), _CSV, source=str(path))
+    frame, _ = parse_file(path, _CSV, source=str(path))
     absent = [c for c in columns if c not in frame.columns]
     if absent:
         raise DataError(
             f"{path} has no column {absent[0]!r}; its columns are {listed(frame.columns)}"
         )
-    return frame[list(columns)]
+    return frame[list(columns)].astype(object)
 
 
 def kpneumoniae_table(

@@ -14,7 +14,7 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ class _Counted(io.RawIOBase):
     def tell(self) -> int:
         return self._stream.tell()
 
+    def readinto(self, buffer: Any, /) -> int:
+        content = self.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
     def readable(self) -> bool:
         return True
 
@@ -71,6 +76,44 @@ class _Counted(io.RawIOBase):
         self._stream.close()
         self._packed.close()  # which the stream leaves open
         super().close()
+
+
+class _Named(io.RawIOBase):
+    """A stream whose faults are sentences that name the file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._stream = self._said(_opened, path, None, {_GZIP_MARK: gzip.open})
+
+    def readinto(self, buffer: Any, /) -> int:
+        return self._said(self._stream.readinto, buffer)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+    def _said(self, read: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return read(*given)
+        except DataError:
+            raise
+        except _BROKEN as error:
+            raise DataError(f"{self._path} cannot be read: {_reason(error)}") from None
+
+
+def unpacked_stream(path: Path) -> io.BufferedReader:
+    """A stream of the content of a file, unpacked where it is gzipped, that is never held whole.
+
+    Raises:
+        DataError: it cannot be read, is damaged, or unpacks to more than a file may; also when it
+            is read from.
+    """
+    return io.BufferedReader(_Named(path), buffer_size=_CHUNK_BYTES)
 
 
 def unpacked_bytes(path: Path) -> bytes:

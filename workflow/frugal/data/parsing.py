@@ -5,31 +5,26 @@ stands there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as 
 Knows no panel, no cost and no split.
 """
 
-import codecs
-import csv
-import io
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
 from jaxtyping import Int
 
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
-from frugal.data.packed import unpacked_bytes
+from frugal.data.records import parse_file
 from frugal.data.schema_check import did_you_mean, listed, shown
 from frugal.data.transport import read_transport
 
-# Encodings of Python that write letters as something else; no file of records is in one
-_NO_CHARACTER_SETS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}
-_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+\S", re.IGNORECASE)
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +54,12 @@ class RawTable:
 def raw_from_frame(frame: pd.DataFrame, *, source: str) -> RawTable:
     """A raw table that comes from a generator or a library instead of a file."""
     n = len(frame)
-    return RawTable(frame, np.full(n, source), np.arange(1, n + 1), np.full(n, ""))
+    return RawTable(frame, _same(source, n), np.arange(1, n + 1), _same("", n))
+
+
+def _same(text: str, n: int) -> np.ndarray:
+    """The same text for n records, held once. (n,)"""
+    return np.broadcast_to(np.array(text), n)
 
 
 def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable:
@@ -83,12 +83,7 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
         frame, line = _read_file(paths[file.name], form, source=file.name)
         parsed.append(
-            RawTable(
-                frame,
-                np.full(len(frame), file.name),
-                line,
-                np.full(len(frame), file.group or ""),
-            )
+            RawTable(frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)))
         )
     key = description.source.join
     return one_after_the_other(parsed) if key is None else side_by_side(parsed, key)
@@ -101,6 +96,8 @@ def one_after_the_other(tables: Sequence[RawTable]) -> RawTable:
         DataError: two files have different columns.
     """
     first = tables[0]
+    if len(tables) == 1:
+        return first
     for table in tables:
         if list(table.frame.columns) != list(first.frame.columns):
             raise DataError(
@@ -136,7 +133,8 @@ def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
 
 
 def _by_key(table: RawTable, key: str) -> pd.DataFrame:
-    values = pd.Series(_cells(table, key, "source.join"))
+    cells = _cells(table, key, "source.join")
+    values = pd.Series(cells if isinstance(cells, np.ndarray) else cells.to_pylist())
     for fault, rows in (("has no value", values.isna() | (values == "")),
                         ("holds a value twice", values.duplicated())):  # fmt: skip
         if rows.any():
@@ -152,81 +150,7 @@ def _read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, 
     if form.kind == "xpt":
         frame = read_transport(path, source=source)
         return frame, np.arange(1, len(frame) + 1)
-    return parse_text(text_of_file(path, form), form, source=source)
-
-
-def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """The records of one file as text cells, and the line number of each.
-
-    Raises:
-        DataError: no record, duplicate column names, or a record of the wrong length.
-    """
-    lines = lines_of(text)
-    header, header_line = form.header, 0
-    if form.kind == "arff":
-        header, lines = _arff_header(lines, source)
-    records = _records(lines, form, source)
-    if header is None:
-        header_line, header = next(records, (0, None))
-        if header is None:
-            raise DataError(f"{source} is empty; a header line with column names is expected")
-    twice = [name for name, times in Counter(header).items() if times > 1]
-    if twice:
-        raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
-    kept = _not_personal(header, form, source)
-    rows, numbers = [], []
-    for number, cells in records:
-        if len(cells) != len(header):
-            raise DataError(
-                f"{source}, line {number} has {len(cells)} cells, but there are {len(header)} "
-                f"columns ({listed(header, at_most=6)})"
-            )
-        rows.append([cells[j] for j in kept])
-        numbers.append(number)
-    if not rows:
-        raise DataError(f"{source} is empty: it holds no record below the column names")
-    _require_no_hidden_record(lines, form, header_line or numbers[0], len(header), source)
-    columns = zip(*rows, strict=True)
-    names = [header[j] for j in kept]
-    frame = pd.DataFrame(
-        {n: pd.Series(c, dtype=object) for n, c in zip(names, columns, strict=True)}
-    )
-    return frame, np.array(numbers, dtype=np.int64)
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a text with their ends; other characters that may end a line are part of it."""
-    return io.StringIO(text, newline=None).readlines()
-
-
-def _require_no_hidden_record(
-    lines: Sequence[str], form: Format, first: int, width: int, source: str
-) -> None:
-    """Refuse a record that begins with the mark of comments: below line `first`, as wide as others.
-
-    `#N/A`, say, is an error of a spreadsheet, and no comment on its record.
-    """
-    if form.kind != "csv" or not form.comment or width < 2:
-        return
-    for number, line in enumerate(lines[first:], start=first + 1):
-        text = line.lstrip()
-        if text.startswith(form.comment) and text.count(form.separator) == width - 1:
-            raise DataError(
-                f"{source}, line {number} begins with {shown(form.comment, at_most=20)}, the "
-                f"'comment' of 'source.format', and has {width} cells, as many as a record: remove "
-                "the line, write its first cell in quotes, or set 'comment: null'"
-            )
-
-
-def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]:
-    """Positions of the columns that are kept: all but those that name people."""
-    unknown = [name for name in form.personal if name not in header]
-    if unknown:
-        raise DataError(
-            f"{source} has no column {unknown[0]!r}, which 'source.format.personal' names; "
-            f"its columns are {listed(header, at_most=60)}{did_you_mean(unknown[0], header)}"
-        )
-    return [j for j, name in enumerate(header) if name not in form.personal]
+    return parse_file(path, form, source=source)
 
 
 def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:
@@ -246,27 +170,68 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
             where).
     """
     cells = _cells(raw, name, key)
-    if np.issubdtype(cells.dtype, np.number):
+    if isinstance(cells, np.ndarray):
         values = cells.astype(np.float64)
         _require_single_precision(raw, name, values)
         return values
-    absent = np.isin(cells, list(missing)) | np.array([c is None for c in cells], dtype=bool)
-    values = pd.to_numeric(pd.Series(np.where(absent, "nan", cells)), errors="coerce")
-    values = values.to_numpy(dtype=np.float64, copy=True)
-    wrong = ~absent & ~np.isfinite(values)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"{raw.place(row)}: column {name!r} holds {shown(cells[row], at_most=60)}, which is "
-            "not a number; if it means a missing value, add it to 'source.format.missing'"
-        )
+    missing = tuple(missing)
+    codes = bool(np.isfinite(_converted(missing)).any())  # numbers that stand for missing
+    values, start = np.empty(len(cells)), 0
+    for chunk in cells.chunks:
+        part, wrong = _numbers(chunk, missing, codes=codes)
+        if wrong is not None:
+            row = start + wrong
+            raise DataError(
+                f"{raw.place(row)}: column {name!r} holds "
+                f"{shown(chunk[wrong].as_py(), at_most=60)}, which is not a number; if it means a "
+                "missing value, add it to 'source.format.missing'"
+            )
+        values[start : start + len(chunk)] = part
+        start += len(chunk)
     _require_single_precision(raw, name, values)
     return values
 
 
+def _numbers(
+    cells: pa.Array, missing: tuple[str, ...], *, codes: bool
+) -> tuple[np.ndarray, int | None]:
+    """Texts as numbers, NaN where missing, and the position of the first that is no number.
+
+    Where no number stands for missing (`codes`), and all are numbers, none is looked up.
+    """
+    values = None if codes else _cast(cells)
+    if values is not None and np.isfinite(values).all():
+        return values, None
+    absent = pc.is_null(cells)
+    if missing:
+        absent = pc.or_(absent, pc.is_in(cells, pa.array(missing, pa.string())))
+    texts = pc.if_else(absent, None, cells) if absent.true_count else cells
+    values = _cast(texts)
+    if values is None:  # blanks around one, a sign before it, or no number
+        values = _converted(texts.to_numpy(zero_copy_only=False))
+    finite = np.isfinite(values)
+    if np.count_nonzero(finite) + absent.true_count == len(cells):
+        return values, None
+    return values, int(np.argmax(~finite & ~absent.to_numpy(zero_copy_only=False)))
+
+
+def _cast(cells: pa.Array) -> np.ndarray | None:
+    """Texts as numbers, NaN where there is none; None where Arrow takes one for no number."""
+    try:
+        return pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _converted(texts: np.ndarray | Sequence[str]) -> np.ndarray:
+    """Texts as numbers, NaN where one is none: as pandas takes them, with blanks around. (n,)"""
+    values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    return values.to_numpy(dtype=np.float64)
+
+
 def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:
     """Refuse a number that networks and forests, which compute in single precision, cannot hold."""
-    beyond = np.abs(values) > LARGEST  # False where NaN
+    beyond = (values > LARGEST) | (values < -LARGEST)  # False where NaN
     if beyond.any():
         row = int(np.argmax(beyond))
         raise DataError(
@@ -284,91 +249,30 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
         DataError: the column is not there; `key` says which part of the description names it.
     """
     cells = _cells(raw, name, key)
-    if np.issubdtype(cells.dtype, np.number):
+    if isinstance(cells, np.ndarray):
         kinds, index = np.unique(cells, return_inverse=True)  # NaN are one kind
         names = [None if np.isnan(k) else f"{k:.15g}" for k in kinds]
-        text = np.array([*names, None], dtype=object)[index]
     else:
-        text = np.array([None if c is None else str(c) for c in cells], dtype=object)
-    text[np.isin(text, list(missing))] = None
-    return text
+        coded = cells.combine_chunks().dictionary_encode()
+        index = coded.indices.fill_null(-1).to_numpy()
+        names = coded.dictionary.to_pylist()
+    stand_for_missing = set(missing)
+    known = [None if text in stand_for_missing else text for text in names]
+    return np.array([*known, None], dtype=object)[index]
 
 
-def _cells(raw: RawTable, name: str, key: str) -> np.ndarray:
+def _cells(raw: RawTable, name: str, key: str) -> np.ndarray | pa.ChunkedArray:
+    """A raw column, which `key` of the description names: numbers, or texts."""
     if name not in raw.frame.columns:
         known = [str(c) for c in raw.frame.columns]
         raise DataError(
             f"{raw.source[0]} has no column {name!r}, which {key!r} names; "
             f"its columns are {listed(known, at_most=60)}{did_you_mean(name, known)}"
         )
-    return raw.frame[name].to_numpy()
-
-
-def text_of_file(path: Path, form: Format) -> str:
-    """The text of a file, unpacked if it is gzipped.
-
-    Raises:
-        ConfigError: the encoding is unknown.
-        DataError: the file cannot be read, or is in another encoding.
-    """
-    _require_character_set(form.encoding)
-    encoding = "utf-8-sig" if form.encoding.lower() in ("utf-8", "utf8") else form.encoding
-    try:
-        content = unpacked_bytes(path)
-        return io.TextIOWrapper(io.BytesIO(content), encoding=encoding).read()
-    except UnicodeError as error:  # without a place where a mark at the beginning lacks
-        at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
-        raise DataError(f"{path} is not {form.encoding} text{at}; see 'source.format'") from None
-
-
-def _require_character_set(encoding: str) -> None:
-    """Refuse what is no name of an encoding of text.
-
-    Raises:
-        ConfigError: names it.
-    """
-    try:
-        found = codecs.lookup(encoding)
-        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs of bytes to bytes
-    except (LookupError, ValueError):
-        found = None
-    if found is None or found.name.replace("_", "-") in _NO_CHARACTER_SETS:
-        raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
-
-
-def _records(
-    lines: Sequence[str], form: Format, source: str
-) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number and cells of each record; comments become blank lines, so that numbers hold."""
-    comment = form.comment
-    kept = ("\n" if comment and line.lstrip().startswith(comment) else line for line in lines)
-    quote = "'" if form.kind == "arff" else '"'
-    reader = csv.reader(
-        chain(kept, ["\n"]), delimiter=form.separator, skipinitialspace=form.strip, quotechar=quote
-    )
-    begins = 1
-    try:
-        for cells in reader:
-            if begins <= len(lines) < reader.line_num:  # the line put behind the last is inside it
-                raise DataError(f"{source}, line {begins} opens a quote that is never closed")
-            begins = reader.line_num + 1
-            if form.strip:
-                cells = [c.strip() for c in cells]
-            if cells and cells != [""]:
-                yield reader.line_num, tuple(cells)
-    except csv.Error as error:
-        raise DataError(f"{source}, line {begins} is no record: {error}") from None
-
-
-def _arff_header(lines: list[str], source: str) -> tuple[tuple[str, ...], list[str]]:
-    """Attribute names, and the file with its header lines blanked."""
-    names = []
-    for number, line in enumerate(lines):
-        text = line.strip()
-        if found := _ATTRIBUTE.match(text):
-            names.append(found.group(1).strip("'\""))
-        elif text.lower().startswith("@data"):
-            if any(rest.lstrip().startswith("{") for rest in lines[number + 1 :]):
-                raise DataError(f"{source} is a sparse ARFF file; only dense ones are read")
-            return tuple(names), list(io.StringIO("\n" * (number + 1))) + lines[number + 1 :]
-    raise DataError(f"{source} has no '@data' line; an ARFF file is expected")
+    column = raw.frame[name]
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return pa.chunked_array(column)
+    cells = column.to_numpy()
+    if np.issubdtype(cells.dtype, np.number):
+        return cells
+    return pa.chunked_array([pa.array([None if c is None else str(c) for c in cells], pa.string())])

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.contracts.table import Table
 from frugal.data.bundled import load_bundled
-from frugal.data.clinical_simulator import clinical_world, sample_patients
 from frugal.data.description import Description
 from frugal.data.description_sources import ClinicalGenerator
 from frugal.data.encoding import encode
@@ -60,11 +60,11 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     """
     raw = read_raw(description, raw_files)
     encoded = encode(raw, description)
-    table = encoded.table
+    table, group = encoded.table, raw.group[encoded.kept]
+    del raw  # the cells as text take as much memory as the table
+    pa.default_memory_pool().release_unused()
     try:
-        split = split_rows(
-            table.label, raw.group[encoded.kept], description.split, rng_seed=rng_seed
-        )
+        split = split_rows(table.label, group, description.split, rng_seed=rng_seed)
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
     report = {
@@ -106,7 +106,8 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
         raise ConfigError(f"data set {description.name!r} has no source")
     for file in source.files:
         if file.name in raw_files:
-            verify_sha256(raw_files[file.name], file.sha256)
+            if file.sha256 is not None:
+                verify_sha256(raw_files[file.name], file.sha256)
             verify_content(raw_files[file.name], file.content_sha256)
     match source.format.kind:
         case "stays":
@@ -124,6 +125,8 @@ def _simulated(description: Description, rows: int) -> pd.DataFrame:
     """Rows of the simulator that the description names."""
     generator = description.source.generator
     if isinstance(generator, ClinicalGenerator):
+        from frugal.data.clinical_simulator import clinical_world, sample_patients  # SciPy
+
         rng = np.random.default_rng(generator.seed)
         return sample_patients(clinical_world(generator), rows, rng=rng)
     assert generator is not None  # the caller has looked

@@ -18,7 +18,7 @@ from frugal.contracts.cover import COST_DECIMALS, CoverInstance
 from frugal.contracts.errors import DataError
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes
-from frugal.data.parsing import lines_of, parse_text
+from frugal.data.records import lines_of, parse_text
 from frugal.data.schema_check import did_you_mean, listed
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")

@@ -59,10 +59,9 @@ def assign_parts(
         raise DataError(
             f"the parts need {sum(sizes.values())} rows in all, but the table has {len(label)}"
         )
-    parts = np.repeat(np.array(list(sizes), dtype=str), list(sizes.values()))
-    split = np.empty_like(parts)
-    split[stratified_order(label, rng)] = parts
-    return split
+    part = np.empty(len(label), dtype=np.intp)
+    part[stratified_order(label, rng)] = np.repeat(np.arange(len(sizes)), list(sizes.values()))
+    return np.array(list(sizes), dtype=str)[part]
 
 
 def split_rows(
@@ -80,8 +79,8 @@ def split_rows(
         DataError: counts do not sum to n, or a part that the study cannot do without
             (`train` or `encoder`, `agent` of the latter, `test`) lacks a class.
     """
-    split = np.full(len(label), "", dtype="<U18")
     if spec.scheme == "given":
+        split = np.full(len(label), "", dtype="<U18")
         for i, (name, fractions) in enumerate(spec.groups.items()):
             rows = np.flatnonzero(group == name)
             rng = np.random.default_rng([spec.seed, rng_seed, i])
@@ -94,8 +93,10 @@ def split_rows(
         )
         split = assign_parts(label, sizes, np.random.default_rng([spec.seed, rng_seed]))
     trained = ("encoder", "agent") if "encoder" in split else ("train",)
+    rows_of_class = np.bincount(label)
     for part in (*trained, "test"):
-        absent = np.setdiff1d(label, label[split == part])
+        here = np.bincount(label[split == part], minlength=len(rows_of_class))
+        absent = np.flatnonzero((rows_of_class > 0) & (here == 0))
         if len(absent):
             raise DataError(
                 f"part {part!r} has {int((split == part).sum())} rows and none of class "

@@ -19,8 +19,9 @@ from frugal.contracts.errors import ConfigError, DataError
 from frugal.data.description import Description
 from frugal.data.description_sources import Format, StaySummary
 from frugal.data.packed import archive_members, unpacked_bytes
-from frugal.data.parsing import RawTable, parse_text, side_by_side
+from frugal.data.parsing import RawTable, side_by_side
 from frugal.data.raw import LARGEST_MEMBER_BYTES
+from frugal.data.records import parse_text
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 KEY = "RecordID"
@@ -258,7 +259,7 @@ def _outcomes(path: Path, source: str) -> pd.DataFrame:
     except UnicodeDecodeError:
         raise DataError(f"{source} is no text; a table of outcomes is expected") from None
     frame, line = parse_text(text, _OUTCOMES, source=source)
-    numbers = frame.apply(pd.to_numeric, errors="coerce")
+    numbers = frame.astype(object).apply(pd.to_numeric, errors="coerce")
     if KEY not in numbers.columns:
         raise DataError(f"{source} has no column {KEY!r}; a table of outcomes is expected")
     wrong = numbers.isna().to_numpy()

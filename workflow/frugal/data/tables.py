@@ -55,7 +55,7 @@ def table_to_frames(
     )
     if sensitive is not None:
         identity["sensitive"] = sensitive
-    values = pd.DataFrame(table.values, columns=list(table.columns))
+    values = pd.DataFrame(table.values, columns=list(table.columns), copy=False)
     catalogue = {
         "columns": [{"name": c, "unit": (units or {}).get(c)} for c in table.columns],
         "onehot": [list(group) for group in table.onehot],

@@ -14,7 +14,9 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.contracts import Episodes, World
 
-WORLDS = ("blocked", "full", "retrospective", "missforest", "multiple", "multiple_label")
+WORLDS = (
+    "blocked", "full", "retrospective", "chained_trees", "missforest", "multiple", "multiple_label",
+)  # fmt: skip
 IDENTITY = ("policy", "member", "world", "draw", "seed", "part", "row_id")
 DECISIONS = (*IDENTITY, "step", "action", "cost", "probability", "belief")
 OUTCOMES = (

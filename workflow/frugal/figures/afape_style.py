@@ -38,6 +38,7 @@ ESTIMATORS: dict[str, Look] = {
     "ground_truth": Look("ground truth", BLACK, "o"),
     "blocking": Look("blocking", VERMILLION, "s"),
     "complete_case": Look("complete case", ORANGE, "D"),
+    "imputation_chained_trees": Look("imputation (chained trees)", PURPLE, "8"),
     "imputation_missforest": Look("imputation (MissForest)", PURPLE, "^"),
     "multiple_imputation": Look("multiple imputation", PURPLE, "v"),
     "multiple_imputation_label": Look("multiple imputation + label", PURPLE, "<"),

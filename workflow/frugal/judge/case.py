@@ -15,7 +15,8 @@ from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.judge.records import PARTS, in_s
 
 COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel if it was acquired
-IMPUTATIONS = ("missforest", "multiple", "multiple_label")  # worlds of imputed copies
+# worlds of imputed copies
+IMPUTATIONS = ("chained_trees", "missforest", "multiple", "multiple_label")
 _BY_RECORDS = ("propensity", "s_propensity", "pattern_propensity")
 _BY_AGENT = ("afa_propensity", "afa_propensity_policy")
 _BY_RECORDED_SET = ("set_probability", "sequence_probability")

@@ -15,6 +15,7 @@ class Need(Enum):
     """
 
     FULL_TABLE = "full"
+    IMPUTED_BY_CHAINED_TREES = "chained_trees"
     IMPUTED_BY_MISSFOREST = "missforest"
     IMPUTED = "multiple"
     IMPUTED_WITH_LABEL = "multiple_label"
@@ -32,7 +33,12 @@ class Need(Enum):
     SEQUENCE_PROBABILITY = "sequence_probability"
 
 
-_IMPUTED = {Need.IMPUTED_BY_MISSFOREST, Need.IMPUTED, Need.IMPUTED_WITH_LABEL}
+_IMPUTED = {
+    Need.IMPUTED_BY_CHAINED_TREES,
+    Need.IMPUTED_BY_MISSFOREST,
+    Need.IMPUTED,
+    Need.IMPUTED_WITH_LABEL,
+}
 _WEIGHTS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY}
 
 

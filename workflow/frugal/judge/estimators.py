@@ -78,6 +78,14 @@ _DECLARED = (
         equation="[afape, sec. 4.1]",
     ),
     Estimator(
+        name="imputation_chained_trees",
+        label="imputation (chained trees)",
+        needs=(Need.IMPUTED_BY_CHAINED_TREES,),
+        terms=_mean_over_draws(Need.IMPUTED_BY_CHAINED_TREES),
+        doc="The mean on the records, filled in by chained boosted trees.",
+        equation="[afape, eq. A.2]",
+    ),
+    Estimator(
         name="imputation_missforest",
         label="imputation (MissForest)",
         needs=(Need.IMPUTED_BY_MISSFOREST,),

@@ -240,6 +240,7 @@ def _reason(known: Mapping[str, Any], words: str) -> str:
 
 _LACKING: Mapping[Need, Callable[[Case], Obstacle | None]] = {
     Need.FULL_TABLE: _no_truth,
+    Need.IMPUTED_BY_CHAINED_TREES: partial(_no_copies, Need.IMPUTED_BY_CHAINED_TREES.value),
     Need.IMPUTED_BY_MISSFOREST: partial(_no_copies, Need.IMPUTED_BY_MISSFOREST.value),
     Need.IMPUTED: partial(_no_copies, Need.IMPUTED.value),
     Need.IMPUTED_WITH_LABEL: partial(_no_copies, Need.IMPUTED_WITH_LABEL.value),

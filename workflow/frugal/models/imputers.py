@@ -1,4 +1,4 @@
-"""Imputers with one interface: mean, MICE, MissForest and EMFlow, fitted once and then applied.
+"""Imputers with one interface, fitted once and then applied: mean, MICE, forests, trees, EMFlow.
 
 The encoders of [diagnosis, sec. 5.2]: what is known of a unit goes in with NaN where it is not, and
 a completed row comes out. EMFlow is the paper's; the others stand beside it in Table 8
@@ -16,13 +16,14 @@ from jaxtyping import Float
 from frugal.contracts.errors import ConfigError
 from frugal.contracts.scaling import Scaling, fit_scaling
 from frugal.contracts.stored import Array, Stored
+from frugal.models.chained_trees import fit_chained_trees
 from frugal.models.missforest import impute_missforest
 
 _MEAN_ARRAYS = {
     "centre": Array("float64", ("columns",)),
     "scale": Array("float64", ("columns",), above=0),
 }
-KINDS = ("mean", "mice", "missforest", "emflow")
+KINDS = ("mean", "mice", "missforest", "chained_trees", "emflow")
 
 
 @runtime_checkable
@@ -132,11 +133,11 @@ def fit_imputer(
         kind: one of `KINDS`.
         train: training rows in the units of the table. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable; MissForest
-            alone reads them, the others take every column for a number.
+            and chained trees read them, the others take every column for a number.
         validation: rows on which EMFlow picks its best epoch; None takes the last. The others do
             not read it. (v, d)
-        settings: mean: none. mice: `rounds`. missforest: those of `impute_missforest`. emflow:
-            those of `fit_emflow`.
+        settings: mean: none. mice: `rounds`. missforest: those of `impute_missforest`.
+            chained_trees: `rounds` and those of `TreeSettings`. emflow: those of `fit_emflow`.
         rng: of all draws.
 
     Raises:
@@ -154,6 +155,10 @@ def fit_imputer(
         scaling = scaling.leaving(onehot)
         coded, seed = scaling.standardise(train), int(rng.integers(2**31))
         return MissForestImputer(scaling, coded, onehot, dict(settings), seed)
+    if kind == "chained_trees":
+        return fit_chained_trees(
+            train, onehot=onehot, every=True, rng=rng, progress=None, **settings
+        )[0]
     from frugal.models.emflow_training import (
         fit_emflow,
     )  # torch is slow to import, and only needed here

@@ -7,7 +7,7 @@ smoothed or what they are used for.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Float64, Int
 
 from frugal.contracts.search import TrialRecords
 
@@ -68,11 +68,6 @@ def trial_events(records: TrialRecords) -> TrialEvents:
     return TrialEvents(context, before, action, outcome)
 
 
-def _searching(events: TrialEvents, best: int) -> Bool[np.ndarray, " e"]:
-    """True where the best outcome was not yet known. (e,)"""
-    return events.known.max(axis=1, initial=-1) < best
-
-
 def count_outcomes(records: TrialRecords) -> OutcomeCounts:
     """n_y(a, h): how often action a had outcome y after history h     [treatment, sec. B.1]
 
@@ -85,23 +80,45 @@ def count_outcomes(records: TrialRecords) -> OutcomeCounts:
     Returns:
         Counts by (context, action, history without that action).
     """
-    k, best = records.n_actions, records.n_outcomes - 1
-    base = best + 1
-    events = trial_events(records)
-    used = _searching(events, best)
-    context, known = events.context[used], events.known[used]
-    action, outcome = events.action[used].astype(np.int64), events.outcome[used]
-    place = np.arange(k)[None] - (np.arange(k)[None] > action[:, None])
-    reduced = ((known + 1) * base**place).sum(axis=1)  # digit `action` is 0: it is untried
-    histories = base ** (k - 1)
-    cell = (context.astype(np.int64) * k + action) * histories + reduced
-    distinct, inverse = np.unique(cell, return_inverse=True)
-    count = np.bincount(inverse * base + outcome, minlength=len(distinct) * base)
+    k, base = records.n_actions, records.n_outcomes
+    histories, cells = base ** (k - 1), _cells(records)
+    distinct, count = _tally(cells, records.n_contexts * k * histories, base)
     return OutcomeCounts(
         context=distinct // (k * histories),
         action=distinct // histories % k,
         history=distinct % histories,
-        count=count.reshape(-1, base).astype(np.float64),
+        count=count.astype(np.float64),
         n_contexts=records.n_contexts,
         n_actions=k,
     )
+
+
+def _cells(records: TrialRecords) -> Int[np.ndarray, " e"]:
+    """Code ((x, a, h without a), y) of every trial made before the best outcome was known. (e,)"""
+    k, base = records.n_actions, records.n_outcomes
+    place, parts = base ** np.arange(k), []
+    context = records.context.astype(np.int64) * k
+    history, searching = np.zeros(len(records), dtype=np.int64), np.arange(len(records))
+    for t in range(records.action.shape[1]):
+        searching = searching[records.action[searching, t] >= 0]
+        action, outcome = records.action[searching, t], records.outcome[searching, t]
+        known, step = history[searching], place[action]
+        reduced = known // (step * base) * step + known % step  # digit `action` is 0: it is untried
+        parts.append(((context[searching] + action) * base ** (k - 1) + reduced) * base + outcome)
+        goes_on = outcome < base - 1
+        searching = searching[goes_on]
+        history[searching] += ((outcome + 1) * step)[goes_on]
+    return np.concatenate(parts)
+
+
+def _tally(
+    codes: Int[np.ndarray, " e"], cells: int, base: int
+) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m y"]]:
+    """Cells that occur, sorted, and how often with each outcome; codes are cell · base + y."""
+    if cells <= len(codes):  # a table of all of them is smaller than what sorting takes
+        count = np.bincount(codes, minlength=cells * base).reshape(-1, base)
+        occurring = np.flatnonzero(count.any(axis=1))
+        return occurring, count[occurring]
+    distinct, inverse = np.unique(codes // base, return_inverse=True)
+    count = np.bincount(inverse * base + codes % base, minlength=len(distinct) * base)
+    return distinct, count.reshape(-1, base)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.contracts import DataError, Table
+from frugal.models.chained_trees import ChainedTrees
 from frugal.models.imputers import Imputer, MeanImputer, fit_imputer
 
 
@@ -53,18 +54,21 @@ def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:
     if hasattr(imputer, "to_arrays"):
         return imputer.to_arrays()  # pyright: ignore[reportAttributeAccessIssue]
     raise DataError(
-        f"{type(imputer).__name__} cannot be stored as arrays; encoders are of kind emflow or mean"
+        f"{type(imputer).__name__} cannot be stored as arrays; encoders are of kind mean, "
+        "chained_trees or emflow"
     )
 
 
 def imputer_of(arrays: Mapping[str, np.ndarray], *, columns: int) -> Imputer:
-    """The encoder again: EMFlow, or means if there is nothing but a scaling.
+    """The encoder again: EMFlow, or means if there is nothing but a scaling, or chained trees.
 
     Raises:
         DataError: the arrays are no encoder, or one of a table with other columns.
     """
     if set(arrays) <= {"centre", "scale"}:
         imputer: Imputer = MeanImputer.from_arrays(arrays)
+    elif "digest" in arrays:
+        imputer = ChainedTrees.from_arrays(arrays)
     else:
         from frugal.models.emflow import EmFlow  # torch is slow to import, and only needed here
 

@@ -1,6 +1,6 @@
 """Variables of an encoded table: numeric columns, and one-hot groups read as one class code each.
 
-Both imputation methods (MissForest; chained equations) work on variables, not on columns: a
+All imputation methods (MissForest; chained trees) work on variables, not on columns: a
 categorical variable is missing, predicted and filled as a whole. Knows nothing of what the columns
 mean, of panels, labels or missingness mechanisms.
 """

@@ -1,7 +1,7 @@
 """Logistic regressions with row weights: by Newton's method, and with an L1 penalty per column.
 
-The one logistic fit: of the baselines and the audit of `dadi`, of nuisances, of classifiers on full
-tables, and of chained equations. Knows columns, not panels, and no file.
+The one logistic fit: of the baselines and the audit of `dadi`, of nuisances, and of classifiers on
+full tables. Knows columns, not panels, and no file.
 """
 
 from dataclasses import dataclass

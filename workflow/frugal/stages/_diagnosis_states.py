@@ -6,22 +6,49 @@ from typing import Any
 
 import numpy as np
 
-from frugal.agents.reading import completed_states
 from frugal.contracts import DataError, Table, World
-from frugal.environments.encoders import TabulatedEncoder, tabulate
+from frugal.contracts.stored import Array, Stored, under
+from frugal.environments.encoders import TabulatedEncoder
 from frugal.environments.rewards import DiagnosisReward, release_reward
-from frugal.models.imputers import Imputer
-from frugal.stages._diagnosis_frames import Solution, task_of
+from frugal.stages._diagnosis_frames import JUDGED, Solution, rows_of, task_of
+
+PARTS = ("agent", *JUDGED)
+STATES, ENCODER = "states.", "encoder."  # what begins the names of arrays in a file of states
 
 
-def kept_states(imputer: Imputer, world: World, *, memory_gib: float) -> TabulatedEncoder:
-    """Completed rows, standardised, of the units of a world at every set of panels.
+def of_encoder(encoder: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """An encoder's arrays as a file of states names them."""
+    return {ENCODER + name: array for name, array in encoder.items()}
+
+
+def states_of(
+    stored: Mapping[str, np.ndarray], data: Table, part: np.ndarray
+) -> dict[str, TabulatedEncoder]:
+    """Part → completed rows of its units at every set of panels, as `tabulate_states` wrote them.
 
     Raises:
-        DataError: the table takes more memory than is allowed.
+        DataError: the file is another, or one of another table.
     """
-    states = completed_states(imputer, world)
-    return tabulate(states, len(world), world.panels, max_gib=memory_gib)
+    found = Stored("table of states", under(stored, STATES))
+    rows = {name: len(rows_of(part, name)) for name in PARTS}
+    wide = (2 ** len(data.actions), len(data.columns))
+    found.require({name: Array("float32", (count, *wide)) for name, count in rows.items()})
+    return {name: TabulatedEncoder(found.arrays[name]) for name in PARTS}
+
+
+def require_encoder(
+    stored: Mapping[str, np.ndarray], encoder: Mapping[str, np.ndarray], what: str
+) -> None:
+    """A file of states was made by an encoder.
+
+    Raises:
+        DataError: it was made by another than that of `what`.
+    """
+    own = under(stored, ENCODER)
+    if own.keys() != encoder.keys() or not all(
+        np.array_equal(own[name], array) for name, array in encoder.items()
+    ):
+        raise DataError(f"the table of states was made by another encoder than that of {what}")
 
 
 def scaled_task(data: Table) -> tuple[World, float]:

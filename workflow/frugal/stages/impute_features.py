@@ -9,6 +9,7 @@ import pandas as pd
 from frugal.contracts import Streams, Table
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
+from frugal.models.chained_trees import fit_chained_trees
 from frugal.models.missforest import impute_missforest
 from frugal.models.multiple_imputation import impute_multiple
 from frugal.stages._frames import by_seed
@@ -56,6 +57,16 @@ def _imputations(
     progress: Callable[..., Any],
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
     """Method, draw, completed values and rounds used, for every imputation that the config asks."""
+    if (trees := settings["chained_trees"]) is not None:
+        _, values = fit_chained_trees(
+            hidden,
+            onehot=test.onehot,
+            every=False,
+            rng=streams.generator("chained_trees", seed),
+            progress=progress,
+            **trees,
+        )
+        yield "chained_trees", 0, values, trees["rounds"]
     if (forest := settings["missforest"]) is not None:
         result = impute_missforest(
             hidden,

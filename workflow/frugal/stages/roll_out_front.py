@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from frugal.agents.diagnosis_policies import DiagnosisPolicies
 from frugal.agents.registry import load_policy
+from frugal.agents.sm_ddpo_agent import ENCODER
 from frugal.contracts import DataError, Streams, Table
-from frugal.contracts.stored import StoredArrays
+from frugal.contracts.stored import StoredArrays, under
 from frugal.environments.rollouts import roll_out
-from frugal.models.imputers import Imputer
 from frugal.stages._diagnosis_frames import (
     JUDGED,
     Judged,
@@ -21,16 +22,14 @@ from frugal.stages._diagnosis_frames import (
     run_frames,
     task_of,
 )
-from frugal.stages._diagnosis_states import (
-    kept_states,
-    solutions_of,
-)
+from frugal.stages._diagnosis_states import require_encoder, solutions_of, states_of
 
 
 def roll_out_front(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
+    states: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -43,7 +42,8 @@ def roll_out_front(
     of the positive diagnosis among its two.
 
     Raises:
-        DataError: other groups are given than the settings name.
+        DataError: other groups are given than the settings name, or the states were completed by
+            another encoder than theirs.
     """
     groups = settings["groups"]
     if len(policies) != len(groups):
@@ -51,17 +51,19 @@ def roll_out_front(
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
     learned = [_diagnosis_policies(stored, data) for stored in policies.values()]
+    for stored in policies.values():
+        require_encoder(states, under(stored, ENCODER), f"the stored policy {stored.source}")
+    kept = states_of(states, data, part)
     solutions, outcomes, decisions = [], [], []
     for pairs, policy in zip(groups, learned, strict=True):
         solutions += solutions_of(settings["method"], pairs)
         policy.require_task(world, columns=len(data.columns), count=len(pairs))
     for split in JUDGED:
         here = Judged.of(data, world, rows_of(part, split), split, streams)
-        states = kept_states(_encoder(learned[0]), here.world, memory_gib=settings["memory_gib"])
         given = list(zip(groups, learned, strict=True))
         for pairs, policy in progress(given, desc=split):
             episodes = roll_out(
-                policy, here.world, uniforms=here.first_of_equals, states=states, beliefs=True
+                policy, here.world, uniforms=here.first_of_equals, states=kept[split], beliefs=True
             )
             frames = rollout_frames(solutions_of(settings["method"], pairs), here, episodes)
             outcomes.append(frames[0])
@@ -81,8 +83,3 @@ def _diagnosis_policies(stored: StoredArrays, data: Table) -> DiagnosisPolicies:
         raise DataError(f"{stored.source} holds no policies of SM-DDPO")
     layout.require_same(data, f"the stored policy {stored.source}")
     return policy
-
-
-def _encoder(policies: DiagnosisPolicies) -> Imputer:
-    assert policies.imputer is not None, "bug: a bundle holds its encoder"
-    return policies.imputer

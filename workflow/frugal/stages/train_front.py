@@ -11,12 +11,13 @@ from frugal.agents.sm_ddpo_agent import ACTOR, ENCODER, front_settings
 from frugal.contracts import Streams
 from frugal.contracts.layout import Bundle, Layout, bundle_header, rows_digest
 from frugal.data.availability import available_panels
-from frugal.models.state_imputers import imputer_of
 from frugal.stages._diagnosis_frames import divided, rows_of
 from frugal.stages._diagnosis_states import (
-    kept_states,
+    PARTS,
+    require_encoder,
     rewards_of,
     scaled_task,
+    states_of,
     training_settings,
 )
 
@@ -26,6 +27,7 @@ def train_front(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     encoder: Mapping[str, np.ndarray],
+    states: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -37,12 +39,9 @@ def train_front(
     del progress
     data, part = divided(table, catalogue, streams)
     task, unit = scaled_task(data)
-    imputer = imputer_of(encoder, columns=len(data.columns))
-    units = {}
-    for name in ("agent", "validation", "test"):
-        rows = rows_of(part, name)
-        here = task.take(rows)
-        units[name] = (here, kept_states(imputer, here, memory_gib=settings["memory_gib"]))
+    require_encoder(states, encoder, "input 'encoder'")
+    kept = states_of(states, data, part)
+    units = {name: (task.take(rows_of(part, name)), kept[name]) for name in PARTS}
     pairs = settings["pairs"]
     result = fit_sm_ddpo(
         units["agent"][0],

@@ -32,7 +32,7 @@ from frugal.stages._diagnosis_frames import (
     run_frames,
     task_of,
 )
-from frugal.stages._diagnosis_states import kept_states, scaled_task
+from frugal.stages._diagnosis_states import require_encoder, scaled_task, states_of
 
 UNTUNED = 0.5  # threshold at which beliefs stay as they are
 
@@ -73,6 +73,7 @@ def train_selection(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     encoder: Mapping[str, np.ndarray],
+    states: Mapping[str, np.ndarray],
     decisions: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
@@ -85,21 +86,17 @@ def train_selection(
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
     imputer = imputer_of(encoder, columns=len(data.columns))
-    states = {
-        name: kept_states(
-            imputer, world.take(rows_of(part, name)), memory_gib=settings["memory_gib"]
-        )
-        for name in ("agent", *JUDGED)
-    }
+    require_encoder(states, encoder, "input 'encoder'")
+    kept = states_of(states, data, part)
     training = settings["training"]
     classifier = fit_state_classifier(
-        world.take(rows_of(part, "agent")), states["agent"],
+        world.take(rows_of(part, "agent")), kept["agent"],
         settings=ClassifierSettings.of(training["classifier"]),
         updates=settings["classifier_updates"], input_bound=training["input_bound"],
         rng=streams.generator("classifier"),
     )  # fmt: skip
     use = _panels_by_use(decisions, len(data.actions))
-    material = _Material(data, part, world, imputer, states, classifier, use, streams)
+    material = _Material(data, part, world, imputer, kept, classifier, use, streams)
     solutions, outcomes, logs = [], [], []
     for name in progress(list(settings["selection"]), desc="selection"):
         own = dict(settings["selection"][name])

@@ -1,0 +1,268 @@
+"""Records of a text file as columns of text cells: CSV, ARFF, and files of the Adult kind.
+
+A file is read in blocks of lines. Arrow takes a block whose lines are plainly one record each;
+Python's csv module takes any other, and says in which line an error stands. Both give the same
+cells. Knows no type of a column.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from frugal.contracts.errors import ConfigError, DataError
+from frugal.data.description_sources import Format
+from frugal.data.packed import unpacked_bytes, unpacked_stream
+from frugal.data.plain_blocks import plain_cells
+from frugal.data.schema_check import did_you_mean, listed, shown
+
+_BLOCK = 1 << 22  # characters
+# Encodings of Python that write letters as something else; no file of records is in one
+_NO_CHARACTER_SETS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}
+_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+\S", re.IGNORECASE)
+_SPARSE = re.compile(r"^\s*\{", re.MULTILINE)
+_TEXT = pd.ArrowDtype(pa.string())
+
+
+def parse_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """The records of one file as text cells, and the line in which each ends.
+
+    A file that is damaged or in another encoding is refused as such, whatever else is wrong.
+
+    Raises:
+        ConfigError: the encoding is unknown.
+        DataError: the file cannot be read, is in another encoding, or see `parse_text`.
+    """
+    _require_character_set(form.encoding)
+    try:
+        with unpacked_stream(path) as content:
+            stream = io.TextIOWrapper(content, encoding=_codec(form))
+            return _parsed(stream, form, source)
+    except DataError:
+        text_of_file(path, form)
+        raise
+    except UnicodeError:
+        text_of_file(path, form)
+        raise DataError(f"{path} is not {form.encoding} text; see 'source.format'") from None
+
+
+def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """The records of a text as text cells, and the line in which each ends.
+
+    Raises:
+        DataError: no record, duplicate column names, a record of the wrong length, a quote that is
+            never closed, or a comment that looks like a record.
+    """
+    return _parsed(io.StringIO(text, newline=None), form, source)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends; other characters that may end a line are part of it."""
+    return io.StringIO(text, newline=None).readlines()
+
+
+def text_of_file(path: Path, form: Format) -> str:
+    """The text of a file, unpacked if it is gzipped.
+
+    Raises:
+        ConfigError: the encoding is unknown.
+        DataError: the file cannot be read, or is in another encoding.
+    """
+    _require_character_set(form.encoding)
+    try:
+        content = unpacked_bytes(path)
+        return io.TextIOWrapper(io.BytesIO(content), encoding=_codec(form)).read()
+    except UnicodeError as error:  # without a place where a mark at the beginning lacks
+        at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise DataError(f"{path} is not {form.encoding} text{at}; see 'source.format'") from None
+
+
+def _codec(form: Format) -> str:
+    return "utf-8-sig" if form.encoding.lower() in ("utf-8", "utf8") else form.encoding
+
+
+def _require_character_set(encoding: str) -> None:
+    """Refuse what is no name of an encoding of text.
+
+    Raises:
+        ConfigError: names it.
+    """
+    try:
+        found = codecs.lookup(encoding)
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs of bytes to bytes
+    except (LookupError, ValueError):
+        found = None
+    if found is None or found.name.replace("_", "-") in _NO_CHARACTER_SETS:
+        raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
+
+
+def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    header, skipped = form.header, 0
+    if form.kind == "arff":
+        header, skipped, stream = _arff_header(stream, source)
+    records = _Records(stream, form, source, skipped)
+    if header is None:
+        header = records.first()
+        if header is None:
+            raise DataError(f"{source} is empty; a header line with column names is expected")
+    twice = [name for name, times in Counter(header).items() if times > 1]
+    if twice:
+        raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
+    kept = _not_personal(header, form, source)
+    blocks, numbers = [], []
+    for columns, number in records.blocks(header, kept):
+        blocks.append(columns)
+        numbers.append(number)
+    if not blocks:
+        raise DataError(f"{source} is empty: it holds no record below the column names")
+    records.require_none_hidden(len(header))
+    frame = pd.DataFrame(
+        {
+            header[j]: pd.Series(pa.chunked_array([block[k] for block in blocks]), dtype=_TEXT)
+            for k, j in enumerate(kept)
+        }
+    )
+    return frame, np.concatenate(numbers)
+
+
+class _Records:
+    """The records of a stream of lines, block by block.
+
+    Attributes:
+        number: lines that have been read.
+        ended: the stream ended inside a record.
+        top: line of the column names, or of the first record where no line holds the names.
+        suspects: lines below it that begin with the mark of comments, and separators in each.
+    """
+
+    def __init__(self, stream: io.TextIOBase, form: Format, source: str, number: int) -> None:
+        self._stream, self._form, self._source = stream, form, source
+        self._quote = "'" if form.kind == "arff" else '"'
+        self.number, self.ended, self.top = number, False, 0
+        self.suspects: dict[int, list[int]] = {}
+
+    def first(self) -> tuple[str, ...] | None:
+        """The cells of the first record; None where there is none."""
+        while line := self._stream.readline():
+            for _, cells in self._line_by_line([line]):
+                return cells
+        return None
+
+    def blocks(
+        self, header: Sequence[str], kept: Sequence[int]
+    ) -> Iterator[tuple[list[pa.Array], np.ndarray]]:
+        """Cells of the kept columns, and line numbers, of the records of each block."""
+        while block := self._stream.read(_BLOCK):
+            if not block.endswith("\n"):
+                block += self._stream.readline()
+            columns = plain_cells(block, self._form, self._quote, len(header), kept)
+            if columns is not None:
+                n = len(columns[0])
+                yield columns, np.arange(self.number + 1, self.number + n + 1)
+                self.top = self.top or self.number + 1
+                self.number += n
+                continue
+            numbers, rows = [], []
+            for number, cells in self._line_by_line(io.StringIO(block).readlines()):
+                if len(cells) != len(header):
+                    raise DataError(
+                        f"{self._source}, line {number} has {len(cells)} cells, but there are "
+                        f"{len(header)} columns ({listed(header, at_most=6)})"
+                    )
+                numbers.append(number)
+                rows.append([cells[j] for j in kept])
+            if rows:
+                columns = zip(*rows, strict=True)
+                yield [pa.array(c, pa.string()) for c in columns], np.array(numbers, dtype=np.int64)
+
+    def _line_by_line(self, lines: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Line number and cells of each record that begins in these lines, the next to be read."""
+        above, strip = self.number, self._form.strip
+        reader = csv.reader(
+            self._without_comments(lines),
+            delimiter=self._form.separator,
+            skipinitialspace=strip,
+            quotechar=self._quote,
+        )
+        begins = above + 1
+        try:
+            while reader.line_num < len(lines):
+                cells = next(reader)
+                if self.ended:
+                    raise DataError(
+                        f"{self._source}, line {begins} opens a quote that is never closed"
+                    )
+                number = above + reader.line_num
+                begins = number + 1
+                if strip:
+                    cells = [c.strip() for c in cells]
+                if cells and cells != [""]:
+                    self.top = self.top or number
+                    yield number, tuple(cells)
+        except csv.Error as error:
+            raise DataError(f"{self._source}, line {begins} is no record: {error}") from None
+
+    def _without_comments(self, lines: Sequence[str]) -> Iterator[str]:
+        """These lines and those that a record goes on in; comments become blank lines."""
+        comment = self._form.comment
+        for line in chain(lines, iter(self._stream.readline, "")):
+            self.number += 1
+            if comment and line.lstrip().startswith(comment):
+                if self.top:
+                    separators = line.lstrip().count(self._form.separator)
+                    self.suspects.setdefault(separators, []).append(self.number)
+                yield "\n"
+            else:
+                yield line
+        self.ended = True
+        yield "\n"
+
+    def require_none_hidden(self, width: int) -> None:
+        """Refuse a record that begins with the mark of comments: one as wide as the others.
+
+        `#N/A`, say, is an error of a spreadsheet, and no comment on its record.
+        """
+        lines = self.suspects.get(width - 1)
+        if self._form.kind != "csv" or width < 2 or not lines:
+            return
+        comment = shown(str(self._form.comment), at_most=20)
+        raise DataError(
+            f"{self._source}, line {lines[0]} begins with {comment}, the "
+            f"'comment' of 'source.format', and has {width} cells, as many as a record: remove "
+            "the line, write its first cell in quotes, or set 'comment: null'"
+        )
+
+
+def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]:
+    """Positions of the columns that are kept: all but those that name people."""
+    unknown = [name for name in form.personal if name not in header]
+    if unknown:
+        raise DataError(
+            f"{source} has no column {unknown[0]!r}, which 'source.format.personal' names; "
+            f"its columns are {listed(header, at_most=60)}{did_you_mean(unknown[0], header)}"
+        )
+    return [j for j, name in enumerate(header) if name not in form.personal]
+
+
+def _arff_header(stream: io.TextIOBase, source: str) -> tuple[tuple[str, ...], int, io.TextIOBase]:
+    """Attribute names, the number of lines of the header, and the lines below it."""
+    names, number = [], 0
+    while line := stream.readline():
+        number += 1
+        text = line.strip()
+        if found := _ATTRIBUTE.match(text):
+            names.append(found.group(1).strip("'\""))
+        elif text.lower().startswith("@data"):
+            data = stream.read()
+            if _SPARSE.search(data):
+                raise DataError(f"{source} is a sparse ARFF file; only dense ones are read")
+            return tuple(names), number, io.StringIO(data)
+    raise DataError(f"{source} has no '@data' line; an ARFF file is expected")
