@@ -1,36 +1,35 @@
 """CPU time and accuracy of probability models: 50,000 rows × 20 inputs with a known law.
 
 Run: OMP_NUM_THREADS=1 python tests/benchmarks/nuisance.py
-Times are CPU seconds, one thread, side by side in one run. Accuracy is the excess of the expected
-log-loss over the true law's, in nats, on 20,000 fresh rows: 0 is perfect.
+Times are CPU seconds, one thread; all sides take turns on the same tables, means over `TABLES`
+tables. Accuracy is the excess of the expected log-loss over the true law's, in nats, on 20,000
+fresh rows: 0 is perfect. The baselines are a network in plain torch as one would write it (fused
+Adam, one-cycle learning rate, batches of indices), once with the very network and steps of the
+default, once wider with fewer passes, and scikit-learn's and LightGBM's own.
 """
 
 import time
 import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+import yaml
 from frugal.models.networks import fit_networks
 from frugal.models.nuisance import Head, cross_fit
+from lightgbm import LGBMClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
+from torch import nn
 
-N, D, FRESH = 50_000, 20, 20_000
-NETWORK = {
-    "hidden": 64,
-    "layers": 2,
-    "epochs": 5,
-    "batch": 1024,
-    "learning_rate": 0.008,
-    "weight_decay": 1e-4,
-}
-DEFAULT = {  # as in the default configuration
-    "hidden": 32,
-    "layers": 2,
-    "epochs": 20,
-    "batch": 512,
-    "learning_rate": 0.005,
-    "weight_decay": 1e-4,
-}
-REPEATS = 2
+N, D, FRESH, TABLES = 50_000, 20, 20_000, 3
+NUISANCE = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())["afape"][
+    "nuisance"
+]
+DEFAULT = NUISANCE["network"]
+GOAL_EXCESS = 0.0024  # of a plain torch network when the goal was set; ours was at .0050 to .0056
 
 
 def draw(rng, n):
@@ -47,18 +46,16 @@ def excess(truth, predicted):
     return float((truth * np.log(truth / q) + (1 - truth) * np.log((1 - truth) / (1 - q))).mean())
 
 
-def timed(work):
-    """(least CPU seconds of some repeats, result)."""
-    seconds = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        result = work()
-        seconds.append(time.process_time() - start)
-    return min(seconds), result
+def cpu_seconds(work):
+    """CPU seconds and result."""
+    start = time.process_time()
+    result = work()
+    return time.process_time() - start, result
 
 
-def ours(x, target, settings, networks=1):
-    """Probabilities of fresh rows by the first of some networks in lock-step."""
+def ours(x, target, networks=1):
+    """Probabilities of fresh rows by the first of some networks of the default, in lock-step."""
+    shape = {name: value for name, value in DEFAULT.items() if name != "ridge"}
     fitted = fit_networks(
         [x],
         [target[:, None].astype(np.float64)],
@@ -66,54 +63,132 @@ def ours(x, target, settings, networks=1):
         np.ones((networks, len(x))),
         loss="binary",
         rngs=np.random.default_rng(1).spawn(networks),
-        **settings,
+        weight_decay=[DEFAULT["ridge"] / len(x)] * networks,
+        activation="silu",
+        **shape,
     )
     return lambda fresh: fitted.predict(0, fresh)[:, 0]
 
 
-def theirs(x, target, **settings):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = MLPClassifier((64, 64), random_state=0, early_stopping=True, **settings)
-        fitted.fit(x, target)
-    return lambda fresh: np.asarray(fitted.predict_proba(fresh))[:, 1]
+def plain_torch(x, target, *, hidden, epochs, batch, learning_rate, ridge):
+    """The same kind of network in plain torch."""
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    inputs = torch.as_tensor(x, dtype=torch.float32)
+    centre, scale = inputs.mean(0), inputs.std(0)
+    inputs, y = (inputs - centre) / scale, torch.as_tensor(target, dtype=torch.float32)[:, None]
+    net = nn.Sequential(
+        nn.Linear(D, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(), nn.Linear(hidden, 1)
+    )
+    adam = torch.optim.Adam(net.parameters(), weight_decay=ridge / len(x), fused=True)
+    steps = epochs * (len(x) // batch)
+    cycle = torch.optim.lr_scheduler.OneCycleLR(adam, learning_rate, steps, cycle_momentum=False)
+    loss = nn.BCEWithLogitsLoss()
+    for _ in range(epochs):
+        order = torch.randperm(len(x))
+        for rows in order[: len(x) // batch * batch].split(batch):
+            adam.zero_grad()
+            loss(net(inputs[rows]), y[rows]).backward()
+            adam.step()
+            cycle.step()
+
+    def predict(fresh):
+        with torch.no_grad():
+            log_odds = net((torch.as_tensor(fresh, dtype=torch.float32) - centre) / scale)
+        return torch.sigmoid(log_odds)[:, 0].double().numpy()
+
+    return predict
+
+
+def library(model):
+    """A scikit-learn classifier's fit and prediction."""
+
+    def fit(x, target):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = model().fit(x, target)
+        return lambda fresh: np.asarray(fitted.predict_proba(fresh))[:, 1]
+
+    return fit
+
+
+def equal_budget(x, target):
+    """Plain torch with the default's network, steps, schedule and penalty."""
+    assert DEFAULT["layers"] == 2
+    names = ("hidden", "epochs", "batch", "learning_rate", "ridge")
+    return plain_torch(x, target, **{name: DEFAULT[name] for name in names})
+
+
+def wider(x, target):
+    """Plain torch, 64-64, five passes."""
+    return plain_torch(x, target, hidden=64, epochs=5, batch=512, learning_rate=0.008, ridge=0.0)
+
+
+def stopped_early():
+    """scikit-learn's network, 64-64."""
+    larger: dict[str, Any] = {"batch_size": 2048}  # known to its annotations as a word
+    return MLPClassifier(
+        (64, 64), random_state=0, early_stopping=True, learning_rate_init=3e-3, **larger
+    )
+
+
+def boosted():
+    """LightGBM with the settings of `boosting`."""
+    own = NUISANCE["boosting"]
+    return LGBMClassifier(
+        n_estimators=own["trees"], num_leaves=own["leaves"], learning_rate=own["learning_rate"],
+        min_child_samples=own["min_leaf"], n_jobs=1, deterministic=True, verbosity=-1,
+    )  # fmt: skip
+
+
+SIDES = {
+    "ours, default configuration": ours,
+    "plain torch, same network and steps": equal_budget,
+    "plain torch, 64-64, 5 epochs": wider,
+    "scikit-learn MLP 64-64, early stopping": library(stopped_early),
+    "LightGBM as in the configuration": library(boosted),
+    "scikit-learn logistic regression": library(LogisticRegression),
+}
 
 
 def main():
+    """Print the table, then what lock-step and cross-fitting cost."""
     rng = np.random.default_rng(0)
-    x, _, target = draw(rng, N)
-    fresh, truth, _ = draw(rng, FRESH)
-    ours(x[:2000], target[:2000], NETWORK)  # warm up
-    larger = {"batch_size": 2048, "learning_rate_init": 3e-3}
-    runs = {
-        "scikit-learn MLP, early stopping": lambda: theirs(x, target),
-        "scikit-learn MLP, early stopping, batch 2,048": lambda: theirs(x, target, **larger),
-        "ours, 64-64, 5 epochs of 1,024": lambda: ours(x, target, NETWORK),
-        "ours, default configuration": lambda: ours(x, target, DEFAULT),
-    }
-    results = {name: timed(work) for name, work in runs.items()}
-    scores = {name: (s, excess(truth, model(fresh))) for name, (s, model) in results.items()}
-    own, loss = scores["ours, 64-64, 5 epochs of 1,024"]
-    print(f"{'one model':50s} CPU s      ×  excess log-loss")
-    for name, (seconds, its_loss) in scores.items():
-        print(f"  {name:46s} {seconds:7.2f} {seconds / own:6.1f}  {its_loss:.5f}")
-    best = min((s, e) for name, (s, e) in scores.items() if name.startswith("scikit"))
-    met = best[0] >= 5 * own and loss <= best[1]
+    found = {name: [] for name in SIDES}
+    for fit in SIDES.values():  # warm up
+        fit(*draw(np.random.default_rng(9), 2000)[::2])
+    for _ in range(TABLES):
+        x, _, target = draw(rng, N)
+        fresh, truth, _ = draw(rng, FRESH)
+        for name, fit in SIDES.items():
+            seconds, model = cpu_seconds(partial(fit, x, target))
+            found[name].append((seconds, excess(truth, model(fresh))))
+    mean = {name: np.mean(rows, axis=0) for name, rows in found.items()}
+    own, loss = mean["ours, default configuration"]
+    print(f"{'one model':46s} CPU s   ratio  excess log-loss (each table)")
+    for name, (seconds, its_loss) in mean.items():
+        each = " ".join(f"{row[1]:.5f}" for row in found[name])
+        print(f"  {name:42s} {seconds:7.2f} {seconds / own:7.2f}  {its_loss:.5f} ({each})")
+    equal = mean["plain torch, same network and steps"]
+    met = loss <= GOAL_EXCESS and own <= equal[0]
     print(
-        "goal: ≥ 5 × the faster early-stopped one at no worse log-loss:", "met" if met else "MISSED"
+        f"goal: excess at most {GOAL_EXCESS}, in at most the time of plain torch of equal budget: "
+        f"{'met' if met else 'MISSED'} (its excess is {equal[1]:.5f})"
     )
 
     print("K networks in lock-step with the default configuration, CPU ms a network")
     for n in (N, 600):
         for k in (1, 4, 16):
-            seconds, _ = timed(lambda k=k, n=n: ours(x[:n], target[:n], DEFAULT, k))
+            seconds, _ = cpu_seconds(partial(ours, x[:n], target[:n], k))
             print(f"  {n:6,} rows, K = {k:2}: {seconds / k * 1e3:7.1f}")
 
     heads = [Head(x, target, np.ones(N, dtype=bool))] * 8
-    seconds, _ = timed(
-        lambda: cross_fit(heads, fold=np.arange(N) % 2, method="network", settings=NETWORK, rng=rng)
-    )
-    print(f"8 heads × 2 folds of {N // 2:,} rows, with predictions: {seconds:.2f} s")
+    fold = np.arange(N) % 2
+    print(f"8 heads × 2 folds of {N // 2:,} rows, with predictions, CPU s")
+    for method in ("network", "boosting", "logistic"):
+        chosen = {"method": method, "settings": NUISANCE[method]}
+        seconds, _ = cpu_seconds(partial(cross_fit, heads, fold=fold, rng=rng, **chosen))
+        print(f"  {method:8s}: {seconds:7.2f}")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 import torch
 
 
-def penalised_loss(weights, biases, x, y, row_weight, decay, binary):
+def penalised_loss(weights, biases, x, y, row_weight, decay, binary, activation="relu"):
     """Σ w·loss / Σ w + ½·decay·Σ weights² of one network; squared error counts half."""
     h = x
     for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         h = h @ weight + bias
         if layer < len(weights) - 1:
-            h = torch.clamp(h, min=0)
+            h = torch.clamp(h, min=0) if activation == "relu" else h / (1 + torch.exp(-h))
     if binary:
         p = 1 / (1 + torch.exp(-h))
         loss = -(y * torch.log(p) + (1 - y) * torch.log(1 - p))

@@ -173,11 +173,14 @@ def calibration_frame() -> pd.DataFrame:
     """Three nuisances in ten bins: two well calibrated, one steep."""
     centre = np.linspace(0.04, 0.96, 10)
     rows = []
-    for name, power in (("complete", 1.0), ("afa_propensity", 1.1), ("occupation_observed", 2.0)):
+    drawn = (("complete", "", 1.0), ("afa_propensity", "boosting", 1.1))
+    for name, method, power in (*drawn, ("occupation_observed", "logistic", 2.0)):
         for b, p in enumerate(centre):
             count = int(1 + 2500 * np.exp(-((p - 0.35) ** 2) / 0.05))
-            rows.append((name, b, p, p**power, count))
-    return pd.DataFrame(rows, columns=["nuisance", "bin", "mean_probability", "rate", "n"])
+            rows.append((name, method, b, p, p**power, count))
+    return pd.DataFrame(
+        rows, columns=["nuisance", "method", "bin", "mean_probability", "rate", "n"]
+    )
 
 
 SUMMARY = summary_frame(SCENARIOS, AGENTS, ESTIMATORS, 3)

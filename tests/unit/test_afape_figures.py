@@ -263,6 +263,8 @@ def test_calibration_curves_and_counts():
     empty = table.iloc[[0]].assign(bin=99, n=0, mean_probability=np.nan, rate=np.nan)
     figure = calibration_figure(pd.concat([table, empty]))
     assert len(figure.axes) == 6
+    titles = [" ".join(axes.get_title(loc="left").split()) for axes in figure.axes[:3]]
+    assert titles == ["complete", "AFA propensity, boosting", "occupation observed, logistic"]
     rows = table[table["nuisance"] == "occupation_observed"]
     joined, few = (np.asarray(line.get_ydata(), dtype=float) for line in figure.axes[2].lines[1:3])
     many = rows["n"] >= LEAST_ROWS

@@ -126,6 +126,28 @@ def test_unidentified_nuisances_are_tables_of_the_same_columns(induced, unidenti
     assert unidentified.nuisances["propensities"]["propensity"].isna().all()
 
 
+def test_every_method_tried_has_its_loss_and_curves_name_the_one_taken(induced):
+    network = {"hidden": 4, "layers": 1, "epochs": 2, "batch": 64, "learning_rate": 0.01}
+    chosen = run_chain(
+        small_table(), MNAR, source="induced", agents={"always": AGENTS["always"]},
+        nuisance={"method": "lowest_loss", "network": network | {"ridge": 1.0}},
+    )  # fmt: skip
+    assert set(induced.nuisances["losses"]["method"]) == {"logistic", "boosting"}
+    losses = chosen.nuisances["losses"]
+    for name, rows in losses.groupby("nuisance", sort=False):
+        tried = {"boosting"} if name == "mean cost, always" else {"logistic", "network", "boosting"}
+        assert set(rows["method"]) == tried, name
+        assert rows["taken"].sum() == 1
+        (taken,) = rows[rows["taken"]].to_dict("records")
+        assert taken["loss"] == rows["loss"].min()
+        for table in ("calibration", "overlap"):
+            shown = chosen.nuisances[table].query("nuisance == @name")["method"]
+            assert set(shown) <= {taken["method"]}
+    assert set(losses["nuisance"]) == {"p(R=P2)", "p(R=P3)", "AFA, always", "mean cost, always"}
+    by_policy = chosen.nuisances["overlap"].query("nuisance == 'AFA by policy, always'")
+    assert by_policy["method"].tolist() == [""]  # it follows from the factors
+
+
 def test_ones_own_gaps_have_no_truth(own):
     frame = own.estimates["estimates"]
     assert frame["truth"].isna().all()

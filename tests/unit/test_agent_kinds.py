@@ -190,7 +190,7 @@ def test_an_agent_is_judged_alike_whoever_stands_beside_it():
     network = {
         "method": "network", "outcome_method": "network",
         "network": {"hidden": 4, "layers": 1, "epochs": 2, "batch": 64, "learning_rate": 0.01,
-                    "weight_decay": 0.0},
+                    "ridge": 0.0},
     }  # fmt: skip
     alone, beside = (
         run_chain(small_table(), LAW, source="induced", agents=agents, nuisance=network)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from frugal.contracts.errors import ConfigError, DataError
 from frugal.data import sofa
-from frugal.data.mimic_cohort import EmptyCohortError
 from frugal.data.mimic_diagnosis import mimic_diagnosis
+from frugal.data.mimic_tables import EmptyCohortError
 
 from tests.oracles.slow_icu_cohort import kidney_cohort, labs, sepsis_cohort
 from tests.unit.icu_files import as_text, draw_tables, write_tables

@@ -1,8 +1,10 @@
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from frugal.models import networks
 from frugal.models.lockstep import FlatParameters, layer_shapes, layers_of
 from frugal.models.networks import fit_networks
@@ -18,8 +20,9 @@ SETTINGS = {
     "epochs": 4,
     "batch": 64,
     "learning_rate": 0.01,
-    "weight_decay": 1e-4,
+    "activation": "silu",
 }
+DECAY = 1e-4
 
 
 def world(n, seed):
@@ -31,9 +34,10 @@ def world(n, seed):
     return x, log_odds, target[:, None]
 
 
+@pytest.mark.parametrize("activation", ["relu", "silu"])
 @pytest.mark.parametrize("loss", ["binary", "squared"])
 @pytest.mark.parametrize("layers", [0, 1, 3])
-def test_gradient_equals_autograd(loss, layers):
+def test_gradient_equals_autograd(loss, layers, activation):
     shape = [4, *[5] * layers, 2]
     generator = torch.Generator().manual_seed(0)
     size = sum(i * o + o for i, o in pairwise(shape))
@@ -48,15 +52,17 @@ def test_gradient_equals_autograd(loss, layers):
         parameters = FlatParameters(layer_shapes(shape), rows=4)
     parameters.flat[:3] = values
     parameters.gradient.fill_(torch.nan)
-    networks._write_gradient(parameters, 3, x, networks._slope(loss, y, weight), 0.3)
+    decay = torch.tensor([0.3, 0.0, 2.0], dtype=torch.float64)
+    slope = networks._slope(loss, y, weight)
+    networks._write_gradient(parameters, 3, x, slope, decay[:, None, None], activation)
     assert torch.isnan(parameters.gradient[3]).all()  # a finished network is left alone
     wanted = {k: v[:3].clone().requires_grad_() for k, v in parameters.views.items()}
     weights, biases = layers_of(wanted)
     for k in range(3):
         one = [w[k] for w in weights], [b[k] for b in biases]
-        penalised_loss(*one, x[k], y[k], row_weight[k], 0.3, loss == "binary").backward(
-            retain_graph=True
-        )
+        penalised_loss(
+            *one, x[k], y[k], row_weight[k], float(decay[k]), loss == "binary", activation
+        ).backward(retain_graph=True)
     for name, leaf in wanted.items():
         found = parameters.gradient_views[name][:3]
         torch.testing.assert_close(found, leaf.grad, rtol=0, atol=1e-12)  # float64 round-off
@@ -78,7 +84,7 @@ def test_lock_step_equals_networks_apart():
     train[1, 100:] = 1
     train[2, :55] = np.linspace(0.5, 2, 55)  # few rows, weighted: another batch, fewer steps
     train[3, 300:600] = 1
-    tables, source = [x, wide], [0, 1, 0, 1]
+    tables, source, decay = [x, wide], [0, 1, 0, 1], [1e-4, 1e-2, 0.1, 0.0]
     with double_precision():
         together = fit_networks(
             tables,
@@ -87,13 +93,15 @@ def test_lock_step_equals_networks_apart():
             train,
             loss="binary",
             rngs=np.random.default_rng(5).spawn(4),
+            weight_decay=decay,
             **SETTINGS,
         )
         for k, rng in enumerate(np.random.default_rng(5).spawn(4)):
             table = tables[source[k]]
             apart = fit_networks(
-                [table], [y], [0], train[[k]], loss="binary", rngs=[rng], **SETTINGS
-            )
+                [table], [y], [0], train[[k]],
+                loss="binary", rngs=[rng], weight_decay=[decay[k]], **SETTINGS,
+            )  # fmt: skip
             # probabilities, after up to 40 steps
             np.testing.assert_allclose(
                 together.predict(k, table), apart.predict(0, table), rtol=0, atol=GAP
@@ -103,8 +111,9 @@ def test_lock_step_equals_networks_apart():
 def test_same_stream_gives_the_same_bytes():
     x, _, y = world(500, 2)
     weight = np.ones((2, 500))
+    both = {"loss": "binary", "weight_decay": [DECAY] * 2, **SETTINGS}
     one, two, other = (
-        fit_networks([x], [y], [0, 0], weight, loss="binary", rngs=rngs, **SETTINGS).predict(0, x)
+        fit_networks([x], [y], [0, 0], weight, rngs=rngs, **both).predict(0, x)
         for rngs in (np.random.default_rng(seed).spawn(2) for seed in (0, 0, 1))
     )
     assert one.tobytes() == two.tobytes()
@@ -118,7 +127,14 @@ def test_rows_without_weight_are_not_read():
     spoiled_x[300:], spoiled_y[300:] = 1e9, 1 - y[300:]
     one, two = (
         fit_networks(
-            [a], [b], [0], train, loss="binary", rngs=[np.random.default_rng(0)], **SETTINGS
+            [a],
+            [b],
+            [0],
+            train,
+            loss="binary",
+            rngs=[np.random.default_rng(0)],
+            weight_decay=[DECAY],
+            **SETTINGS,
         ).predict(0, x)
         for a, b in ((x, y), (spoiled_x, spoiled_y))
     )
@@ -134,6 +150,7 @@ def test_logistic_truth_is_recovered():
         np.ones((1, 20_000)),
         loss="binary",
         rngs=[np.random.default_rng(0)],
+        weight_decay=[DECAY],
         **{**SETTINGS, "epochs": 10, "batch": 256},
     )
     fresh, log_odds, target = world(5_000, 5)
@@ -152,11 +169,13 @@ def test_means_in_their_own_units():
     x = rng.normal(size=(6000, 2))
     y = np.column_stack([1000 + 50 * np.abs(x[:, 0]), 1e-3 * x[:, 1], np.full(6000, 7.0)])
     fitted = fit_networks(
-        [x], [y], [0], np.ones((1, 6000)), loss="squared", rngs=[rng], **{**SETTINGS, "epochs": 20}
-    )
+        [x], [y], [0], np.ones((1, 6000)),
+        loss="squared", rngs=[rng], weight_decay=[DECAY], **{**SETTINGS, "epochs": 20},
+    )  # fmt: skip
     error = np.abs(fitted.predict(0, x) - y).mean(axis=0)
     # of ten trainings the worst was .009; the spread of the targets is one of these units
     assert (error < 0.05 * np.array([50, 1e-3, 1])).all()
+    assert error[2] == 0  # a target that never varied is predicted as it was
     rows = np.arange(6000) < 100
     expected = np.square(fitted.predict(0, x[rows]) - y[rows]).mean()
     assert fitted.mean_loss(0, x, y, rows) == pytest.approx(expected, rel=1e-12)
@@ -166,8 +185,28 @@ def test_an_input_that_never_varied_in_training_is_not_read():
     x, _, y = world(500, 7)
     x[:, 2] = 0.0
     fitted = fit_networks(
-        [x], [y], [0], np.ones((1, 500)), loss="binary", rngs=[np.random.default_rng(0)], **SETTINGS
-    )
+        [x], [y], [0], np.ones((1, 500)),
+        loss="binary", rngs=[np.random.default_rng(0)], weight_decay=[DECAY], **SETTINGS,
+    )  # fmt: skip
     changed = x + np.array([0, 0, 5])
     np.testing.assert_array_equal(fitted.predict(0, x), fitted.predict(0, changed))
     assert fitted.predict(0, x[:0]).shape == (0, 1)
+
+
+def test_no_network_of_the_default_stays_with_a_linear_law():
+    """Log-odds with a sine in one of three inputs; a linear law is left with an excess of .006."""
+    config = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
+    default = config["afape"]["nuisance"]["network"]
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(33_000, 3))
+    truth = 1 / (1 + np.exp(0.75 * x[:, 0] - 0.5 * np.sin(2 * x[:, 1]) - 2))
+    y = (rng.random(33_000) < truth)[:, None].astype(np.float64)
+    fitted = fit_networks(
+        [x], [y], [0] * 6, np.tile(np.arange(33_000) < 25_000, (6, 1)) * 1.0, loss="binary",
+        **{name: value for name, value in default.items() if name != "ridge"},
+        weight_decay=[default["ridge"] / 25_000] * 6, activation="silu", rngs=rng.spawn(6),
+    )  # fmt: skip
+    p, fresh = truth[25_000:], x[25_000:]
+    for k in range(6):
+        q = fitted.predict(k, fresh)[:, 0]
+        assert (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).mean() < 0.003

@@ -25,7 +25,7 @@ NETWORK = {
     "epochs": 5,
     "batch": 64,
     "learning_rate": 0.02,
-    "weight_decay": 1e-4,
+    "ridge": 1.0,
 }
 LOGISTIC = {"C": 1.0}
 BOOSTING = {"trees": 20, "leaves": 7, "learning_rate": 0.1, "min_leaf": 20}

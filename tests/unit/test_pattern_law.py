@@ -16,6 +16,7 @@ from frugal.judge import pattern_law
 from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
 from frugal.judge.records import Records
 from frugal.missingness.identification import identify
+from frugal.models.nuisance_choice import Fitted
 
 from tests.oracles.enumerated_world import (
     STOP,
@@ -142,7 +143,14 @@ def enumerated(laws, policy_of, *, s=None, table_panels=PANELS):
 
 
 def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
-    monkeypatch.setattr(pattern_law, "cross_fit", lambda heads, **_: by_counting(heads, mass))
+    def counted(heads, **_):
+        values = by_counting(heads, mass)
+        return [
+            Fitted(p, "logistic" if head.usable.any() else "", {}, int(head.usable.sum()))
+            for head, p in zip(heads, values, strict=True)
+        ]
+
+    monkeypatch.setattr(pattern_law, "fit_probabilities", counted)
     rule = {"fold": np.arange(len(mass)) % 2}
     settings = {"logistic": {"C": 1.0}}
     return fit_pattern_law(
@@ -184,7 +192,7 @@ def test_the_factors_alone_are_no_law_where_a_cause_is_missing(monkeypatch):
     records, factors, policy, acquired, mass, cost, truth = enumerated(
         laws, lambda t: RandomPolicy(0.4)
     )
-    factors_only = PatternLaw(records, factors, {}, {}, {})
+    factors_only = PatternLaw(records, factors, {}, {}, {}, {})
     found, total = value(factors_only, factors, policy, acquired, mass, cost)
     assert abs(found / total - truth) > 0.01
 

@@ -16,6 +16,7 @@ rule fit_nuisances:
             agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
             calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
             overlap="results/nuisances/dataset={dataset}/mechanism={mechanism}/overlap.parquet",
+            losses="results/nuisances/dataset={dataset}/mechanism={mechanism}/losses.parquet",
         ),
     log:
         said="logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}.log",

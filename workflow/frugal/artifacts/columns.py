@@ -75,6 +75,12 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "mean_probability": ("", "mean predicted probability in the bin"),
     "rate": ("", "share of events in the bin"),
     "log_loss": ("nats", "mean log-loss on held-out rows"),
+    "loss": (
+        "nats, or share of variance",
+        "cross-fitted: log-loss of a probability, squared error over variance of a mean cost; "
+        "empty where a named method was fitted on a part of its own",
+    ),
+    "taken": ("", "True for the method whose fit is used"),
     "minimum": ("", "smallest value"),
     "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
     # estimates
@@ -101,7 +107,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "share_below_threshold": ("", "share of rows whose needed probability is below the threshold"),
     "threshold": ("", "of positivity: probability called weak; of a search: δ, or λ of ndp"),
     # imputation
-    "method": ("", "name of the method: of imputation, or an agent or baseline that is compared"),
+    "method": (
+        "",
+        "name of the method: of imputation, of a nuisance (empty where it follows from others), or "
+        "an agent or baseline that is compared",
+    ),
     "rounds": ("", "rounds until the stopping rule ended"),
     # agents that learn
     "transitions": ("", "decisions that the agent has learned from by then"),

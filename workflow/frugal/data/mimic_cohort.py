@@ -23,6 +23,7 @@ import pandas as pd
 from frugal.contracts.errors import DataError
 from frugal.contracts.search import TrialRecords
 from frugal.data.antibiotic_names import ORGANISMS, OTHER, RESULTS, TESTED, antibiotic_of
+from frugal.data.mimic_tables import EmptyCohortError
 from frugal.data.susceptibility import (
     AGE_GROUPS,
     Contexts,
@@ -47,10 +48,6 @@ _UNIT = ["subject_id", "organism"]
 # Chapters of ICD-9: 001–139 infectious and parasitic; 680–709 skin and subcutaneous tissue.
 _CHAPTERS = {"infectious": (1, 139), "skin": (680, 709)}
 _NO_YES = ("no", "yes")
-
-
-class EmptyCohortError(DataError):
-    """No patient meets the rules of a cohort."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,8 @@ from frugal.contracts.errors import ConfigError
 from frugal.data import mimic_items as items
 from frugal.data import sofa
 from frugal.data.antibiotic_names import antibiotic_of
-from frugal.data.mimic_cohort import EmptyCohortError
 from frugal.data.mimic_tables import (
+    EmptyCohortError,
     chart_events,
     drip_events,
     first_stays,

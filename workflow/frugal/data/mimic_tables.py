@@ -48,6 +48,10 @@ _FIRST_STAYS = """
 _HOUR = "date_diff('second', s.intime, CAST({time} AS TIMESTAMP)) / 3600.0"
 
 
+class EmptyCohortError(DataError):
+    """No patient meets the rules of a cohort."""
+
+
 def open_tables(files: Mapping[str, Path]) -> duckdb.DuckDBPyConnection:
     """A connection in which each file is a view under the name of its table.
 

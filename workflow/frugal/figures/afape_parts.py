@@ -126,18 +126,19 @@ def _frequency_handles(facets: int, truth: pd.DataFrame | None) -> list[Line2D]:
 def calibration_figure(calibration: pd.DataFrame) -> Figure:
     """Can the fitted probabilities be believed, and do they reach zero?
 
-    A pair of panels per nuisance. Top: observed rate against mean fitted probability, with the
-    diagonal of perfect calibration; bins of few rows are hollow and not joined. Bottom: rows of
-    each bin at its mean probability, on a logarithmic axis: rows at the left edge are those that
-    carry large weights.
+    A pair of panels per nuisance, with the method that fitted it. Top: observed rate against mean
+    fitted probability, with the diagonal of perfect calibration; bins of few rows are hollow and
+    not joined. Bottom: rows of each bin at its mean probability, on a logarithmic axis: rows at the
+    left edge are those that carry large weights.
 
     Args:
-        calibration: nuisance, bin, mean_probability, rate, n; one row per nuisance and bin.
+        calibration: nuisance, method (empty where it follows from others), bin,
+            mean_probability, rate, n; one row per nuisance and bin.
 
     Raises:
         DataError: a column is missing, there is no row, or a bin occurs twice.
     """
-    needed = ["nuisance", "bin", "mean_probability", "rate", "n"]
+    needed = ["nuisance", "method", "bin", "mean_probability", "rate", "n"]
     style.require(calibration, needed, single=[])
     if calibration.duplicated(["nuisance", "bin"]).any():
         first = calibration[calibration.duplicated(["nuisance", "bin"])].iloc[0]
@@ -158,7 +159,8 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
         filled = rows[rows["n"] > 0].sort_values("mean_probability")
         _draw_reliability(upper, filled)
         _draw_counts(lower, filled)
-        upper.set_title(style.wrapped(style.words(name), characters=90 // columns), loc="left")
+        title = ", ".join(part for part in (name, rows["method"].iloc[0]) if part)
+        upper.set_title(style.wrapped(style.words(title), characters=90 // columns), loc="left")
         if k % columns == 0:
             upper.set_ylabel("observed rate")
             lower.set_ylabel("rows in bin")

@@ -21,9 +21,10 @@ import numpy as np
 
 from frugal.contracts import Policy, World
 from frugal.environments.set_probability import rows_in_parts, true_afa_propensity
-from frugal.judge.records import Records, in_s, training_rows
+from frugal.judge.records import Records, in_s
 from frugal.missingness.law import every_subset
-from frugal.models.nuisance import Head, cross_fit, separate_fit
+from frugal.models.nuisance import Head
+from frugal.models.nuisance_choice import Fitted, fit_probabilities
 
 MOST_OPEN = 4  # causes outside s that one indicator may have: 2^4 settings are predicted for a row
 
@@ -100,6 +101,7 @@ class PatternLaw:
             causes missing whose bit is set in c; column 0 is the factor. (n, 2^causes) each; None
             where records do not tell the law.
         fitted: panel → calibration of `elsewhere`.
+        fits: panel → the regression behind it, with its losses.
     """
 
     records: Records
@@ -107,6 +109,7 @@ class PatternLaw:
     causes: Mapping[str, tuple[str, ...]]
     elsewhere: Mapping[str, np.ndarray] | None
     fitted: Mapping[str, Curve]
+    fits: Mapping[str, Fitted]
 
     def probability(self, rows: np.ndarray, patterns: np.ndarray) -> np.ndarray:
         """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)"""
@@ -213,24 +216,24 @@ def fit_pattern_law(
     Args:
         records: of one seed.
         factors: panel → fitted p(R_j = 1 | pa_X(j), all causes recorded). (n,) each
-        rule: `fold`, or `train` and `predict`, as the factors were fitted.
-        method: of the regressions; `settings[method]` are its settings.
-        settings: of the stage.
+        rule: `fold`, and `train` and `predict`, as the factors were fitted.
+        method: of the regressions, or "lowest_loss".
+        settings: method → its settings.
         rng: source of the fits' randomness.
     """
     needed = open_causes(records)
     if needed is None:
-        return PatternLaw(records, factors, {}, None, {})
+        return PatternLaw(records, factors, {}, None, {}, {})
     causes = {panel: need.causes for panel, need in needed.items()}
-    fit = partial(_fit_elsewhere, rule=rule, method=method, settings=settings[method], rng=rng)
-    elsewhere, curves = {}, {}
+    fit = partial(_fit_elsewhere, rule=rule, method=method, settings=settings, rng=rng)
+    elsewhere, curves, fits = {}, {}, {}
     for panel, need in needed.items():
         made = fit(records, panel, need)
         if made is None:
-            return PatternLaw(records, factors, causes, None, {})
-        by_setting, curves[panel] = made
+            return PatternLaw(records, factors, causes, None, {}, {})
+        by_setting, curves[panel], fits[panel] = made
         elsewhere[panel] = np.column_stack([factors[panel], by_setting])
-    return PatternLaw(records, factors, causes, elsewhere, curves)
+    return PatternLaw(records, factors, causes, elsewhere, curves, fits)
 
 
 def _fit_elsewhere(
@@ -242,7 +245,7 @@ def _fit_elsewhere(
     method: str,
     settings: Mapping[str, Any],
     rng: np.random.Generator,
-) -> tuple[np.ndarray, Curve] | None:
+) -> tuple[np.ndarray, Curve, Fitted] | None:
     """p(R_j = 1 | pa_X(j), setting) for all settings with a cause missing (n, 2^causes − 1).
 
     One regression, with the causes among its inputs if there are several. Each row is there once
@@ -254,8 +257,6 @@ def _fit_elsewhere(
     observed = np.column_stack([records.indicator(cause) for cause in need.causes])
     seen = [records.indicator(witness) for witness in need.witnesses]
     usable = np.asarray(np.all([(~observed).any(axis=1), *seen], axis=0))
-    if not all((usable & rows).any() for rows in training_rows(rule)):
-        return None
     options = every_subset(len(need.causes))[:, ::-1]  # row c: bit k of c set, cause k missing
     given = [observed, *(np.broadcast_to(option, observed.shape) for option in options[1:])]
     several = len(need.causes) > 1
@@ -265,9 +266,9 @@ def _fit_elsewhere(
         np.tile(records.indicator(panel), len(given)),
         np.concatenate([usable, np.zeros(len(usable) * (len(given) - 1), dtype=bool)]),
     )
-    run = cross_fit if "fold" in rule else separate_fit
     tiled = {name: np.tile(rows, len(given)) for name, rows in rule.items()}
-    fit = partial(run, **tiled)
-    (values,) = fit([head], method=method, settings=settings, rng=rng)
-    by_setting = values.reshape(len(given), -1).T
-    return by_setting[:, 1:], (by_setting[:, 0], records.indicator(panel), usable)
+    (fit,) = fit_probabilities([head], rule=tiled, method=method, settings=settings, rng=rng)
+    if not fit.method:
+        return None
+    by_setting = fit.values.reshape(len(given), -1).T
+    return by_setting[:, 1:], (by_setting[:, 0], records.indicator(panel), usable), fit

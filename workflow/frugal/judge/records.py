@@ -79,10 +79,3 @@ class Records:
         """E[parts of the cost | X_adj, R = 1], trained on complete cases."""
         adjustment = self.known(self.identification["adjustment_columns"])
         return MeanHead(adjustment, self.played[agent][PARTS].to_numpy(), self.complete)
-
-
-def training_rows(rule: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Rows that each model is trained on, by `train`, or by `fold`: all others. (n,) each"""
-    if "train" in rule:
-        return [rule["train"]]
-    return [rule["fold"] != fold for fold in np.unique(rule["fold"])]

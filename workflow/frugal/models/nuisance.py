@@ -29,7 +29,7 @@ from frugal.models.trees import train_booster
 from frugal.models.weighted_logistic import fit_logistic
 
 SETTINGS = {
-    "network": {"hidden", "layers", "epochs", "batch", "learning_rate", "weight_decay"},
+    "network": {"hidden", "layers", "epochs", "batch", "learning_rate", "ridge"},
     "logistic": {"C"},
     "boosting": {"trees", "leaves", "learning_rate", "min_leaf"},
 }
@@ -93,8 +93,8 @@ def cross_fit(
         fold: fold of each row. (n,)
         method: network (multilayer perceptron, as the paper), logistic, or boosting (LightGBM).
         settings: of that method. network: hidden, layers, epochs, batch, learning_rate,
-            weight_decay; logistic: C (inverse penalty on standardised inputs); boosting: trees,
-            leaves, learning_rate, min_leaf.
+            ridge (½·ridge·Σ weights² is added to the sum of the losses); logistic: C (inverse
+            penalty on standardised inputs); boosting: trees, leaves, learning_rate, min_leaf.
         rng: each head and fold gets its own child stream.
         progress: wraps the loop over chunks of models, called like tqdm(iterable, desc=…).
 
@@ -310,6 +310,7 @@ def _fit_network(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> lis
     read = sorted({job.head for job in chunk})
     from frugal.models.networks import fit_networks  # torch is slow to import
 
+    shape = {name: value for name, value in settings.items() if name != "ridge"}
     networks = fit_networks(
         [_filled(heads[h].inputs) for h in read],
         [_filled(heads[h].target) for h in read],
@@ -317,7 +318,9 @@ def _fit_network(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> lis
         np.array([job.train for job in chunk], dtype=np.float64),
         loss=loss,
         rngs=[job.rng for job in chunk],
-        **settings,
+        weight_decay=[settings["ridge"] / int(job.train.sum()) for job in chunk],
+        activation="silu",
+        **shape,
     )
     return [networks.predict(k, heads[job.head].inputs[job.predict]) for k, job in enumerate(chunk)]
 

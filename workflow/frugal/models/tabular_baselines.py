@@ -227,7 +227,13 @@ def _fit_lightgbm(
 
 
 def _fit_perceptron(
-    values: np.ndarray, label: np.ndarray, *, seed: int, positive_weight: float | int, **shape: Any
+    values: np.ndarray,
+    label: np.ndarray,
+    *,
+    seed: int,
+    positive_weight: float | int,
+    weight_decay: float | int,
+    **shape: Any,
 ) -> Predict:
     """A network of `models.networks`; its rows' weights are those of the classes."""
     from frugal.models.networks import fit_networks  # torch is slow to import
@@ -240,6 +246,8 @@ def _fit_perceptron(
         _unit_weight(label, positive_weight)[None],
         loss="binary",
         rngs=[np.random.default_rng(seed)],
+        weight_decay=[float(weight_decay)],
+        activation="relu",
         **shape,
     )
     return lambda rows: model.predict(0, read(rows))[:, 0]

@@ -4,9 +4,8 @@ All regressions of a seed, over agents and folds, are handed down at once, so th
 lock-step.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,9 @@ from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.environments.rollouts import columns_read, reads_values
 from frugal.judge.pattern_law import Curve, PatternLaw, fit_pattern_law
-from frugal.judge.records import PARTS, Records, in_s, training_rows
-from frugal.models.nuisance import (
-    Head,
-    MeanHead,
-    calibration_table,
-    cross_fit,
-    cross_fit_means,
-    log_loss,
-    separate_fit,
-    separate_fit_means,
-)
+from frugal.judge.records import PARTS, Records, in_s
+from frugal.models.nuisance import calibration_table, log_loss
+from frugal.models.nuisance_choice import Fitted, fit_means, fit_probabilities
 from frugal.stages._frames import EVALUATED, by_seed
 from frugal.stages._laws import require_law
 
@@ -67,7 +58,7 @@ def fit_nuisances(
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
         rng = streams.generator("nuisance", seed)
         fold = rng.permutation(len(data)) % settings["folds"]
-        rule = {"train": ~test, "predict": test} if separate else {"fold": fold}
+        rule = {"fold": fold} | ({"train": ~test, "predict": test} if separate else {})
         records = Records(
             data,
             panel_matrix(mask, "observed", data),
@@ -95,7 +86,7 @@ def _fit_seed(
     row_id = records.data.row_id[test]
     if not records.identification["propensity_identified"]:
         return _nothing_fitted(records, policies, row_id)
-    fitted = _fit_heads(records, rule, settings, rngs)
+    fitted, fits = _fit_heads(records, rule, settings, rngs)
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
@@ -117,7 +108,8 @@ def _fit_seed(
     return {
         "propensities": _propensities(records, fitted).loc[test].assign(row_id=row_id),
         "agents": pd.concat(frames, ignore_index=True),
-        **_diagnostics(_curves(records, fitted, by_policy), test, settings["bins"]),
+        **_diagnostics(_curves(records, fitted, by_policy), fits, test, settings["bins"]),
+        "losses": _losses(fits),
     }
 
 
@@ -136,54 +128,70 @@ def _fit_heads(
     rule: Mapping[str, np.ndarray],
     settings: Mapping[str, Any],
     rngs: Mapping[str, np.random.Generator],
-) -> _Fitted:
-    """All regressions of one seed: every panel's factor, every agent's propensity and means."""
+) -> tuple[_Fitted, dict[str, Fitted]]:
+    """All regressions of one seed: every panel's factor, every agent's propensity and means.
+
+    Fitted values by panel and agent, and every regression by its name, with its losses.
+    """
     agents, factors = list(records.played), records.identification["factors"]
     heads = [records.factor_head(factor) for factor in factors]
     heads += [records.afa_head(agent) for agent in agents]
     means = [records.outcome_head(agent) for agent in agents]
-    method, outcome_method = settings["method"], settings["outcome_method"]
-    fit = partial(cross_fit if "fold" in rule else separate_fit, **rule)
-    fitted = _fit_what_can_be(
-        fit, heads, rule, method=method, settings=settings[method], rng=rngs["heads"]
+    method = settings["method"]
+    fitted = fit_probabilities(
+        heads, rule=rule, method=method, settings=settings, rng=rngs["heads"]
     )
-    fit_means = partial(cross_fit_means if "fold" in rule else separate_fit_means, **rule)
-    fitted_means = _fit_what_can_be(
-        fit_means,
-        means,
-        rule,
-        method=outcome_method,
-        settings=settings[outcome_method],
-        rng=rngs["means"],
+    fitted_means = fit_means(
+        means, rule=rule, method=settings["outcome_method"], settings=settings, rng=rngs["means"]
     )
-    of_panels, of_agents = fitted[: len(factors)], fitted[len(factors) :]
-    by_panel = {factor["panel"]: p for factor, p in zip(factors, of_panels, strict=True)}
-    return _Fitted(
-        by_panel,
-        fit_pattern_law(
-            records, by_panel, rule=rule, method=method, settings=settings, rng=rngs["law"]
-        ),
+    by_panel = dict(zip([factor["panel"] for factor in factors], fitted, strict=False))
+    by_agent = dict(zip(agents, fitted[len(factors) :], strict=True))
+    probabilities = {panel: one.values for panel, one in by_panel.items()}
+    law = fit_pattern_law(
+        records, probabilities, rule=rule, method=method, settings=settings, rng=rngs["law"]
+    )
+    afa = {
+        agent: np.where(_surely_complete(records, agent), 1.0, one.values)
+        for agent, one in by_agent.items()
+    }
+    of_means = dict(zip(agents, fitted_means, strict=True))
+    fits = (
+        {_factor_name(panel): one for panel, one in by_panel.items()}
+        | {_elsewhere_name(panel): one for panel, one in law.fits.items()}
+        | {_afa_name(agent): one for agent, one in by_agent.items()}
+        | {f"mean cost, {agent}": one for agent, one in of_means.items()}
+    )
+    values = {agent: one.values for agent, one in of_means.items()}
+    return _Fitted(probabilities, law, afa, values), fits
+
+
+def _factor_name(panel: str) -> str:
+    return f"p(R={panel})"
+
+
+def _elsewhere_name(panel: str) -> str:
+    return f"p(R={panel}), a cause missing"
+
+
+def _afa_name(agent: str) -> str:
+    return f"AFA, {agent}"
+
+
+def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:
+    """Cross-fitted loss of every method that was tried for a regression, and which was taken."""
+    rows = [
         {
-            agent: np.where(_surely_complete(records, agent), 1.0, p)
-            for agent, p in zip(agents, of_agents, strict=True)
-        },
-        dict(zip(agents, fitted_means, strict=True)),
-    )
-
-
-def _fit_what_can_be(
-    fit: Callable[..., list[np.ndarray]],
-    heads: Sequence[Head] | Sequence[MeanHead],
-    rule: Mapping[str, np.ndarray],
-    **settings: Any,
-) -> list[np.ndarray]:
-    """Fitted values of each head; NaN everywhere where some fold leaves no record to learn from."""
-    able = [all((head.usable & rows).any() for rows in training_rows(rule)) for head in heads]
-    fitted = iter(fit([head for head, one in zip(heads, able, strict=True) if one], **settings))
-    return [
-        next(fitted) if one else np.full(head.target.shape, np.nan)
-        for head, one in zip(heads, able, strict=True)
+            "nuisance": name,
+            "method": method,
+            "loss": loss,
+            "n": fit.rows,
+            "taken": method == fit.method,
+        }
+        for name, fit in fits.items()
+        for method, loss in fit.losses.items()
     ]
+    columns = {"nuisance": "", "method": "", "loss": 0.0, "n": 0, "taken": False}
+    return pd.DataFrame(rows) if rows else pd.DataFrame([columns]).iloc[:0]
 
 
 def _reading(policy: Policy, records: Records) -> dict[str, bool]:
@@ -226,9 +234,9 @@ def _curves(
     known = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
     event = (records.complete, records.s_observed)
     return (
-        {f"p(R={j})": (p, known[j].target, known[j].usable) for j, p in fitted.by_panel.items()}
-        | {f"p(R={j}), a cause missing": curve for j, curve in fitted.law.fitted.items()}
-        | {f"AFA, {agent}": (p, *event) for agent, p in fitted.afa.items()}
+        {_factor_name(j): (p, known[j].target, known[j].usable) for j, p in fitted.by_panel.items()}
+        | {_elsewhere_name(j): curve for j, curve in fitted.law.fitted.items()}
+        | {_afa_name(agent): (p, *event) for agent, p in fitted.afa.items()}
         | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
     )
 
@@ -243,19 +251,25 @@ def _surely_complete(records: Records, agent: str) -> np.ndarray:
 
 
 def _diagnostics(
-    curves: Mapping[str, Curve], test: np.ndarray, bins: int
+    curves: Mapping[str, Curve], fits: Mapping[str, Fitted], test: np.ndarray, bins: int
 ) -> dict[str, pd.DataFrame]:
-    """Calibration, log-loss and overlap of each fitted probability on test rows that it serves."""
+    """Calibration, log-loss and overlap of each fitted probability on test rows that it serves.
+
+    Its method is empty where it follows from others.
+    """
     calibration, overlap = [], []
     for name, (probability, outcome, usable) in curves.items():
         rows = test & usable & np.isfinite(probability)
         if not rows.any():  # nothing to judge: the summary says why it could not be evaluated
             continue
         held, event = probability[rows], outcome[rows]
-        calibration.append(calibration_table(held, event, bins=bins).assign(nuisance=name))
+        method = fits[name].method if name in fits else ""
+        table = calibration_table(held, event, bins=bins)
+        calibration.append(table.assign(nuisance=name, method=method))
         overlap.append(
             {
                 "nuisance": name,
+                "method": method,
                 "n": len(held),
                 "log_loss": log_loss(held, event),
                 "minimum": held.min(),
@@ -272,8 +286,9 @@ def _diagnostics(
 
 def _no_diagnostics() -> dict[str, pd.DataFrame]:
     """The same two tables without a row."""
-    curve = {"nuisance": "", "bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
-    spread = {"nuisance": "", "n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}
+    name = {"nuisance": "", "method": ""}
+    curve = name | {"bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
+    spread = name | {"n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}
     return {
         "calibration": pd.DataFrame([curve]).iloc[:0],
         "overlap": pd.DataFrame([spread]).iloc[:0],
@@ -298,4 +313,5 @@ def _nothing_fitted(
         "propensities": pd.DataFrame({"row_id": row_id} | nan),
         "agents": pd.concat(per_agent, ignore_index=True),
         **_no_diagnostics(),
+        "losses": _losses({}),
     }
