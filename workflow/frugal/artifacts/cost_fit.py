@@ -39,6 +39,7 @@ GROWS = {
     "score_dadi": ("rows", "policies"),
     "train_encoder": ("rows", "columns", "steps"),
     "compare_imputers": ("rows", "columns", "seeds"),
+    "tabulate_states": ("rows", "panels"),
     "train_front": ("steps", "panels", "policies"),
     "roll_out_front": ("rows", "panels", "policies"),
     "train_baselines": ("rows", "columns", "policies"),
