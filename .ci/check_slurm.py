@@ -11,6 +11,7 @@ With --short: a failing job's own sentence, and the study of ten lines to its en
 Usage: .ci/check_slurm.py [--short] FOLDER     (an empty folder; ten minutes, short two)
 """
 
+import json
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-from frugal.artifacts.plans import Job, load_costs, stated_memory_mb  # found after `begin`
+from frugal.artifacts.plans import load_costs, sized, stated_memory_mb  # found after `begin`
 
 from tests.workflow import sentences
 
@@ -146,11 +147,12 @@ def check_cancelled(folder: Path, words: list[str]) -> None:
     require(named, "and is named as failed", said)
 
 
-def check_group(state: Path) -> None:
+def check_group(state: Path, study: Path) -> None:
     """The four rollouts shared a submission: one core, the largest's memory, the sum of times."""
     finished = (state / "log" / "finished.txt").read_text().splitlines()
-    costs = load_costs(ROOT / "config" / "costs.yaml")["costs"]
-    one = stated_memory_mb(Job("roll_out", {"dataset": "tiny_world"}), costs, scale="default")
+    sizes = json.loads((study / "benchmarks" / "sizes.json").read_text())
+    rolled_out = sized("roll_out", {"dataset": "ten_lines"}, sizes)
+    one = stated_memory_mb(rolled_out, load_costs(ROOT / "config" / "costs.yaml"))
     memory = one + ENGINE_MB
     asked = ["JobState=COMPLETED", "TimeLimit=40 ", "ProcCnt=1 ", f"Tres=cpu=1,mem={memory}M,"]
     found = [line for line in finished if all(part in line for part in asked)]
@@ -192,12 +194,12 @@ def main(folder: Path, short: bool) -> None:
         words = check_failure(folder / "faults", table)
         if short:
             check_study(folder / "faults", "the study of ten lines", *words, "afape")
-            check_group(state)
+            check_group(state, folder / "faults")
             return
         check_memory(folder / "faults", words)
         check_cancelled(folder / "faults", words)
         check_recovery(folder / "faults", folder / "plain", words, table)
-        check_group(state)
+        check_group(state, folder / "faults")
         check_study(folder / "study", "the embedded default's treatment study", "treatment")
     finally:
         subprocess.run([ROOT / ".ci/slurm/stop.sh", state], check=True)

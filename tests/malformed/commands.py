@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from frugal.data.job_sizes import SIZES
+
 from tests.malformed.cases import ROOT, Case, Right, Wrong, command, files_here, write_small
 from tests.malformed.configs import as_nobody
 from tests.unit.result_chains import SUMMARY, TABLE, write_chain
@@ -19,6 +21,7 @@ RAW = ["--input", "raw_0=small.csv"]
 OUT = ["--output", "table=results/t.parquet", "--output", "catalogue=results/c.json"]
 FETCH = ["fetch_file", "--seed", "0", "--output", "file=results/a.csv"]
 COSTS = str(ROOT / "config/costs.yaml")
+MB = "memory_mb: {start: 1, more: 0}}"
 
 
 def _run(*words: str) -> str:
@@ -199,9 +202,15 @@ def _same(*words: str, stdin: bytes, said: str, oracle: str) -> Right:
     return Right(said)
 
 
+def _costs(entry: str, rows: int = 1) -> str:
+    """A table of costs with that entry."""
+    sizes = ", ".join(f"{name}: {rows if name == 'rows' else 1}" for name in SIZES)
+    return f"measured_on: x\nreference: {{{sizes}}}\nrows: {{}}\ncosts: [{entry}]"
+
+
 def _plan_costs(text: str) -> str:
     Path("costs.yaml").write_text(text, encoding="utf-8")
-    words = ["--costs", "costs.yaml", "--scale", "paper", "--cores", "1"]
+    words = ["--costs", "costs.yaml", "--sizes", "[]", "--cores", "1"]
     return command("plan", *words, stdin=OUTPUTS.encode())
 
 
@@ -263,12 +272,13 @@ def _benchmarks() -> Iterator[Case]:
 
 
 def _plans() -> Iterator[Case]:
-    right = ["--costs", COSTS, "--scale", "paper", "--cores", "2"]
+    right = ["--costs", COSTS, "--sizes", "[]", "--cores", "2"]
     for name, words, said in (
         ("`plan --cores 0`", [*right[:-1], "0"], "--cores"),
         ("`plan --cores -4`", [*right[:-1], "-4"], "--cores"),
         ("`plan --cores many`", [*right[:-1], "many"], "--cores"),
-        ("`plan --scale papers`", [*right[:3], "papers", *right[4:]], "--scale"),
+        ("`plan --sizes {`", [*right[:3], "{", *right[4:]], "--sizes"),
+        ("`plan --sizes` of no stage", [*right[:3], '[{"keys": {}}]', *right[4:]], "--sizes"),
         ("`plan` without `--costs`", right[2:], "--costs"),
         ("`plan` with costs that are not there", ["--costs", "gone.yaml", *right[2:]], "gone.yaml"),
         ("`plan` with a folder for the costs", ["--costs", "/", *right[2:]], "/ is a folder"),
@@ -285,13 +295,14 @@ def _plans() -> Iterator[Case]:
         yield Case(OTHERS, f"`plan`: {name} on the standard input", work, "the standard input")
     for name, text, said in (
         ("without a key", "costs: []", "'measured_on' is missing"),
-        ("without an entry", "measured_on: x\ncosts: []", "costs"),
-        ("with time below zero", "measured_on: x\ncosts: [{stage: a, cpu_s: -1, memory_mb: 1}]",
+        ("without an entry", _costs(""), "costs"),
+        ("with time below zero", _costs("{stage: a, cpu_s: {start: -1, more: 0}, " + MB), "cpu_s"),
+        ("with time that is NaN", _costs("{stage: a, cpu_s: {start: .nan, more: 0}, " + MB),
          "cpu_s"),
-        ("with time that is NaN", "measured_on: x\ncosts: [{stage: a, cpu_s: .nan, memory_mb: 1}]",
-         "cpu_s"),
-        ("with a key misspelt", "measured_on: x\ncosts: [{stage: a, cpu: 1, memory_mb: 1}]",
-         "'cpu'"),
+        ("with a size misspelt", _costs("{stage: a, cpu_s: {start: 1, more: 0, row: 1}, " + MB),
+         "'row'"),
+        ("with a size of nothing", _costs("", rows=0), "reference.rows"),
+        ("with a key misspelt", _costs("{stage: a, cpu: {start: 1, more: 0}, " + MB), "'cpu'"),
         ("that are a list", "- 1", "costs.yaml"),
     ):  # fmt: skip
         yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)

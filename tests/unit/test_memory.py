@@ -10,13 +10,13 @@ import pytest
 import yaml
 from frugal.__main__ import main
 from frugal.artifacts.memory import accounted, free_memory_mb, used
-from frugal.artifacts.plans import Job, load_costs, stated_memory_mb
+from frugal.artifacts.plans import Job, amount, load_costs, stated_memory_mb
 from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
 MB = 2**20
-COSTS = load_costs(ROOT / "config" / "costs.yaml")["costs"]
+COSTS = load_costs(ROOT / "config" / "costs.yaml")
 
 
 def rules() -> dict[str, str]:
@@ -150,7 +150,7 @@ def test_every_rule_that_runs_something_states_its_memory_and_has_a_measurement(
     assert len(found) > 40
     stated = "    resources:\n        mem_mb=memory,\n"
     assert [name for name, text in found.items() if stated not in text] == []
-    assert found.keys() - {cost["stage"] for cost in COSTS} == set()
+    assert found.keys() - {cost["stage"] for cost in COSTS.entries} == set()
 
 
 def test_every_step_names_its_log_and_the_file_of_what_it_used():
@@ -172,16 +172,13 @@ def test_the_cluster_profile_does_not_contradict_the_rules():
     assert [r for r, own in profile["set-resources"].items() if "mem_mb" in own] == []
 
 
-@given(st.sampled_from(COSTS))
-def test_a_job_is_given_a_quarter_more_than_was_measured_of_it(cost):
-    keys = {k: cost[k] for k in ("dataset", "variant") if k in cost}
-    stated = stated_memory_mb(Job(cost["stage"], keys), COSTS, scale=cost.get("scale", "default"))
-    assert 1.25 * cost["memory_mb"] <= stated < 1.25 * cost["memory_mb"] + 1
+@given(st.sampled_from(COSTS.entries), st.floats(1, 1e6))
+def test_a_job_is_given_a_quarter_more_than_the_costs_say_at_its_size(cost, rows):
+    job = Job(cost["stage"], {}, {"rows": rows}, cost.get("kind"))
+    planned = amount(cost, "memory_mb", job, COSTS.reference)
+    assert 1.25 * planned <= stated_memory_mb(job, COSTS) < 1.25 * planned + 1
 
 
-def test_what_was_never_measured_is_given_as_much_as_the_largest_of_its_kind():
-    own = stated_memory_mb(Job("roll_out", {"dataset": "mine"}), COSTS, scale="default")
-    known = [c for c in COSTS if (c["stage"], c.get("scale")) == ("roll_out", "default")]
-    assert own >= 1.25 * max(cost["memory_mb"] for cost in known)
-    new = stated_memory_mb(Job("a_new_stage", {}), COSTS, scale="paper")
-    assert new >= 1.25 * max(c["memory_mb"] for c in COSTS if c.get("scale") == "paper")
+def test_what_was_never_measured_is_given_as_much_as_the_largest():
+    largest = max(amount(c, "memory_mb", Job("", {}), COSTS.reference) for c in COSTS.entries)
+    assert stated_memory_mb(Job("a_new_stage", {}), COSTS) >= 1.25 * largest

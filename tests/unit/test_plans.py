@@ -1,22 +1,49 @@
-"""The plan: jobs times unit costs, the best fitting cost taken, what is not known said."""
+"""The plan: every job at its size, the cost of its kind taken, what is not known said."""
 
 import io
+import json
 from pathlib import Path
 
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts.plans import Job, jobs_of_summary, load_costs, plan_lines, planned
+from frugal.artifacts.plans import (
+    Costs,
+    jobs_of_summary,
+    load_costs,
+    plan_lines,
+    planned,
+    sized,
+)
 from frugal.contracts import ConfigError
+from frugal.data.job_sizes import SIZES
 from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
-COSTS = [
-    {"stage": "fit", "cpu_s": 1.0, "memory_mb": 10},
-    {"stage": "fit", "scale": "paper", "cpu_s": 10.0, "memory_mb": 20},
-    {"stage": "fit", "scale": "paper", "dataset": "big", "cpu_s": 100.0, "memory_mb": 500},
-    {"stage": "draw", "scale": "paper", "dataset": "big", "cpu_s": 7.0, "memory_mb": 5},
+FLAT = {"start": 10, "more": 0}
+REFERENCE = dict.fromkeys(SIZES, 1.0) | {"rows": 1000.0}
+COSTS = Costs(
+    [
+        {
+            "stage": "fit",
+            "cpu_s": {"start": 1, "more": 2, "rows": 1, "panels": 2},
+            "memory_mb": FLAT,
+        },
+        {"stage": "learn", "kind": "slow", "cpu_s": {"start": 100, "more": 0}, "memory_mb": FLAT},
+        {"stage": "learn", "kind": "fast", "cpu_s": {"start": 5, "more": 0}, "memory_mb": FLAT},
+    ],
+    REFERENCE,
+    {},
+    "m",
+)
+SIZINGS = [
+    {"stages": [], "keys": {"dataset": "big"}, "sizes": {"rows": 5000, "panels": 2}, "kind": None},
+    {"stages": [], "keys": {"dataset": "small"}, "sizes": {"rows": 100, "panels": 1}, "kind": None},
+    {"stages": ["learn"], "keys": {"agent": "a"}, "sizes": {}, "kind": "fast"},
 ]
+HEAD = f"measured_on: x\nreference: {json.dumps(dict.fromkeys(SIZES, 1))}\nrows: {{}}\n"
+HEAD = HEAD.replace('"', "")
+ZERO = HEAD.replace("rows: 1,", "rows: 0,")
 SUMMARY = """output_file\tdate\trule\tlog-file(s)\tstatus\tplan
 results/x/dataset=big/a.parquet\t-\tfit\t-\tmissing\tupdate pending
 results/x/dataset=big/_a.parquet.json\t-\tfit\t-\tmissing\tupdate pending
@@ -26,39 +53,30 @@ results/summary/s.parquet\t-\tsum\t-\tmissing\tupdate pending
 """
 
 
-def one(stage, scale="paper", **keys):
-    return planned([Job(stage, keys)], COSTS, scale=scale)
+def one(stage, **keys):
+    return planned([sized(stage, keys, SIZINGS)], COSTS)
 
 
-@pytest.mark.parametrize(
-    ("scale", "keys", "cpu_s"),
-    [
-        ("paper", {"dataset": "big"}, 100.0),
-        ("paper", {"dataset": "small"}, 10.0),
-        ("default", {"dataset": "big"}, 1.0),
-        ("paper", {}, 10.0),
-    ],
-)
-def test_the_cost_that_names_most_of_the_job_is_taken(scale, keys, cpu_s):
-    assert one("fit", scale, **keys).cpu_s == {"fit": cpu_s}
+@pytest.mark.parametrize(("dataset", "cpu_s"), [("big", 1 + 2 * 5 * 4), ("small", 1 + 2 * 0.1)])
+def test_a_job_takes_what_its_stage_takes_at_its_size(dataset, cpu_s):
+    plan = one("fit", dataset=dataset)
+    assert plan.cpu_s == {"fit": pytest.approx(cpu_s)}
+    assert plan.memory_mb == {"fit": 10}
+    assert plan.guessed == set()
 
 
-def test_a_data_set_without_a_measurement_gets_the_stages_mean_and_is_called_guessed():
-    dearer = {"stage": "draw", "scale": "paper", "dataset": "huge", "cpu_s": 9.0, "memory_mb": 50}
-    costs = [*COSTS, dearer, dearer | {"scale": "default", "cpu_s": 1000.0}]
-    plan = planned([Job("draw", {"dataset": "other"})], costs, scale="paper")
-    assert plan.cpu_s == {"draw": 8.0}
-    assert plan.memory_mb == {"draw": 50}
-    assert plan.guessed == {"draw"}
+def test_a_size_that_is_not_told_is_the_references_and_called_guessed():
+    plan = one("fit", dataset="other")
+    assert plan.cpu_s == {"fit": 3.0}
+    assert plan.guessed == {"fit"}
     assert "partly guessed" in "\n".join(plan_lines(plan, cores=1, measured_on="m"))
 
 
-def test_a_data_set_measured_at_the_other_scale_only_is_taken_from_there_and_called_guessed():
-    """As with `config/paper_dadi.yaml` alone: `scale` is `default`, the tables are a paper's."""
-    huge = {"stage": "draw", "scale": "paper", "dataset": "huge", "cpu_s": 9.0, "memory_mb": 50}
-    plan = planned([Job("draw", {"dataset": "huge"})], [*COSTS, huge], scale="default")
-    assert plan.cpu_s == {"draw": 9.0}
-    assert plan.guessed == {"draw"}
+def test_a_kind_has_its_own_cost_and_an_unknown_one_the_dearest_called_guessed():
+    assert one("learn", agent="a").cpu_s == {"learn": 5}
+    plan = one("learn", agent="b")
+    assert plan.cpu_s == {"learn": 100}
+    assert plan.guessed == {"learn"}
 
 
 def test_a_stage_without_any_measurement_is_counted_and_not_summed():
@@ -73,10 +91,10 @@ def test_a_stage_without_any_measurement_is_counted_and_not_summed():
 
 @given(st.lists(st.sampled_from(["big", "small", "other"]), min_size=1), st.integers(1, 64))
 def test_sums_are_those_of_the_jobs_one_by_one(names, cores):
-    plan = planned([Job("fit", {"dataset": n}) for n in names], COSTS, scale="paper")
-    each = [100.0 if n == "big" else 10.0 for n in names]
+    plan = planned([sized("fit", {"dataset": n}, SIZINGS) for n in names], COSTS)
+    each = [{"big": 41.0, "small": 1.2, "other": 3.0}[n] for n in names]
     assert sum(plan.cpu_s.values()) == pytest.approx(sum(each))
-    assert plan.longest_s == max(each)
+    assert plan.longest_s == pytest.approx(max(each))
     first = next(iter(plan_lines(plan, cores=cores, measured_on="m")))
     least = max(sum(each) / cores, max(each))
     count = "1 job" if len(names) == 1 else f"{len(names)} jobs"
@@ -85,17 +103,18 @@ def test_sums_are_those_of_the_jobs_one_by_one(names, cores):
 
 
 def test_outputs_of_one_job_are_one_job_and_finished_ones_none():
-    jobs = jobs_of_summary(io.StringIO(SUMMARY))
+    jobs = jobs_of_summary(io.StringIO(SUMMARY), SIZINGS)
     assert [(j.stage, dict(j.keys)) for j in jobs] == [
         ("fit", {"dataset": "big"}),
         ("fit", {"dataset": "small"}),
         ("sum", {}),
     ]
+    assert [job.sizes.get("rows") for job in jobs] == [5000, 100, None]
 
 
 def test_what_is_no_table_of_outputs_is_refused():
     with pytest.raises(ConfigError, match="no table of outputs"):
-        jobs_of_summary(io.StringIO("Error: something\n"))
+        jobs_of_summary(io.StringIO("Error: something\n"), [])
 
 
 def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monkeypatch):
@@ -104,15 +123,13 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     # rules that run no stage of their name
     no_stages = {"audit", "benchmark", "choose", "plan", "report"}
     no_stages |= {"fetch_search_file", "fetch_recourse_file"}
-    assert {cost["stage"] for cost in costs["costs"]} <= stages | no_stages
-    at_default = {cost["stage"] for cost in costs["costs"] if cost.get("scale") == "default"}
-    at_default -= {"audit"}
-    # on demand, of tables that are downloaded, or after the last step
-    elsewhere = {"fetch_file", "choose_policy", "draw_patient", "draw_policy", "recommend_actions"}
-    elsewhere |= {"prepare_searches", "draw_table_figures", "keep_report"}
-    assert at_default == stages - elsewhere
+    known = {cost["stage"] for cost in costs.entries}
+    assert known <= stages | no_stages
+    # on demand, or after the last step
+    assert stages - known == {"draw_policy", "recommend_actions", "keep_report"}
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
-    words = ["--costs", str(ROOT / "config/costs.yaml"), "--scale", "paper", "--cores", "16"]
+    words = ["--costs", str(ROOT / "config/costs.yaml"), "--cores", "16"]
+    words += ["--sizes", json.dumps(SIZINGS)]
     assert main(["plan", *words]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Plan: 3 jobs, 1 of them never measured and left out of the sums: ")
@@ -122,9 +139,19 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     ("text", "sentence"),
     [
         ("costs: []", "key 'measured_on' is missing"),
-        ("measured_on: x\ncosts: []", "must hold at least 1"),
-        ("measured_on: x\ncosts: [{stage: a, cpu_s: -1, memory_mb: 1}]", "values from 0 on"),
-        ("measured_on: x\ncosts: [{stage: a, cpu: 1, memory_mb: 1}]", "unknown key 'cpu'"),
+        (HEAD + "costs: []", "must hold at least 1"),
+        (
+            HEAD
+            + "costs: [{stage: a, cpu_s: {start: -1, more: 0}, memory_mb: {start: 1, more: 0}}]",
+            "values from 0 on",
+        ),
+        (HEAD + "costs: [{stage: a, cpu: {start: 1, more: 0}}]", "unknown key 'cpu'"),
+        (HEAD + "costs: [{stage: a, cpu_s: {start: 1, more: 0, row: 1}}]", "unknown key 'row'"),
+        (
+            ZERO
+            + "costs: [{stage: a, cpu_s: {start: 1, more: 0}, memory_mb: {start: 1, more: 0}}]",
+            "'reference.rows' is 0",
+        ),
         ("- 1", "allowed is a mapping of keys"),
     ],
 )

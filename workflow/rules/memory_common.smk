@@ -1,10 +1,12 @@
-# Memory of every step, from one table of measurements, and how much of it may be taken at one time.
+# Memory of every step, from its size and one table of costs, and how much may be taken at one time.
+
+from functools import cache
 
 from snakemake.settings.enums import Quietness
 
 from frugal.artifacts.memory import free_memory_mb
-from frugal.artifacts.plans import Job as PlannedJob
-from frugal.artifacts.plans import load_costs, stated_memory_mb
+from frugal.artifacts.plans import load_costs, sized, stated_memory_mb
+from frugal.data.job_sizes import config_sizes
 
 COSTS = Path(workflow.basedir, "config", "costs.yaml")
 try:
@@ -15,13 +17,21 @@ except FrugalError as error:
 ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 
 
+@cache
+def job_sizes():
+    """What the config says of the size of its jobs; asked for once all studies are read."""
+    return config_sizes(
+        STUDY, DADI, DIAGNOSIS, SEARCHES, RECOURSE, rows=UNIT_COSTS.rows
+    )
+
+
 def memory(wildcards, attempt, rulename):
-    """MB of a job, as every rule states it; measured, with room, more at every further attempt.
+    """MB of a job, as every rule states it: by its size, with room, more at a further attempt.
 
     A job that is submitted (Slurm) also holds the Snakemake that runs it.
     """
-    job = PlannedJob(rulename, dict(wildcards.items()))
-    mb = stated_memory_mb(job, UNIT_COSTS["costs"], scale=config["scale"])
+    job = sized(rulename, dict(wildcards.items()), job_sizes())
+    mb = stated_memory_mb(job, UNIT_COSTS)
     return (mb if workflow.local_exec else mb + ENGINE_MB) * attempt
 
 

@@ -26,12 +26,12 @@ rule plan:
     params:
         arguments=lambda w: engine_arguments(reported_studies(), "--summary"),
         costs=lambda w: str(COSTS),
-        scale=config["scale"],
+        sizes=lambda w: json.dumps(job_sizes()),
         cores=workflow.resource_settings.cores or 1,
     shell:
         "python -m snakemake {params.arguments} 2> {log:q}"
         " | python -m frugal plan --costs {params.costs:q}"
-        " --scale {params.scale:q} --cores {params.cores}"
+        " --sizes {params.sizes:q} --cores {params.cores}"
 
 
 rule benchmark:

@@ -35,24 +35,27 @@ def steps_to_run():
 
 def say_plan():
     """The estimate of this very run on the terminal, from the jobs that will run."""
-    from frugal.artifacts.plans import Job, plan_lines, planned
+    from frugal.artifacts.plans import plan_lines, planned
 
     steps = steps_to_run()
     if not steps or Quietness.ALL in (workflow.output_settings.quiet or ()):
         return
-    jobs = [Job(job.rule.name, dict(job.wildcards)) for job in steps]
-    plan = planned(jobs, UNIT_COSTS["costs"], scale=config["scale"])
+    jobs = [
+        sized(job.rule.name, dict(job.wildcards.items()), job_sizes()) for job in steps
+    ]
+    plan = planned(jobs, UNIT_COSTS)
     cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
     lines = list(
-        plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS["measured_on"])
+        plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS.measured_on)
     )
     shown = lines if config["scale"] == "paper" else lines[:1]
     print("\n".join(shown), file=sys.stderr, flush=True)
 
 
 def note_engine():
-    """The CPU time of Snakemake itself, without its jobs, as one more measurement."""
+    """The CPU time of Snakemake itself, without its jobs, as one more measurement, and all sizes."""
     path = Path("benchmarks/engine.jsonl")
     path.parent.mkdir(exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(used(children=False) | {"ended": "done"}) + "\n")
+    Path("benchmarks/sizes.json").write_text(json.dumps(job_sizes(), indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""What every step took: the measurements of all jobs as one table, a figure, unit costs.
+"""What every step took: the measurements of all jobs as one table and a figure.
 
 A measurement is not the same twice, so it lies under benchmarks/, never under results/. Knows the
 files in which jobs say what they used; must not know what a stage computes, nor any engine.
@@ -7,15 +7,13 @@ files in which jobs say what they used; must not know what a stage computes, nor
 import argparse
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import yaml
 
 from frugal.artifacts.arguments import pair
-from frugal.artifacts.files import hive_keys, payload_bytes, write_bytes
+from frugal.artifacts.files import payload_bytes, write_bytes
 from frugal.contracts import DataError
 from frugal.figures.benchmarks import benchmark_figure
 
@@ -23,8 +21,6 @@ ENGINE = "engine"  # the stage under which the engine's own time is written
 NUMBERS = ("cpu_s", "wall_s", "memory_mb")
 ENDS = ("done", "failed")
 COLUMNS = ["study", "stage", "job", *NUMBERS, "ended"]
-# What tells apart jobs of one stage that differ in cost
-COST_KEYS = ("dataset", "variant")
 
 
 def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
@@ -81,44 +77,17 @@ def engine_share(table: pd.DataFrame) -> float:
     return float(engine / table["cpu_s"].sum()) if engine > 0 else float("nan")
 
 
-def unit_costs(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Per stage, data set and variant: CPU seconds of a mean job, and the most memory of any.
-
-    Of jobs that ended well: one that failed says nothing of what it would have taken.
-    """
-    jobs = table[(table["stage"] != ENGINE) & (table["ended"] == "done")]
-    keys = [dict(_keys(job)) for job in jobs["job"]]
-    labelled = jobs.assign(**{k: [own.get(k, "") for own in keys] for k in COST_KEYS})
-    costs = []
-    for (stage, *values), group in labelled.groupby(["stage", *COST_KEYS], sort=True):
-        named = {k: v for k, v in zip(COST_KEYS, values, strict=True) if v}
-        cost = {"cpu_s": round(float(group["cpu_s"].mean()), 1)}
-        cost["memory_mb"] = int(round(group["memory_mb"].max(), -1))
-        costs.append({"stage": str(stage), **named, **cost})
-    return costs
-
-
-def _keys(job: str) -> Iterator[tuple[str, str]]:
-    yield from hive_keys(Path(job, "file")).items()
-
-
 def benchmark_command(words: list[str]) -> int:
-    """`benchmark [FOLDER] [--study STAGE=STUDY]… [--costs SCALE]`: table and figure of all jobs.
+    """`benchmark [FOLDER] [--study STAGE=STUDY]…`: table and figure of all jobs.
 
-    Writes `summary.parquet`, `summary.csv` and `summary.png` into the folder, or, with --costs,
-    prints the unit costs of these jobs in the form of config/costs.yaml.
+    Writes `summary.parquet`, `summary.csv` and `summary.png` into the folder.
     """
     parser = argparse.ArgumentParser(prog="python -m frugal benchmark", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("benchmarks"))
     parser.add_argument("--study", action="append", type=pair, default=[], metavar="STAGE=STUDY")
-    parser.add_argument("--costs", metavar="SCALE", help="print unit costs instead")
     parsed = parser.parse_args(words)
     studies = dict(parsed.study)
     table = measurement_table(parsed.folder, studies)
-    if parsed.costs is not None:
-        costs = [{"scale": parsed.costs, **cost} for cost in unit_costs(table)]
-        print("".join(f"  - {_flow(cost)}\n" for cost in costs), end="")
-        return 0
     totals = stage_totals(table)
     drawn = payload_bytes(Path("summary.png"), benchmark_figure(totals))
     write_bytes(parsed.folder / "summary.parquet", payload_bytes(Path("a.parquet"), table))
@@ -126,10 +95,6 @@ def benchmark_command(words: list[str]) -> int:
     write_bytes(parsed.folder / "summary.png", drawn)
     print("\n".join(_lines(table, totals)))
     return 0
-
-
-def _flow(cost: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(cost), default_flow_style=True, sort_keys=False, width=200).strip()
 
 
 def _lines(table: pd.DataFrame, totals: pd.DataFrame) -> Iterable[str]:

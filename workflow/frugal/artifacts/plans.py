@@ -1,11 +1,12 @@
-"""What a run will take before it starts: jobs of the config times measured unit costs.
+"""What a run will take before it starts: the jobs of the config, each at its size.
 
-The costs ship with the project (config/costs.yaml) or come from one's own benchmarks. Knows jobs as
-stage and wildcards; must not know what a stage computes, nor any engine.
+The costs of the stages, and how they grow, ship with the project (config/costs.yaml). Knows jobs as
+stage, wildcards and sizes; must not know what a stage computes, nor any engine.
 """
 
 import argparse
 import csv
+import json
 import math
 import sys
 from collections import Counter
@@ -17,40 +18,79 @@ from typing import Any
 from frugal.artifacts.arguments import whole_number
 from frugal.artifacts.files import hive_keys
 from frugal.contracts import ConfigError
+from frugal.data.job_sizes import SIZES, Sizing, sizes_of
 from frugal.data.schema_check import check_against_schema, read_yaml
 
+AMOUNTS = ("cpu_s", "memory_mb")
+_AMOUNT = {"type": "number", "minimum": 0}
+_GROWTH = {
+    "type": "object",
+    "required": ["start", "more"],
+    "additionalProperties": False,
+    "properties": {"start": _AMOUNT, "more": _AMOUNT, **dict.fromkeys(SIZES, _AMOUNT)},
+}
 _ENTRY = {
     "type": "object",
-    "required": ["stage", "cpu_s", "memory_mb"],
+    "required": ["stage", *AMOUNTS],
     "additionalProperties": False,
     "properties": {
-        "scale": {"enum": ["default", "paper"]},
         "stage": {"type": "string"},
-        "dataset": {"type": "string"},
-        "variant": {"type": "string"},
-        "cpu_s": {"type": "number", "minimum": 0},
-        "memory_mb": {"type": "number", "minimum": 0},
+        "kind": {"type": "string"},
+        **dict.fromkeys(AMOUNTS, _GROWTH),
     },
 }
+_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _SCHEMA = {
     "type": "object",
-    "required": ["measured_on", "costs"],
+    "required": ["measured_on", "reference", "rows", "costs"],
     "additionalProperties": False,
     "properties": {
         "measured_on": {"type": "string"},
+        "reference": {
+            "type": "object",
+            "required": [*SIZES],
+            "additionalProperties": False,
+            "properties": dict.fromkeys(SIZES, _POSITIVE),
+        },
+        "rows": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
         "costs": {"type": "array", "minItems": 1, "items": _ENTRY},
     },
 }
-_NUMBERS = {"cpu_s", "memory_mb"}
 _MEMORY_MARGIN = 1.25
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job that will run: the stage, and what tells it apart."""
+    """A job that will run: the stage, what tells it apart, and its sizes as far as they are told.
+
+    Attributes:
+        kind: which of the stage's several costs is its own; None where there is one.
+    """
 
     stage: str
     keys: Mapping[str, str]
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    kind: str | None = None
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a stage takes, and how that grows.
+
+        amount = start + more · Π (size / reference) ^ exponent
+
+    Attributes:
+        entries: `stage`, `kind` where a stage has several, and start, more and exponents of each
+            amount (`cpu_s`, `memory_mb`).
+        reference: size at which `more` was taken, for each name of a size.
+        rows: of data sets whose files do not tell them.
+        measured_on: the machine.
+    """
+
+    entries: Sequence[Mapping[str, Any]]
+    reference: Mapping[str, float]
+    rows: Mapping[str, int]
+    measured_on: str
 
 
 @dataclass
@@ -62,7 +102,7 @@ class Plan:
         jobs: stage → number of jobs.
         memory_mb: stage → of its largest job.
         longest_s: of the longest job.
-        guessed: stages with a job whose data set has no measurement; their mean was taken.
+        guessed: stages with a job of a kind that was not measured, or of a size that is not told.
         unmeasured: stage → number of jobs that no measurement speaks of; not in `cpu_s`.
     """
 
@@ -74,78 +114,78 @@ class Plan:
     unmeasured: Counter[str] = field(default_factory=Counter)
 
 
-def load_costs(path: Path) -> dict[str, Any]:
-    """Unit costs and where they were measured.
+def load_costs(path: Path) -> Costs:
+    """What the stages take.
 
     Raises:
         ConfigError: the file is not of the form of config/costs.yaml.
     """
     document = read_yaml(path)
     check_against_schema(document, _SCHEMA, where=str(path))
-    return document
+    reference = {name: float(size) for name, size in document["reference"].items()}
+    return Costs(document["costs"], reference, document["rows"], document["measured_on"])
 
 
-def planned(jobs: Iterable[Job], costs: Sequence[Mapping[str, Any]], *, scale: str) -> Plan:
-    """Sum up the jobs, each at the measured cost that fits it best.
+def sized(stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]) -> Job:
+    """A job with the sizes that the config tells of it."""
+    sizes, kind = sizes_of(stage, keys, sizings)
+    return Job(stage, keys, sizes, kind)
 
-    A cost fits if all that it names is the job's; the one that names most is taken. Where none of
-    the stage fits, one of the same data set at the other scale stands in (a study's own config
-    brings the papers' tables and sizes, not their scale), else the mean of the stage's costs at
-    that scale, and the most memory of any.
-    """
+
+def amount(cost: Mapping[str, Any], name: str, job: Job, reference: Mapping[str, float]) -> float:
+    """CPU seconds or MB of one job; a size that is not told counts as that of the reference."""
+    growth = cost[name]
+    factors = (
+        (job.sizes.get(size, reference[size]) / reference[size]) ** growth[size]
+        for size in reference
+        if size in growth
+    )
+    return float(growth["start"] + growth["more"] * math.prod(factors))
+
+
+def planned(jobs: Iterable[Job], costs: Costs) -> Plan:
+    """Sum up the jobs, each at its stage's cost, of its kind where the stage has several."""
     plan = Plan()
-    by_stage: dict[str, list[Mapping[str, Any]]] = {}
-    for cost in costs:
-        by_stage.setdefault(cost["stage"], []).append(cost)
     for job in jobs:
-        known = by_stage.get(job.stage)
-        if known is None:
+        cost, guessed = cost_of(job, costs)
+        if cost is None:
             plan.unmeasured[job.stage] += 1
             continue
-        cost, guessed = _cost_of(job, known, scale)
         if guessed:
             plan.guessed.add(job.stage)
+        cpu_s, memory_mb = (amount(cost, name, job, costs.reference) for name in AMOUNTS)
         plan.jobs[job.stage] += 1
-        plan.cpu_s[job.stage] = plan.cpu_s.get(job.stage, 0.0) + cost["cpu_s"]
-        plan.memory_mb[job.stage] = max(plan.memory_mb.get(job.stage, 0), cost["memory_mb"])
-        plan.longest_s = max(plan.longest_s, cost["cpu_s"])
+        plan.cpu_s[job.stage] = plan.cpu_s.get(job.stage, 0.0) + cpu_s
+        plan.memory_mb[job.stage] = max(plan.memory_mb.get(job.stage, 0), memory_mb)
+        plan.longest_s = max(plan.longest_s, cpu_s)
     return plan
 
 
-def stated_memory_mb(job: Job, costs: Sequence[Mapping[str, Any]], *, scale: str) -> int:
-    """Memory that a job is given: the cost that `planned` takes, and a quarter more.
+def stated_memory_mb(job: Job, costs: Costs) -> int:
+    """Memory that a job is given: what `planned` takes for it, and a quarter more.
 
     Peaks of one job differ from run to run by up to 14 % (seen), as memory is given back sooner or
     later. A stage that no cost speaks of is given as much as the largest of all.
     """
-    known = [cost for cost in costs if cost["stage"] == job.stage]
-    cost = _cost_of(job, known, scale)[0] if known else _typical(costs, scale)
-    return math.ceil(cost["memory_mb"] * _MEMORY_MARGIN)
+    cost, _ = cost_of(job, costs)
+    several = costs.entries if cost is None else [cost]
+    largest = max(amount(each, "memory_mb", job, costs.reference) for each in several)
+    return math.ceil(largest * _MEMORY_MARGIN)
 
 
-def _cost_of(
-    job: Job, known: Sequence[Mapping[str, Any]], scale: str
-) -> tuple[Mapping[str, Any], bool]:
-    """The cost of its stage that fits a job best, and whether it is a guess."""
-    own = {"scale": scale, "stage": job.stage, **job.keys}
-    fitting = [cost for cost in known if _named(cost).items() <= own.items()]
-    if fitting:
-        return max(fitting, key=len), False
-    alike = own.items() - {("scale", scale)}
-    fitting = [c for c in known if "dataset" in c and _named(c, "scale").items() <= alike]
-    return (max(fitting, key=len) if fitting else _typical(known, scale)), True
+def cost_of(job: Job, costs: Costs) -> tuple[Mapping[str, Any] | None, bool]:
+    """The cost of a job's stage and kind, and whether it is a guess.
 
-
-def _named(cost: Mapping[str, Any], *but: str) -> dict[str, Any]:
-    """What a cost says of the jobs it is of."""
-    return {key: cost[key] for key in cost.keys() - _NUMBERS - set(but)}
-
-
-def _typical(known: Sequence[Mapping[str, Any]], scale: str) -> Mapping[str, Any]:
-    """Mean CPU time and peak memory of a stage's costs, of those at this scale if there are any."""
-    alike = [cost for cost in known if cost.get("scale", scale) == scale] or known
-    mean = sum(cost["cpu_s"] for cost in alike) / len(alike)
-    return {"cpu_s": mean, "memory_mb": max(cost["memory_mb"] for cost in alike)}
+    Of a kind that was not measured the dearest of the stage's stands in. A size that the cost grows
+    with and that is not told is that of the reference.
+    """
+    known = [cost for cost in costs.entries if cost["stage"] == job.stage]
+    if not known:
+        return None, True
+    own = [cost for cost in known if cost.get("kind") in (None, job.kind)]
+    cost = max(own or known, key=lambda each: amount(each, "cpu_s", job, costs.reference))
+    grows = {size for name in AMOUNTS for size in cost[name] if cost[name][size]} & SIZES.keys()
+    return cost, not own or not grows <= job.sizes.keys()
 
 
 def _jobs(count: int) -> str:
@@ -177,10 +217,11 @@ def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
         yield f"  not measured, so not in the sum: {names}"
 
 
-def jobs_of_summary(lines: Iterable[str]) -> list[Job]:
+def jobs_of_summary(lines: Iterable[str], sizings: Sequence[Sizing]) -> list[Job]:
     """The jobs of an engine's table of outputs (tab-separated: output_file, …, rule, …, plan).
 
     Outputs of one job lie in the same `key=value` folders. Jobs that need not run are left out.
+    Their sizes are those of `sizings`.
 
     Raises:
         ConfigError: the lines are no such table.
@@ -198,22 +239,39 @@ def jobs_of_summary(lines: Iterable[str]) -> list[Job]:
     for row in rows:
         if row["plan"] == "update pending":
             keys = hive_keys(Path(row["output_file"]))
-            found[row["rule"], tuple(sorted(keys.items()))] = Job(row["rule"], keys)
+            job = sized(row["rule"], keys, sizings)
+            found[row["rule"], tuple(sorted(keys.items()))] = job
     return list(found.values())
 
 
+def _sizings(text: str) -> list[Sizing]:
+    try:
+        found = json.loads(text)
+        return [
+            {
+                "stages": [str(stage) for stage in each["stages"]],
+                "keys": {str(k): str(v) for k, v in each["keys"].items()},
+                "sizes": {str(k): float(v) for k, v in each["sizes"].items()},
+                "kind": each["kind"],
+            }
+            for each in found
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise argparse.ArgumentTypeError(f"{text[:50]!r} are no sizes of jobs") from None
+
+
 def plan_command(words: list[str]) -> int:
-    """`plan --costs FILE --scale SCALE --cores N`: reads a table of outputs, prints the plan.
+    """`plan --costs FILE --sizes JSON --cores N`: reads a table of outputs, prints the plan.
 
     Raises:
         ConfigError: the costs or the table are not of their form.
     """
     parser = argparse.ArgumentParser(prog="python -m frugal plan", description=__doc__)
     parser.add_argument("--costs", type=Path, required=True)
-    parser.add_argument("--scale", required=True, choices=_ENTRY["properties"]["scale"]["enum"])
+    parser.add_argument("--sizes", type=_sizings, required=True, metavar="JSON")
     parser.add_argument("--cores", type=whole_number(1), required=True)
     parsed = parser.parse_args(words)
     costs = load_costs(parsed.costs)
-    plan = planned(jobs_of_summary(sys.stdin), costs["costs"], scale=parsed.scale)
-    print("\n".join(plan_lines(plan, cores=parsed.cores, measured_on=costs["measured_on"])))
+    plan = planned(jobs_of_summary(sys.stdin, parsed.sizes), costs)
+    print("\n".join(plan_lines(plan, cores=parsed.cores, measured_on=costs.measured_on)))
     return 0
