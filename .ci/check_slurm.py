@@ -24,7 +24,7 @@ from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-from frugal.artifacts.plans import load_costs, sized, stated_memory_mb  # found after `begin`
+from frugal.run.plans import load_costs, sized, stated_memory_mb  # found after `begin`
 
 from tests.workflow import sentences
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
-from frugal.contracts import MissingnessGraph, Streams
+from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
-from frugal.missingness.mechanisms import draw_mask
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.mechanisms import draw_mask
 
 SCENARIO = {"dataset": "synthetic_mnar_large", "mechanism": "mnar"}
 PLACE = "/".join(f"{key}={value}" for key, value in SCENARIO.items())

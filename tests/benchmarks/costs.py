@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from frugal.artifacts.cost_fit import costs_yaml, fitted_costs, measured_jobs
-from frugal.artifacts.plans import amount, cost_of, load_costs
+from frugal.run.cost_fit import costs_yaml, fitted_costs, measured_jobs
+from frugal.run.plans import amount, cost_of, load_costs
 
 ROOT = Path(__file__).parents[2]
 COSTS = ROOT / "config" / "costs.yaml"

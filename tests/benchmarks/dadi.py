@@ -12,13 +12,13 @@ from statistics import median
 
 import numpy as np
 import torch
-from frugal.agents.dadi_losses import group_weights
-from frugal.agents.dadi_networks import NetworkSizes, first_parameters, repeated
-from frugal.agents.dadi_settings import DadiSettings
-from frugal.agents.dadi_training import JointTraining, Population
-from frugal.models.set_encoder import Steps, compiled_steps
-from frugal.models.token_layout import lay_out_tokens
-from frugal.models.token_memory import UnitTable
+from frugal.acquire.train.dadi_losses import group_weights
+from frugal.acquire.train.dadi_networks import NetworkSizes, first_parameters, repeated
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.acquire.train.dadi_training import JointTraining, Population
+from frugal.learn.set_encoder import Steps, compiled_steps
+from frugal.learn.token_layout import lay_out_tokens
+from frugal.learn.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
 from tests.unit.dadi_cases import all_in_reach

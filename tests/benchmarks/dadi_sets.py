@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.contracts import Streams
-from frugal.evaluation.fairness import contingency, demographic_disparity
-from frugal.models.weighted_logistic import equal_group_weights
-from frugal.stages._dadi_frames import fold_of
+from frugal.core.streams import Streams
+from frugal.judge.fairness import contingency, demographic_disparity
+from frugal.learn.weighted_logistic import equal_group_weights
+from frugal.studies.dadi.frames import fold_of
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 from tqdm import tqdm

@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn
-from frugal.agents.replay import ReplayMemory
-from frugal.agents.sb3_dqn import reference_dqn
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import ValuesEncoder
-from frugal.environments.rewards import theorem_reward
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.acquire.train.replay import ReplayMemory
 
 from tests.benchmarks.environment import COLUMNS, PANELS, UNITS
 from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.sb3_dqn import reference_dqn
 
 REPEATS, STEPS = 3, 4096
 SETTINGS = DqnSettings(

@@ -12,16 +12,16 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from frugal.contracts.scaling import Scaling
-from frugal.models.conditional_gaussian import (
+from frugal.core.scaling import Scaling
+from frugal.learn.conditional_gaussian import (
     RIDGE,
     Gaussian,
     conditional_gradients,
     conditional_means,
     conditional_moments,
 )
-from frugal.models.emflow import EmFlow
-from frugal.models.flows import AffineFlow
+from frugal.learn.emflow import EmFlow
+from frugal.learn.flows import AffineFlow
 
 
 def numpy_per_row(z: np.ndarray, observed: np.ndarray, gaussian: Gaussian) -> np.ndarray:

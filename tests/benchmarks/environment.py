@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from frugal.contracts import StateEncoder, World
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import CallableEncoder, tabulate
-from frugal.environments.gym_adapter import AcquisitionEnv
-from frugal.environments.rewards import theorem_reward
-from frugal.environments.sb3_adapter import AcquisitionVecEnv
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import CallableEncoder, tabulate
+from frugal.acquire.gym_adapter import AcquisitionEnv
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.sb3_adapter import AcquisitionVecEnv
+from frugal.core.world import StateEncoder, World
 from sklearn.ensemble import RandomForestClassifier
 from stable_baselines3.common.vec_env import DummyVecEnv
 

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from frugal.evaluation.imputation import hide_at_random
-from frugal.models.chained_trees import fit_chained_trees
-from frugal.models.imputers import fit_imputer
-from frugal.models.missforest import impute_missforest
+from frugal.learn.chained_trees import fit_chained_trees
+from frugal.learn.imputation_errors import hide_at_random
+from frugal.learn.imputers import fit_imputer
+from frugal.learn.missforest import impute_missforest
 from missforest import curved_table
 from scipy import stats
 from sklearn import datasets

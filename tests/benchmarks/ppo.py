@@ -15,21 +15,21 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from frugal.agents.actor_critic import ActorCritic
-from frugal.agents.diagnosis_policies import ImputedStates
-from frugal.agents.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
-from frugal.agents.sb3_ppo import maskable_ppo
-from frugal.agents.sm_ddpo import fit_sm_ddpo
-from frugal.contracts import StateEncoder, World
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
-from frugal.environments.gym_adapter import AcquisitionEnv
-from frugal.environments.rewards import DiagnosisReward, reward_pairs, theorem_reward
-from frugal.environments.sb3_adapter import AcquisitionVecEnv
-from frugal.models.emflow_training import fit_emflow
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
+from frugal.acquire.gym_adapter import AcquisitionEnv
+from frugal.acquire.policies.diagnosis import ImputedStates
+from frugal.acquire.rewards import DiagnosisReward, reward_pairs, theorem_reward
+from frugal.acquire.sb3_adapter import AcquisitionVecEnv
+from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
+from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
+from frugal.core.world import StateEncoder, World
+from frugal.learn.emflow_training import fit_emflow
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.sb3_ppo import maskable_ppo
 
 UNITS, COLUMNS, PANEL_SIZES = 24_000, 20, (4, 3, 4, 3, 3, 3)
 REPEATS, LEARNERS, STEPS_OF_A_PAIR = 3, 16, 500_000

@@ -10,11 +10,12 @@ import importlib.util
 import time
 
 import numpy as np
-from frugal.contracts import CoverInstance
-from frugal.covers.branch_and_bound import cheapest_covers
-from frugal.covers.integer_program import solve_programs
-from frugal.covers.state_program import state_of, state_table
-from frugal.data.recourse_worlds import sample_world, variant_design
+from frugal.cover.instance import CoverInstance
+from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.worlds import sample_world, variant_design
+
+from tests.oracles.cover_integer_program import solve_programs
+from tests.oracles.cover_state_program import state_of, state_table
 
 LOOPED, MAX_NODES = 20, 10**7
 GOAL_SECONDS, GOAL_RATIO = {"dim_20": 1.0, "dim_50": 3.0, "dim_100": 15.0}, 5_000

@@ -7,9 +7,10 @@ CPU. A fifth of the units have ties. Units are solved by the listed sets and by 
 import time
 
 import numpy as np
-from frugal.covers.branch_and_bound import cheapest_covers
-from frugal.covers.integer_program import solve_programs
-from frugal.data.recourse_worlds import sample_world, variant_design
+from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.worlds import sample_world, variant_design
+
+from tests.oracles.cover_integer_program import solve_programs
 
 UNITS, TIED, MAX_NODES = 200, 40, 10**7
 

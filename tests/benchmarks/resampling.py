@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from frugal.evaluation.resampling import resample
+from frugal.judge.resampling import resample
 
 ROWS, ESTIMATORS, RESAMPLES, SHARE, LOOPED = 100_000, 24, 300, 0.7, 10
 SIZE = round(SHARE * ROWS)

@@ -7,10 +7,10 @@ on fewer units and scaled; both sides draw from the same uniforms and must acqui
 import time
 
 import numpy as np
-from frugal.agents.random import RandomPolicy
-from frugal.contracts import Policy
-from frugal.environments.rollouts import roll_out
-from frugal.environments.set_probability import true_afa_propensity
+from frugal.acquire.policies.random import RandomPolicy
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.set_probability import true_afa_propensity
+from frugal.core.episodes import Policy
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.histories import all_sets

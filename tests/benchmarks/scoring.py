@@ -11,12 +11,8 @@ import statistics
 import time
 
 import numpy as np
-from frugal.models.tree_scoring import (
-    predict_proba_all_sets,
-    predict_proba_sets,
-    set_codes,
-)
-from frugal.models.trees import fit_forest
+from frugal.learn.tree_scoring import predict_proba_all_sets, predict_proba_sets, set_codes
+from frugal.learn.trees import fit_forest
 from sklearn.ensemble import RandomForestClassifier
 
 N, D, ACTIONS, TRAINED = 100_000, 23, 8, 20_000

@@ -14,27 +14,22 @@ import sys
 import time
 
 import numpy as np
-from frugal.contracts import Streams
-from frugal.contracts.search import GIB, SearchSizeError, search_bytes
-from frugal.environments.treatment_world import (
-    build_world,
-    draw_parameters,
-    sample_searches,
-    sample_units,
-)
-from frugal.evaluation.treatment_searches import SearchOptions
-from frugal.evaluation.treatment_worlds import (
+from frugal.core.streams import Streams
+from frugal.search.outcome_counts import count_outcomes
+from frugal.search.outcome_forest import ForestOptions
+from frugal.search.outcome_tables import smoothed_table
+from frugal.search.planners.constrained import plan_constrained
+from frugal.search.planners.stopping import stopping_statistic
+from frugal.search.records import GIB, SearchSizeError, search_bytes
+from frugal.search.searches import SearchOptions
+from frugal.search.simulated_worlds import (
     WorldOptions,
     compare_in_worlds,
     realise_world,
     sample_test_units,
     sample_training,
 )
-from frugal.models.outcome_counts import count_outcomes
-from frugal.models.outcome_forest import ForestOptions
-from frugal.models.outcome_tables import smoothed_table
-from frugal.planners.constrained import plan_constrained
-from frugal.planners.stopping import stopping_statistic
+from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
 
 from tests.benchmarks import numpy_searches as plain
 

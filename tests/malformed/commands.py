@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from frugal.data.job_sizes import SIZES
+from frugal.run.job_sizes import SIZES
 
 from tests.malformed.cases import ROOT, Case, Right, Wrong, command, files_here, write_small
 from tests.malformed.configs import as_nobody

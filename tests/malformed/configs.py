@@ -9,8 +9,8 @@ from typing import Any
 
 import snakemake_logger_plugin_frugal as plugin
 import yaml
-from frugal.data.strict_yaml import read_config_file
-from frugal.data.study import TRAINED_KINDS, load_study
+from frugal.core.strict_yaml import read_config_file
+from frugal.run.study import TRAINED_KINDS, load_study
 from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config

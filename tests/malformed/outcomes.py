@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from frugal.contracts import FrugalError
-from frugal.data.strict_yaml import StrictYamlError
+from frugal.core.errors import FrugalError
+from frugal.core.strict_yaml import StrictYamlError
 
 from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from frugal.data.recourse_catalogue import group_warnings, parse_catalogue, parse_units, read_text
+from frugal.cover.catalogue import group_warnings, parse_catalogue, parse_units, read_text
 
 from tests.malformed.cases import ROOT, Case, Right, Warned, Wrong, command
 from tests.malformed.plain_words import of_change

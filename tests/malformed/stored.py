@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.artifacts.checkpoints import Checkpoint
-from frugal.artifacts.files import json_bytes, payload_bytes, read_payload, seal
-from frugal.artifacts.receipts import survey, tidy_up
-from frugal.artifacts.sidecars import Job, sidecar_path
+from frugal.core.checkpoints import Checkpoint
+from frugal.core.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.core.receipts import survey, tidy_up
+from frugal.core.sidecars import Job, sidecar_path
 from frugal.data.tables import table_from_frames
-from frugal.models.tree_scoring import predict_proba
-from frugal.models.trees import TreeEnsemble, fit_forest
-from frugal.stages._laws import require_law
+from frugal.learn.tree_scoring import predict_proba
+from frugal.learn.trees import TreeEnsemble, fit_forest
+from frugal.studies.afape.laws import require_law
 
 from tests.malformed.cases import Case, command
 from tests.unit import test_bad_files, test_stored_files, test_stored_laws

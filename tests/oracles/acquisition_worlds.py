@@ -1,7 +1,7 @@
 """Small acquisition problems for tests: values, a free column, and panels that may overlap."""
 
 import numpy as np
-from frugal.contracts import World
+from frugal.core.world import World
 
 
 def world_of(values, provides, free_columns, *, available=None, label=None, cost=None, terminals=1):

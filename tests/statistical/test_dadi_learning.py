@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.agents.dadi import fit_dadi
-from frugal.agents.dadi_policies import DadiPolicies
-from frugal.agents.dadi_settings import DadiSettings
+from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_settings import DadiSettings
 
 from tests.unit.dadi_cases import acquired_by
 

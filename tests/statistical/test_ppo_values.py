@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from frugal.agents.actor_critic import ActorCritic
-from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
-from frugal.agents.sb3_ppo import fit_sb3_ppo
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.rewards import theorem_reward
-from frugal.environments.rollouts import roll_out
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.lockstep_ppo import PpoSettings, fit_ppo
 
 from tests.oracles import acquisition_values as oracle
+from tests.oracles.sb3_ppo import fit_sb3_ppo
 from tests.unit.acquisition_cases import (
     PAIRS,
     BestActions,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.data.prescribing import simulate_prescriptions
-from frugal.data.susceptibility import Contexts, SusceptibilityTable
+from frugal.search.prescribing import simulate_prescriptions
+from frugal.search.susceptibility import Contexts, SusceptibilityTable
 
 RULE = {
     "susceptible_share_weight": 2.0,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.data.recourse_worlds import variant_design
-from frugal.environments.labelled_worlds import labelled_world
+from frugal.cover.labelled_worlds import labelled_world
+from frugal.cover.worlds import variant_design
 
 SEEDS = 20
 # The paper's 5,307 lies above the largest of its variant's first twenty worlds, 4,801; of a hundred

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from frugal.agents.lockstep_dqn import DqnSettings, fit_dqn
-from frugal.agents.q_networks import QNetworks
-from frugal.agents.sb3_dqn import train_reference
-from frugal.environments.rewards import theorem_reward
-from frugal.environments.rollouts import roll_out
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.acquire.train.q_networks import QNetworks
 
 from tests.oracles.acquisition_values import theorem_value
+from tests.oracles.sb3_dqn import train_reference
 from tests.unit.acquisition_cases import (
     PAIRS,
     BestActions,

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.agents.sb3_agents import fit_sb3
-from frugal.agents.sb3_policy import Sb3Policy
-from frugal.environments.rewards import theorem_reward
-from frugal.environments.rollouts import roll_out
+from frugal.acquire.policies.sb3_policy import Sb3Policy
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.sb3 import fit_sb3
 
 from tests.oracles.acquisition_values import theorem_value
 from tests.unit.acquisition_cases import mean_rewards, small_environment, small_problem

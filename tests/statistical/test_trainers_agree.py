@@ -10,23 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from frugal.agents import lockstep_ppo
-from frugal.agents.actor_critic import ActorCritic
-from frugal.agents.diagnosis_policies import ImputedStates
-from frugal.agents.lockstep_ppo import PpoSettings, fit_ppo
-from frugal.agents.reading import completed_states
-from frugal.agents.sb3_ppo import fit_sb3_ppo
-from frugal.contracts import Streams, World
-from frugal.contracts.scaling import fit_scaling
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import tabulate
+from frugal.acquire.policies.diagnosis import ImputedStates
+from frugal.acquire.reading import completed_states
+from frugal.acquire.rewards import DiagnosisReward
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train import lockstep_ppo
+from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.lockstep_ppo import PpoSettings, fit_ppo
+from frugal.core.scaling import fit_scaling
+from frugal.core.streams import Streams
+from frugal.core.world import World
 from frugal.data.tables import table_from_frames
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import tabulate
-from frugal.environments.rewards import DiagnosisReward
-from frugal.environments.rollouts import roll_out
-from frugal.models.imputers import MeanImputer
-from frugal.stages._diagnosis_states import rewards_of, scaled_task
-from frugal.stages.prepare_data import prepare_data
+from frugal.learn.imputers import MeanImputer
+from frugal.studies.diagnosis.states import rewards_of, scaled_task
+from frugal.studies.shared.stages.prepare_data import prepare_data
 
+from tests.oracles.sb3_ppo import fit_sb3_ppo
 from tests.unit.acquisition_cases import BestActions, first_of_equals, verdicts
 
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]

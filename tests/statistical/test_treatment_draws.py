@@ -6,17 +6,12 @@ than 400 comparisons a correct program fails under a fresh seed with probability
 
 import numpy as np
 import pytest
-from frugal.environments.treatment_search import found_near_optimal, play_policy
-from frugal.environments.treatment_world import (
-    build_world,
-    draw_parameters,
-    sample_searches,
-    sample_units,
-)
-from frugal.models.outcome_counts import count_outcomes, trial_events
-from frugal.models.outcome_tables import smoothed_table, true_table
-from frugal.planners.constrained import expected_trials, plan_constrained, plan_greedy
-from frugal.planners.stopping import stopping_statistic
+from frugal.search.environment import found_near_optimal, play_policy
+from frugal.search.outcome_counts import count_outcomes, trial_events
+from frugal.search.outcome_tables import smoothed_table, true_table
+from frugal.search.planners.constrained import expected_trials, plan_constrained, plan_greedy
+from frugal.search.planners.stopping import stopping_statistic
+from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
 
 pytestmark = pytest.mark.statistical
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from frugal.agents.reading import Reading
-from frugal.contracts import Episodes, World
-from frugal.environments.acquisition import BatchedAcquisition, Start
-from frugal.environments.encoders import ValuesEncoder, tabulate
-from frugal.environments.rewards import DiagnosisReward, Reward, theorem_reward
+from frugal.acquire.acquisition import BatchedAcquisition, Start
+from frugal.acquire.encoders import ValuesEncoder, tabulate
+from frugal.acquire.reading import Reading
+from frugal.acquire.rewards import DiagnosisReward, Reward, theorem_reward
+from frugal.core.episodes import Episodes
+from frugal.core.world import World
 
 from tests.oracles import acquisition_values as oracle
 from tests.oracles.acquisition_worlds import world_of

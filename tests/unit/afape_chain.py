@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.contracts import Streams, Table
-from frugal.contracts.partitions import Partitions
-from frugal.contracts.stored import StoredArrays
+from frugal.core.partitions import Partitions
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.core.table import Table
 from frugal.data.tables import table_to_frames
-from frugal.stages.draw_missingness import draw_missingness
-from frugal.stages.estimate_costs import estimate_costs
-from frugal.stages.fit_classifier import fit_classifier
-from frugal.stages.fit_nuisances import fit_nuisances
-from frugal.stages.impute_features import impute_features
-from frugal.stages.roll_out import roll_out
+from frugal.studies.afape.stages.draw_missingness import draw_missingness
+from frugal.studies.afape.stages.estimate_costs import estimate_costs
+from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
+from frugal.studies.afape.stages.impute_features import impute_features
+from frugal.studies.afape.stages.roll_out import roll_out
+from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.missingness_tables import three_panels
 

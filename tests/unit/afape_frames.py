@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from frugal.figures import style
+from frugal.draw import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

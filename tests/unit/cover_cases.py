@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from frugal.contracts import CoverInstance
+from frugal.cover.instance import CoverInstance
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "recourse_set_cover.json"
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from frugal.agents.dadi import fit_dadi
-from frugal.agents.dadi_policies import DadiPolicies
-from frugal.agents.dadi_settings import DadiSettings
-from frugal.contracts import Episodes, World
-from frugal.environments.rollouts import roll_out
+from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.core.episodes import Episodes
+from frugal.core.world import World
 
 from tests.oracles.acquisition_worlds import world_of
 

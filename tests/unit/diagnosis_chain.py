@@ -6,21 +6,21 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from frugal.contracts import Streams
-from frugal.contracts.stored import StoredArrays
+from frugal.core.schema_check import read_yaml
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
 from frugal.data.description import load_description
-from frugal.data.diagnosis_study import DiagnosisStudy
-from frugal.data.schema_check import read_yaml
-from frugal.stages.apply_bayes_rule import apply_bayes_rule
-from frugal.stages.prepare_data import prepare_data
-from frugal.stages.recount_diagnoses import recount_diagnoses
-from frugal.stages.roll_out_front import roll_out_front
-from frugal.stages.summarise_diagnosis import summarise_diagnosis
-from frugal.stages.tabulate_states import tabulate_states
-from frugal.stages.train_baselines import train_baselines
-from frugal.stages.train_encoder import train_encoder
-from frugal.stages.train_front import train_front
-from frugal.stages.train_selection import train_selection
+from frugal.studies.diagnosis.spec import DiagnosisStudy
+from frugal.studies.diagnosis.stages.apply_bayes_rule import apply_bayes_rule
+from frugal.studies.diagnosis.stages.recount_diagnoses import recount_diagnoses
+from frugal.studies.diagnosis.stages.roll_out_front import roll_out_front
+from frugal.studies.diagnosis.stages.summarise_diagnosis import summarise_diagnosis
+from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
+from frugal.studies.diagnosis.stages.train_baselines import train_baselines
+from frugal.studies.diagnosis.stages.train_encoder import train_encoder
+from frugal.studies.diagnosis.stages.train_front import train_front
+from frugal.studies.diagnosis.stages.train_selection import train_selection
+from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.unit.stored_bundles import as_read
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.contracts import Streams
-from frugal.data.dadi_study import DadiStudy
+from frugal.core.schema_check import read_yaml
+from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.loans import loan_applications
 from frugal.data.parsing import raw_from_frame
-from frugal.data.schema_check import read_yaml
 from frugal.data.tables import table_to_frames
-from frugal.stages.audit_fairness import audit_fairness
-from frugal.stages.fit_fair_baselines import fit_fair_baselines
-from frugal.stages.roll_out_dadi import roll_out_dadi
-from frugal.stages.score_dadi import score_dadi
-from frugal.stages.summarise_dadi import summarise_dadi
-from frugal.stages.train_dadi import train_dadi
+from frugal.studies.dadi.spec import DadiStudy
+from frugal.studies.dadi.stages.audit_fairness import audit_fairness
+from frugal.studies.dadi.stages.fit_fair_baselines import fit_fair_baselines
+from frugal.studies.dadi.stages.roll_out_dadi import roll_out_dadi
+from frugal.studies.dadi.stages.score_dadi import score_dadi
+from frugal.studies.dadi.stages.summarise_dadi import summarise_dadi
+from frugal.studies.dadi.stages.train_dadi import train_dadi
 
 from tests.unit.stored_bundles import as_read
 

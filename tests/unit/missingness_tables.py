@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from frugal.contracts import IndicatorModel, MissingnessGraph, Panel, Table
+from frugal.core.table import Panel, Table
+from frugal.missing.graph import IndicatorModel, MissingnessGraph
 
 from tests.oracles.enumerated_world import World
 

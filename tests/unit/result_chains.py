@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pandas as pd
-from frugal.artifacts.files import payload_bytes
-from frugal.artifacts.sidecars import Job, input_records, write_outputs
+from frugal.core.files import payload_bytes
+from frugal.core.sidecars import Job, input_records, write_outputs
 
 TABLE = Path("results/data/dataset=a/table.parquet")
 CATALOGUE = Path("results/data/dataset=a/catalogue.json")
@@ -32,7 +32,7 @@ def payloads(job):
 
 
 def run_step(job):
-    """Stands for `frugal.cli.run_job`."""
+    """Stands for `frugal.run.stage_command.run_job`."""
     made = payloads(job)
     contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
     write_outputs(job, made, contents, input_records(job))

@@ -5,9 +5,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from frugal.contracts.search import OutcomeTable, TrialRecords, insert_untried
-from frugal.models.outcome_counts import OutcomeCounts
-from frugal.models.outcome_tables import true_table
+from frugal.search.outcome_counts import OutcomeCounts
+from frugal.search.outcome_tables import true_table
+from frugal.search.records import OutcomeTable, TrialRecords, insert_untried
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 THREE = np.arange(3.0)

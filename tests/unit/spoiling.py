@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from frugal.contracts import FrugalError
+from frugal.core.errors import FrugalError
 
 # Each is wrong somewhere: of another type, out of range, not finite, too long, not a name.
 NASTY: tuple[Any, ...] = (

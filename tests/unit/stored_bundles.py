@@ -2,8 +2,8 @@
 
 import json
 
-from frugal.contracts.layout import Bundle
-from frugal.contracts.stored import StoredArrays
+from frugal.core.layout import Bundle
+from frugal.core.stored import StoredArrays
 
 
 def as_read(bundle: Bundle, source: str = "policy.safetensors") -> StoredArrays:

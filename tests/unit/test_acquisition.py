@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError, World
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import ValuesEncoder, tabulate
-from frugal.environments.gym_adapter import AcquisitionEnv
-from frugal.environments.rewards import release_reward
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import ValuesEncoder, tabulate
+from frugal.acquire.gym_adapter import AcquisitionEnv
+from frugal.acquire.rewards import release_reward
+from frugal.core.errors import DataError
+from frugal.core.world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.evaluation.adversary_audit import adversary_score, shown_inputs
-from frugal.evaluation.fairness import auc_interval
-from frugal.evaluation.set_adversary import fit_set_networks
+from frugal.judge.adversary_audit import adversary_score, shown_inputs
+from frugal.judge.fairness import auc_interval
+from frugal.judge.set_adversary import fit_set_networks
 
 pytestmark = pytest.mark.trains
 

@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from afape_frames import CASE, FIRST, SUMMARY, legend_texts
-from frugal.contracts.errors import DataError
-from frugal.figures import afape_style, style
-from frugal.figures.afape_parts import (
+from frugal.core.errors import DataError
+from frugal.draw import style
+from frugal.studies.afape.figures import style as afape_style
+from frugal.studies.afape.figures.parts import (
     LEAST_ROWS,
     calibration_figure,
     cost_split_figure,
     frequency_figure,
 )
-from frugal.figures.afape_spread import convergence_figure, resample_figure
-from frugal.figures.afape_trust import decision_figure, trust_figure
+from frugal.studies.afape.figures.spread import convergence_figure, resample_figure
+from frugal.studies.afape.figures.trust import decision_figure, trust_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts import ConfigError, DataError, GraphError, NoSupportError, Streams
+from frugal.core.errors import ConfigError, DataError, GraphError, NoSupportError
+from frugal.core.streams import Streams
 from frugal.judge.estimators import ESTIMATORS
-from frugal.stages.check_afape import check_afape
-from frugal.stages.draw_scenario_figures import draw_scenario_figures
-from frugal.stages.draw_study_figures import draw_study_figures
-from frugal.stages.prepare_data import prepare_data
+from frugal.studies.afape.stages.check_afape import check_afape
+from frugal.studies.afape.stages.draw_scenario_figures import draw_scenario_figures
+from frugal.studies.afape.stages.draw_study_figures import draw_study_figures
+from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
 

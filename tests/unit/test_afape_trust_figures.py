@@ -6,9 +6,10 @@ import afape_frames as frames
 import numpy as np
 import pytest
 from afape_frames import CASE, SUMMARY, legend_texts, titled
-from frugal.contracts.errors import DataError
-from frugal.figures import afape_style, style
-from frugal.figures.afape_trust import decision_figure, trust_figure
+from frugal.core.errors import DataError
+from frugal.draw import style
+from frugal.studies.afape.figures import style as afape_style
+from frugal.studies.afape.figures.trust import decision_figure, trust_figure
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure

@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from frugal.agents.registry import KINDS, build_policy, load_policy
-from frugal.artifacts.files import payload_bytes, read_payload, write_bytes
-from frugal.contracts import ConfigError, DataError, Policy, Streams, World
-from frugal.contracts.layout import Layout
-from frugal.data.study import FILED_KINDS, SCHEMA, TRAINED_KINDS
+from frugal.acquire.registry import KINDS, build_policy, load_policy
+from frugal.acquire.rollouts import roll_out
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import payload_bytes, read_payload, write_bytes
+from frugal.core.layout import Layout
+from frugal.core.streams import Streams
+from frugal.core.world import World
 from frugal.data.tables import table_to_frames
-from frugal.environments.rollouts import roll_out
-from frugal.stages.fit_classifier import fit_classifier
-from frugal.stages.train_agent import train_agent
+from frugal.run.study import FILED_KINDS, SCHEMA, TRAINED_KINDS
+from frugal.studies.afape.stages.train_agent import train_agent
+from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table
 

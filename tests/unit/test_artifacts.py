@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.artifacts.files import (
+from frugal.core.errors import DataError
+from frugal.core.files import (
     hive_keys,
     json_bytes,
     payload_bytes,
@@ -15,7 +16,6 @@ from frugal.artifacts.files import (
     read_payload,
     write_bytes,
 )
-from frugal.contracts import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure

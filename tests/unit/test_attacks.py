@@ -17,19 +17,19 @@ import matplotlib as mpl
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts import links, replacing, sidecars
-from frugal.artifacts.audit import audit_command
-from frugal.artifacts.checkpoints import Checkpoint
-from frugal.artifacts.files import json_bytes, payload_bytes, read_payload, seal
-from frugal.artifacts.receipts import read_receipt, survey, tidy_up
-from frugal.artifacts.replacing import replace_files
-from frugal.artifacts.sidecar_checks import AuditError
-from frugal.artifacts.sidecars import Job, made_otherwise, sidecar_path
-from frugal.cli import run_job
-from frugal.contracts import Streams
-from frugal.contracts.errors import ConfigError, DataError, printable
+from frugal.core import links, replacing, sidecars
+from frugal.core.checkpoints import Checkpoint
+from frugal.core.errors import ConfigError, DataError, printable
+from frugal.core.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.core.receipts import read_receipt, survey, tidy_up
+from frugal.core.replacing import replace_files
+from frugal.core.sidecars import Job, made_otherwise, sidecar_path
+from frugal.core.streams import Streams
 from frugal.data import downloads
-from frugal.stages.keep_report import keep_report
+from frugal.run.audit import audit_command
+from frugal.run.sidecar_checks import AuditError
+from frugal.run.stage_command import run_job
+from frugal.studies.shared.stages.keep_report import keep_report
 from matplotlib.figure import Figure
 
 from tests.unit.result_chains import (
@@ -118,7 +118,9 @@ def test_numba_takes_no_programs_from_the_working_folder(folder, capsys):
     assert "holds .numba_config.yaml, by which numba would take" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("stage", ["../x", "__main__", "cli", "audit", "os.system", "/tmp/x", "\0"])
+@pytest.mark.parametrize(
+    "stage", ["../x", "__main__", "run.stage_command", "audit", "os.system", "/tmp/x", "\0"]
+)
 def test_a_forged_sidecar_names_no_program_of_its_own(stage):
     forge(SUMMARY, stage=stage)
     said = "there is no stage" if stage.isidentifier() else "'stage' is"

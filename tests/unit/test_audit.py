@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from frugal.artifacts.audit import audit_command
-from frugal.artifacts.chains import chain_lines
-from frugal.artifacts.files import json_bytes, payload_bytes, write_bytes
-from frugal.artifacts.sidecar_checks import AuditError
-from frugal.artifacts.sidecars import seal, sidecar_path
+from frugal.core.files import json_bytes, payload_bytes, write_bytes
+from frugal.core.sidecars import seal, sidecar_path
+from frugal.run.audit import audit_command
+from frugal.run.chains import chain_lines
+from frugal.run.sidecar_checks import AuditError
 
 from tests.unit.result_chains import (
     CATALOGUE,

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
-from frugal.data.dadi_study import load_dadi_study
-from frugal.data.diagnosis_study import load_diagnosis_study
-from frugal.data.recourse_study import load_recourse_study
-from frugal.data.search_study import load_search_study
-from frugal.data.study import load_study
+from frugal.run.study import load_study
+from frugal.studies.dadi.spec import load_dadi_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
+from frugal.studies.recourse.spec import load_recourse_study
+from frugal.studies.treatment.spec import load_search_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

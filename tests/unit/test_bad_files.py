@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 import yaml
 from frugal.__main__ import main
-from frugal.artifacts.files import payload_bytes, read_payload, write_bytes
-from frugal.artifacts.sidecars import sidecar_path
-from frugal.contracts import FrugalError
+from frugal.core.errors import FrugalError
+from frugal.core.files import payload_bytes, read_payload, write_bytes
+from frugal.core.sidecars import sidecar_path
 from frugal.data.prepare import prepare
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -290,7 +290,7 @@ def test_a_pickle_under_another_name_does_nothing(tmp_path, monkeypatch, suffix)
 @pytest.mark.parametrize("name", ["..", "a/..", "../../x", "/etc/passwd", "."])
 def test_a_raw_file_cannot_be_fetched_to_a_place_outside_the_results(tmp_path, name):
     """Its name in results/raw is a plain one, whatever its path in the description."""
-    from frugal.data.study import Study
+    from frugal.run.study import Study
 
     content = spoilt(DOCUMENT, ("source", "files"), [file_of(name)])
     content["source"]["kind"] = "download"

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts.benchmarks import engine_share, measurement_table, stage_totals
-from frugal.contracts import DataError
+from frugal.core.errors import DataError
+from frugal.run.benchmarks import engine_share, measurement_table, stage_totals
 
 STUDIES = {"roll_out": "afape", "label_units": "recourse", "engine": "engine"}
 JOBS = {

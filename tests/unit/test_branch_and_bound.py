@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.contracts import CoverInstance, DataError
-from frugal.covers.branch_and_bound import cheapest_covers, unreachable_features
+from frugal.core.errors import DataError
+from frugal.cover.instance import CoverInstance
+from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from frugal.artifacts.files import payload_bytes, read_payload
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.layout import Bundle
-from frugal.contracts.stored import StoredArrays
-from frugal.models.chained_trees import ChainedTrees, fit_chained_trees
-from frugal.models.state_imputers import imputer_arrays, imputer_of
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import payload_bytes, read_payload
+from frugal.core.layout import Bundle
+from frugal.core.stored import StoredArrays
+from frugal.learn.chained_trees import ChainedTrees, fit_chained_trees
+from frugal.learn.state_imputers import imputer_arrays, imputer_of
 
 pytestmark = pytest.mark.trains
 

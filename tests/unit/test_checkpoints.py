@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.artifacts.checkpoints import Checkpoint
-from frugal.artifacts.sidecars import Job
+from frugal.core.checkpoints import Checkpoint
+from frugal.core.sidecars import Job
 
 
 def job(folder: Path, **changes) -> Job:

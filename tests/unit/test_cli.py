@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts.files import file_digest, read_payload, write_bytes
-from frugal.artifacts.sidecars import sidecar_path
-from frugal.cli import stage_names
+from frugal.core.files import file_digest, read_payload, write_bytes
+from frugal.core.sidecars import sidecar_path
+from frugal.core.sources import STAGES
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ["agent", "estimator", "seed", "estimate", "ci_low", "ci_high", "truth", "n", "ess"]
@@ -89,9 +89,10 @@ def test_what_is_no_stage_cannot_be_run(capsys, stage):
     assert "there is no stage" in refused(capsys, stage, "--seed", "0")
 
 
-@pytest.mark.parametrize("name", stage_names())
+@pytest.mark.parametrize("name", STAGES)
 def test_every_stage_is_a_function_named_as_its_module(name):
-    source = (ROOT / "workflow/frugal/stages" / f"{name}.py").read_text(encoding="utf-8")
+    path = ROOT / "workflow" / f"{STAGES[name].replace('.', '/')}.py"
+    source = path.read_text(encoding="utf-8")
     assert f"\ndef {name}(" in source
 
 
@@ -188,7 +189,7 @@ def test_an_output_of_no_known_format_is_refused_before_any_work(capsys, monkeyp
     def working(**_):
         raise AssertionError("the stage was called")
 
-    import frugal.stages.summarise_afape as module
+    import frugal.studies.afape.stages.summarise_afape as module
 
     monkeypatch.setattr(module, "summarise_afape", working)
     said = refused(capsys, *[w.replace(str(SUMMARY), name) for w in COMMAND])

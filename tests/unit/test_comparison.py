@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts.comparison import Comparison, diff_command, payload_names
-from frugal.artifacts.files import json_bytes, payload_bytes
-from frugal.artifacts.sidecar_checks import AuditError
-from frugal.artifacts.sidecars import seal, sidecar_path
+from frugal.core.files import json_bytes, payload_bytes
+from frugal.core.sidecars import seal, sidecar_path
+from frugal.run.comparison import Comparison, diff_command, payload_names
+from frugal.run.sidecar_checks import AuditError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

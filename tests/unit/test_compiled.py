@@ -5,14 +5,14 @@ import subprocess
 import sys
 from typing import TypeGuard
 
-from frugal.artifacts.compiled import KERNELS
+from frugal.run.compiled import KERNELS
 
 from tests.workflow.runs import ROOT, plain_environment
 
 PACKAGE = ROOT / "workflow" / "frugal"
 PROGRAM = """
 import importlib, numba, sys
-from frugal.artifacts.compiled import KERNELS, compile_kernel
+from frugal.run.compiled import KERNELS, compile_kernel
 for kernel in KERNELS:
     compile_kernel(kernel)
     module, name = kernel.rsplit(".", 1)

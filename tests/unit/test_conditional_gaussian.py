@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
-from frugal.models.conditional_gaussian import (
+from frugal.core.errors import DataError
+from frugal.learn.conditional_gaussian import (
     RIDGE,
     Gaussian,
     conditional_gradients,

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError, Terms
-from frugal.evaluation.convergence import prefix_estimates
-from frugal.evaluation.intervals import estimate
+from frugal.core.errors import DataError
+from frugal.core.terms import Terms
+from frugal.judge.convergence import prefix_estimates
+from frugal.judge.intervals import estimate
 
 
 def terms(n: int) -> Terms:

@@ -5,16 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.artifacts.cost_fit import (
-    GROWS,
-    Measured,
-    costs_yaml,
-    fitted_costs,
-    measured_jobs,
-)
-from frugal.artifacts.plans import Costs, Job, amount, cost_of, load_costs
-from frugal.contracts import DataError
-from frugal.data.job_sizes import SIZES
+from frugal.core.errors import DataError
+from frugal.run.cost_fit import GROWS, Measured, costs_yaml, fitted_costs, measured_jobs
+from frugal.run.job_sizes import SIZES
+from frugal.run.plans import Costs, Job, amount, cost_of, load_costs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.contracts import Terms
-from frugal.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.estimators.unweighted import complete_case, ground_truth
-from frugal.evaluation.cost_intervals import (
+from frugal.core.terms import Terms
+from frugal.judge.cost_intervals import (
     CostRange,
     cost_interval,
     cost_range,
     range_findings,
     unseen_errors,
 )
-from frugal.evaluation.intervals import estimate, normal_interval, standard_error
+from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.formulas.unweighted import complete_case, ground_truth
+from frugal.judge.intervals import estimate, normal_interval, standard_error
 from scipy.stats import binom
 
 from tests.unit.afape_chain import AGENTS, run_chain, small_table

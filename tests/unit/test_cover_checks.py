@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
-from frugal.contracts import CoverInstance, DataError
-from frugal.covers.branch_and_bound import cheapest_covers
-from frugal.covers.greedy import greedy_covers
-from frugal.covers.integer_program import solve_programs
-from frugal.covers.repair import is_feasible, repair_answers
-from frugal.covers.state_program import state_of, state_table
-from frugal.data.recourse_worlds import sample_world, variant_design
+from frugal.core.errors import DataError
+from frugal.cover.instance import CoverInstance
+from frugal.cover.repair import is_feasible, repair_answers
+from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.worlds import sample_world, variant_design
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.cover_greedy import greedy_covers
+from tests.oracles.cover_integer_program import solve_programs
+from tests.oracles.cover_state_program import state_of, state_table
 from tests.oracles.covers import cheapest_sets, working_sets
 from tests.unit.cover_cases import paper_example, random_case
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from frugal.agents import dadi
-from frugal.agents.dadi_curves import Curves
-from frugal.agents.dadi_losses import group_weights
-from frugal.agents.dadi_networks import (
+from frugal.acquire.train import dadi
+from frugal.acquire.train.dadi_curves import Curves
+from frugal.acquire.train.dadi_losses import group_weights
+from frugal.acquire.train.dadi_networks import (
     CLASS_HEAD,
     ENCODER,
     POLICY_HEAD,
@@ -15,12 +15,12 @@ from frugal.agents.dadi_networks import (
     named_weights,
     repeated,
 )
-from frugal.agents.dadi_settings import DadiSettings
-from frugal.agents.dadi_training import JointTraining, Population
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.set_encoder import Steps
-from frugal.models.token_layout import lay_out_tokens
-from frugal.models.token_memory import UnitTable
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.acquire.train.dadi_training import JointTraining, Population
+from frugal.core.errors import ConfigError, DataError
+from frugal.learn.set_encoder import Steps
+from frugal.learn.token_layout import lay_out_tokens
+from frugal.learn.token_memory import UnitTable
 
 from tests.oracles.plain_dadi import PlainDadi
 from tests.unit.dadi_cases import COST, PANEL, SETTINGS, all_in_reach, fit, settings, table

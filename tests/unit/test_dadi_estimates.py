@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from frugal.agents.dadi import fit_dadi
-from frugal.agents.dadi_agent import NETWORKS, agent_settings
-from frugal.agents.dadi_policies import panel_of_columns
-from frugal.agents.dadi_settings import DadiSettings
-from frugal.contracts.layout import Bundle, Layout, bundle_header
+from frugal.acquire.policies.dadi import NETWORKS, agent_settings
+from frugal.acquire.policies.dadi_policies import panel_of_columns
+from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.core.layout import Bundle, Layout, bundle_header
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dadi_cases import SETTINGS

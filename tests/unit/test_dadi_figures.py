@@ -5,12 +5,18 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts import Streams
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.figures.dadi import panels_figure, tradeoff_figure
-from frugal.figures.dadi_style import METHODS, ends_of, method_kind, method_labels, method_order
-from frugal.figures.dadi_trust import audit_figure, curves_figure
-from frugal.stages.draw_dadi_figures import draw_dadi_figures
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.studies.dadi.figures.effects import panels_figure, tradeoff_figure
+from frugal.studies.dadi.figures.style import (
+    METHODS,
+    ends_of,
+    method_kind,
+    method_labels,
+    method_order,
+)
+from frugal.studies.dadi.figures.trust import audit_figure, curves_figure
+from frugal.studies.dadi.stages.draw_dadi_figures import draw_dadi_figures
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 

@@ -5,14 +5,14 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from frugal.agents.dadi_losses import (
+from frugal.acquire.train.dadi_losses import (
     allowed_decisions,
     combined_loss,
     decision_rewards,
     group_weights,
     n_step_returns,
 )
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

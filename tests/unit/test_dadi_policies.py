@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from frugal.agents.dadi_policies import DadiPolicies, panel_of_columns
-from frugal.contracts import Panel, Policy, Table
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.scaling import Scaling
+from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.acquire.rollouts import acquisition_order
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.scaling import Scaling
+from frugal.core.table import Panel, Table
 from frugal.data.tables import withhold_panels
-from frugal.environments.rollouts import acquisition_order
 
 from tests.unit.dadi_cases import PANEL, acquired_by, fit, settings, table
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.artifacts.columns import describe_columns
-from frugal.contracts import DataError, Streams
-from frugal.contracts.errors import ConfigError
-from frugal.data.dadi_study import FAMILIES
-from frugal.evaluation.fair_scores import least_disparities
-from frugal.evaluation.fairness import contingency, demographic_disparity
-from frugal.stages._dadi_frames import fold_of
-from frugal.stages.check_dadi import check_dadi
-from frugal.stages.train_dadi import train_dadi
+from frugal.core.columns import describe_columns
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.judge.fair_scores import least_disparities
+from frugal.judge.fairness import contingency, demographic_disparity
+from frugal.studies.dadi.frames import fold_of
+from frugal.studies.dadi.spec import FAMILIES
+from frugal.studies.dadi.stages.check_dadi import check_dadi
+from frugal.studies.dadi.stages.train_dadi import train_dadi
 from sklearn.metrics import roc_auc_score
 
 from tests.unit.fair_chain import (

@@ -4,11 +4,11 @@ import copy
 from pathlib import Path
 
 import pytest
-from frugal.contracts.errors import ConfigError
-from frugal.data.dadi_study import FAMILIES, family_of, load_dadi_study
-from frugal.data.schema_check import check_against_schema, read_yaml
-from frugal.data.study import SCHEMA, load_study
-from frugal.figures.dadi_style import METHODS
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.run.study import SCHEMA, load_study
+from frugal.studies.dadi.figures.style import METHODS
+from frugal.studies.dadi.spec import FAMILIES, family_of, load_dadi_study
 
 ROOT = Path(__file__).parents[2]
 CONFIG = read_yaml(ROOT / "config.yaml")

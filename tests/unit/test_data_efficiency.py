@@ -2,8 +2,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.evaluation.data_efficiency import (
+from frugal.core.errors import DataError
+from frugal.judge.data_efficiency import (
     VIEWS,
     compare_positivity,
     data_efficiency,

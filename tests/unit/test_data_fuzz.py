@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from frugal.contracts.errors import DataError, FrugalError
+from frugal.core.errors import DataError, FrugalError
 from frugal.data.description_sources import Format
 from frugal.data.packed import content_sha256_of
 from frugal.data.parsing import RawTable, numbers_of, parse_files, text_column

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.tables import table_from_frames, table_to_frames
 
 from tests.unit.dataset_documents import document, encoded

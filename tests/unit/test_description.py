@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
 from frugal.data.description import SCHEMA_PATH, load_description
 
 from tests.unit.dataset_documents import document, load

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.availability import absent_panels, available_panels
 from frugal.data.description import load_description
 from frugal.data.encoding import encode

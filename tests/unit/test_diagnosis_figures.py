@@ -6,11 +6,11 @@ import diagnosis_frames as frames
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts.errors import DataError
-from frugal.figures.diagnosis_fronts import front_figure
-from frugal.figures.diagnosis_patients import panels_figure, patients_figure
-from frugal.figures.diagnosis_style import METHODS, method_order, method_style
-from frugal.figures.diagnosis_training import curves_figure
+from frugal.core.errors import DataError
+from frugal.studies.diagnosis.figures.fronts import front_figure
+from frugal.studies.diagnosis.figures.patients import panels_figure, patients_figure
+from frugal.studies.diagnosis.figures.style import METHODS, method_order, method_style
+from frugal.studies.diagnosis.figures.training import curves_figure
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-import frugal.environments.rollouts as module
+import frugal.acquire.rollouts as module
 import numpy as np
 import pytest
-from frugal.agents.reading import Reading
-from frugal.contracts import Policy, ReadingPolicy, World
-from frugal.environments.encoders import ValuesEncoder, observe_values, tabulate
-from frugal.environments.rollouts import decision_probabilities, roll_out, verdicts_at
+from frugal.acquire.encoders import ValuesEncoder, observe_values, tabulate
+from frugal.acquire.reading import Reading
+from frugal.acquire.rollouts import decision_probabilities, roll_out, verdicts_at
+from frugal.core.episodes import Policy, ReadingPolicy
+from frugal.core.world import World
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.policies import ConstantPolicy, SoftmaxPolicies

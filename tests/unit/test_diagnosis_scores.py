@@ -2,14 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.evaluation.diagnosis import (
-    SCORES,
-    auroc,
-    decision_costs,
-    diagnosis_scores,
-    score_intervals,
-)
+from frugal.core.errors import ConfigError, DataError
+from frugal.judge.diagnosis import SCORES, auroc, decision_costs, diagnosis_scores, score_intervals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,19 +6,20 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.agents.fixed_classifiers import FixedClassifiers
-from frugal.contracts import Panel, Streams, Table
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.stored import StoredArrays
-from frugal.stages._diagnosis_figures import group_of_units
-from frugal.stages._diagnosis_frames import Solution, divided, fixed_runs, task_of, whole_sets
-from frugal.stages.check_diagnosis import check_diagnosis
-from frugal.stages.choose_policy import choose_policy
-from frugal.stages.draw_diagnosis_figures import draw_diagnosis_figures
-from frugal.stages.draw_patient import draw_patient
-from frugal.stages.roll_out_front import roll_out_front
-from frugal.stages.summarise_diagnosis import BEST_FULL, KEYS
-from frugal.stages.train_front import train_front
+from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.core.table import Panel, Table
+from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
+from frugal.studies.diagnosis.patient_frames import group_of_units
+from frugal.studies.diagnosis.stages.check_diagnosis import check_diagnosis
+from frugal.studies.diagnosis.stages.choose_policy import choose_policy
+from frugal.studies.diagnosis.stages.draw_diagnosis_figures import draw_diagnosis_figures
+from frugal.studies.diagnosis.stages.draw_patient import draw_patient
+from frugal.studies.diagnosis.stages.roll_out_front import roll_out_front
+from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL, KEYS
+from frugal.studies.diagnosis.stages.train_front import train_front
 
 from tests.oracles.diagnosis_counts import counted_scores
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, TinyRun, run

@@ -5,11 +5,11 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.data.description import load_description
-from frugal.data.diagnosis_study import DiagnosisStudy, load_diagnosis_study
-from frugal.data.schema_check import check_against_schema, read_yaml
-from frugal.data.study import SCHEMA
+from frugal.run.study import SCHEMA
+from frugal.studies.diagnosis.spec import DiagnosisStudy, load_diagnosis_study
 
 ROOT = Path(__file__).parents[2]
 CONFIG = read_yaml(ROOT / "config.yaml")

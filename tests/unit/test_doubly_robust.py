@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.estimators.doubly_robust import doubly_robust, doubly_robust_afais
-from frugal.evaluation.intervals import estimate
+from frugal.core.errors import DataError
+from frugal.judge.formulas.doubly_robust import doubly_robust, doubly_robust_afais
+from frugal.judge.intervals import estimate
 
 C = np.array([[4.0], [2.0], [9.0], [np.nan]])
 M = np.array([[3.0], [1.0], [2.0], [np.nan]])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from frugal.__main__ import main
 from frugal.data.packed import ALWAYS_UNPACKED
-from frugal.stages import fetch_file as stage
+from frugal.studies.shared.stages import fetch_file as stage
 
 ROOT = Path(__file__).parents[2]
 CONTENT = b"age,ill\n54,1\n61,0\n" * 400

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.conditional_gaussian import Gaussian, conditional_means
-from frugal.models.emflow import EmFlow
-from frugal.models.emflow_training import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.learn.conditional_gaussian import Gaussian, conditional_means
+from frugal.learn.emflow import EmFlow
+from frugal.learn.emflow_training import (
     _LatentImputation,
     draw_masks,
     fit_emflow,
@@ -14,7 +14,7 @@ from frugal.models.emflow_training import (
     reconstruction_loss,
     updated_base,
 )
-from frugal.models.flows import AffineFlow
+from frugal.learn.flows import AffineFlow
 
 from tests.oracles.row_gaussians import conditioned_rows
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.contracts.state_codes import all_sets
-from frugal.environments.encoders import (
+from frugal.acquire.encoders import (
     CallableEncoder,
     TabulatedEncoder,
     ValuesEncoder,
     observe_values,
     tabulate,
 )
+from frugal.core.errors import DataError
+from frugal.core.state_codes import all_sets
 from hypothesis import given
 from hypothesis import strategies as st
 

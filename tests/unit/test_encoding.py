@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.encoding import drawn_costs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

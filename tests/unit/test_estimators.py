@@ -8,10 +8,10 @@ from pathlib import Path
 import frugal
 import pytest
 import yaml
-from frugal.figures.afape_style import estimator_style
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.estimators import ESTIMATORS
 from frugal.judge.obstacles import obstacle
+from frugal.studies.afape.figures.style import estimator_style
 
 from tests.unit.test_docs import ROWS
 from tests.unit.test_estimator_obstacles import KNOWN, healthy_case
@@ -34,14 +34,12 @@ def called(name: str) -> list[str]:
 
 def test_a_case_is_built_in_one_place():
     assert called("Case") == ["judge/case.py"]
-    assert called("build_case") == ["stages/estimate_costs.py"]
+    assert called("build_case") == ["studies/afape/stages/estimate_costs.py"]
 
 
 def test_no_module_but_the_declarations_tells_weighted_estimators_by_name():
     """The declarations, looks of figures and views of the problem, which bear the same words."""
-    for path in sorted((PACKAGE / "judge").glob("*.py")) + sorted(
-        (PACKAGE / "stages").glob("*.py")
-    ):
+    for path in [*(PACKAGE / "judge").glob("*.py"), *PACKAGE.glob("studies/*/stages/*.py")]:
         named = re.findall(r'"((?:stabilised_|doubly_)\w+)"', path.read_text(encoding="utf-8"))
         assert not named or path.name == "estimators.py", path
 
@@ -60,7 +58,7 @@ def test_figures_show_the_declared_words(one: Estimator):
 @pytest.mark.parametrize("one", ESTIMATORS.values(), ids=lambda one: one.name)
 def test_the_formula_of_an_estimator_is_listed_with_its_tag(one: Estimator):
     """`test_docs.py` shows that the listed functions bear the tags."""
-    tags = {tag for _, tag, name in ROWS if name.startswith("frugal.estimators.")}
+    tags = {tag for _, tag, name in ROWS if name.startswith("frugal.judge.formulas.")}
     assert one.equation in tags
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.evaluation.fairness import auc_interval
-from frugal.models.fair_baselines import Sample, chosen_panels, evenly, predicted
+from frugal.judge.fairness import auc_interval
+from frugal.learn.fair_baselines import Sample, chosen_panels, evenly, predicted
 
 pytestmark = pytest.mark.trains
 

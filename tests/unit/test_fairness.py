@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
-from frugal.evaluation.fairness import (
+from frugal.core.errors import DataError
+from frugal.judge.fairness import (
     auc_interval,
     bootstrap_disparity,
     coin_at,

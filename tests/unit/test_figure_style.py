@@ -4,8 +4,9 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.figures import afape_style, style
+from frugal.core.errors import ConfigError, DataError
+from frugal.draw import style
+from frugal.studies.afape.figures import style as afape_style
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from frugal.contracts.errors import DataError
-from frugal.models.flows import AffineFlow, log_density
+from frugal.core.errors import DataError
+from frugal.learn.flows import AffineFlow, log_density
 
 pytestmark = pytest.mark.trains
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.folds import fold_parts, row_sample
 
 

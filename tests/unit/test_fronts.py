@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.evaluation.fronts import best_within, hypervolume, non_dominated, policy_for_budget
+from frugal.core.errors import ConfigError, DataError
+from frugal.judge.fronts import best_within, hypervolume, non_dominated, policy_for_budget
 from hypothesis import given
 from hypothesis import strategies as st
 

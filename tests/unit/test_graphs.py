@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from frugal.contracts import ConfigError, GraphError
-from frugal.missingness.graphs import (
+from frugal.core.errors import ConfigError, GraphError
+from frugal.missing.graphs import (
     adjustment_columns,
     indicator_probability,
     parse_graph,

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import read_yaml
 from frugal.data.description import load_description
 from frugal.data.description_checks import check_meaning
 from frugal.data.description_sources import Format
@@ -15,7 +16,6 @@ from frugal.data.groups import classes_from
 from frugal.data.parsing import raw_from_frame
 from frugal.data.prepare import prepare
 from frugal.data.records import parse_text
-from frugal.data.schema_check import read_yaml
 from frugal.data.tables import sensitive_from_frames, table_to_frames
 
 DATASETS = Path(__file__).parents[2] / "config" / "datasets"

@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from frugal.artifacts.files import payload_bytes
-from frugal.contracts.errors import ConfigError
-from frugal.data.config_files import read_config_file
-from frugal.data.schema_check import check_against_schema, read_yaml
+from frugal.core.errors import ConfigError
+from frugal.core.files import payload_bytes
+from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.data.stored_names import LONGEST, stored_names
-from frugal.data.study import SCHEMA, Study
-from frugal.figures import style
+from frugal.draw import style
+from frugal.run.config_files import read_config_file
+from frugal.run.study import SCHEMA, Study
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text

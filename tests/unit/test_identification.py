@@ -3,9 +3,9 @@ import json
 
 import numpy as np
 import pytest
-from frugal.contracts import ConfigError, GraphError
-from frugal.missingness.identification import FactorHead, identify
-from frugal.missingness.mechanisms import complete_probability
+from frugal.core.errors import ConfigError, GraphError
+from frugal.missing.identification import FactorHead, identify
+from frugal.missing.mechanisms import complete_probability
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError
-from frugal.contracts.scaling import fit_scaling
-from frugal.models.imputers import KINDS, Imputer, fit_imputer
+from frugal.core.errors import ConfigError
+from frugal.core.scaling import fit_scaling
+from frugal.learn.imputers import KINDS, Imputer, fit_imputer
 from sklearn.linear_model import BayesianRidge
 
 pytestmark = pytest.mark.trains

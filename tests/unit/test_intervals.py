@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from frugal.contracts import NoSupportError, Terms
-from frugal.estimators.inverse_probability import stabilised_ipw
-from frugal.estimators.unweighted import ground_truth
-from frugal.evaluation.intervals import (
+from frugal.core.errors import NoSupportError
+from frugal.core.terms import Terms
+from frugal.judge.formulas.inverse_probability import stabilised_ipw
+from frugal.judge.formulas.unweighted import ground_truth
+from frugal.judge.intervals import (
     effective_sample_size,
     estimate,
     influence,

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.evaluation.intervals import estimate
+from frugal.core.errors import DataError
+from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.intervals import estimate
 
 from tests.oracles.self_normalised import self_normalised_value
 from tests.unit.estimator_cases import draw_rows

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
-from frugal.data.dadi_study import load_dadi_study
-from frugal.data.diagnosis_study import load_diagnosis_study
-from frugal.data.job_sizes import SIZES, config_sizes, sizes_of
-from frugal.data.recourse_study import load_recourse_study
-from frugal.data.search_study import load_search_study
-from frugal.data.study import load_study
+from frugal.run.job_sizes import SIZES, config_sizes, sizes_of
+from frugal.run.study import load_study
+from frugal.studies.dadi.spec import load_dadi_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
+from frugal.studies.recourse.spec import load_recourse_study
+from frugal.studies.treatment.spec import load_search_study
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))

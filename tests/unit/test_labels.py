@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.labels import event_within, risen
 
 from tests.unit.dataset_documents import document, encoded, load

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.contracts import Mask
-from frugal.missingness.law import missable_patterns, recorded_probability, subset_probability
-from frugal.missingness.mechanisms import complete_probability, draw_mask, pattern_probability
+from frugal.core.mask import Mask
+from frugal.missing.law import missable_patterns, recorded_probability, subset_probability
+from frugal.missing.mechanisms import complete_probability, draw_mask, pattern_probability
 
 from tests.unit.missingness_tables import graph_of, table_of, three_panels
 

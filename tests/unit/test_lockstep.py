@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from frugal.models.lockstep import (
+from frugal.learn.lockstep import (
     Activation,
     Adam,
     FlatParameters,

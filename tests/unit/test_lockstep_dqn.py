@@ -3,9 +3,9 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from frugal.agents.lockstep_dqn import Batch, DqnSettings, DqnTrainer, fit_dqn
-from frugal.agents.q_networks import QNetworks, fresh_weights
-from frugal.contracts import ConfigError
+from frugal.acquire.train.lockstep_dqn import Batch, DqnSettings, DqnTrainer, fit_dqn
+from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.core.errors import ConfigError
 
 from tests.unit.acquisition_cases import PAIRS, small_environment
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision

@@ -7,22 +7,22 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from frugal.agents.actor_critic import ActorCritic, masked_log_prob
-from frugal.agents.lockstep_ppo import (
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.train.actor_critic import ActorCritic, masked_log_prob
+from frugal.acquire.train.lockstep_ppo import (
     PpoSettings,
     PpoTrainer,
     Rollout,
     fit_ppo,
     generalised_advantages,
 )
-from frugal.agents.sb3_ppo import fit_sb3_ppo, maskable_ppo, weights_of
-from frugal.contracts import ConfigError
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.rewards import theorem_reward
+from frugal.core.errors import ConfigError
 from gymnasium import spaces
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from tests.oracles.sb3_ppo import fit_sb3_ppo, maskable_ppo, weights_of
 from tests.unit.acquisition_cases import small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from frugal.models.weighted_logistic import logistic_mode
+from frugal.learn.weighted_logistic import logistic_mode
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 

@@ -2,8 +2,8 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.contracts import ConfigError, DataError
-from frugal.missingness.mechanisms import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.missing.mechanisms import (
     calibrate,
     complete_probability,
     draw_mask,

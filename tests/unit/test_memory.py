@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from frugal.__main__ import main
-from frugal.artifacts.memory import accounted, free_memory_mb, used
-from frugal.artifacts.plans import Job, amount, load_costs, stated_memory_mb
+from frugal.run.memory import accounted, free_memory_mb, used
+from frugal.run.plans import Job, amount, load_costs, stated_memory_mb
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,7 +81,7 @@ def test_this_machine_has_something_left():
 def test_a_peak_is_told_though_it_was_given_back_and_is_the_programs_own():
     """A large parent (as Snakemake is) does not count, whatever `ru_maxrss` inherits."""
     child = (
-        "from frugal.artifacts.memory import used\n"
+        "from frugal.run.memory import used\n"
         "b = bytearray(150 * 2**20); del b\nprint(used(children=True)['memory_mb'])"
     )
     parent = (
@@ -99,7 +99,7 @@ def test_children_that_have_ended_count_and_a_child_of_a_moment_is_not_missed(tm
     )
     script = (
         "import subprocess, sys\nfrom pathlib import Path\n"
-        "from frugal.artifacts.memory import accounted\n"
+        "from frugal.run.memory import accounted\n"
         f"with accounted(Path(sys.argv[1])): subprocess.run([sys.executable, '-c', {child!r}])"
     )
     path = tmp_path / "used.jsonl"

@@ -5,10 +5,10 @@ import gzip
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.antibiotic_names import ORGANISMS, antibiotic_of
-from frugal.data.mimic_cohort import mimic_cohort, mimic_files
 from frugal.data.mimic_tables import EmptyCohortError
+from frugal.search.mimic_cohort import mimic_cohort, mimic_files
 
 from tests.oracles.slow_cohort import complete_units, trials_of
 from tests.unit.search_files import mimic_folder

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data import sofa
 from frugal.data.mimic_diagnosis import mimic_diagnosis
 from frugal.data.mimic_tables import EmptyCohortError

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.missforest import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.learn.missforest import (
     differences_grow,
     impute_missforest,
     initial_fill,
     repeat_until_growth,
     round_difference,
 )
-from frugal.models.variables import variables_of
+from frugal.learn.variables import variables_of
 
 pytestmark = pytest.mark.trains
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from frugal.models import networks
-from frugal.models.lockstep import FlatParameters, layer_shapes, layers_of
-from frugal.models.networks import fit_networks
+from frugal.learn import networks
+from frugal.learn.lockstep import FlatParameters, layer_shapes, layers_of
+from frugal.learn.networks import fit_networks
 
 from tests.oracles.perceptron import penalised_loss
 from tests.unit.double_precision import GAP, double_precision

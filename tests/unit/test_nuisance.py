@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from frugal.contracts import ConfigError, DataError, NoSupportError
-from frugal.models.nuisance import (
+from frugal.core.errors import ConfigError, DataError, NoSupportError
+from frugal.learn.nuisance import (
     Head,
     MeanHead,
     calibration_table,

@@ -2,15 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.models.nuisance import (
-    Head,
-    MeanHead,
-    cross_fit,
-    cross_fit_means,
-    log_loss,
-    separate_fit,
-)
-from frugal.models.nuisance_choice import METHODS, fit_means, fit_probabilities
+from frugal.learn.nuisance import Head, MeanHead, cross_fit, cross_fit_means, log_loss, separate_fit
+from frugal.learn.nuisance_choice import METHODS, fit_means, fit_probabilities
 
 pytestmark = pytest.mark.trains
 

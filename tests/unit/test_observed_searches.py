@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.search import SearchPolicy, TrialRecords
-from frugal.environments.treatment_search import play_policy
-from frugal.models.outcome_counts import count_outcomes
-from frugal.planners.observed import first_step_outcome, plan_emulated
-from frugal.planners.policy_frames import COLUMNS, policy_frame, reachable
+from frugal.core.errors import ConfigError, DataError
+from frugal.search.environment import play_policy
+from frugal.search.outcome_counts import count_outcomes
+from frugal.search.planners.observed import first_step_outcome, plan_emulated
+from frugal.search.planners.policy_frames import COLUMNS, policy_frame, reachable
+from frugal.search.records import SearchPolicy, TrialRecords
 
 from tests.oracles import treatment_searches as oracle
 from tests.unit.search_cases import THREE, history_index, mixture, searches

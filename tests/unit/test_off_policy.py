@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.estimators.off_policy import off_policy
-from frugal.evaluation.intervals import estimate
+from frugal.core.errors import DataError
+from frugal.judge.formulas.off_policy import off_policy
+from frugal.judge.intervals import estimate
 
 OUTCOME = np.array([[1.0], [3.0], [5.0]])
 

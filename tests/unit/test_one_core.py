@@ -7,15 +7,15 @@ from pathlib import Path
 import frugal
 
 PACKAGE = Path(frugal.__file__).parent
-LOCKSTEP, SCALING = "models/lockstep.py", "contracts/scaling.py"
-LOGISTIC = "models/weighted_logistic.py"
+LOCKSTEP, SCALING = "learn/lockstep.py", "core/scaling.py"
+LOGISTIC = "learn/weighted_logistic.py"
 
 # Torch's own optimiser, of modules that autograd follows and that learn one by one
-TORCHS_ADAM = {"models/emflow_training.py", "generators/training.py"}
+TORCHS_ADAM = {"learn/emflow_training.py", "cover/generators/training.py"}
 
 
 # Not of columns: advantages of a minibatch, as stable-baselines3 has them; spreads over results
-OTHER_SPREADS = {"agents/lockstep_ppo.py", "evaluation/imputation.py"}
+OTHER_SPREADS = {"acquire/train/lockstep_ppo.py", "learn/imputation_errors.py"}
 
 
 def places(found: Callable[[ast.AST], bool]) -> set[str]:
@@ -93,7 +93,7 @@ def test_there_is_one_standardisation():
 
     assert places(is_population_spread) == OTHER_SPREADS
     # minibatches of K networks, each by its own of the one scaling, in torch
-    assert places(subtracts_and_divides) == {SCALING, "models/networks.py"}
+    assert places(subtracts_and_divides) == {SCALING, "learn/networks.py"}
     assert places(is_definition) == {SCALING}
     assert places(says("StandardScaler", "normalize", "zscore")) == set()
 

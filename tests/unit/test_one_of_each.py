@@ -9,28 +9,28 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from frugal.environments import logs
+from frugal.acquire import logs
 
 PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
 
 # Who asks policies for decisions: the rollout, and sums over sets and sequences without episodes.
 ASKS = {
-    "environments.rollouts._roll_out_units",
-    "environments.set_probability.terminal_sequence_probability",
-    "environments.set_probability._decisions",
+    "acquire.rollouts._roll_out_units",
+    "acquire.set_probability.terminal_sequence_probability",
+    "acquire.set_probability._decisions",
 }
 # Who marks a panel as acquired, beside the rollout and these sums: what trainers step through.
 # (DADI's trainer keeps its states as tensors, beside the graph of its losses.)
 TRAINERS = {
-    "environments.acquisition.BatchedAcquisition._advance",
-    "environments.acquisition.BatchedAcquisition._restart",
-    "environments.gym_adapter.AcquisitionEnv.reset",
-    "environments.gym_adapter.AcquisitionEnv.step",
+    "acquire.acquisition.BatchedAcquisition._advance",
+    "acquire.acquisition.BatchedAcquisition._restart",
+    "acquire.gym_adapter.AcquisitionEnv.reset",
+    "acquire.gym_adapter.AcquisitionEnv.step",
 }
-LOOP = {"environments.rollouts._roll_out_units"}
+LOOP = {"acquire.rollouts._roll_out_units"}
 SUMS = {
-    "environments.set_probability.terminal_sequence_probability",
-    "environments.set_probability._sweep_subsets",
+    "acquire.set_probability.terminal_sequence_probability",
+    "acquire.set_probability._sweep_subsets",
 }
 # Loops that are to become `roll_out`: none is left. A new entry needs a reason.
 LOOPS_OF_THEIR_OWN: set[str] = set()
@@ -106,7 +106,7 @@ def test_policies_are_asked_in_one_place():
 
     apart = ("agents.", "data.")  # policies themselves; data knows none, and has other words alike
     outside = {name for name in among(asks) if not name.startswith(apart)}
-    assert outside == {f"environments.rollouts._Asked.{w}" for w in ("law", "verdict", "belief")}
+    assert outside == {f"acquire.rollouts._Asked.{w}" for w in ("law", "verdict", "belief")}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_one_function_makes_each_schema(columns, function):
         keys = {k.value for n in dicts for k in n.keys if isinstance(k, ast.Constant)}
         return columns <= keys
 
-    assert among(builds) == {f"environments.logs.{function}"}
+    assert among(builds) == {f"acquire.logs.{function}"}
 
 
 def test_no_stage_renames_its_log_into_another_schema():
@@ -142,7 +142,7 @@ def test_no_stage_renames_its_log_into_another_schema():
 def test_only_the_world_hides_what_an_acquired_panel_would_show():
     found = among(lambda body: any(hides(n) for n in ast.walk(body)))
     # `Ground.values`: what a record holds at all, for scaling and digest; no state of an episode
-    assert found == {"contracts.world.World.visible", "agents.kinds.Ground.values"}
+    assert found == {"core.world.World.visible", "acquire.kinds.Ground.values"}
 
 
 def test_a_second_loop_or_hiding_place_would_be_found():

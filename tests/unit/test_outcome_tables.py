@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.search import TrialRecords
-from frugal.models import outcome_forest
-from frugal.models.outcome_counts import count_outcomes, trial_events
-from frugal.models.outcome_forest import ForestOptions, forest_table
-from frugal.models.outcome_tables import smoothed_table, true_table, uninformed_table
+from frugal.core.errors import ConfigError, DataError
+from frugal.search import outcome_forest
+from frugal.search.outcome_counts import count_outcomes, trial_events
+from frugal.search.outcome_forest import ForestOptions, forest_table
+from frugal.search.outcome_tables import smoothed_table, true_table, uninformed_table
+from frugal.search.records import TrialRecords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

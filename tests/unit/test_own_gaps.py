@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.models import nuisance
-from frugal.stages import estimate_costs
+from frugal.core.errors import DataError
+from frugal.learn import nuisance
+from frugal.studies.afape.stages import estimate_costs
 
 from tests.unit.afape_chain import Chain, run_chain
 from tests.unit.missingness_tables import table_of

@@ -9,7 +9,7 @@ import tarfile
 import tracemalloc
 
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data import packed as packed_files
 from frugal.data.packed import archive_members, content_sha256_of, unpacked_bytes
 

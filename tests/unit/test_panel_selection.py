@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.models.fair_reductions import reduced_probability
-from frugal.models.panel_selection import forward_panels, lasso_panels
-from frugal.models.weighted_logistic import (
+from frugal.learn.fair_reductions import reduced_probability
+from frugal.learn.panel_selection import forward_panels, lasso_panels
+from frugal.learn.weighted_logistic import (
     equal_group_weights,
     fit_logistic,
     fit_sparse_logistic,

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.description_sources import Format
 from frugal.data.parsing import parse_files
 from frugal.data.records import parse_text

@@ -8,15 +8,15 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.agents.random import RandomPolicy
-from frugal.agents.rule import rule_policy
-from frugal.contracts import MissingnessGraph
-from frugal.contracts.layout import Layout
+from frugal.acquire.policies.random import RandomPolicy
+from frugal.acquire.policies.rule import rule_policy
+from frugal.core.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
 from frugal.judge.records import Records
-from frugal.missingness.identification import identify
-from frugal.models.nuisance_choice import Fitted
+from frugal.learn.nuisance_choice import Fitted
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.identification import identify
 
 from tests.oracles.enumerated_world import (
     STOP,

@@ -6,16 +6,10 @@ from pathlib import Path
 
 import pytest
 from frugal.__main__ import main
-from frugal.artifacts.plans import (
-    Costs,
-    jobs_of_summary,
-    load_costs,
-    plan_lines,
-    planned,
-    sized,
-)
-from frugal.contracts import ConfigError
-from frugal.data.job_sizes import SIZES
+from frugal.core.errors import ConfigError
+from frugal.core.sources import STAGES
+from frugal.run.job_sizes import SIZES
+from frugal.run.plans import Costs, jobs_of_summary, load_costs, plan_lines, planned, sized
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,7 +113,7 @@ def test_what_is_no_table_of_outputs_is_refused():
 
 def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monkeypatch):
     costs = load_costs(ROOT / "config" / "costs.yaml")
-    stages = {path.stem for path in (ROOT / "workflow/frugal/stages").glob("[a-z]*.py")}
+    stages = set(STAGES)
     # rules that run no stage of their name
     no_stages = {"audit", "benchmark", "choose", "plan", "report"}
     no_stages |= {"fetch_search_file", "fetch_recourse_file"}

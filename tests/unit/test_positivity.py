@@ -1,5 +1,5 @@
 import numpy as np
-from frugal.evaluation.positivity import (
+from frugal.judge.positivity import (
     policy_findings,
     propensity_findings,
     resample_findings,

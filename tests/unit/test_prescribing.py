@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.patient_splits import split_patients
-from frugal.data.prescribing import simulate_prescriptions
-from frugal.data.susceptibility import Contexts, SusceptibilityTable
+from frugal.core.errors import ConfigError, DataError
+from frugal.search.patient_splits import split_patients
+from frugal.search.prescribing import simulate_prescriptions
+from frugal.search.susceptibility import Contexts, SusceptibilityTable
 from hypothesis import given
 from hypothesis import strategies as st
 

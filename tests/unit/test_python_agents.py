@@ -5,11 +5,14 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from frugal.agents.python_agents import PythonPolicy, load_python_policy, source_of
-from frugal.contracts import ConfigError, DataError, Panel, Policy, Table, World
-from frugal.data.schema_check import read_yaml
-from frugal.data.study import load_study
-from frugal.environments.rollouts import roll_out
+from frugal.acquire.policies.python_files import PythonPolicy, load_python_policy, source_of
+from frugal.acquire.rollouts import roll_out
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import read_yaml
+from frugal.core.table import Panel, Table
+from frugal.core.world import World
+from frugal.run.study import load_study
 
 HEAD = "import numpy as np\nimport pandas as pd\n\n\n"  # the function stands on line 5
 

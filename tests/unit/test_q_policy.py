@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from frugal.agents.q_networks import QNetworks, fresh_weights
-from frugal.agents.q_policy import QPolicy
-from frugal.contracts import DataError, Policy
-from frugal.environments.encoders import ValuesEncoder
+from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.policies.q_policy import QPolicy
+from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.core.episodes import Policy
+from frugal.core.errors import DataError
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.policies import law_of_one

@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.raw import locate_file, sha256_of, verify_content, verify_sha256
 
 from tests.unit.dataset_documents import document, load

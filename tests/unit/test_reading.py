@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data import plain_blocks, records
 from frugal.data.description_sources import Format
 from frugal.data.parsing import RawTable, numbers_of, text_column

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts.cover import CoverInstance, LabelledUnits
-from frugal.contracts.errors import DataError
-from frugal.evaluation.intervals import share_interval
-from frugal.evaluation.recourse_accuracy import (
+from frugal.core.errors import DataError
+from frugal.cover.accuracy import (
     accuracy_rows,
     confidence_rows,
     frequency_rows,
@@ -16,6 +14,8 @@ from frugal.evaluation.recourse_accuracy import (
     training_frequency,
     unseen_explanations,
 )
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.judge.intervals import share_interval
 
 INSTANCE = CoverInstance(
     cost=np.array([1.0, 2.0, 4.0]),

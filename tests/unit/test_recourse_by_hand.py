@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.contracts import Streams
-from frugal.contracts.errors import ConfigError
-from frugal.data.recourse_settings import check_label_settings
-from frugal.data.schema_check import read_yaml
-from frugal.stages.label_units import label_units
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import read_yaml
+from frugal.core.streams import Streams
+from frugal.studies.recourse.settings import check_label_settings
+from frugal.studies.recourse.stages.label_units import label_units
 
 ROOT = Path(__file__).parents[2]
 ACTIONS = (ROOT / "docs/examples/recourse_actions.csv").read_bytes()

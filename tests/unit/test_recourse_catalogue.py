@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts import ConfigError, DataError
-from frugal.covers.branch_and_bound import cheapest_covers, unreachable_features
-from frugal.data.capabilities import capabilities_of, load_capability_rules
+from frugal.core.errors import ConfigError, DataError
+from frugal.cover.capabilities import capabilities_of, load_capability_rules
+from frugal.cover.catalogue import parse_catalogue, parse_units, refusal_sentences
+from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.data.description import load_description
 from frugal.data.parsing import raw_from_frame
-from frugal.data.recourse_catalogue import parse_catalogue, parse_units, refusal_sentences
 
 CONFIG = Path(__file__).parents[2] / "config"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

@@ -4,13 +4,13 @@ import copy
 from pathlib import Path
 
 import pytest
-from frugal.contracts.errors import ConfigError
-from frugal.data.recourse_checks import GENERATOR_KEYS, MANUAL_GROUPS
-from frugal.data.recourse_study import load_recourse_study
-from frugal.data.recourse_worlds import variant_design
-from frugal.data.schema_check import read_yaml
-from frugal.figures.recourse_style import GENERATORS, generator_kind
-from frugal.generators.registry import KINDS
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import read_yaml
+from frugal.cover.generators.registry import KINDS
+from frugal.cover.worlds import variant_design
+from frugal.studies.recourse.config_checks import GENERATOR_KEYS, MANUAL_GROUPS
+from frugal.studies.recourse.figures.style import GENERATORS, generator_kind
+from frugal.studies.recourse.spec import load_recourse_study
 
 ROOT = Path(__file__).parents[2]
 CONFIG = read_yaml(ROOT / "config.yaml")

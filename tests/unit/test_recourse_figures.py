@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import recourse_frames as frames
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.figures.recourse import accuracy_figure, repair_figure, sizes_figure
-from frugal.figures.recourse_style import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.studies.recourse.figures.effects import accuracy_figure, repair_figure, sizes_figure
+from frugal.studies.recourse.figures.style import (
     GENERATORS,
     generator_label,
     generator_order,
     generator_style,
 )
-from frugal.figures.recourse_trust import confidence_figure, mistake_figure
+from frugal.studies.recourse.figures.trust import confidence_figure, mistake_figure
 from matplotlib.figure import Figure
 
 DRAWN = {

@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.contracts import CoverInstance, Streams
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.recourse_study import load_recourse_study
-from frugal.data.schema_check import read_yaml
-from frugal.stages._recourse_frames import labelled_of
-from frugal.stages.answer_units import answer_units
-from frugal.stages.check_recourse import check_recourse
-from frugal.stages.label_units import label_units
-from frugal.stages.recommend_actions import recommend_actions
-from frugal.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import read_yaml
+from frugal.core.streams import Streams
+from frugal.cover.instance import CoverInstance
+from frugal.studies.recourse.frames import labelled_of
+from frugal.studies.recourse.spec import load_recourse_study
+from frugal.studies.recourse.stages.answer_units import answer_units
+from frugal.studies.recourse.stages.check_recourse import check_recourse
+from frugal.studies.recourse.stages.label_units import label_units
+from frugal.studies.recourse.stages.recommend_actions import recommend_actions
+from frugal.studies.recourse.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
 
 pytestmark = pytest.mark.trains
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from frugal.contracts import CoverInstance, LabelledUnits
-from frugal.contracts.errors import DataError
-from frugal.evaluation.recourse_accuracy import judge_answers
-from frugal.generators.registry import KINDS, NORMALISED, fit_generator
+from frugal.core.errors import DataError
+from frugal.cover.accuracy import judge_answers
+from frugal.cover.generators.registry import KINDS, NORMALISED, fit_generator
+from frugal.cover.instance import CoverInstance, LabelledUnits
 
 pytestmark = pytest.mark.trains
 

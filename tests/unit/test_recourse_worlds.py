@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.contracts import ConfigError, DataError
-from frugal.data.recourse_worlds import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.cover.labelled_worlds import labelled_world
+from frugal.cover.worlds import (
     VARIANTS,
     explanation_index,
     first_occurrences,
@@ -15,7 +16,6 @@ from frugal.data.recourse_worlds import (
     train_rows,
     variant_design,
 )
-from frugal.environments.labelled_worlds import labelled_world
 
 from tests.oracles.covers import cheapest_sets
 

@@ -8,14 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from frugal.artifacts.receipts import receipt_file, receipts, survey, tidy_up
-from frugal.artifacts.replacing import (
-    finish_interrupted,
-    is_leftover,
-    remove_leftovers,
-    replace_files,
-)
-from frugal.contracts import DataError
+from frugal.core.errors import DataError
+from frugal.core.receipts import receipt_file, receipts, survey, tidy_up
+from frugal.core.replacing import finish_interrupted, is_leftover, remove_leftovers, replace_files
 
 CALLS = ("replace", "fsync")
 

@@ -1,12 +1,8 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError, NoSupportError, Terms
-from frugal.evaluation.resampling import (
-    full_sample_interval,
-    resample,
-    sample_subsets,
-    stack_terms,
-)
+from frugal.core.errors import DataError, NoSupportError
+from frugal.core.terms import Terms
+from frugal.judge.resampling import full_sample_interval, resample, sample_subsets, stack_terms
 
 from tests.oracles.subsamples import all_subset_ratios, linearised_sd
 

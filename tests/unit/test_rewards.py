@@ -1,12 +1,12 @@
 import numpy as np
-from frugal.contracts.state_codes import set_codes
-from frugal.environments.rewards import (
+from frugal.acquire.rewards import (
     DiagnosisReward,
     StopReward,
     release_reward,
     reward_pairs,
     theorem_reward,
 )
+from frugal.core.state_codes import set_codes
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,14 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.agents.fixed import FixedPolicy
-from frugal.agents.random import RandomPolicy
-from frugal.environments.rollouts import (
-    acquisition_order,
-    columns_read,
-    roll_out,
-    visited_sets,
-)
+from frugal.acquire.policies.fixed import FixedPolicy
+from frugal.acquire.policies.random import RandomPolicy
+from frugal.acquire.rollouts import acquisition_order, columns_read, roll_out, visited_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

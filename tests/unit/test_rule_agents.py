@@ -5,18 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.agents.registry import build_policy
-from frugal.agents.rule import rule_policy
-from frugal.contracts import ConfigError, Panel, Policy, Table, World
-from frugal.contracts.layout import Layout
-from frugal.data.agent_names import require_known_agent
-from frugal.environments.rollouts import acquisition_order, reads_values, roll_out
-from frugal.environments.set_probability import (
+from frugal.acquire.policies.rule import rule_policy
+from frugal.acquire.registry import build_policy
+from frugal.acquire.rollouts import acquisition_order, reads_values, roll_out
+from frugal.acquire.set_probability import (
     blocked_set_probability,
     terminal_sequence_probability,
     terminal_set_probability,
     true_afa_propensity,
 )
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
+from frugal.core.table import Panel, Table
+from frugal.core.world import World
+from frugal.studies.afape.agent_names import require_known_agent
 
 from tests.oracles.enumerated_world import STOP, enumerate_world, logistic_patterns
 from tests.oracles.enumerated_world import World as EnumeratedWorld

@@ -5,16 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.agents import sb3_agents
-from frugal.agents.sb3_agents import ACTIVATION_TYPES, algorithms, fit_sb3, require_sb3
-from frugal.agents.sb3_policy import ACTIVATIONS, Sb3Policy
-from frugal.contracts import ConfigError, DataError, Policy, World
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.encoders import ValuesEncoder
-from frugal.environments.gym_adapter import AcquisitionEnv
-from frugal.environments.rewards import StopReward, theorem_reward
-from frugal.environments.rollouts import roll_out
-from frugal.environments.sb3_adapter import OpenVecEnv, generators_put_back, silence
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.gym_adapter import AcquisitionEnv
+from frugal.acquire.policies.sb3_policy import ACTIVATIONS, Sb3Policy
+from frugal.acquire.rewards import StopReward, theorem_reward
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.sb3_adapter import OpenVecEnv, generators_put_back, silence
+from frugal.acquire.train import sb3 as sb3_agents
+from frugal.acquire.train.sb3 import ACTIVATION_TYPES, algorithms, fit_sb3, require_sb3
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.world import World
 
 from tests.unit.acquisition_cases import small_environment, small_problem
 

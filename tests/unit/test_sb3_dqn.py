@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from frugal.agents.lockstep_dqn import Batch, DqnSettings, DqnTrainer
-from frugal.agents.q_networks import QNetworks
-from frugal.agents.sb3_dqn import lockstep_weights, reference_dqn, train_reference
-from frugal.contracts import ConfigError
-from frugal.environments.acquisition import BatchedAcquisition
-from frugal.environments.rewards import theorem_reward
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.train.lockstep_dqn import Batch, DqnSettings, DqnTrainer
+from frugal.acquire.train.q_networks import QNetworks
+from frugal.core.errors import ConfigError
 
+from tests.oracles.sb3_dqn import lockstep_weights, reference_dqn, train_reference
 from tests.unit.acquisition_cases import small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 

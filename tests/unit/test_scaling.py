@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
-from frugal.contracts.scaling import fit_scaling
+from frugal.core.errors import DataError
+from frugal.core.scaling import fit_scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.figures import marks, style
+from frugal.draw import marks, style
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
@@ -40,7 +40,7 @@ def _calls(name: str) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("name", DRAWN)
 def test_statistical_figures_are_drawn_by_seaborn(name: str):
     text = (FIGURES / f"{name}.py").read_text(encoding="utf-8")
-    assert "frugal.figures.marks import" in text or "import seaborn as sns" in text
+    assert "frugal.draw.marks import" in text or "import seaborn as sns" in text
     assert not {call for call in _calls(name) if call[0] != "sns" and call[1] in BY_HAND}
 
 
@@ -95,8 +95,9 @@ def test_a_drawing_leaves_the_readers_settings_alone():
 
 def test_a_stage_that_draws_nothing_does_not_import_seaborn():
     program = (
-        "import sys, frugal, frugal.cli, frugal.stages.estimate_costs, frugal.stages.train_agent;"
-        "import frugal.stages.roll_out_dadi, frugal.stages.summarise_treatment;"
+        "import importlib, sys, frugal.run.stage_command; from frugal.core.sources import STAGES\n"
+        "for name in ('estimate_costs', 'train_agent', 'roll_out_dadi', 'summarise_treatment'):\n"
+        "    importlib.import_module(STAGES[name])\n"
         "sys.exit('seaborn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -4,12 +4,12 @@ import hashlib
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.antibiotic_names import TESTED
-from frugal.data.isolate_tables import amr_table
-from frugal.data.prescribing import simulate_prescriptions
-from frugal.data.search_description import SearchDescription, SearchFile
-from frugal.data.search_tables import (
+from frugal.search.description import SearchDescription, SearchFile
+from frugal.search.isolate_tables import amr_table
+from frugal.search.prescribing import simulate_prescriptions
+from frugal.search.tables import (
     read_searches,
     records_from_trials,
     table_from_units,

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError
-from frugal.environments.treatment_search import found_near_optimal, play_policy
-from frugal.models.outcome_tables import smoothed_table, true_table
-from frugal.planners.constrained import expected_trials, plan_constrained, plan_greedy
-from frugal.planners.naive import plan_naive
-from frugal.planners.stopping import stopping_statistic
+from frugal.core.errors import ConfigError
+from frugal.search.environment import found_near_optimal, play_policy
+from frugal.search.outcome_tables import smoothed_table, true_table
+from frugal.search.planners.constrained import expected_trials, plan_constrained, plan_greedy
+from frugal.search.planners.naive import plan_naive
+from frugal.search.planners.stopping import stopping_statistic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

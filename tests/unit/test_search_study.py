@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.data.schema_check import check_against_schema, read_yaml
-from frugal.data.search_description import load_search_description, locate_search_file
-from frugal.data.search_study import load_search_study
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.search.description import load_search_description, locate_search_file
+from frugal.studies.treatment.spec import load_search_study
 
 ROOT = Path(__file__).parents[2]
 DATASETS = sorted((ROOT / "config/datasets/treatment").glob("*.yaml"))

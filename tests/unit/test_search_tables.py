@@ -4,8 +4,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.search import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.search.outcome_counts import count_outcomes
+from frugal.search.outcome_tables import smoothed_table, true_table, uninformed_table
+from frugal.search.planners.observed import plan_emulated
+from frugal.search.records import (
     GIB,
     OutcomeTable,
     SearchSizeError,
@@ -16,9 +19,6 @@ from frugal.contracts.search import (
     require_search_memory,
     search_bytes,
 )
-from frugal.models.outcome_counts import count_outcomes
-from frugal.models.outcome_tables import smoothed_table, true_table, uninformed_table
-from frugal.planners.observed import plan_emulated
 
 from tests.unit.search_cases import THREE, history_index, reduced_index, searches
 

@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.agents.cwcf import CwcfPolicies, fit_cwcf
-from frugal.agents.greedy_information import (
+from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
+from frugal.acquire.train.greedy_information import (
     GreedyPolicies,
     ReferenceUnits,
     entropy,
     information_gains,
 )
-from frugal.agents.lockstep_classifier import ClassifierSettings
-from frugal.agents.selection import (
+from frugal.acquire.train.lockstep_classifier import ClassifierSettings
+from frugal.acquire.train.selection import (
     SelectionPolicies,
     fixed_plan,
     panels_by_use,
@@ -20,13 +22,13 @@ from frugal.agents.selection import (
     tuned_threshold,
     without_nested,
 )
-from frugal.agents.state_classifier import StateClassifier, fit_state_classifier
-from frugal.agents.training_scores import area_under_curve
-from frugal.contracts import DataError, Episodes, World
-from frugal.contracts.scaling import Scaling
-from frugal.environments.encoders import ValuesEncoder
-from frugal.environments.rollouts import roll_out
-from frugal.models.imputers import MeanImputer
+from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
+from frugal.acquire.train.training_scores import area_under_curve
+from frugal.core.episodes import Episodes
+from frugal.core.errors import DataError
+from frugal.core.scaling import Scaling
+from frugal.core.world import World
+from frugal.learn.imputers import MeanImputer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from frugal.contracts.errors import DataError
-from frugal.models.lockstep import FlatParameters
-from frugal.models.set_encoder import Steps, cell_forward, encode, read_sets
-from frugal.models.token_layout import FREE, lay_out_tokens
-from frugal.models.token_memory import UnitTable, encoder_shapes, remember
+from frugal.core.errors import DataError
+from frugal.learn.lockstep import FlatParameters
+from frugal.learn.set_encoder import Steps, cell_forward, encode, read_sets
+from frugal.learn.token_layout import FREE, lay_out_tokens
+from frugal.learn.token_memory import UnitTable, encoder_shapes, remember
 
 from tests.oracles.plain_set_encoder import PlainSetEncoder
 from tests.unit.double_precision import double_precision

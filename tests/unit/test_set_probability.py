@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.agents.fixed import FixedPolicy
-from frugal.agents.random import RandomPolicy
-from frugal.environments import set_probability
-from frugal.environments.rollouts import acquisition_order, roll_out
-from frugal.environments.set_probability import (
+from frugal.acquire import set_probability
+from frugal.acquire.policies.fixed import FixedPolicy
+from frugal.acquire.policies.random import RandomPolicy
+from frugal.acquire.rollouts import acquisition_order, roll_out
+from frugal.acquire.set_probability import (
     blocked_set_probability,
     terminal_sequence_probability,
     terminal_set_probability,

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.evaluation.fair_scores import over_folds
-from frugal.evaluation.fairness import auc_interval, bootstrap_disparity, fold_interval
-from frugal.evaluation.intervals import (
+from frugal.judge.fair_scores import over_folds
+from frugal.judge.fairness import auc_interval, bootstrap_disparity, fold_interval
+from frugal.judge.intervals import (
     FEW,
     combined_interval,
     cut_interval,

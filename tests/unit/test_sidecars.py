@@ -7,17 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.artifacts.columns import COLUMNS, PATTERNS, describe_columns
-from frugal.artifacts.files import file_digest
-from frugal.artifacts.sidecars import (
-    Job,
-    input_records,
-    seal,
-    shown_path,
-    sidecar_path,
-    write_outputs,
-)
-from frugal.contracts import DataError
+from frugal.core.columns import COLUMNS, PATTERNS, describe_columns
+from frugal.core.errors import DataError
+from frugal.core.files import file_digest
+from frugal.core.sidecars import Job, input_records, seal, shown_path, sidecar_path, write_outputs
 
 from tests.unit.result_chains import PREPARE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
 

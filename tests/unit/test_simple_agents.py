@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from frugal.agents.fixed import FixedPolicy
-from frugal.agents.random import RandomPolicy
-from frugal.agents.registry import build_policy
-from frugal.contracts import ConfigError
+from frugal.acquire.policies.fixed import FixedPolicy
+from frugal.acquire.policies.random import RandomPolicy
+from frugal.acquire.registry import build_policy
+from frugal.core.errors import ConfigError
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
 from frugal.data.description_sources import Generator
 from frugal.data.simulators import two_class_clusters
 from hypothesis import given, settings

@@ -5,14 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from frugal.agents.diagnosis_policies import DiagnosisPolicies, state_embedding
-from frugal.agents.lockstep_classifier import Classifiers, ClassifierSettings
-from frugal.agents.sm_ddpo import SmDdpoResult, fit_sm_ddpo
-from frugal.agents.training_scores import area_under_curve, f1_and_am
-from frugal.contracts import ConfigError, DataError, Episodes, Policy, StateEncoder, World
-from frugal.environments.encoders import CallableEncoder, TabulatedEncoder, tabulate
-from frugal.environments.rewards import DiagnosisReward, theorem_reward
-from frugal.environments.rollouts import roll_out
+from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
+from frugal.acquire.policies.diagnosis import DiagnosisPolicies, state_embedding
+from frugal.acquire.rewards import DiagnosisReward, theorem_reward
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSettings
+from frugal.acquire.train.sm_ddpo import SmDdpoResult, fit_sm_ddpo
+from frugal.acquire.train.training_scores import area_under_curve, f1_and_am
+from frugal.core.episodes import Episodes, Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.world import StateEncoder, World
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.diagnosis_counts import counted_scores

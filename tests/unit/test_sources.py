@@ -12,16 +12,19 @@ PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
 
 FILES = {
     "__init__.py": "",
-    "artifacts/__init__.py": "",
-    "cli.py": "def run():\n    from frugal.artifacts.files import read\n",
-    "artifacts/files.py": "",
-    "stages/__init__.py": "",
-    "stages/one.py": "from frugal.models import trees\nimport frugal.data.tables\n",
-    "stages/two.py": "import numpy\nfrom frugal.stages.one import one\n",
-    "models/__init__.py": "",
-    "models/trees.py": "def fit():\n    from frugal.models.deep import inner\n",
-    "models/deep.py": "",
-    "models/unused.py": "from frugal.models import trees\n",
+    "core/__init__.py": "",
+    "run/stage_command.py": "def run():\n    from frugal.core.files import read\n",
+    "core/files.py": "",
+    "run/__init__.py": "",
+    "studies/__init__.py": "",
+    "studies/s/__init__.py": "",
+    "studies/s/stages/__init__.py": "",
+    "studies/s/stages/one.py": "from frugal.learn import trees\nimport frugal.data.tables\n",
+    "studies/s/stages/two.py": "import numpy\nfrom frugal.studies.s.stages.one import one\n",
+    "learn/__init__.py": "",
+    "learn/trees.py": "def fit():\n    from frugal.learn.deep import inner\n",
+    "learn/deep.py": "",
+    "learn/unused.py": "from frugal.learn import trees\n",
     "data/__init__.py": "",
     "data/tables.py": "",
 }
@@ -35,13 +38,13 @@ def package(tmp_path):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    shutil.copy(PACKAGE / "artifacts" / "sources.py", root / "artifacts" / "sources.py")
+    shutil.copy(PACKAGE / "core" / "sources.py", root / "core" / "sources.py")
     return root
 
 
 def ask(package, expression):
     """Value of an expression in a fresh process, as caches live as long as a process."""
-    command = f"from frugal.artifacts.sources import *; print({expression})"
+    command = f"from frugal.core.sources import *; print({expression})"
     done = subprocess.run(
         [sys.executable, "-S", "-c", command],
         cwd=package.parent,
@@ -64,13 +67,13 @@ def edit(package, name):
 @pytest.mark.parametrize(
     "name",
     [
-        "stages/one.py",
-        "models/trees.py",
-        "models/deep.py",  # imported inside a function of a module that is imported
-        "models/__init__.py",  # runs whenever a module of the folder is imported
+        "studies/s/stages/one.py",
+        "learn/trees.py",
+        "learn/deep.py",  # imported inside a function of a module that is imported
+        "learn/__init__.py",  # runs whenever a module of the folder is imported
         "data/tables.py",
-        "cli.py",
-        "artifacts/files.py",  # imported inside a function of the command line
+        "run/stage_command.py",
+        "core/files.py",  # imported inside a function of the command line
     ],
 )
 def test_an_edit_of_a_reached_module_changes_the_digest(package, name):
@@ -79,7 +82,7 @@ def test_an_edit_of_a_reached_module_changes_the_digest(package, name):
     assert digests(package) != before
 
 
-@pytest.mark.parametrize("name", ["models/unused.py"])
+@pytest.mark.parametrize("name", ["learn/unused.py"])
 def test_an_edit_of_an_unreached_module_does_not(package, name):
     before = digests(package)
     edit(package, name)
@@ -89,21 +92,21 @@ def test_an_edit_of_an_unreached_module_does_not(package, name):
 @pytest.mark.parametrize(
     "text",
     [
-        '"""What it does."""\nfrom frugal.models import trees\nimport frugal.data.tables\n',
-        "# why\nfrom frugal.models import trees\n\nimport frugal.data.tables  # and this\n",
-        "from frugal.models import (\n    trees,\n)\nimport frugal.data.tables\n",
+        '"""What it does."""\nfrom frugal.learn import trees\nimport frugal.data.tables\n',
+        "# why\nfrom frugal.learn import trees\n\nimport frugal.data.tables  # and this\n",
+        "from frugal.learn import (\n    trees,\n)\nimport frugal.data.tables\n",
     ],
     ids=["docstring", "comment", "layout"],
 )
 def test_words_and_layout_change_nothing(package, text):
     before = digests(package)
-    (package / "stages" / "one.py").write_text(text)
+    (package / "studies" / "s" / "stages" / "one.py").write_text(text)
     assert digests(package) == before
 
 
 def test_a_docstring_in_a_function_changes_nothing_and_a_text_that_is_used_does(package):
     def written(body):
-        (package / "models" / "deep.py").write_text(f"def inner():\n    {body}\n")
+        (package / "learn" / "deep.py").write_text(f"def inner():\n    {body}\n")
         return digests(package)
 
     assert written('"""Words."""\n    return 1') == written("return 1")
@@ -113,48 +116,50 @@ def test_a_docstring_in_a_function_changes_nothing_and_a_text_that_is_used_does(
 @pytest.mark.parametrize("kept", ["", "[]", "{", '{"key": 1}', "\xff"])
 def test_what_is_kept_of_a_file_is_used_for_the_same_text_alone(package, kept):
     before = digests(package)
-    edit(package, "models/deep.py")
+    edit(package, "learn/deep.py")
     edited = digests(package)
     assert edited != before
-    (package / "models" / "__pycache__" / "deep.code.json").write_text(kept)
+    (package / "learn" / "__pycache__" / "deep.code.json").write_text(kept)
     assert digests(package) == edited
-    (package / "models" / "deep.py").write_text(FILES["models/deep.py"])
+    (package / "learn" / "deep.py").write_text(FILES["learn/deep.py"])
     assert digests(package) == before
 
 
 def test_an_edit_of_one_stage_leaves_a_stage_that_it_imports_alone(package):
     of_one = ask(package, "source_digest('one')")
-    edit(package, "stages/two.py")
+    edit(package, "studies/s/stages/two.py")
     assert ask(package, "source_digest('one')") == of_one
 
 
 def test_modules_of_other_packages_do_not_count(package):
-    assert "numpy" not in ask(package, "reached_modules('frugal.stages.two')")
+    assert "numpy" not in ask(package, "reached_modules('frugal.studies.s.stages.two')")
 
 
 def test_reached_modules_are_those_that_the_imports_name(package):
-    reached = ask(package, "reached_modules('frugal.stages.one')")
+    reached = ask(package, "reached_modules('frugal.studies.s.stages.one')")
     assert eval(reached) == (
         "frugal",
         "frugal.data",
         "frugal.data.tables",
-        "frugal.models",
-        "frugal.models.deep",
-        "frugal.models.trees",
-        "frugal.stages",
-        "frugal.stages.one",
+        "frugal.learn",
+        "frugal.learn.deep",
+        "frugal.learn.trees",
+        "frugal.studies",
+        "frugal.studies.s",
+        "frugal.studies.s.stages",
+        "frugal.studies.s.stages.one",
     )
 
 
 def test_an_unknown_stage_is_refused(package):
     with pytest.raises(subprocess.CalledProcessError) as caught:
         ask(package, "source_digest('three')")
-    assert "frugal.stages.three is no module" in caught.value.stderr
+    assert "KeyError: 'three'" in caught.value.stderr
 
 
 def test_reading_imports_loads_neither_numpy_nor_pandas():
     command = (
-        "import sys; from frugal.artifacts.sources import source_digest; "
+        "import sys; from frugal.core.sources import source_digest; "
         "source_digest('roll_out'); print('numpy' in sys.modules, 'pandas' in sys.modules)"
     )
     done = subprocess.run(
@@ -168,7 +173,9 @@ def test_reading_imports_loads_neither_numpy_nor_pandas():
 
 
 def test_the_real_stages_reach_what_they_use_and_not_the_audit():
-    command = "reached_modules('frugal.stages.fit_nuisances', 'frugal.cli')"
+    command = (
+        "reached_modules('frugal.studies.afape.stages.fit_nuisances', 'frugal.run.stage_command')"
+    )
     reached = set(eval(ask(PACKAGE, command)))
-    assert {"frugal.models.networks", "frugal.artifacts.columns"} <= reached
-    assert not {"frugal.artifacts.audit", "frugal.figures.style", "frugal.planners.naive"} & reached
+    assert {"frugal.learn.networks", "frugal.core.columns"} <= reached
+    assert not {"frugal.run.audit", "frugal.draw.style", "frugal.search.planners.naive"} & reached

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.description import SplitSpec
 from frugal.data.splits import assign_parts, part_sizes, split_rows, stratified_order
 from hypothesis import given

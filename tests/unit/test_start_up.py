@@ -6,10 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from frugal.contracts.ranks import average_ranks
+from frugal.core.ranks import average_ranks
+from frugal.core.sources import STAGES
 from scipy.stats import rankdata
-
-from tests.workflow.runs import ROOT
 
 LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")
 NETWORKS = (
@@ -22,7 +21,7 @@ def loaded_by(stages: list[str]) -> set[str]:
     """Those of `LIBRARIES` that the stages load, in a fresh Python."""
     program = (
         "import importlib, json, sys, frugal.__main__\n"
-        f"for name in {stages!r}: importlib.import_module('frugal.stages.' + name)\n"
+        f"for name in {[STAGES[s] for s in stages]!r}: importlib.import_module(name)\n"
         f"print(json.dumps([n for n in {LIBRARIES!r} if n in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
@@ -31,8 +30,7 @@ def loaded_by(stages: list[str]) -> set[str]:
 
 def stages() -> list[str]:
     """Every stage's name."""
-    folder = ROOT / "workflow" / "frugal" / "stages"
-    return sorted(p.stem for p in folder.glob("[!_]*.py"))
+    return list(STAGES)
 
 
 def test_what_does_not_draw_nor_train_networks_loads_no_heavy_library():

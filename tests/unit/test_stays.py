@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError, FrugalError
+from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.data.description_sources import StaySummary
 from frugal.data.stays import read_archive, read_stays, summarise
 from hypothesis import given, settings

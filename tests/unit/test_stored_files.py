@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.artifacts.checkpoints import Checkpoint
-from frugal.artifacts.files import payload_bytes, read_payload
-from frugal.artifacts.sidecars import Job
-from frugal.cli import run_job
-from frugal.contracts import DataError
-from frugal.contracts.stored import StoredArrays
-from frugal.models.trees import TreeEnsemble
+from frugal.core.checkpoints import Checkpoint
+from frugal.core.errors import DataError
+from frugal.core.files import payload_bytes, read_payload
+from frugal.core.sidecars import Job
+from frugal.core.stored import StoredArrays
+from frugal.learn.trees import TreeEnsemble
+from frugal.run.stage_command import run_job
 
 from tests.unit.spoiling import sentence_of
 

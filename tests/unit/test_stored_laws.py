@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.contracts import DataError, MissingnessGraph, Panel, Table
-from frugal.contracts.errors import FrugalError
+from frugal.core.errors import DataError, FrugalError
+from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames, table_to_frames
-from frugal.missingness.graphs import parse_graph
-from frugal.missingness.identification import identify
-from frugal.stages._laws import require_law
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.graphs import parse_graph
+from frugal.missing.identification import identify
+from frugal.studies.afape.laws import require_law
 
 from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
 

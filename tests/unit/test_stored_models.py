@@ -5,23 +5,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.agents.actor_critic import ActorCritic
-from frugal.agents.dadi_policies import DadiPolicies
-from frugal.agents.diagnosis_policies import DiagnosisPolicies
-from frugal.agents.q_networks import fresh_weights
-from frugal.agents.q_policy import QPolicy
-from frugal.contracts import DataError
-from frugal.contracts.scaling import Scaling
-from frugal.contracts.stored import StoredArrays
-from frugal.generators.answerers import answerer
-from frugal.generators.registry import KINDS, fit_generator
-from frugal.models.conditional_gaussian import Gaussian
-from frugal.models.emflow import EmFlow
-from frugal.models.flows import AffineFlow
-from frugal.models.imputers import MeanImputer
-from frugal.models.tree_scoring import predict_proba, predict_proba_all_sets
-from frugal.models.trees import TreeEnsemble, fit_boosting, fit_forest
-from frugal.stages._recourse_frames import catalogue_of, instance_arrays, instance_of
+from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.policies.diagnosis import DiagnosisPolicies
+from frugal.acquire.policies.q_policy import QPolicy
+from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.q_networks import fresh_weights
+from frugal.core.errors import DataError
+from frugal.core.scaling import Scaling
+from frugal.core.stored import StoredArrays
+from frugal.cover.generators.answerers import answerer
+from frugal.cover.generators.registry import KINDS, fit_generator
+from frugal.learn.conditional_gaussian import Gaussian
+from frugal.learn.emflow import EmFlow
+from frugal.learn.flows import AffineFlow
+from frugal.learn.imputers import MeanImputer
+from frugal.learn.tree_scoring import predict_proba, predict_proba_all_sets
+from frugal.learn.trees import TreeEnsemble, fit_boosting, fit_forest
+from frugal.studies.recourse.frames import catalogue_of, instance_arrays, instance_of
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.policies import law_of_one

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from frugal.contracts import Streams
+from frugal.core.streams import Streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from frugal.contracts.errors import ConfigError
-from frugal.data.schema_check import check_against_schema, read_yaml
-from frugal.data.strict_yaml import (
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.core.strict_yaml import (
     MOST_ALIASED,
     MOST_BYTES,
     StrictYamlError,
@@ -173,7 +173,7 @@ def test_a_sentence_shows_the_head_of_a_long_value():
 def test_the_reader_stands_alone():
     """Snakemake's plugin loads it by its path, before the package is imported."""
     root = Path(__file__).parents[2]
-    text = (root / "workflow/frugal/data/strict_yaml.py").read_text(encoding="utf-8")
+    text = (root / "workflow/frugal/core/strict_yaml.py").read_text(encoding="utf-8")
     assert "frugal." not in text
     assert "import frugal" not in text
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
-from frugal.contracts import ConfigError
-from frugal.data.study import TRAINED_KINDS, load_study
+from frugal.core.errors import ConfigError
 from frugal.judge.estimators import ESTIMATORS
+from frugal.run.study import TRAINED_KINDS, load_study
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from frugal.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.evaluation.positivity import propensity_findings
-from frugal.evaluation.summary import summarise
+from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.positivity import propensity_findings
+from frugal.judge.summary import summarise
 
 from tests.unit.estimator_cases import draw_rows
 

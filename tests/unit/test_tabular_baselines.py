@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.models.tabular_baselines import PARAMETERS, fit_baseline
-from frugal.models.thresholds import best_threshold
+from frugal.core.errors import ConfigError, DataError
+from frugal.learn.tabular_baselines import PARAMETERS, fit_baseline
+from frugal.learn.thresholds import best_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression

@@ -5,20 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.agents import dqn_agent
-from frugal.agents.dqn_agent import scaled_loss
-from frugal.agents.kinds import Ground
-from frugal.agents.q_policy import QPolicy
-from frugal.agents.registry import build_policy
-from frugal.contracts import ConfigError, DataError, Streams, Table, World
+from frugal.acquire.kinds import Ground
+from frugal.acquire.policies import dqn as dqn_agent
+from frugal.acquire.policies.dqn import scaled_loss
+from frugal.acquire.policies.q_policy import QPolicy
+from frugal.acquire.registry import build_policy
+from frugal.acquire.rollouts import roll_out as run_policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.core.world import World
 from frugal.data.tables import table_to_frames
-from frugal.environments.rollouts import roll_out as run_policy
-from frugal.models.tree_scoring import expected_cost_prediction, predict_proba
-from frugal.models.trees import TreeEnsemble
-from frugal.stages.fit_classifier import fit_classifier
-from frugal.stages.fit_nuisances import fit_nuisances
-from frugal.stages.roll_out import roll_out
-from frugal.stages.train_agent import train_agent
+from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba
+from frugal.learn.trees import TreeEnsemble
+from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
+from frugal.studies.afape.stages.roll_out import roll_out
+from frugal.studies.afape.stages.train_agent import train_agent
+from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, small_table
 from tests.unit.stored_bundles import as_read
@@ -195,7 +198,7 @@ def test_the_curve_is_in_the_unit_of_cost_and_rises(trained):
 def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
     drawn = draw(table, PANELS, source="induced")
     names = {k: given[k] for k in ("table", "catalogue")}
-    from frugal.stages.impute_features import impute_features
+    from frugal.studies.afape.stages.impute_features import impute_features
 
     def context(stage: str) -> dict[str, Any]:
         own = {"dataset": "d", "mechanism": "m", "agent": "dqn"}

@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.transport import read_transport
 from hypothesis import given, settings
 from hypothesis import strategies as st

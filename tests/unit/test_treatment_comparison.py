@@ -6,21 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.contracts import Streams
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.search import SearchSizeError, search_bytes
-from frugal.environments.treatment_search import SearchOutcome
-from frugal.evaluation.treatment_repeats import search_repeat, world_repeat
-from frugal.evaluation.treatment_searches import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.search.environment import SearchOutcome
+from frugal.search.outcome_forest import BLOCK_CELLS, ForestOptions
+from frugal.search.records import SearchSizeError, search_bytes
+from frugal.search.repeats import search_repeat, world_repeat
+from frugal.search.searches import (
     SearchOptions,
     compare_planners,
     outcome_by_trials,
     plan_searches,
     score_search,
 )
-from frugal.evaluation.treatment_summary import MEASURES, best_so_far, summarise_searches
-from frugal.evaluation.treatment_worlds import WorldOptions, compare_in_worlds, realise_world
-from frugal.models.outcome_forest import BLOCK_CELLS, ForestOptions
+from frugal.search.simulated_worlds import WorldOptions, compare_in_worlds, realise_world
+from frugal.search.summary import MEASURES, best_so_far, summarise_searches
 
 from tests.unit.search_cases import THREE, mixture, searches
 

@@ -5,15 +5,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.figures import style
-from frugal.figures.treatment_policies import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.draw import style
+from frugal.studies.treatment.figures.policies import (
     MOST_LEAVES,
     policy_tree_figure,
     search_curve_figure,
 )
-from frugal.figures.treatment_series import SERIES
-from frugal.figures.treatment_tradeoffs import (
+from frugal.studies.treatment.figures.series import SERIES
+from frugal.studies.treatment.figures.tradeoffs import (
     data_size_figure,
     profile_figure,
     tradeoff_figure,

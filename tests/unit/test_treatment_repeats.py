@@ -4,18 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.contracts import Streams
-from frugal.contracts.errors import ConfigError
-from frugal.contracts.search import TrialRecords
-from frugal.evaluation.treatment_repeats import (
-    SearchRepeat,
-    search_repeat,
-    table_repeats,
-    world_repeat,
-)
-from frugal.evaluation.treatment_searches import SearchOptions
-from frugal.evaluation.treatment_worlds import WorldOptions, compare_in_worlds
-from frugal.models.outcome_forest import ForestOptions
+from frugal.core.errors import ConfigError
+from frugal.core.streams import Streams
+from frugal.search.outcome_forest import ForestOptions
+from frugal.search.records import TrialRecords
+from frugal.search.repeats import SearchRepeat, search_repeat, table_repeats, world_repeat
+from frugal.search.searches import SearchOptions
+from frugal.search.simulated_worlds import WorldOptions, compare_in_worlds
 
 OPTIONS = SearchOptions(
     planners=("cdp", "cg", "ndp", "doctor"),

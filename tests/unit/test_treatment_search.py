@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import DataError
-from frugal.environments.treatment_search import found_near_optimal, play_policy
+from frugal.core.errors import DataError
+from frugal.search.environment import found_near_optimal, play_policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,21 +6,22 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from frugal.artifacts.columns import describe_columns
-from frugal.contracts import ConfigError, DataError, Streams
-from frugal.contracts.search import SearchSizeError
-from frugal.data.schema_check import read_yaml
-from frugal.data.search_study import load_search_study
-from frugal.stages._searches import IDENTITY
-from frugal.stages.add_cpu_times import add_cpu_times
-from frugal.stages.check_treatment import check_treatment
-from frugal.stages.compare_planners import compare_planners
-from frugal.stages.draw_policy import draw_policy
-from frugal.stages.draw_table_figures import draw_table_figures
-from frugal.stages.draw_world_figures import draw_world_figures
-from frugal.stages.prepare_searches import prepare_searches
-from frugal.stages.summarise_treatment import summarise_treatment
-from frugal.stages.time_planners import time_planners
+from frugal.core.columns import describe_columns
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import read_yaml
+from frugal.core.streams import Streams
+from frugal.search.records import SearchSizeError
+from frugal.studies.treatment.searches import IDENTITY
+from frugal.studies.treatment.spec import load_search_study
+from frugal.studies.treatment.stages.add_cpu_times import add_cpu_times
+from frugal.studies.treatment.stages.check_treatment import check_treatment
+from frugal.studies.treatment.stages.compare_planners import compare_planners
+from frugal.studies.treatment.stages.draw_policy import draw_policy
+from frugal.studies.treatment.stages.draw_table_figures import draw_table_figures
+from frugal.studies.treatment.stages.draw_world_figures import draw_world_figures
+from frugal.studies.treatment.stages.prepare_searches import prepare_searches
+from frugal.studies.treatment.stages.summarise_treatment import summarise_treatment
+from frugal.studies.treatment.stages.time_planners import time_planners
 from matplotlib.figure import Figure
 
 from tests.unit.search_files import AMR_DRUGS, amr_file

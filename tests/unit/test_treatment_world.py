@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.contracts.errors import ConfigError
-from frugal.environments.treatment_world import (
+from frugal.core.errors import ConfigError
+from frugal.search.world import (
     WorldParameters,
     build_world,
     draw_parameters,

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from frugal.contracts import DataError
-from frugal.models import tree_scoring
-from frugal.models.tree_scoring import (
+from frugal.core.errors import DataError
+from frugal.learn import tree_scoring
+from frugal.learn.tree_scoring import (
     expected_cost_prediction,
     predict_proba,
     predict_proba_acquired,
@@ -10,7 +10,7 @@ from frugal.models.tree_scoring import (
     predict_proba_sets,
     set_codes,
 )
-from frugal.models.trees import fit_boosting, fit_forest
+from frugal.learn.trees import fit_boosting, fit_forest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

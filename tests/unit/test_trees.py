@@ -1,10 +1,11 @@
 import lightgbm
 import numpy as np
 import pytest
-from frugal.contracts import ConfigError, DataError, Panel, Table
-from frugal.models import trees
-from frugal.models.tree_scoring import predict_proba
-from frugal.models.trees import (
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.table import Panel, Table
+from frugal.learn import trees
+from frugal.learn.tree_scoring import predict_proba
+from frugal.learn.trees import (
     TreeEnsemble,
     fit_boosting,
     fit_forest,

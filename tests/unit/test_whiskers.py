@@ -3,10 +3,14 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from frugal.figures import style
-from frugal.figures.afape_parts import frequency_figure
-from frugal.figures.recourse_trust import confidence_figure
-from frugal.figures.treatment_tradeoffs import data_size_figure, profile_figure, tradeoff_figure
+from frugal.draw import style
+from frugal.studies.afape.figures.parts import frequency_figure
+from frugal.studies.recourse.figures.trust import confidence_figure
+from frugal.studies.treatment.figures.tradeoffs import (
+    data_size_figure,
+    profile_figure,
+    tradeoff_figure,
+)
 from matplotlib.collections import LineCollection, PolyCollection
 
 from tests.unit import afape_frames, recourse_frames

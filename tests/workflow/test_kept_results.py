@@ -8,7 +8,7 @@ import os
 import random
 
 import pytest
-from frugal.artifacts.files import json_bytes, seal
+from frugal.core.files import json_bytes, seal
 
 from tests.workflow.reruns import (
     fill_disk,

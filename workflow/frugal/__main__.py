@@ -1,6 +1,6 @@
 """`python -m frugal`: one stage, or a command on results; a refusal is a sentence, exit status 2.
 
-Apart from `frugal.cli`, so that an edit of the audit does not make every result out of date.
+Apart from `frugal.run.stage_command`, so that an edit of the audit makes no result out of date.
 """
 
 import os
@@ -18,9 +18,9 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_library}_NUM_THREADS"] = "1"
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
-from frugal.artifacts.memory import accounted  # noqa: E402
-from frugal.cli import read_command, run_job  # noqa: E402
-from frugal.contracts.errors import DataError, FrugalError, printable  # noqa: E402
+from frugal.core.errors import DataError, FrugalError, printable  # noqa: E402
+from frugal.run.memory import accounted  # noqa: E402
+from frugal.run.stage_command import read_command, run_job  # noqa: E402
 
 _NUMBA = ".numba_config.yaml"
 
@@ -44,23 +44,23 @@ def _run(words: list[str]) -> int:
         )
     match words[:1]:
         case ["audit"]:
-            from frugal.artifacts.audit import audit_command
+            from frugal.run.audit import audit_command
 
             return audit_command(words[1:], run_job)
         case ["diff"]:
-            from frugal.artifacts.comparison import diff_command
+            from frugal.run.comparison import diff_command
 
             return diff_command(words[1:])
         case ["benchmark"]:
-            from frugal.artifacts.benchmarks import benchmark_command
+            from frugal.run.benchmarks import benchmark_command
 
             return benchmark_command(words[1:])
         case ["plan"]:
-            from frugal.artifacts.plans import plan_command
+            from frugal.run.plans import plan_command
 
             return plan_command(words[1:])
         case ["compile"]:
-            from frugal.artifacts.compiled import compile_command
+            from frugal.run.compiled import compile_command
 
             return compile_command(words[1:])
     job, used_path = read_command(words)

@@ -9,12 +9,12 @@ from snakemake.io import contains_wildcard
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
-from frugal.artifacts.links import require_no_way_out
-from frugal.artifacts.receipts import survey, tidy_up
-from frugal.artifacts.sidecars import lock_digest, made_otherwise, sidecar_path
-from frugal.artifacts.sources import source_digest
-from frugal.contracts.errors import FrugalError
-from frugal.data.study import load_study
+from frugal.core.links import require_no_way_out
+from frugal.core.receipts import survey, tidy_up
+from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path
+from frugal.core.sources import source_digest
+from frugal.core.errors import FrugalError
+from frugal.run.study import load_study
 from frugal_engine import (
     import_nothing_from_here,
     keep_finished_files,

@@ -7,8 +7,8 @@ import sys
 SOURCES = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(SOURCES))
 
-from frugal.contracts.errors import ConfigError
-from frugal.data.config_files import read_config_file
+from frugal.core.errors import ConfigError
+from frugal.run.config_files import read_config_file
 
 
 def strict(path):

@@ -1,6 +1,6 @@
 # Dadi: an agent per γ on every fold, what it collects and who could tell the group, baselines, figures.
 
-from frugal.data.dadi_study import load_dadi_study
+from frugal.studies.dadi.spec import load_dadi_study
 
 try:
     DADI = load_dadi_study(config, STUDY.descriptions)

@@ -1,6 +1,6 @@
 # What the rules of the diagnosis study share: its checked settings, and the files of a run.
 
-from frugal.data.diagnosis_study import load_diagnosis_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
 
 try:
     DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)

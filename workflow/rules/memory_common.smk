@@ -4,9 +4,9 @@ from functools import cache
 
 from snakemake.settings.enums import Quietness
 
-from frugal.artifacts.memory import free_memory_mb
-from frugal.artifacts.plans import load_costs, sized, stated_memory_mb
-from frugal.data.job_sizes import config_sizes
+from frugal.run.memory import free_memory_mb
+from frugal.run.plans import load_costs, sized, stated_memory_mb
+from frugal.run.job_sizes import config_sizes
 
 COSTS = Path(workflow.basedir, "config", "costs.yaml")
 try:

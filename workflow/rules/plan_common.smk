@@ -2,7 +2,7 @@
 
 from snakemake.settings.enums import Quietness
 
-from frugal.artifacts.memory import used
+from frugal.run.memory import used
 
 # Of the files in which rules stand; all others are those of afape, the first study.
 STUDY_OF_FILE = {
@@ -35,7 +35,7 @@ def steps_to_run():
 
 def say_plan():
     """The estimate of this very run on the terminal, from the jobs that will run."""
-    from frugal.artifacts.plans import plan_lines, planned
+    from frugal.run.plans import plan_lines, planned
 
     steps = steps_to_run()
     if not steps or Quietness.ALL in (workflow.output_settings.quiet or ()):

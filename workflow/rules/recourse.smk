@@ -1,6 +1,6 @@
 # Recourse: units with their cheapest actions and certificates, generators and what they are worth.
 
-from frugal.data.recourse_study import load_recourse_study
+from frugal.studies.recourse.spec import load_recourse_study
 
 try:
     RECOURSE = load_recourse_study(config, Path(workflow.basedir))

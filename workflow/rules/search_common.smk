@@ -1,6 +1,6 @@
 # What the rules of the treatment study share: its checked settings, and the files of its figures.
 
-from frugal.data.search_study import load_search_study
+from frugal.studies.treatment.spec import load_search_study
 
 try:
     SEARCHES = load_search_study(config, Path(workflow.basedir))

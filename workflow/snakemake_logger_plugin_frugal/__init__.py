@@ -20,7 +20,7 @@ import snakemake.settings.types as settings
 from snakemake.common import configfile
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-_STRICT = Path(__file__).parents[1] / "frugal" / "data" / "strict_yaml.py"
+_STRICT = Path(__file__).parents[1] / "frugal" / "core" / "strict_yaml.py"
 
 
 def _strict_yaml() -> ModuleType:

@@ -1,1 +1,1 @@
-"""Data sets: descriptions, raw files, parsing, encoding, splits, and simulated worlds."""
+"""Data sets: descriptions, raw files, parsing, encoding, splits, and simulated tables."""

@@ -8,7 +8,7 @@ gap is missing as a whole.
 import numpy as np
 from jaxtyping import Bool
 
-from frugal.contracts.table import Table
+from frugal.core.table import Table
 
 
 def available_panels(table: Table) -> Bool[np.ndarray, "n a"]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
 
 
 def load_bundled(name: str) -> pd.DataFrame:

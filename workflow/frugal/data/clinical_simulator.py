@@ -15,7 +15,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit, ndtr
 
-from frugal.contracts.table import Table
+from frugal.core.table import Table
 from frugal.data.description_sources import ClinicalGenerator
 
 GROUP, LABEL = "group", "ill"  # raw columns beside the features

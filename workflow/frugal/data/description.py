@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import SCHEMAS, check_against_schema, load_schema, read_yaml
 from frugal.data.description_checks import check_meaning
 from frugal.data.description_sources import Source, source_from
 from frugal.data.groups import Classes, classes_from
-from frugal.data.schema_check import check_against_schema, load_schema, read_yaml
 
-SCHEMA_PATH = Path(__file__).parents[2] / "schemas" / "dataset.schema.json"
+SCHEMA_PATH = SCHEMAS / "dataset.schema.json"
 
 
 @dataclass(frozen=True)

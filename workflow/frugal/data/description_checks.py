@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from frugal.contracts.errors import ConfigError
-from frugal.contracts.table import LARGEST
-from frugal.data.schema_check import did_you_mean, listed
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.table import LARGEST
 
 RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive")
 _KEYS_OF_KIND = {

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
+from frugal.core.schema_check import printable
 from frugal.data.packed import content_sha256_of
 from frugal.data.raw import LARGEST_MEMBER_BYTES
-from frugal.data.schema_check import printable
 
 LARGEST_BYTES = 1_000_000_000  # of a file whose description says no number: it is held in memory
 _CHUNK_BYTES = 1 << 20

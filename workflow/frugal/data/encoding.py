@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.contracts.errors import DataError
-from frugal.contracts.table import Panel, Table
+from frugal.core.errors import DataError
+from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.table import Panel, Table
 from frugal.data.availability import absent_panels
 from frugal.data.description import Column, Description
 from frugal.data.groups import Classes
 from frugal.data.labels import columns_of_rule, with_label
 from frugal.data.parsing import RawTable, numbers_of, numeric_column, text_column
-from frugal.data.schema_check import did_you_mean, listed, shown
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ Serves `dadi`. Knows numbers of rows and columns only.
 import numpy as np
 from jaxtyping import Int
 
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 
 PARTS = ("train", "validation", "test")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
 from frugal.data.description import EventRule, Label, LabelRule
 from frugal.data.parsing import RawTable, numbers_of, text_column
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from frugal.contracts.errors import ConfigError
+from frugal.core.errors import ConfigError
 from frugal.data import mimic_items as items
 from frugal.data import sofa
 from frugal.data.antibiotic_names import antibiotic_of

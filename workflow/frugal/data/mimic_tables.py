@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.mimic_items import CHARTS, DRIPS, IRRIGANT, LABS, URINE
 
 COLUMNS = {

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 
 ALWAYS_UNPACKED = 100_000_000  # bytes that any file may unpack to
 MOST_TIMES = 100  # times its own size; tables of 0 and 1 reach some 30, gzip itself 1,030

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Table
+from frugal.core.table import Table
 
 
 def panel_columns(prefix: str, data: Table) -> list[str]:

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute
 from jaxtyping import Int
 
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.table import LARGEST
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
 from frugal.data.records import parse_file
-from frugal.data.schema_check import did_you_mean, listed, shown
 from frugal.data.transport import read_transport
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported

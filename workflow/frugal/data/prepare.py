@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from frugal.contracts.errors import ConfigError, DataError
-from frugal.contracts.table import Table
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.table import Table
 from frugal.data.bundled import load_bundled
 from frugal.data.description import Description
 from frugal.data.description_sources import ClinicalGenerator

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
-from frugal.data.schema_check import did_you_mean, listed, shown
 
 _BLOCK = 1 << 22  # characters
 # Encodings of Python that write letters as something else; no file of records is in one

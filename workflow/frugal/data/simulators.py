@@ -6,8 +6,8 @@ Knows no missingness: a mechanism draws that from the table, as for any other da
 import numpy as np
 import pandas as pd
 
-from frugal.contracts.errors import ConfigError
-from frugal.contracts.scaling import fit_scaling
+from frugal.core.errors import ConfigError
+from frugal.core.scaling import fit_scaling
 from frugal.data.description_sources import Generator
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Int
 
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.description import SplitSpec
 
 PART_NAMES = (

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.contracts.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import Description
 from frugal.data.description_sources import Format, StaySummary
 from frugal.data.packed import archive_members, unpacked_bytes

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts.errors import DataError
+from frugal.core.errors import DataError
 from frugal.data.packed import unpacked_bytes
 
 _MARK = b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!"

@@ -1,4 +1,1 @@
-"""What estimators read of a policy in a scenario, and the estimators that read it, declared.
-
-Knows tables, graphs, records and formulas; must not know a file or how a figure is drawn.
-"""
+"""What a policy costs, and how sure that is: estimators, intervals, warnings, fairness, fronts."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Table
+from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.judge.records import PARTS, in_s
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from frugal.contracts import Terms
+from frugal.core.terms import Terms
 from frugal.judge.case import Case
 
 

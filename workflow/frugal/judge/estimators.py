@@ -1,19 +1,19 @@
 """Every estimator, declared: the rows of the study's tables, in this order.
 
-To add one: its formula in `frugal.estimators`, an `Estimator` here, and a `Need` with its obstacle
-if it reads what no other does. Must not know how a nuisance was fitted.
+To add one: its formula in `frugal.judge.formulas`, an `Estimator` here, and a `Need` with its
+obstacle if it reads what no other does. Must not know how a nuisance was fitted.
 """
 
 from collections.abc import Callable, Mapping
 
-from frugal.contracts import Terms
-from frugal.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
-from frugal.estimators.doubly_robust import doubly_robust, doubly_robust_afais
-from frugal.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.estimators.off_policy import stabilised_off_policy
-from frugal.estimators.unweighted import blocking, complete_case, ground_truth, imputation
+from frugal.core.terms import Terms
 from frugal.judge.case import Case
 from frugal.judge.estimator import Estimator, Need
+from frugal.judge.formulas.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
+from frugal.judge.formulas.doubly_robust import doubly_robust, doubly_robust_afais
+from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.formulas.off_policy import stabilised_off_policy
+from frugal.judge.formulas.unweighted import blocking, complete_case, ground_truth, imputation
 
 
 def _on_full_table(case: Case) -> Terms:

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from frugal.contracts import Policy, World
-from frugal.environments.set_probability import rows_in_parts, true_afa_propensity
+from frugal.acquire.set_probability import rows_in_parts, true_afa_propensity
+from frugal.core.episodes import Policy
+from frugal.core.world import World
 from frugal.judge.records import Records, in_s
-from frugal.missingness.law import every_subset
-from frugal.models.nuisance import Head
-from frugal.models.nuisance_choice import Fitted, fit_probabilities
+from frugal.learn.nuisance import Head
+from frugal.learn.nuisance_choice import Fitted, fit_probabilities
+from frugal.missing.law import every_subset
 
 MOST_OPEN = 4  # causes outside s that one indicator may have: 2^4 settings are predicted for a row
 

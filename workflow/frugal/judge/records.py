@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import Table
+from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
-from frugal.models.nuisance import Head, MeanHead
+from frugal.learn.nuisance import Head, MeanHead
 
 PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum
 

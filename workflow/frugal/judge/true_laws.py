@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from frugal.contracts import Episodes, MissingnessGraph, Policy, Table, World
-from frugal.environments.rollouts import acquisition_order
-from frugal.environments.set_probability import (
+from frugal.acquire.rollouts import acquisition_order
+from frugal.acquire.set_probability import (
     rows_in_parts,
     terminal_sequence_probability,
     terminal_set_probability,
     true_afa_propensity,
 )
-from frugal.missingness.graphs import topological_order
-from frugal.missingness.law import missable_patterns
-from frugal.missingness.mechanisms import pattern_probability
+from frugal.core.episodes import Episodes, Policy
+from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.graphs import topological_order
+from frugal.missing.law import missable_patterns
+from frugal.missing.mechanisms import pattern_probability
 
 
 class TrueLaws:

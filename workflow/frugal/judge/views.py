@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.contracts import MissingnessGraph, Table
-from frugal.environments.set_probability import rows_in_parts
-from frugal.evaluation.data_efficiency import (
+from frugal.acquire.set_probability import rows_in_parts
+from frugal.core.table import Table
+from frugal.judge.case import Case, acquired_sets
+from frugal.judge.data_efficiency import (
     VIEWS,
     data_efficiency,
     needed_probability,
     summarise_positivity,
 )
-from frugal.judge.case import Case, acquired_sets
-from frugal.missingness.law import factorised_patterns, missable_patterns
-from frugal.missingness.mechanisms import pattern_probability
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.law import factorised_patterns, missable_patterns
+from frugal.missing.mechanisms import pattern_probability
 
 Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
 

@@ -1,0 +1,1 @@
+"""Worlds in which panels are acquired, policies that act there, and how policies are trained."""

@@ -1,0 +1,109 @@
+"""The kind `dadi`: fair acquisition against an adversary, learnt from blocked records [dadi].
+
+Differs from the paper: panels that a record lacks cannot be acquired for it in training.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.layout import Layout
+from frugal.core.scaling import Scaling, fit_scaling
+from frugal.core.stored import Array, under
+from frugal.core.stored import Stored as Checked
+
+NETWORKS = "networks."  # prefix among the bundle's arrays
+SIZES = ("memory_width", "encoding_width", "head_width")
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Train one learner on the records.
+
+    Raises:
+        DataError: the label has other than two classes, or the data set tells no groups apart, or
+            all rows are of one.
+        ConfigError: a column belongs to two panels.
+    """
+    ground.require_two_classes("dadi")
+    how, values = _settings(settings), ground.values
+    sensitive = _group(ground)
+    order = ground.streams.generator("validation").permutation(len(values))
+    held = round(settings["validation_share"] * len(order))
+    train = np.sort(order[held:])
+    scaling = fit_scaling(values[train], unknown=True).leaving(ground.table.onehot)
+    bar = ground.progress(total=how.iterations, desc="iterations")
+    found = fit_dadi(
+        scaling.standardise(values).astype(np.float32),
+        panel_of_columns(Layout.of(ground.table)),
+        ground.table.label, sensitive, train, np.sort(order[:held]),
+        panel_cost=ground.table.action_cost, available=ground.recorded,
+        gammas=np.array([settings["gamma"]], dtype=np.float64), settings=how,
+        rng=ground.streams.generator("learner"), save=lambda state: None, state=None,
+        advance=bar.update,
+    )  # fmt: skip
+    bar.close()
+    arrays = {NETWORKS + name: array for name, array in found.weights.items()}
+    arrays |= {"centre": scaling.centre, "scale": scaling.scale}
+    curve = found.curves[["iteration", "objective", "label_loss", "adversary_loss", "panels"]]
+    return Learned(arrays, pd.DataFrame(curve))
+
+
+def agent_settings(
+    training: Mapping[str, Any], gamma: Any, validation_share: float
+) -> dict[str, Any]:
+    """The block of an agent from settings of the study `dadi`, where `training` holds all sizes."""
+    sizes = {name: training[name] for name in SIZES}
+    return {
+        "kind": "dadi", "gamma": gamma, "validation_share": validation_share, "exploration": 0.0,
+        "networks": sizes, "training": {k: v for k, v in training.items() if k not in sizes},
+    }  # fmt: skip
+
+
+def _settings(settings: Mapping[str, Any]) -> DadiSettings:
+    return DadiSettings.read({**settings["networks"], **settings["training"]})
+
+
+def _group(ground: Ground) -> np.ndarray:
+    """Group of each row. (n,)"""
+    if ground.group is None:
+        raise DataError(
+            "an agent of kind 'dadi' hides a group, and the data set tells none apart; its YAML "
+            "needs 'sensitive' with 'column' and two 'groups'"
+        )
+    if len(np.unique(ground.group)) < 2:
+        raise DataError(
+            f"an agent of kind 'dadi' hides a group, and all {len(ground.group)} rows of the part "
+            "'agent' belong to one"
+        )
+    return ground.group
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DadiPolicies:
+    """The trained learner."""
+    if not isinstance(stored, Mapping):
+        raise ConfigError("an agent of kind 'dadi' acts by what `train_agent` made")
+    d = len(layout.columns)
+    own = {name: stored[name] for name in ("centre", "scale") if name in stored}
+    Checked("DADI agent", own).require(
+        {"centre": Array("float64", (d,)), "scale": Array("float64", (d,), above=0)}
+    )
+    return DadiPolicies(
+        under(stored, NETWORKS), _settings(settings), panel_of_columns(layout),
+        scaling=Scaling(own["centre"], own["scale"]), exploration=settings["exploration"],
+    )  # fmt: skip
+
+
+DADI = AgentKind(
+    name="dadi",
+    build=build,
+    fit=fit,
+    needs=("gamma", "validation_share", "exploration", "networks", "training"),
+    doc="DADI: acquires what predicts the label and hides the group from an adversary",
+)

@@ -1,0 +1,176 @@
+"""Trained DADI agents at work: greedy acquisition for all units and learners at once.
+
+Rolls out K learners together, predicts from sets that anybody chose, and lends one learner as a
+policy to whatever runs or judges policies. Must not know rewards or how the weights were learnt.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int
+from torch import Tensor
+
+from frugal.acquire.train.dadi_acquisition import logits_at_sets, values_at_sets
+from frugal.acquire.train.dadi_networks import NetworkSizes, require_weights, stacked_weights
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.layout import Layout
+from frugal.core.scaling import Scaling
+from frugal.core.table import Table
+from frugal.learn.token_layout import FREE, lay_out_tokens
+from frugal.learn.token_memory import UnitTable
+
+_DIVERGED = (
+    "a stored DADI agent gives values that are not numbers: its weights are too large; train it "
+    "again"
+)
+SETS_AT_A_TIME = 4096  # of all learners together, so that activations stay in cache
+
+
+def panel_of_columns(table: Table | Layout) -> Int[np.ndarray, " d"]:
+    """Action that reveals each column of a table, or FREE for a column known from the start. (d,)
+
+    Raises:
+        ConfigError: a column belongs to two panels; this agent has one panel per column.
+    """
+    holders = table.provides.sum(axis=0)
+    twice = np.flatnonzero(~table.free_columns & (holders > 1))
+    if twice.size:
+        raise ConfigError(
+            f"column {table.columns[twice[0]]!r} belongs to {holders[twice[0]]} panels; a DADI "
+            "agent takes tables in which each column belongs to one"
+        )
+    return np.where(table.free_columns, FREE, table.provides.argmax(axis=0)).astype(np.int64)
+
+
+class DadiPolicies:
+    """K trained learners: each takes the decision of its largest Q.
+
+    Args:
+        weights: of `fit_dadi`; learners on the leading axis.
+        settings: that they were trained with.
+        panel_of_column: action that reveals each column, or −1 if it is known from the start. (d,)
+        scaling: of values before the networks read them; None: they come in that scale.
+        exploration: probability of a decision drawn evenly from all that are allowed.
+
+    Raises:
+        DataError: the weights are not those of such learners; the sentence says where.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, np.ndarray],
+        settings: DadiSettings,
+        panel_of_column: np.ndarray,
+        *,
+        scaling: Scaling | None,
+        exploration: float = 0.0,
+    ) -> None:
+        torch.set_num_threads(1)  # the same sums whatever the number of cores
+        self.panels = int(panel_of_column.max()) + 1
+        sizes = NetworkSizes(len(panel_of_column), self.panels, settings)
+        self.members = require_weights(weights, sizes, "DADI agent")
+        self._named = stacked_weights(weights)
+        self._settings, self._steps = settings, settings.processing_steps
+        self._panel, self._scaling, self._exploration = panel_of_column, scaling, exploration
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)
+
+        Raises:
+            DataError: a stored agent's values are not numbers.
+        """
+        allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
+        value = self.state_values(values, acquired)
+        if not np.isfinite(value).all():
+            raise DataError(_DIVERGED)
+        best = np.where(allowed, value, -np.inf).argmax(axis=2)
+        explored = self._exploration * allowed / allowed.sum(axis=2, keepdims=True)
+        return explored + (1 - self._exploration) * np.eye(self.panels + 1)[best]
+
+    def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities by the classifier of each learner. (K, m, 2)"""
+        untold = np.zeros(values.shape[:2], dtype=np.int64)  # only the adversary would read it
+        told, _ = self._predictions(values, acquired, untold)
+        return np.stack([1.0 - told, told], axis=2).astype(np.float64)
+
+    def state_values(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Q of every decision of each learner in its states; "stop" last. (K, m, a + 1)"""
+        units, row, sets = self._states(values, acquired)
+        parts = [
+            values_at_sets(
+                self._named, units, row[:, at], sets[:, at], processing_steps=self._steps
+            )
+            for at in self._parts(values.shape[1])
+        ]
+        return torch.cat(parts, dim=1).numpy()
+
+    def predict_from_sets(
+        self,
+        values: Float[np.ndarray, "n d"],
+        acquired: Bool[np.ndarray, "*k n a"],
+        *,
+        label: Int[np.ndarray, " n"] | None,
+    ) -> tuple[Float32[np.ndarray, "k n"], Float32[np.ndarray, "k n"]]:
+        """P(y = 1) by the classifiers and P(b = 1) by the adversaries, at given sets.
+
+        Args:
+            values: encoded features. (n, d)
+            acquired: panels of each unit's set, the same for all learners or one for each.
+                (n, a) or (k, n, a)
+            label: y, which only the adversary of equalised odds reads; else it may be None. (n,)
+
+        Returns:
+            Probabilities of all learners.
+
+        Raises:
+            DataError: the label is needed and not given.
+        """
+        if self._settings.adversary_reads_label and label is None:
+            raise DataError("the adversary of equalised odds reads the label; it is not given")
+        told = np.zeros(len(values), dtype=np.int64) if label is None else label
+        every = (self.members, *values.shape)
+        sets = np.broadcast_to(acquired, (self.members, *acquired.shape[-2:]))
+        return self._predictions(
+            np.broadcast_to(values, every), sets, np.broadcast_to(told, every[:2])
+        )
+
+    def _predictions(
+        self, values: np.ndarray, acquired: np.ndarray, label: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of label and sensitive attribute. (K, m) each"""
+        units, row, sets = self._states(values, acquired)
+        told = torch.from_numpy(label.astype(np.float32))
+        parts = []
+        for at in self._parts(values.shape[1]):
+            own = told[:, at] if self._settings.adversary_reads_label else None
+            logits = logits_at_sets(
+                self._named, units, row[:, at], sets[:, at], own, processing_steps=self._steps
+            )
+            if bool(logits[0].isnan().any() | logits[1].isnan().any()):
+                raise DataError(_DIVERGED)
+            parts.append((torch.sigmoid(logits[0]), torch.sigmoid(logits[1])))
+        of_label, of_sensitive = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
+        return of_label.numpy(), of_sensitive.numpy()
+
+    def _states(self, values: np.ndarray, acquired: np.ndarray) -> tuple[UnitTable, Tensor, Tensor]:
+        """Tokens of all states, which of them are each learner's (K, m), and its sets."""
+        seen = values if self._scaling is None else self._scaling.standardise(values)
+        flat = seen.reshape(-1, values.shape[2]).astype(np.float32)
+        units = UnitTable(lay_out_tokens(flat, self._panel), self.panels)
+        row = torch.arange(len(flat)).view(values.shape[:2])
+        sets = torch.from_numpy(acquired.astype(np.float32))
+        return units, row, torch.nn.functional.pad(sets, (0, 1), value=1.0)
+
+    def _parts(self, n: int) -> tuple[Tensor, ...]:
+        return torch.arange(n).split(max(1, SETS_AT_A_TIME // self.members))

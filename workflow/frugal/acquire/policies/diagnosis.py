@@ -1,0 +1,236 @@
+"""Trained diagnosis policies of K learners: belief about the classes, and the next action.
+
+What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays. It knows completed rows
+and panel bits; no labels, no rewards, no training.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int
+from torch import Tensor
+
+from frugal.acquire.reading import CompletesRows, panel_or_stop
+from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.lockstep_classifier import Classifiers
+from frugal.core.errors import DataError
+from frugal.core.stored import Array, Stored
+from frugal.core.world import StateEncoder, World
+from frugal.learn.imputers import Imputer
+
+CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
+
+
+@dataclass(frozen=True, eq=False)
+class ImputedStates:
+    """[completed row, panel bits]: what diagnosis policies observe of a state.
+
+    Attributes:
+        completed: the row as an imputer completes it from what the state shows, standardised.
+        panels: a.
+    """
+
+    completed: StateEncoder
+    panels: int
+
+    @property
+    def width(self) -> int:
+        """Entries of an observation, d + a."""
+        return self.completed.width + self.panels
+
+    def encode(
+        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Observations of m states. (m, d + a)"""
+        seen = self.completed.encode(row, acquired)
+        return np.concatenate([seen, acquired.astype(np.float32)], axis=1)
+
+
+def state_embedding(
+    observation: Float[Tensor, "K m w"],
+    classifiers: Classifiers,
+    *,
+    columns: int,
+    input_bound: float,
+) -> Float[Tensor, "K m v"]:
+    """What a panel selector reads, with the classifier as it is now.
+
+        s_emb = (Imp(x ⊙ M), f_φ(Imp(x ⊙ M)), M)                          [diagnosis, eq. 3]
+
+    Differs from the paper: M is given by the bits of the panels, not of each column.
+
+    Args:
+        observation: completed rows and panel bits. (K, m, d + a)
+        classifiers: of the K learners.
+        columns: of a completed row, d.
+        input_bound: completed values are clipped to ± this many standard deviations.
+
+    Returns:
+        Class probabilities, clipped completed rows, panel bits. (K, m, k + d + a)
+    """
+    row = observation[..., :columns].clamp(-input_bound, input_bound)
+    return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
+
+
+class DiagnosisPolicies(CompletesRows):
+    """K policies over [completed row, panel bits]; deterministic functions of their weights.
+
+    Attributes:
+        learners: panel selectors and values.
+        classifiers: f_φ of each.
+        classes: k.
+        panels: that can be acquired, a.
+        terminals: ways to end, 1 or k.
+        columns: of a completed row, d.
+        input_bound: in standard deviations.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, np.ndarray],
+        settings: Mapping[str, Any],
+        *,
+        imputer: Imputer | None = None,
+        greedy: bool = True,
+    ) -> None:
+        """Rebuild policies.
+
+        Args:
+            weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
+            settings: the block that they were trained with.
+            imputer: completes rows; None where completed rows are kept beside the policies.
+            greedy: True takes the likeliest action; False draws among them.
+
+        Raises:
+            DataError: the weights are no such policies; the sentence says where.
+        """
+        self.classes, self.panels, self.terminals = _require_policies(weights)
+        own = {
+            k.removeprefix(CLASSIFIER): v for k, v in weights.items() if k.startswith(CLASSIFIER)
+        }
+        rest = {k: v for k, v in weights.items() if not k.startswith(CLASSIFIER)}
+        self.learners = ActorCritic.of(rest, settings["ppo"]["activation"])
+        self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
+        self.columns = own["0.weight"].shape[1]
+        self.imputer, self.greedy = imputer, greedy
+        self.input_bound = float(settings["input_bound"])
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return self.learners.count
+
+    def require_task(self, task: World, *, columns: int, count: int) -> None:
+        """These are so many policies for a task's panels, classes and ends.
+
+        Args:
+            task: on which they are to act.
+            columns: of its completed rows.
+            count: wanted number of policies.
+
+        Raises:
+            DataError: they are others.
+        """
+        own = (self.members, self.columns, self.panels, self.classes, self.terminals)
+        wanted = (count, columns, task.panels, task.classes, task.terminals)
+        if own != wanted:
+            raise DataError(
+                "the stored diagnosis policies, their columns, panels, classes and ends are "
+                f"{', '.join(map(str, own))}; settings and table ask for "
+                f"{', '.join(map(str, wanted))}"
+            )
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
+        law = self.actor_law(reading, acquired, available & ~acquired)
+        if self.greedy:
+            best = law.argmax(axis=2)
+            return panel_or_stop(best, best < self.panels, self.panels)
+        ends = law[..., self.panels :].sum(axis=2, keepdims=True)
+        return np.concatenate([law[..., : self.panels], ends], axis=2)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)"""
+        if self.terminals == 1:
+            return self.beliefs(reading).astype(np.float64)
+        law = self.actor_law(reading, acquired, np.zeros_like(acquired))
+        ends = law[..., self.panels :].astype(np.float64)  # the smaller keeps the larger from 1
+        return ends / ends.sum(axis=2, keepdims=True)
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Of completed rows: class probabilities by each member's classifier. (K, m, k)"""
+        del acquired
+        return self.beliefs(reading).astype(np.float64)
+
+    def actor_law(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        open_panels: Bool[np.ndarray, "K m a"],
+    ) -> Float32[np.ndarray, "K m actions"]:
+        """Probability of each panel that is open, and of each end. (K, m, a + terminals)
+
+        Raises:
+            DataError: a stored actor gives values that are not numbers.
+        """
+        torch.set_num_threads(1)
+        ends = np.ones((*acquired.shape[:2], self.terminals), dtype=bool)
+        mask = np.concatenate([open_panels, ends], axis=2)
+        seen = np.concatenate([reading, acquired.astype(np.float32)], axis=2)
+        embedded = self._embed(torch.from_numpy(seen))
+        law = self.learners.probabilities(embedded, torch.from_numpy(mask)).numpy()
+        if not np.isfinite(law).all():
+            raise DataError(
+                "a stored diagnosis policy gives probabilities that are not numbers: its weights "
+                "are too large; train it again"
+            )
+        return law
+
+    def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:
+        """Class probabilities by each learner's classifier. (K, m, k)"""
+        torch.set_num_threads(1)
+        full = np.broadcast_to(imputed, (self.members, *imputed.shape[-2:]))
+        rows = torch.from_numpy(np.clip(full, -self.input_bound, self.input_bound))
+        return self.classifiers.probabilities(rows).numpy()
+
+    def _embed(self, observation: Tensor) -> Tensor:
+        return state_embedding(
+            observation, self.classifiers, columns=self.columns, input_bound=self.input_bound
+        )
+
+
+def _require_policies(weights: Mapping[str, np.ndarray]) -> tuple[int, int, int]:
+    """Networks whose layers fit one another; numbers of classes, of panels, and of ways to end."""
+    stored = Stored("diagnosis policies", weights)
+    expected = {}
+    for part, out in (("policy", "actions"), ("value", 1), ("classifier", "classes")):
+        start = "columns" if part == "classifier" else "inputs"
+        stack = "classifier" if part == "classifier" else "hidden"  # policy and value alike
+        layers = next(i for i in count() if f"{part}.{i}.weight" not in weights)
+        sizes = [start, *(f"{stack} {i}" for i in range(max(layers, 2) - 1)), out]
+        for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+            expected[f"{part}.{i}.weight"] = Array("float32", ("K", fan_in, fan_out))
+            expected[f"{part}.{i}.bias"] = Array("float32", ("K", fan_out))
+    size = stored.require(expected)
+    panels = size["inputs"] - size["classes"] - size["columns"]
+    terminals = size["actions"] - panels
+    if panels < 1 or terminals not in (1, size["classes"]):
+        raise stored.refusal(
+            f"have {size['inputs']} inputs and {size['actions']} actions for {size['columns']} "
+            f"columns and {size['classes']} classes; inputs are classes, columns and panels, "
+            "actions are panels and the ways to end, 1 or one for each class"
+        )
+    return size["classes"], panels, terminals

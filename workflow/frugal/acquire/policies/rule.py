@@ -1,0 +1,201 @@
+"""Agents written down by a person: steps in order, each acquires a panel if its conditions hold.
+
+For judging one's own policy by the estimators of `afape`. They read values of free columns and of
+panels that they acquired, and must not know costs, labels or missingness.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.acquire.single import SingleWithoutVerdict
+from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number lies above one bound and below another; false where it is unknown or a code.
+
+    Attributes:
+        column: encoded column of the number.
+        codes: encoded 0/1 columns of its special codes, which are no quantities.
+        above: lower bound, itself outside; −∞ for none.
+        below: upper bound, itself outside; ∞ for none.
+    """
+
+    column: int
+    codes: tuple[int, ...]
+    above: float
+    below: float
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The encoded columns that it looks at."""
+        return (self.column, *self.codes)
+
+    def holds(self, values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
+        """True where the condition holds. (n,)"""
+        number = values[:, self.column]
+        coded = (values[:, list(self.codes)] == 1).any(axis=1)
+        return (number > self.above) & (number < self.below) & ~coded
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A categorical column has one of some levels; false where it is unknown.
+
+    Attributes:
+        columns: encoded 0/1 columns of these levels, at least one.
+    """
+
+    columns: tuple[int, ...]
+
+    @property
+    def column(self) -> int:
+        """Any of its encoded columns: a panel reveals all levels or none."""
+        return self.columns[0]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The encoded columns that it looks at."""
+        return self.columns
+
+    def holds(self, values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
+        """True where the condition holds. (n,)"""
+        return (values[:, list(self.columns)] == 1).any(axis=1)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Acquire a panel, if all conditions hold."""
+
+    panel: int
+    conditions: tuple[Range | Levels, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RulePolicy(SingleWithoutVerdict):
+    """Goes through its steps once, in order, acquires at each that applies, then stops.
+
+    A step applies where its panel is available and not acquired by an earlier step, and where all
+    its conditions hold on the free columns and on those of panels that earlier steps acquired; a
+    condition on any other column is false, and so is one on a value that is missing. What comes
+    next follows from the panels acquired so far, as the pass is gone through again at every
+    decision.
+
+    Attributes:
+        steps: in order.
+        free_columns: known before the first step. (d,)
+        provides: columns that a panel reveals. (a, d)
+    """
+
+    steps: tuple[Step, ...]
+    free_columns: Bool[np.ndarray, " d"]
+    provides: Bool[np.ndarray, "a d"]
+
+    @property
+    def reads_values(self) -> bool:
+        """True if any step has a condition."""
+        return any(step.conditions for step in self.steps)
+
+    @property
+    def reads_columns(self) -> Bool[np.ndarray, " d"]:
+        """True for each encoded column that a condition looks at. (d,)"""
+        result = np.zeros(len(self.free_columns), dtype=bool)
+        for step in self.steps:
+            for condition in step.conditions:
+                result[list(condition.reads)] = True
+        return result
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """1 for the panel of the first step that applies and is still to do, else for "stop"."""
+        (seen,), (taken,), (possible,) = values, acquired, available
+        n, a = taken.shape
+        result = np.zeros((n, a + 1))
+        undecided = np.ones(n, dtype=bool)
+        passed = np.zeros((n, a), dtype=bool)  # what the steps so far have acquired
+        for step in self.steps:
+            applies = undecided & possible[:, step.panel] & ~passed[:, step.panel]
+            for condition in step.conditions:
+                known = self.free_columns[condition.column] | (
+                    passed[:, self.provides[:, condition.column]].any(axis=1)
+                )
+                applies &= known & condition.holds(seen)
+            passed[applies, step.panel] = True
+            chosen = applies & ~taken[:, step.panel]
+            result[chosen, step.panel] = 1.0
+            undecided &= ~chosen
+        result[undecided, -1] = 1.0
+        return result[None]
+
+
+def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy:
+    """The policy that a config writes as `[{panel: lactate}, {panel: crp, when: {…}}]`.
+
+    Args:
+        steps: each with `panel` and, if it has conditions, `when`: one or a list of them, each with
+            `column` and either `above` and/or `below` (in the table's unit) or `is` (levels).
+        table: whose panels and columns are meant; its values are not read.
+
+    Raises:
+        ConfigError: there is no such panel, column or level, or a range is asked of levels.
+    """
+    names = [panel.name for panel in table.actions]
+    built = []
+    for step in steps:
+        if step["panel"] not in names:
+            raise ConfigError(
+                f"a rule names panel {step['panel']!r}; panels to acquire are {', '.join(names)}"
+            )
+        when = step.get("when", ())
+        conditions = [when] if isinstance(when, Mapping) else when
+        built.append(
+            Step(names.index(step["panel"]), tuple(_condition(one, table) for one in conditions))
+        )
+    return RulePolicy(tuple(built), table.free_columns, table.provides)
+
+
+def _condition(written: Mapping[str, Any], table: Layout) -> Range | Levels:
+    """One condition, with the name of its column before encoding turned into encoded columns."""
+    name = written["column"]
+    prefix = f"{name}="  # of its levels, or of its special codes
+    coded = {
+        column.removeprefix(prefix): j
+        for j, column in enumerate(table.columns)
+        if column.startswith(prefix)
+    }
+    if "is" in written:
+        for level in written["is"]:
+            if level not in coded:
+                raise ConfigError(
+                    f"a rule asks whether {name!r} is {level!r}; the table's levels of it are "
+                    f"{', '.join(coded) or 'none'}"
+                )
+        return Levels(tuple(coded[level] for level in written["is"]))
+    if name not in table.columns:
+        raise ConfigError(
+            f"a rule asks whether {name!r} is above or below a number; numeric columns are "
+            f"{', '.join(_numeric(table)) or 'none'}"
+        )
+    return Range(
+        table.columns.index(name),
+        tuple(coded.values()),
+        float(written.get("above", -np.inf)),
+        float(written.get("below", np.inf)),
+    )
+
+
+def _numeric(table: Layout) -> list[str]:
+    """Names of the columns that hold a number: no level, and no code of another column."""
+    levels = {j for group in table.onehot for j in group}
+    numbers = [c for j, c in enumerate(table.columns) if j not in levels]
+    return [c for c in numbers if c.rpartition("=")[0] not in numbers]

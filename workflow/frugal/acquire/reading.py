@@ -1,0 +1,113 @@
+"""Policies that turn a state into a reading, the same for all members, before they decide.
+
+The asked-once half of `frugal.core.episodes.ReadingPolicy`. Knows no kind of agent.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
+
+from frugal.acquire.encoders import CallableEncoder
+from frugal.core.errors import DataError
+from frugal.core.world import World
+from frugal.learn.imputers import Imputer
+
+
+class Reading(ABC):
+    """What follows from `read`, `decide` and `conclude`."""
+
+    @abstractmethod
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """What all members read of m states. (m, w)"""
+
+    @abstractmethod
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)"""
+
+    @abstractmethod
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Class probabilities if the episode ended here. (K, m, k)"""
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Class probabilities where it may go on: those of an end. (K, m, k)"""
+        return self.conclude(reading, acquired)
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)"""
+        return self.decide(self._read_all(values, acquired), acquired, available)
+
+    def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m k"]:
+        """Class probabilities if the episode ended here. (K, m, k)"""
+        return self.conclude(self._read_all(values, acquired), acquired)
+
+    def _read_all(self, values: np.ndarray, acquired: np.ndarray) -> np.ndarray:
+        flat = self.read(
+            values.reshape(-1, values.shape[2]), acquired.reshape(-1, acquired.shape[2])
+        )
+        return flat.reshape(*values.shape[:2], -1)
+
+
+def completed_rows(
+    imputer: Imputer, values: Float[np.ndarray, "m d"]
+) -> Float32[np.ndarray, "m d"]:
+    """Rows as an imputer completes them, standardised. (m, d)"""
+    return imputer.scaling.standardise(imputer.impute(values)).astype(np.float32)
+
+
+class CompletesRows(Reading):
+    """A policy whose reading is the row as its imputer completes it, standardised.
+
+    Attributes:
+        imputer: None where the policy is only asked by readings.
+    """
+
+    imputer: Imputer | None
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """Completed rows, standardised. (m, d)
+
+        Raises:
+            DataError: there is no imputer.
+        """
+        del acquired
+        if self.imputer is None:
+            raise DataError("these policies were loaded without what completes a row")
+        return completed_rows(self.imputer, values)
+
+
+def completed_states(imputer: Imputer, world: World) -> CallableEncoder:
+    """Completed rows, standardised, of the states of a world, made when they are asked for."""
+
+    def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
+        del acquired
+        return completed_rows(imputer, visible)
+
+    return CallableEncoder(world, complete, world.values.shape[1])
+
+
+def panel_or_stop(
+    panel: Int[np.ndarray, "*m"], goes_on: Bool[np.ndarray, "*m"], a: int
+) -> Float[np.ndarray, "*m {a}+1"]:
+    """1 for the panel where the state goes on, else for "stop". (…, a + 1)"""
+    return np.eye(a + 1)[np.where(goes_on, panel, a)]

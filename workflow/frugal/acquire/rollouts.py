@@ -1,0 +1,317 @@
+"""The one transition loop: K policies run on every unit of a world, with every decision logged.
+
+Holds the AFA graph's sampling of R̂ [afape, eq. A.1] and the judging of trained policies
+[diagnosis, sec. 5]: policies are asked, step by step, which panel to acquire next, and see only
+what the world shows. The same code runs the full table (everything available), the blocked records
+(only what was observed is available) and imputed copies.
+
+It must not know labels, classifiers, missingness laws or how a policy was made. A policy whose
+attribute `reads_values` is False is never shown a value: it gets a table of NaN that takes no
+memory.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.core.episodes import Episodes, Policy, ReadingPolicy
+from frugal.core.world import StateEncoder, World
+
+SUM_TOLERANCE = 1e-5  # of a row of action probabilities in float32
+PER_UNIT = ("acquired", "verdict", "cost")  # fields of episodes; all others are logs
+ENTRIES_AT_ONCE = 1 << 24  # entries of readings held at a time: bounds memory, changes no result
+
+
+def reads_values(policy: Policy) -> bool:
+    """False if the policy says, by its attribute of this name, that it ignores feature values."""
+    return bool(getattr(policy, "reads_values", True))
+
+
+def columns_read(policy: Policy, columns: int) -> Bool[np.ndarray, " d"]:
+    """True for each encoded column on which decisions may depend; all unless the policy says. (d,)
+
+    Args:
+        policy: with `reads_values = False` it reads none; else its `reads_columns` tells which.
+        columns: d, how many there are.
+    """
+    if not reads_values(policy):
+        return np.zeros(columns, dtype=bool)
+    named = getattr(policy, "reads_columns", None)
+    return np.ones(columns, dtype=bool) if named is None else np.asarray(named, dtype=bool)
+
+
+def decision_probabilities(
+    policy: Policy,
+    world: World,
+    *,
+    row: Int[np.ndarray, " m"],
+    acquired: Bool[np.ndarray, "m a"],
+    available: Bool[np.ndarray, "m a"],
+    member: Int[np.ndarray, " m"] | None = None,
+    states: StateEncoder | None = None,
+) -> Float[np.ndarray, "m a+1"]:
+    """Law of the next decision in m states, π(Û⁽ᵏ⁾ | X̂⁽ᵏ⁾, R̂⁽ᵏ⁾, R)  [afape, sec. A.3].
+
+    Columns that are neither free nor revealed by an acquired panel are NaN for the policy. A state
+    that has nothing left to acquire stops with probability 1 without the policy being asked.
+
+    Args:
+        policy: asked once, for all states with a choice left.
+        world: hides what a state does not show; only the rows named by `row` are read.
+        row: unit of each state. (m,)
+        acquired: R̂⁽ᵏ⁾, panels acquired so far. (m, a)
+        available: R, panels that may be acquired at all. (m, a)
+        member: whose state it is, in ascending order; None: of the only one. (m,)
+        states: readings of the world's states that were kept; None: the policy reads them.
+
+    Returns:
+        Probabilities in float64, scaled to sum to 1 within rounding; last column "stop". (m, a + 1)
+
+    Raises:
+        AssertionError: the policy breaks its contract, a mistake in our own code.
+    """
+    probability = np.zeros((len(row), world.panels + 1))
+    probability[:, -1] = 1.0
+    choice = np.flatnonzero((available & ~acquired).any(axis=1))
+    if not choice.size:
+        return probability
+    acquired, available = acquired[choice], available[choice]
+    asked = _Asked(policy, world, row[choice], acquired, None if member is None else member[choice],
+                   states)  # fmt: skip
+    answer = asked.law(available).astype(np.float64)
+    _check_answer(type(policy).__name__, acquired | ~available, answer)
+    probability[choice] = answer / answer.sum(axis=1, keepdims=True)
+    return probability
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """States of K members, in one call of the policy: each member's stand in front of its padding.
+
+    Attributes:
+        member: whose state, in ascending order; None: of the only one. (m,)
+    """
+
+    policy: Policy
+    world: World
+    row: np.ndarray
+    acquired: np.ndarray
+    member: np.ndarray | None
+    states: StateEncoder | None
+
+    def law(self, available: np.ndarray) -> np.ndarray:
+        """Action probabilities. (m, a + 1)"""
+        if isinstance(self.policy, ReadingPolicy):
+            seen = self._reading(self.policy), self.acquired, available
+            return self._together(self.policy.decide, *seen)
+        seen = self._values(), self.acquired, available
+        return self._together(self.policy.action_probabilities, *seen)
+
+    def verdict(self) -> np.ndarray | None:
+        """Class probabilities if the episodes ended here; None without. (m, k)"""
+        if isinstance(self.policy, ReadingPolicy):
+            return self._together(self.policy.conclude, self._reading(self.policy), self.acquired)
+        return self._together(self.policy.predict, self._values(), self.acquired)
+
+    def belief(self) -> np.ndarray | None:
+        """Class probabilities where it may go on; None without. (m, k)"""
+        if isinstance(self.policy, ReadingPolicy):
+            return self._together(self.policy.believe, self._reading(self.policy), self.acquired)
+        return self.verdict()
+
+    def _values(self) -> np.ndarray:
+        if reads_values(self.policy):
+            return self.world.visible(self.row, self.acquired)
+        return np.broadcast_to(np.nan, (len(self.row), self.world.values.shape[1]))
+
+    def _reading(self, policy: ReadingPolicy) -> np.ndarray:
+        if self.states is not None:
+            return self.states.encode(self.row, self.acquired)
+        return policy.read(self.world.visible(self.row, self.acquired), self.acquired)
+
+    def _together(self, ask: Callable[..., Any], *parts: np.ndarray) -> Any:
+        """One call for all members, on arrays with a leading axis K. (m, …)"""
+        if self.member is None or self.policy.members == 1:
+            answer = ask(*(part[None] for part in parts))
+            return None if answer is None else answer[0]
+        count = np.bincount(self.member, minlength=self.policy.members)
+        place = np.arange(len(self.member)) - (count.cumsum() - count)[self.member]
+        padded = []
+        for part in parts:
+            whole = np.zeros((len(count), count.max(), *part.shape[1:]), dtype=part.dtype)
+            whole[self.member, place] = part
+            padded.append(whole)
+        answer = ask(*padded)
+        return None if answer is None else answer[self.member, place]
+
+
+def _check_answer(
+    name: str, forbidden: Bool[np.ndarray, "m a"], answer: Float[np.ndarray, "m a+1"]
+) -> None:
+    """Assert that rows are probabilities and that no panel is acquired twice or against a block."""
+    assert answer.min() >= 0, f"bug: {name} gives a negative probability or NaN"
+    gap = np.abs(answer.sum(axis=1) - 1).max()
+    assert gap <= SUM_TOLERANCE, f"bug: probabilities of {name} sum to 1 only up to {gap:.1e}"
+    taken = forbidden & (answer[:, :-1] > 0)
+    assert not taken.any(), f"bug: {name} acquires a panel that is acquired already or unavailable"
+
+
+def _draw(
+    probability: Float[np.ndarray, "m b"], uniform: Float[np.ndarray, " m"]
+) -> Int[np.ndarray, " m"]:
+    """Inverse-CDF draw: the first action whose cumulative probability exceeds the uniform. (m,)
+
+    Scaling by the last cumulative sum keeps a uniform below 1 below that sum after rounding, so an
+    action of probability zero is never drawn.
+    """
+    cumulative = probability.cumsum(axis=1)
+    return (cumulative <= (uniform * cumulative[:, -1])[:, None]).sum(axis=1)
+
+
+def roll_out(
+    policy: Policy,
+    world: World,
+    *,
+    uniforms: Float[np.ndarray, "n {world.panels}+1"],
+    states: StateEncoder | None = None,
+    beliefs: bool = False,
+) -> Episodes:
+    """One episode per member and unit: sample Û⁽¹⁾, Û⁽²⁾, … until "stop"  [afape, eq. A.1].
+
+        Û⁽ᵏ⁾ ~ π(· | X̂⁽ᵏ⁾, R̂⁽ᵏ⁾, R),    π("observe i" | …) = 0 where Rᵢ = 0
+
+    Units that see the same uniforms and the same available panels act alike, so a complete case
+    takes the same decisions in the blocked records as in the full table. All members see the same
+    uniforms.
+
+    Args:
+        policy: to be run; K members.
+        world: where. n units, of which some panels are available.
+        uniforms: in [0, 1); entry k decides step k of its unit. (n, a + 1)
+        states: readings of the world's states that were kept; None: the policy reads them.
+        beliefs: whether what the policy believes at each decision is logged.
+
+    Returns:
+        Episodes whose decisions are sorted by member, unit, then step; the forced stop of a unit
+        that has everything available is logged with probability 1.
+
+    Raises:
+        AssertionError: the policy breaks its contract, or a uniform lies outside [0, 1).
+    """
+    assert not uniforms.size or (uniforms.min() >= 0 and uniforms.max() < 1), "bug: not in [0, 1)"
+    width = world.values.shape[1] + world.panels if states is None else states.width
+    at_once = max(1, ENTRIES_AT_ONCE // (policy.members * (width + world.actions)))
+    parts = []
+    for start in range(0, max(len(world), 1), at_once):
+        units = np.arange(start, min(start + at_once, len(world)))
+        parts.append(_roll_out_units(policy, world, uniforms, states, units, beliefs=beliefs))
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _roll_out_units(
+    policy: Policy,
+    world: World,
+    uniforms: np.ndarray,
+    states: StateEncoder | None,
+    units: np.ndarray,
+    *,
+    beliefs: bool,
+) -> Episodes:
+    """The episodes of some units."""
+    a, shape = world.panels, (policy.members, len(units))
+    acquired = np.zeros((*shape, a), dtype=bool)
+    action = np.full((*shape, a + 1), -1, dtype=np.int64)
+    probability, belief = np.zeros((*shape, a + 1)), []
+    member, unit = (index.ravel() for index in np.indices(shape))
+    for step in range(a + 1):
+        row, known = units[unit], acquired[member, unit]
+        law = decision_probabilities(
+            policy, world, row=row, acquired=known, available=world.available[row],
+            member=member, states=states,
+        )  # fmt: skip
+        if beliefs and len(row):
+            believed = _Asked(policy, world, row, known, member, states).belief()
+            belief.append((member, unit, np.full(len(row), step), believed))
+        chosen = _draw(law, uniforms[row, step])
+        action[member, unit, step] = chosen
+        probability[member, unit, step] = law[np.arange(len(row)), chosen]
+        going = chosen < a
+        member, unit, chosen = member[going], unit[going], chosen[going]
+        acquired[member, unit, chosen] = True
+    assert not member.size, "bug: a unit goes on although nothing is left to acquire"
+    who, place, step_of = np.nonzero(action >= 0)
+    taken = action[who, place, step_of]
+    verdict = verdicts_at(policy, world, acquired, units=units, states=states)
+    return Episodes(
+        acquired, verdict, acquired @ world.action_cost,
+        who, units[place], step_of, taken, np.append(world.action_cost, 0.0)[taken],
+        probability[who, place, step_of], _in_order(belief),
+    )  # fmt: skip
+
+
+def verdicts_at(
+    policy: Policy,
+    world: World,
+    acquired: Bool[np.ndarray, "K n a"],
+    *,
+    units: Int[np.ndarray, " n"] | None = None,
+    states: StateEncoder | None = None,
+) -> Float[np.ndarray, "K n k"] | None:
+    """What the policy says if episodes end with these sets; None where it has no verdict.
+
+    Args:
+        policy: K members.
+        world: where the episodes end.
+        acquired: the sets.
+        units: whose sets they are; None: all of the world's, in order. (n,)
+        states: readings of the world's states that were kept.
+    """
+    member, unit = (index.ravel() for index in np.indices(acquired.shape[:2]))
+    if not len(unit):
+        return None
+    row = unit if units is None else units[unit]
+    said = _Asked(policy, world, row, acquired[member, unit], member, states).verdict()
+    return None if said is None else said.reshape(*acquired.shape[:2], -1).astype(np.float64)
+
+
+def _in_order(belief: list[tuple]) -> np.ndarray | None:
+    """Beliefs logged step by step, sorted by member, unit and step; None without. (m, k)"""
+    if not belief or belief[0][3] is None:
+        return None
+    member, unit, step, believed = map(np.concatenate, zip(*belief, strict=True))
+    return believed[np.lexsort((step, unit, member))].astype(np.float64)
+
+
+def _joined(parts: list[Episodes]) -> Episodes:
+    """Episodes of all units from those of some."""
+    joined: dict[str, Any] = {}
+    for field in fields(Episodes):
+        pieces = [getattr(part, field.name) for part in parts]
+        axis = int(field.name in PER_UNIT)
+        joined[field.name] = None if pieces[0] is None else np.concatenate(pieces, axis=axis)
+    order = np.lexsort((joined["step"], joined["row"], joined["member"]))
+    logged = {k: v for k, v in joined.items() if k not in PER_UNIT and v is not None}
+    return Episodes(**joined | {k: v[order] for k, v in logged.items()})
+
+
+def acquisition_order(episodes: Episodes) -> Int[np.ndarray, "K n a"]:
+    """Panels of each unit in the order of their acquisition, padded with −1. (K, n, a)"""
+    a = episodes.acquired.shape[2]
+    order = np.full(episodes.acquired.shape, -1, dtype=np.int64)
+    taken = episodes.action < a
+    at = episodes.member[taken], episodes.row[taken], episodes.step[taken]
+    order[at] = episodes.action[taken]
+    return order
+
+
+def visited_sets(episodes: Episodes) -> Bool[np.ndarray, "m a"]:
+    """Panels known at each logged decision. (m, a)"""
+    a = episodes.acquired.shape[2]
+    bought = np.eye(a + 1, dtype=np.int16)[episodes.action][:, :a]
+    before = bought.cumsum(axis=0, dtype=np.int64) - bought
+    first = np.flatnonzero(episodes.step == 0)
+    length = np.diff(np.append(first, len(bought)))
+    return (before - np.repeat(before[first], length, axis=0)) > 0

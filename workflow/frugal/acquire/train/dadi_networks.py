@@ -1,0 +1,165 @@
+"""The networks of DADI for K learners in lock-step: two set encoders and three heads each.
+
+Classifier and policy share one encoder, the adversary has its own [dadi, fig. 1, app. C]. Encoders
+and class heads 0 … K − 1 are the classifiers', K … 2K − 1 the adversaries'. Must not know rewards,
+schedules or data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32
+from torch import Tensor
+
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.core.stored import Array, Stored
+from frugal.learn.lockstep import FlatParameters, perceptron, perceptron_shapes
+from frugal.learn.token_memory import encoder_shapes
+
+Named = Mapping[str, Tensor]
+Weights = dict[str, Float32[np.ndarray, "..."]]
+
+ENCODER, CLASS_HEAD, POLICY_HEAD = "encoder.", "class_head.", "policy_head."
+_PAIRS = {ENCODER: ("label_encoder.", "adversary_encoder."),
+          CLASS_HEAD: ("label_head.", "adversary_head.")}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NetworkSizes:
+    """Sizes of one learner's networks.
+
+    Attributes:
+        columns: encoded columns d.
+        panels: panels that can be acquired, a; the policy has a + 1 values, the last for "stop".
+        settings: widths, and whether the adversary reads the label.
+    """
+
+    columns: int
+    panels: int
+    settings: DadiSettings
+
+    def stacked(self, learners: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of the parameters of K learners."""
+        s = self.settings
+        encoder = encoder_shapes(self.columns, s.memory_width, s.encoding_width)
+        fan_in = s.encoding_width + s.adversary_reads_label
+        class_head = perceptron_shapes(fan_in, s.head_width, 1)
+        policy_head = perceptron_shapes(s.encoding_width, s.head_width, self.panels + 1)
+        return {
+            **{ENCODER + name: (2 * learners, *shape) for name, shape in encoder.items()},
+            **{CLASS_HEAD + name: (2 * learners, *shape) for name, shape in class_head.items()},
+            **{POLICY_HEAD + name: (learners, *shape) for name, shape in policy_head.items()},
+        }
+
+
+def first_parameters(sizes: NetworkSizes, generator: torch.Generator) -> FlatParameters:
+    """A single learner: He's normal weights, zero biases, small outputs.
+
+    A token has two entries that are not zero, whatever the number of columns, so the first layer's
+    weights are scaled for two inputs.
+    """
+    stack = FlatParameters(sizes.stacked(1), traced=True)
+    with torch.no_grad():
+        for name, leaf in stack.views.items():
+            part = name.rpartition(".")[2]
+            if part.endswith("bias"):
+                continue
+            spread = {"value": 1.0, "position": 1.0, "cell": leaf.shape[1] ** -0.5}
+            scale = spread.get(part, (2 / leaf.shape[1]) ** 0.5)
+            if part == "third" and not name.startswith(ENCODER):
+                scale *= 0.1
+            leaf.normal_(0.0, scale, generator=generator)
+    return stack
+
+
+def repeated(stack: FlatParameters, sizes: NetworkSizes, learners: int) -> FlatParameters:
+    """K copies of a single learner."""
+    copies = FlatParameters(sizes.stacked(learners), traced=True)
+    with torch.no_grad():
+        for name, leaf in copies.views.items():
+            leaf.copy_(stack.views[name].repeat_interleave(learners, dim=0))
+    return copies
+
+
+def policy_parameters(named: Named) -> dict[str, Tensor]:
+    """What the policies need: the classifiers' encoders and the policy heads, without gradient."""
+    learners = len(named[POLICY_HEAD + "first"])
+    return {
+        name: leaf.detach()[:learners]
+        for name, leaf in named.items()
+        if name.startswith((ENCODER, POLICY_HEAD))
+    }
+
+
+def class_logits(
+    named: Named, encoding: Float[Tensor, "g m h"], label: Float[Tensor, "k m"] | None
+) -> Float[Tensor, "g m"]:
+    """Log-odds of the label (first K rows) and of the sensitive attribute (last K).
+
+    Args:
+        named: parameters of K learners; g = 2 K.
+        encoding: of m sets in the 2 K encoders.
+        label: read by the adversary if the objective is equalised odds, else None.
+
+    Returns:
+        Log-odds of class 1.
+    """
+    if label is not None:
+        told = torch.cat((torch.zeros_like(label), label)).unsqueeze(2)
+        encoding = torch.cat((encoding, told), dim=2)
+    return perceptron(named, CLASS_HEAD, encoding).squeeze(2)
+
+
+def decision_values(named: Named, encoding: Float[Tensor, "k m h"]) -> Float[Tensor, "k m b"]:
+    """Q of every decision, "stop" last; b = a + 1."""
+    return perceptron(named, POLICY_HEAD, encoding)
+
+
+def named_weights(named: Named) -> Weights:
+    """Weights of K learners by network, learners on the leading axis."""
+    learners = len(named[POLICY_HEAD + "first"])
+    weights: Weights = {}
+    for name, leaf in named.items():
+        network, _, part = name.rpartition(".")
+        array = leaf.detach().numpy()
+        if network + "." in _PAIRS:
+            for at, prefix in enumerate(_PAIRS[network + "."]):
+                weights[prefix + part] = array[at * learners : (at + 1) * learners].copy()
+        else:
+            weights[name] = array.copy()
+    return weights
+
+
+def require_weights(weights: Mapping[str, np.ndarray], sizes: NetworkSizes, what: str) -> int:
+    """Number of learners, K, whose networks the arrays are, all of these sizes.
+
+    Args:
+        weights: as `named_weights` returns them, maybe from a file.
+        sizes: that the settings and the table ask for.
+        what: the arrays are, for the sentence.
+
+    Raises:
+        DataError: an array is not what it must be; the sentence says where.
+    """
+    expected = {}
+    for name, (_, *shape) in sizes.stacked(1).items():
+        network, _, part = name.rpartition(".")
+        for prefix in _PAIRS.get(network + ".", (network + ".",)):
+            expected[prefix + part] = Array("float32", ("K", *shape))
+    return Stored(what, weights).require(expected)["K"]
+
+
+def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    """Inverse of `named_weights`, without gradient."""
+    named: dict[str, Tensor] = {}
+    for name, array in weights.items():
+        network, _, part = name.rpartition(".")
+        pair = next((new for new, old in _PAIRS.items() if network + "." == old[0]), None)
+        if pair is not None:
+            other = weights[_PAIRS[pair][1] + part]
+            named[pair + part] = torch.from_numpy(np.concatenate((array, other)))
+        elif network + "." == POLICY_HEAD:
+            named[name] = torch.from_numpy(np.asarray(array))
+    return named

@@ -1,0 +1,356 @@
+"""How DADI learns: pretraining of classifier and adversary, then all networks jointly.
+
+K learners, one for each γ, run in lock-step. They start from the same pretrained networks and share
+every random draw, so that two γ are compared on common random numbers. Which learners run beside
+another changes its result by rounding only, which a long training can enlarge. Networks do not
+change within a window of decisions, so the forward passes that chose the decisions serve the update
+as well. Must not know files.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from frugal.acquire.train.dadi_acquisition import values_at_sets
+from frugal.acquire.train.dadi_losses import (
+    allowed_decisions,
+    combined_loss,
+    decision_rewards,
+    n_step_returns,
+)
+from frugal.acquire.train.dadi_networks import ENCODER, NetworkSizes, class_logits, decision_values
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.learn.lockstep import Adam, FlatParameters
+from frugal.learn.set_encoder import SetReading, Steps, encode, read_sets
+from frugal.learn.token_memory import Memory, UnitTable, remember
+
+ADAM_EPSILON = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Training units and what they weigh. Shapes: n units, a panels.
+
+    Attributes:
+        units: their tokens.
+        label: y. (n,)
+        sensitive: b. (n,)
+        label_weight: in the classifier's loss. (n,)
+        adversary_weight: in the adversary's loss. (n,)
+        cost: price of each panel, in the data set's unit; 0 for "stop", the last. (a + 1,)
+        start: 1 where a panel is out of reach of a unit, so that it may not be acquired, and in the
+            last column, which stands for what is free. (n, a + 1)
+    """
+
+    units: UnitTable
+    label: Float[Tensor, " n"]
+    sensitive: Float[Tensor, " n"]
+    label_weight: Float[Tensor, " n"]
+    adversary_weight: Float[Tensor, " n"]
+    cost: Float[Tensor, " a1"]
+    start: Float[Tensor, "n a1"]
+
+    def targets(self, row: Int[Tensor, "k n"]) -> tuple[Tensor, Tensor]:
+        """Classes and weights of the units, for classifiers then adversaries. (2 k, n) each"""
+        return (
+            torch.cat((self.label[row], self.sensitive[row])),
+            torch.cat((self.label_weight[row], self.adversary_weight[row])),
+        )
+
+
+def class_losses(logits: Tensor, targets: tuple[Tensor, Tensor]) -> Tensor:
+    """Weighted cross-entropies L_C (first half) and L_A (second half) in nats. (2 k, n)"""
+    return targets[1] * binary_cross_entropy_with_logits(logits, targets[0], reduction="none")
+
+
+def pretrain(
+    stack: FlatParameters,
+    population: Population,
+    *,
+    settings: DadiSettings,
+    steps: Steps,
+    generator: torch.Generator,
+) -> None:
+    """Teach classifier and adversary full and partial sets, in place  [dadi, app. C].
+
+    Half of a batch holds full sets; in the other half each panel is dropped with a probability that
+    is drawn evenly from [0, 1] for each unit.
+
+    Args:
+        stack: a single learner.
+        population: training units, with the weights of pretraining.
+        settings: batch, iterations and learning rate.
+        steps: of the encoder.
+        generator: draws units and sets.
+    """
+    adam = Adam(stack, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
+    half, panels = settings.agents // 2, len(population.cost) - 1
+    for _ in range(settings.pretraining_iterations):
+        row = torch.randint(len(population.units), (1, settings.agents), generator=generator)
+        drop = torch.rand(half, 1, generator=generator)
+        known = torch.ones(1, settings.agents, panels + 1)
+        known[0, :half, :panels] = (torch.rand(half, panels, generator=generator) >= drop).float()
+        memory = remember(stack.views, ENCODER, population.units.tokens(row))
+        member = population.units.members(population.units.holdings(row), known)
+        reading = read_sets(
+            stack.views, ENCODER, memory, member,
+            processing_steps=settings.processing_steps, steps=steps,
+        )  # fmt: skip
+        encoding = encode(stack.views, ENCODER, memory, [reading], steps=steps).squeeze(2)
+        label = population.label[row] if settings.adversary_reads_label else None
+        logits = class_logits(stack.views, encoding, label)
+        adam.descend(class_losses(logits, population.targets(row)).mean(dim=1).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """A window of t decisions of n agents in k learners.
+
+    Attributes:
+        readings: of the sets before each decision. t
+        action: decisions. (t, k, n)
+        target: return of each decision. (t, k, n)
+        live: 1 if the agent had not stopped before. (t, k, n)
+        goes_on: 1 if the agent has not stopped in the end. (k, n)
+        known: panels in the end. (k, n, a + 1)
+    """
+
+    readings: list[SetReading]
+    action: Tensor
+    target: Tensor
+    live: Tensor
+    goes_on: Tensor
+    known: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Rolled:
+    """What a window collects while it is rolled out: one entry per decision.
+
+    What belongs to a state (known, best, loss) has one more, of the state in the end.
+    """
+
+    readings: list[SetReading] = field(default_factory=list)
+    action: list[Tensor] = field(default_factory=list)
+    live: list[Tensor] = field(default_factory=list)
+    known: list[Tensor] = field(default_factory=list)
+    best: list[Tensor] = field(default_factory=list)
+    loss: list[Tensor] = field(default_factory=list)
+
+
+class JointTraining:
+    """Joint training of K learners, which can be interrupted between any two iterations.
+
+    Args:
+        stack: K pretrained learners; they learn in place.
+        population: training units.
+        gamma: γ of each learner. (k,)
+        sizes: of the networks, with all settings.
+        steps: of the encoder.
+        generator: draws units and exploration.
+    """
+
+    def __init__(
+        self,
+        stack: FlatParameters,
+        population: Population,
+        *,
+        gamma: Float[Tensor, " k"],
+        sizes: NetworkSizes,
+        steps: Steps,
+        generator: torch.Generator,
+    ) -> None:
+        self._settings, self._population, self._steps = sizes.settings, population, steps
+        self._gamma, self._generator, self._panels = gamma[:, None], generator, sizes.panels
+        self.stack = stack
+        self._adam = Adam(stack, learning_rate=self._settings.learning_rate, epsilon=ADAM_EPSILON)
+        self._target = FlatParameters(sizes.stacked(len(gamma)))
+        self._target.flat.copy_(stack.flat)
+        k = len(gamma)
+        self._row = self._draw_units().expand(k, -1).clone()
+        self._known = population.start[self._row]
+        self.iteration = 0
+        self._squared_error, self._since = torch.zeros(k, dtype=torch.float64), 0
+
+    def iterate(self) -> None:
+        """One iteration: a window of decisions of all agents, then one update of all networks.
+
+        An agent that stops rests until the window ends and then starts with another unit. Its rest
+        is no part of any loss.
+        """
+        with torch.enable_grad():
+            memory = remember(self.stack.views, ENCODER, self._population.units.tokens(self._row))
+        window = self._decide(memory)
+        self._update(memory, window)
+        self.iteration += 1
+        if self.iteration % self._settings.target_every == 0:
+            self._target.flat.copy_(self.stack.flat)
+        stopped = window.goes_on == 0
+        self._row = torch.where(stopped, self._draw_units(), self._row)
+        self._known = torch.where(
+            stopped[..., None], self._population.start[self._row], window.known
+        )
+
+    @torch.no_grad()
+    def _decide(self, memory: Memory) -> _Window:
+        """Let every agent take its window of decisions, ε-greedily, and see what they are worth."""
+        rolled = _Rolled()
+        known, live = self._known, torch.ones(self._row.shape)
+        holdings = self._population.units.holdings(self._row)
+        random, scores = self._draw_exploration()
+        for t in range(self._settings.window + 1):
+            reading, loss, q = self._look(memory, self._population.units.members(holdings, known))
+            allowed = allowed_decisions(known)
+            best = q.masked_fill(~allowed, -torch.inf).argmax(dim=2)
+            rolled.known.append(known)
+            rolled.best.append(best)
+            rolled.loss.append(loss)
+            if t == self._settings.window:
+                break
+            drawn = scores[t].masked_fill(~allowed, -1).argmax(dim=2)
+            action = torch.where(random[t], drawn, best)
+            rolled.readings.append(reading)
+            rolled.action.append(action)
+            rolled.live.append(live)
+            live = live * (action < self._panels)
+            known = known.scatter(2, action.unsqueeze(2), 1.0)
+        return self._valued(rolled, random)
+
+    def _look(
+        self, memory: Memory, member: tuple[Tensor, Tensor]
+    ) -> tuple[SetReading, Tensor, Tensor]:
+        """Readings of the agents' sets, their combined loss (k, n), and Q (k, n, a + 1)."""
+        settings, named = self._settings, self.stack.views
+        reading = read_sets(
+            named, ENCODER, memory, member,
+            processing_steps=settings.processing_steps, steps=self._steps,
+        )  # fmt: skip
+        encoding, k = reading.encoding, len(self._gamma)
+        label = self._population.label[self._row] if settings.adversary_reads_label else None
+        logits = class_logits(named, encoding, label)
+        losses = class_losses(logits, self._population.targets(self._row))
+        loss = combined_loss(losses[:k], losses[k:], self._gamma)
+        return reading, loss, decision_values(named, encoding[:k])
+
+    def _valued(self, rolled: _Rolled, random: Tensor) -> _Window:
+        """The window with the return of each decision."""
+        action, loss, known = (torch.stack(x) for x in (rolled.action, rolled.loss, rolled.known))
+        best = torch.stack(rolled.best)
+        stop = action == self._panels
+        reward = decision_rewards(
+            loss[:-1],
+            loss[1:],
+            first=(known[:-1] == self._population.start[self._row]).all(dim=3),
+            stop=stop,
+            cost=self._settings.cost_weight * self._population.cost[action],
+            reward=self._settings.reward,
+        )
+        goes_on = (~stop).float()
+        after = self._target_values(known[1:], best[1:], random)
+        cut = torch.zeros_like(stop)
+        if self._settings.returns == "watkins":
+            cut[:-1] = action[1:] != best[1:-1]
+        target = n_step_returns(reward, goes_on, after, cut=cut)
+        live = torch.stack(rolled.live)
+        return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], known[-1])
+
+    def _target_values(self, known: Tensor, best: Tensor, random: Tensor) -> Tensor:
+        """Double Q-learning: the target's value of what the network prefers after each decision.
+
+        Only of states whose value a return may need, 0 elsewhere: those at the window's end, and,
+        where returns are cut, those before a decision that was drawn at random, which are states
+        of the same agents in all learners. One pass of the encoder takes them all.
+
+        Args:
+            known: panels after each decision. (t, k, n, a + 1)
+            best: what the network prefers then. (t, k, n)
+            random: whether a decision was drawn at random. (t, n)
+        """
+        needed = torch.zeros_like(random)
+        if self._settings.returns == "watkins":
+            needed[:-1] = random[1:]
+        needed[-1] = True
+        at, agent = needed.nonzero(as_tuple=True)
+        q = values_at_sets(
+            self._target.views,
+            self._population.units,
+            self._row[:, agent],
+            known[at, :, agent].transpose(0, 1),
+            processing_steps=self._settings.processing_steps,
+        )
+        chosen = best[at, :, agent].T.unsqueeze(2)
+        result = torch.zeros(best.shape)
+        result[at, :, agent] = q.gather(2, chosen).squeeze(2).T
+        return result
+
+    def _update(self, memory: Memory, window: _Window) -> None:
+        """One Adam step on (Q − G)² + L_C + L_A, each averaged over the decisions of a learner."""
+        named, k = self.stack.views, len(self._gamma)
+        encoding = encode(named, ENCODER, memory, window.readings, steps=self._steps)
+        encoding = encoding.flatten(1, 2)
+        share = window.live / window.live.sum(dim=(0, 2), keepdim=True)
+        share, action, target = (
+            part.permute(1, 2, 0).flatten(1) for part in (share, window.action, window.target)
+        )  # (k, n t), as the encodings
+        row = self._row.repeat_interleave(self._settings.window, dim=1)
+        label = self._population.label[row] if self._settings.adversary_reads_label else None
+        losses = class_losses(class_logits(named, encoding, label), self._population.targets(row))
+        chosen = decision_values(named, encoding[:k]).gather(2, action.unsqueeze(2)).squeeze(2)
+        squared_error = ((chosen - target).square() * share).sum(dim=1)
+        loss = squared_error.sum() + (losses * torch.cat((share, share))).sum()
+        self._adam.learning_rate = self._settings.learning_rate_at(self.iteration)
+        self._adam.descend(loss)
+        self._squared_error += squared_error.detach()
+        self._since += 1
+
+    def _draw_units(self) -> Int[Tensor, " n"]:
+        """Units drawn evenly, with replacement; the same for all learners."""
+        count = len(self._population.units)
+        return torch.randint(count, (self._settings.agents,), generator=self._generator)
+
+    def _draw_exploration(self) -> tuple[Tensor, Tensor]:
+        """Whether a decision is random, and scores whose largest allowed one is then taken.
+
+        The same for all learners. (t, n) and (t, n, a + 1)
+        """
+        t, n = self._settings.window, self._settings.agents
+        random = torch.rand(t, n, generator=self._generator)
+        scores = torch.rand(t, n, self._panels + 1, generator=self._generator)
+        return random < self._settings.exploration(self.iteration), scores
+
+    def take_squared_error(self) -> Float[Tensor, " k"]:
+        """Mean squared error of Q over the iterations since this was last asked."""
+        found = self._squared_error / max(1, self._since)
+        self._squared_error, self._since = torch.zeros_like(found), 0
+        return found
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next iteration depends on."""
+        return {
+            "parameters": self.stack.flat.detach(),
+            "target": self._target.flat,
+            "first_moment": self._adam.first,
+            "second_moment": self._adam.second,
+            "adam_steps": torch.tensor(self._adam.steps),
+            "row": self._row,
+            "known": self._known,
+            "generator": self._generator.get_state(),
+            "iteration": torch.tensor(self.iteration),
+            "squared_error": self._squared_error,
+            "since": torch.tensor(self._since),
+        }
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where `state` was written down."""
+        with torch.no_grad():
+            self.stack.flat.copy_(state["parameters"])
+        self._target.flat.copy_(state["target"])
+        self._adam.restore(state["first_moment"], state["second_moment"], int(state["adam_steps"]))
+        self._row, self._known = state["row"].clone(), state["known"].clone()
+        self._generator.set_state(state["generator"])
+        self.iteration = int(state["iteration"])
+        self._squared_error, self._since = state["squared_error"].clone(), int(state["since"])

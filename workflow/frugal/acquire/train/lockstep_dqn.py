@@ -1,0 +1,314 @@
+"""K deep Q-learners of costly acquisition trained in lock-step as one batched model.
+
+The value-based agents of [afape, sec. A.11] and of [diagnosis]: the update is that of
+stable-baselines3's DQN, term by term, with action masks in choice and target, and double and
+dueling networks as options. Must not know what panels and labels mean.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int
+from torch import Tensor
+
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.acquire.train.replay import ReplayMemory, Transitions
+from frugal.core.errors import ConfigError
+from frugal.learn.lockstep import Adam
+
+CLIP_EPSILON, ADAM_EPSILON = 1e-6, 1e-8  # as in torch and stable-baselines3
+
+
+@dataclass(frozen=True)
+class DqnSettings:
+    """How a learner looks and learns; the same for all learners of a group.
+
+    Attributes:
+        hidden: units of each hidden layer.
+        double: the online network chooses the next action, the target network values it.
+        dueling: Q = V + A − mean A.
+        huber_bound: errors beyond it count linearly (stable-baselines3: 1); None: squared error,
+            the only loss whose values are expected returns where rewards exceed the bound.
+        learning_rate: of Adam, at first.
+        learning_rate_last: at the end; it falls linearly.
+        discount: of the next state's value.
+        batch: transitions in an update.
+        memory: transitions kept.
+        learning_starts: transitions before the first update.
+        transitions_per_update: one update for so many; divides `episodes`.
+        target_every: transitions between two copies into the target network.
+        exploration_share: of all transitions, in which ε falls linearly.
+        epsilon_first: ε at the start.
+        epsilon_last: ε from then on.
+        max_gradient_norm: a learner's gradient is scaled down to this length.
+        episodes: run side by side by each learner.
+        transitions: of each learner, all its episodes together.
+    """
+
+    hidden: tuple[int, ...]
+    double: bool
+    dueling: bool
+    huber_bound: float | None
+    learning_rate: float
+    learning_rate_last: float
+    discount: float
+    batch: int
+    memory: int
+    learning_starts: int
+    transitions_per_update: int
+    target_every: int
+    exploration_share: float
+    epsilon_first: float
+    epsilon_last: float
+    max_gradient_norm: float
+    episodes: int
+    transitions: int
+
+    def __post_init__(self) -> None:
+        if self.episodes % self.transitions_per_update:
+            raise ConfigError(
+                f"DQN makes an update every {self.transitions_per_update} transitions of "
+                f"{self.episodes} episodes; `transitions_per_update` must divide `episodes`"
+            )
+        if self.memory < self.episodes:
+            raise ConfigError(
+                f"DQN keeps {self.memory} transitions; `memory` must not be below the "
+                f"{self.episodes} `episodes`"
+            )
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "DqnSettings":
+        """From a block of config, where `hidden` is a list."""
+        return cls(**{**settings, "hidden": tuple(settings["hidden"])})
+
+    def epsilon(self, transitions: int) -> float:
+        """ε after so many transitions of a learner."""
+        done = transitions / max(1.0, self.exploration_share * self.transitions)
+        return self.epsilon_first + min(done, 1.0) * (self.epsilon_last - self.epsilon_first)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """b transitions of each of K learners, as an update reads them.
+
+    Attributes:
+        observation: of the state before. (K, b, w)
+        action: taken. (K, b)
+        reward: received. (K, b)
+        done: 1 where the episode ended. (K, b)
+        next_observation: of the state after; read with `double` alone. (K, b, w)
+        next_mask: actions allowed there. (K, b, A)
+        next_value: Q of the target network there. (K, b, A)
+    """
+
+    observation: Float[Tensor, "K b w"]
+    action: Int[Tensor, "K b"]
+    reward: Float[Tensor, "K b"]
+    done: Float[Tensor, "K b"]
+    next_observation: Float[Tensor, "K b w"]
+    next_mask: Bool[Tensor, "K b A"]
+    next_value: Float[Tensor, "K b A"]
+
+    def take(self, part: slice) -> "Batch":
+        """Some of the transitions of every learner."""
+        return Batch(*(array[:, part] for array in vars(self).values()))
+
+
+class DqnTrainer:
+    """Moves K learners by updates.
+
+    Attributes:
+        online: the networks that act, changed in place by `learn`.
+        target: their copies that value next states.
+        settings: how.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, Float32[np.ndarray, "K _ _"]], settings: DqnSettings
+    ) -> None:
+        self.online, self.target = QNetworks(weights), QNetworks(weights)
+        self.settings = settings
+        self._adam = Adam(
+            self.online.parameters, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
+        )
+
+    def set_progress(self, share: float) -> None:
+        """Set the learning rate for a share of training done, in [0, 1]."""
+        first, last = self.settings.learning_rate, self.settings.learning_rate_last
+        self._adam.learning_rate = first + share * (last - first)
+
+    @torch.no_grad()
+    def learn(self, batch: Batch) -> Float[Tensor, " K"]:
+        """One update of every learner; returns the mean |temporal-difference error|.
+
+            y = r + γ (1 − done) max_{a allowed} Q⁻(s′, a),   ℓ = mean of ½ (Q(s, a) − y)²
+
+        beyond `huber_bound` continued linearly.
+
+        With `double` the action is the online network's best, not the target network's.
+        """
+        if self.settings.double:
+            choice = self.online.values(batch.next_observation)
+            best = choice.masked_fill_(~batch.next_mask, -torch.inf).argmax(dim=2, keepdim=True)
+            future = batch.next_value.gather(2, best).squeeze(2)
+        else:
+            future = batch.next_value.masked_fill(~batch.next_mask, -torch.inf).amax(dim=2)
+        goal = batch.reward + self.settings.discount * (1 - batch.done) * future
+        passed, action = self.online.forward(batch.observation), batch.action.unsqueeze(2)
+        error = passed.values.gather(2, action).squeeze(2) - goal
+        bound = self.settings.huber_bound
+        slope = error if bound is None else error.clamp(-bound, bound)
+        slope = slope.div(error.shape[1]).unsqueeze(2)
+        self.online.write_gradient(
+            passed, torch.zeros_like(passed.values).scatter_(2, action, slope)
+        )
+        self.online.clip_gradient(self.settings.max_gradient_norm, epsilon=CLIP_EPSILON)
+        self._adam.step()
+        return error.abs().mean(dim=1)
+
+    def copy_to_target(self) -> None:
+        """Make the target networks equal to the online ones."""
+        self.target.parameters.flat.copy_(self.online.parameters.flat)
+
+
+@dataclass(frozen=True, eq=False)
+class DqnFit:
+    """Trained learners, and how it went at r moments.
+
+    Attributes:
+        weights: by the names of `frugal.acquire.train.q_networks.fresh_weights`; K first.
+        transitions: of each learner by then. (r,)
+        mean_return: sum of rewards of the episodes that ended since the moment before, with
+            exploration; NaN if none ended. (r, K)
+        td_error: mean |temporal-difference error| since then; NaN before the first update. (r, K)
+    """
+
+    weights: dict[str, Float32[np.ndarray, "K _ _"]]
+    transitions: Int[np.ndarray, " r"]
+    mean_return: Float[np.ndarray, "r K"]
+    td_error: Float[np.ndarray, "r K"]
+
+
+def fit_dqn(
+    environment: BatchedAcquisition,
+    *,
+    settings: DqnSettings,
+    moments: int,
+    rngs: Sequence[np.random.Generator],
+) -> DqnFit:
+    """Train one network per learner of an environment on what it shows  [afape, sec. A.11].
+
+    What a learner draws comes from its own generator, so that it learns the same, up to rounding,
+    whatever is trained beside it.
+
+    Args:
+        environment: its learners' rewards are what is maximised; has `settings.episodes` episodes.
+        settings: of networks and learning.
+        moments: how often the progress is written down.
+        rngs: one per learner: first weights, exploration, replay. (K,)
+    """
+    torch.set_num_threads(1)
+    learners, episodes, width = environment.observation.shape
+    assert (learners, episodes) == (len(rngs), settings.episodes), "bug: sizes differ"
+    task = environment.task
+    weights = fresh_weights(
+        width, task.actions, hidden=settings.hidden, dueling=settings.dueling, rngs=rngs
+    )
+    trainer = DqnTrainer(weights, settings)
+    memory = ReplayMemory(learners, settings.memory, task.panels)
+    curve = _Curve(learners, episodes)
+    steps = -(-settings.transitions // episodes)
+    updates = episodes // settings.transitions_per_update
+    for step in range(steps):
+        curve.add(
+            *_act(environment, trainer.online, memory, settings.epsilon(step * episodes), rngs)
+        )
+        trainer.set_progress(step / steps)
+        if (step + 1) * episodes > settings.learning_starts:
+            drawn = [r.integers(memory.filled, size=updates * settings.batch) for r in rngs]
+            batch = _encode(memory.take(np.stack(drawn)), environment, trainer.target)
+            for start in range(0, updates * settings.batch, settings.batch):
+                curve.errors.append(trainer.learn(batch.take(slice(start, start + settings.batch))))
+        if (step + 1) % max(settings.target_every // episodes, 1) == 0:
+            trainer.copy_to_target()
+        if (step + 1) * moments // steps > step * moments // steps:
+            curve.mark((step + 1) * episodes)
+    return curve.fit(trainer.online.export())
+
+
+def _act(
+    environment: BatchedAcquisition,
+    networks: QNetworks,
+    memory: ReplayMemory,
+    epsilon: float,
+    rngs: Sequence[np.random.Generator],
+) -> tuple[Float32[np.ndarray, "K E"], Bool[np.ndarray, "K E"]]:
+    """One ε-greedy step of all episodes, remembered: rewards and ends."""
+    mask, row, acquired = environment.action_mask, environment.row, environment.acquired
+    value = networks.values(torch.from_numpy(environment.observation)).numpy()
+    uniform = np.stack([r.random((row.shape[1], mask.shape[2] + 1), np.float32) for r in rngs])
+    explores = uniform[:, :, -1] < epsilon
+    score = np.where(explores[:, :, None], uniform[:, :, :-1], value)
+    action = np.where(mask, score, -np.inf).argmax(axis=2)
+    row, acquired = row.copy(), acquired.copy()
+    reward, done = environment.step(action)
+    memory.add(row, acquired, action, reward)
+    return reward, done
+
+
+def _encode(drawn: Transitions, environment: BatchedAcquisition, target: QNetworks) -> Batch:
+    """Transitions as an update reads them; the target network stands still until they are used."""
+    task, shape = environment.task, drawn.row.shape
+
+    def observed(acquired: np.ndarray) -> Tensor:
+        flat = acquired.reshape(-1, task.panels)
+        seen = environment.encoder.encode(drawn.row.ravel(), flat)
+        return torch.from_numpy(seen.reshape(*shape, -1))
+
+    after = observed(drawn.next_acquired)
+    return Batch(
+        observed(drawn.acquired),
+        torch.from_numpy(drawn.action),
+        torch.from_numpy(drawn.reward),
+        torch.from_numpy(drawn.done.astype(np.float32)),
+        after,
+        torch.from_numpy(drawn.next_mask(task)),
+        target.values(after),
+    )
+
+
+class _Curve:
+    """Sums of rewards, ends and errors between two moments."""
+
+    def __init__(self, learners: int, episodes: int) -> None:
+        self.errors: list[Tensor] = []
+        self._running = np.zeros((learners, episodes))
+        self._total, self._ended = np.zeros(learners), np.zeros(learners)
+        self._rows: list[tuple[int, np.ndarray, np.ndarray]] = []
+
+    def add(self, reward: np.ndarray, done: np.ndarray) -> None:
+        """Take one step of all episodes into account."""
+        self._running += reward
+        self._total += (self._running * done).sum(axis=1)
+        self._ended += done.sum(axis=1)
+        self._running[done] = 0.0
+
+    def mark(self, transitions: int) -> None:
+        """Write down the means since the last moment."""
+        with np.errstate(invalid="ignore"):
+            mean = self._total / self._ended
+        error = (
+            torch.stack(self.errors).mean(dim=0).double().numpy() if self.errors else mean * np.nan
+        )
+        self._rows.append((transitions, mean, error))
+        self.errors = []
+        self._total, self._ended = np.zeros_like(mean), np.zeros_like(mean)
+
+    def fit(self, weights: dict[str, Float32[np.ndarray, "K _ _"]]) -> DqnFit:
+        """The trained learners with the curve."""
+        transitions, mean, error = zip(*self._rows, strict=True)
+        return DqnFit(weights, np.array(transitions), np.stack(mean), np.stack(error))

@@ -1,0 +1,323 @@
+"""K maskable PPO learners trained in lock-step as one batched model  [diagnosis, app. D].
+
+Same numbers as sb3-contrib's MaskablePPO, whose arithmetic is followed term by term: masked
+categorical policy, clipped surrogate, squared error of the values, entropy bonus, advantages
+normalised within a minibatch, gradients clipped for each learner, Adam. The discount is 1: every
+episode ends by itself. Must not know what the actions mean, nor the data.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32
+from torch import Tensor
+
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.train.actor_critic import HIDDEN, ActorCritic, masked_log_prob
+from frugal.core.errors import ConfigError
+from frugal.learn.lockstep import (
+    Activation,
+    Adam,
+    hidden_backward,
+    hidden_forward,
+    layers_of,
+    product,
+)
+
+ADVANTAGE_EPSILON, CLIP_EPSILON, ADAM_EPSILON = 1e-8, 1e-6, 1e-5  # as in stable-baselines3
+
+Observe = Callable[[BatchedAcquisition], Tensor]
+
+
+@dataclass(frozen=True)
+class PpoSettings:
+    """How a learner looks and learns; the same for all learners of a group.
+
+    Attributes:
+        hidden: units of each hidden layer, of the policy and of the value network alike.
+        activation: "silu" or "tanh".
+        learning_rate: of Adam.
+        steps: environment steps of a learner between two updates, all its episodes together.
+        episodes: run side by side by each learner; divides `steps`.
+        batch: steps in a minibatch; the last of an epoch may be smaller, but not a single step.
+        epochs: passes over the steps of an update.
+        clip: ε of the clipped surrogate.
+        gae_lambda: of the generalised advantage estimate.
+        value_weight: of the squared error of the values in the loss.
+        entropy_weight: of the entropy bonus.
+        max_gradient_norm: a learner's gradient is scaled down to this length.
+        compiled: compile forward and backward pass by torch.compile; needs a C++ compiler, and
+            agrees with the uncompiled pass to rounding only.
+    """
+
+    hidden: tuple[int, ...]
+    activation: Activation
+    learning_rate: float
+    steps: int
+    episodes: int
+    batch: int
+    epochs: int
+    clip: float
+    gae_lambda: float
+    value_weight: float
+    entropy_weight: float
+    max_gradient_norm: float
+    compiled: bool
+
+    def __post_init__(self) -> None:
+        if self.steps % self.episodes:
+            raise ConfigError(
+                f"an update of PPO has {self.steps} steps in {self.episodes} episodes; "
+                "`episodes` must divide `steps`"
+            )
+        if self.batch == 1 or self.steps % self.batch == 1:
+            raise ConfigError(
+                f"an update of PPO has {self.steps} steps in minibatches of {self.batch}; the last "
+                "would be a single step, whose advantage cannot be normalised"
+            )
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "PpoSettings":
+        """From a block of config, where `hidden` is a list."""
+        return cls(**{**settings, "hidden": tuple(settings["hidden"])})
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """N steps of each of K learners: what an update reads.
+
+    Attributes:
+        observation: (K, N, w)
+        mask: True where an action was allowed. (K, N, A)
+        action: taken. (K, N)
+        log_prob: of the action when it was taken. (K, N)
+        advantage: generalised advantage estimate. (K, N)
+        target: of the values, advantage + value. (K, N)
+    """
+
+    observation: Float[Tensor, "K N w"]
+    mask: Bool[Tensor, "K N A"]
+    action: Tensor
+    log_prob: Float[Tensor, "K N"]
+    advantage: Float[Tensor, "K N"]
+    target: Float[Tensor, "K N"]
+
+    def take(self, index: Tensor | slice) -> "Rollout":
+        """Some of the steps, the same of every learner."""
+        if isinstance(index, slice):
+            return Rollout(*(part[:, index] for part in vars(self).values()))
+        return Rollout(*(part.index_select(1, index) for part in vars(self).values()))
+
+
+def generalised_advantages(
+    reward: Float32[np.ndarray, "t *m"],
+    value: Float32[np.ndarray, "t *m"],
+    done: Bool[np.ndarray, "t *m"],
+    last_value: Float32[np.ndarray, "*m"],
+    *,
+    gae_lambda: float,
+) -> Float32[np.ndarray, "t *m"]:
+    """Exponentially weighted sums of temporal-difference errors, with discount 1.
+
+        Â_t = δ_t + λ (1 − done_t) Â_{t+1},   δ_t = r_t + (1 − done_t) V_{t+1} − V_t
+
+    Args:
+        reward: of each step. (t, …)
+        value: of the state before the step. (t, …)
+        done: the episode ended with the step. (t, …)
+        last_value: of the state after the last step. (…)
+        gae_lambda: λ.
+    """
+    result = np.empty_like(reward)
+    advantage, next_value = np.zeros_like(last_value), last_value
+    for t in reversed(range(len(reward))):
+        goes_on = ~done[t]
+        error = reward[t] + next_value * goes_on - value[t]
+        advantage = error + np.float32(gae_lambda) * goes_on * advantage
+        result[t], next_value = advantage, value[t]
+    return result
+
+
+def collect_rollout(
+    learners: ActorCritic,
+    environment: BatchedAcquisition,
+    observe: Observe,
+    *,
+    steps: int,
+    gae_lambda: float,
+    generator: torch.Generator,
+) -> Rollout:
+    """Run the current policies for some steps in all episodes of the environment.
+
+    Args:
+        learners: whose policies act.
+        environment: goes on from its current states.
+        observe: what the networks read of the environment's current states. (K, E, w)
+        steps: of each episode.
+        gae_lambda: of the advantages.
+        generator: draws the actions.
+    """
+    k, e = environment.row.shape
+    seen, allowed, taken, log_prob = [], [], [], []
+    reward, value = np.empty((2, steps, k, e), dtype=np.float32)
+    done = np.empty((steps, k, e), dtype=bool)
+    for t in range(steps):
+        seen.append(observe(environment))
+        allowed.append(torch.from_numpy(environment.action_mask))
+        action, chosen, values = learners.act(seen[-1], allowed[-1], generator)
+        taken.append(action)
+        log_prob.append(chosen)
+        value[t] = values.numpy()
+        reward[t], done[t] = environment.step(action.numpy())
+    last = learners.values(observe(environment)).numpy()
+    advantage = generalised_advantages(reward, value, done, last, gae_lambda=gae_lambda)
+    parts = (seen, allowed, taken, log_prob)
+    joined = [torch.stack(part, dim=1).flatten(1, 2) for part in parts]
+    numbers = [torch.from_numpy(part).transpose(0, 1).flatten(1, 2)
+               for part in (advantage, advantage + value)]  # fmt: skip
+    return Rollout(*joined, *numbers)
+
+
+def ppo_gradient(
+    parameters: Mapping[str, Tensor],
+    batch: Rollout,
+    settings: PpoSettings,
+) -> dict[str, Tensor]:
+    """Derivatives of every learner's loss by its parameters, not clipped.
+
+        ℓ = mean[−min(ρ Â, clip(ρ, 1 ± ε) Â)] + c_v mean[(V − target)²] − c_e mean[H(π)]
+
+    with ρ = π/π_old and Â normalised within the minibatch            [diagnosis, app. D].
+
+    Args:
+        parameters: of `ActorCritic`, by name.
+        batch: a minibatch of each learner.
+        settings: constants of the loss.
+    """
+    k, b = batch.action.shape
+    weights, biases = layers_of(parameters, HIDDEN)
+    both = torch.cat([batch.observation, batch.observation])
+    entering, before = hidden_forward(weights, biases, both, settings.activation)
+    top_policy, top_value = entering[-1][:k], entering[-1][k:]
+    logits = product(top_policy, parameters["policy.weight"]) + parameters["policy.bias"]
+    value = (top_value * parameters["value.weight"]).sum(2) + parameters["value.bias"]
+    by_logits = _policy_slope(logits, batch, settings)
+    by_value = (value - batch.target).mul_(2 * settings.value_weight / b)
+    slope = torch.cat(
+        [
+            product(by_logits, parameters["policy.weight"].transpose(1, 2)),
+            by_value.unsqueeze(2) * parameters["value.weight"],
+        ]
+    )
+    by_weight, by_bias = hidden_backward(weights, entering, before, slope, settings.activation)
+    result = {f"hidden.{i}.weight": g for i, g in enumerate(by_weight)}
+    result |= {f"hidden.{i}.bias": g for i, g in enumerate(by_bias)}
+    result["policy.weight"] = product(top_policy.transpose(1, 2), by_logits)
+    result["policy.bias"] = by_logits.sum(1, keepdim=True)
+    result["value.weight"] = product(by_value.unsqueeze(1), top_value)
+    result["value.bias"] = by_value.sum(1, keepdim=True)
+    return result
+
+
+def _policy_slope(logits: Tensor, batch: Rollout, settings: PpoSettings) -> Tensor:
+    """Derivative of surrogate and entropy bonus by the logits. (K, b, A)"""
+    b = batch.action.shape[1]
+    advantage = batch.advantage - batch.advantage.mean(1, keepdim=True)
+    advantage = advantage / (batch.advantage.std(1, keepdim=True) + ADVANTAGE_EPSILON)
+    log_law = masked_log_prob(logits, batch.mask)
+    law, action = log_law.exp(), batch.action.unsqueeze(2)
+    ratio = (log_law.gather(2, action).squeeze(2) - batch.log_prob).exp()
+    free = advantage * ratio
+    bounded = advantage * ratio.clamp(1 - settings.clip, 1 + settings.clip)
+    by_log_prob = torch.where(free <= bounded, free, torch.zeros_like(free)).mul(-1 / b)
+    slope = (-law * by_log_prob.unsqueeze(2)).scatter_add(2, action, by_log_prob.unsqueeze(2))
+    if settings.entropy_weight:
+        surprise = torch.where(batch.mask, law * log_law, torch.zeros_like(law))
+        by_entropy = surprise - law * surprise.sum(2, keepdim=True)
+        slope = slope + (settings.entropy_weight / b) * by_entropy
+    return slope
+
+
+class PpoTrainer:
+    """Moves K learners by PPO's updates.
+
+    Attributes:
+        learners: the policies and values, changed in place by `learn`.
+        settings: how.
+    """
+
+    def __init__(self, learners: ActorCritic, settings: PpoSettings) -> None:
+        self.learners, self.settings = learners, settings
+        self._adam = Adam(
+            learners.parameters, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON
+        )
+        self._gradient = ppo_gradient
+        if settings.compiled:
+            self._gradient = torch.compile(ppo_gradient, dynamic=False)
+
+    def learn(self, rollout: Rollout, generator: torch.Generator) -> None:
+        """All epochs over a rollout; the order of steps is the same for every learner."""
+        n = rollout.action.shape[1]
+        for _ in range(self.settings.epochs):
+            self.learn_epoch(rollout, torch.randperm(n, generator=generator))
+
+    @torch.no_grad()
+    def learn_epoch(self, rollout: Rollout, order: Tensor) -> None:
+        """One epoch in a given order of steps."""
+        shuffled = rollout.take(order)
+        for start in range(0, len(order), self.settings.batch):
+            batch = shuffled.take(slice(start, start + self.settings.batch))
+            self._clip(self._gradient(self.learners.parameters.views, batch, self.settings))
+            self._adam.step()
+
+    def _clip(self, gradient: Mapping[str, Tensor]) -> None:
+        """Write the gradient, each learner's scaled to at most the longest length allowed."""
+        k = self.learners.count
+        square = torch.zeros(k)
+        for part in gradient.values():
+            length = torch.linalg.vector_norm(part.reshape(-1, k, part[0].numel()), dim=2)
+            square += length.square().sum(dim=0)
+        scale = (self.settings.max_gradient_norm / (square.sqrt() + CLIP_EPSILON)).clamp(max=1.0)
+        twice = torch.cat([scale, scale])  # hidden layers of policies, then of values
+        for name, part in gradient.items():
+            along = (scale if len(part) == k else twice).view(-1, *[1] * (part.dim() - 1))
+            torch.mul(part, along, out=self.learners.parameters.gradient_views[name])
+
+
+def fit_ppo(
+    environment: BatchedAcquisition,
+    *,
+    settings: PpoSettings,
+    updates: int,
+    rng: np.random.Generator,
+) -> dict[str, Float32[np.ndarray, "..."]]:
+    """Train one policy per learner of an environment on what the environment shows.
+
+    Args:
+        environment: its learners' rewards are what is maximised.
+        settings: of networks and learning.
+        updates: of `settings.steps` environment steps each.
+        rng: first weights, actions, order of steps.
+
+    Returns:
+        Weights by name, as `ActorCritic.export` gives them.
+    """
+    torch.set_num_threads(1)
+    k, _, width = environment.observation.shape
+    learners = ActorCritic.fresh(
+        k, width, environment.task.actions,
+        hidden=settings.hidden, activation=settings.activation, rng=rng,
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
+    trainer = PpoTrainer(learners, settings)
+    for _ in range(updates):
+        rollout = collect_rollout(
+            learners, environment, lambda env: torch.from_numpy(env.observation),
+            steps=settings.steps // settings.episodes, gae_lambda=settings.gae_lambda,
+            generator=generator,
+        )  # fmt: skip
+        trainer.learn(rollout, generator)
+    return learners.export()

@@ -1,0 +1,333 @@
+"""Semi-model-based deep diagnosis policy optimisation, K reward pairs in lock-step.
+
+Algorithm 1 of [diagnosis, sec. 5.3]: panel selectors learn by PPO while each learner's classifier,
+which its states show, learns from the states that were visited. The imputer is frozen. Must not
+know files, figures, nor how policies are finally judged.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float32, Int
+from torch import Tensor
+
+from frugal.acquire.acquisition import BatchedAcquisition, Start
+from frugal.acquire.policies.diagnosis import (
+    CLASSIFIER,
+    DiagnosisPolicies,
+    ImputedStates,
+    state_embedding,
+)
+from frugal.acquire.rewards import DiagnosisReward
+from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.lockstep_classifier import (
+    Classifiers,
+    ClassifierSettings,
+    ClassifierTrainer,
+)
+from frugal.acquire.train.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
+from frugal.acquire.train.state_classifier import fit_state_classifier, learn_states
+from frugal.acquire.train.training_scores import SCORES, WatchedUnits, score_policies
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.state_codes import set_codes
+from frugal.core.world import StateEncoder, World
+
+Weights = dict[str, Float32[np.ndarray, "..."]]
+Units = tuple[World, StateEncoder]
+
+
+@dataclass(frozen=True)
+class SmDdpoSettings:
+    """How the loops of Algorithm 1 run.
+
+    Attributes:
+        ppo: of the panel selectors.
+        classifier: of f_φ.
+        variant: "end2end": the classifier starts from nothing; "pretrained": it is first fitted
+            on randomly masked states.
+        pretraining_updates: minibatches of that; read by "pretrained" only.
+        tuned: whether a pretrained classifier goes on learning; read by "pretrained" only.
+        outer_loops: at most, L.
+        policy_updates: rollouts and updates of PPO in an outer loop, L1.
+        classifier_updates: minibatches of the classifier in an outer loop, L2.
+        visited_states: the latest states of each learner that are kept for the classifier, Q.
+        input_bound: completed values are clipped to ± this many standard deviations.
+        start: of training episodes: "random" panels, at no cost, the "free" block alone, or
+            "mixed", half of them each.
+        validate_every: outer loops between two looks at the validation units.
+        patience: looks without improvement, for every learner, after which training stops.
+        criterion: what the best weights are kept by: "f1", "am" or "value" (mean sum of rewards).
+        watched_units: training units on which the curves of training are drawn, at most.
+    """
+
+    ppo: PpoSettings
+    classifier: ClassifierSettings
+    variant: Literal["end2end", "pretrained"]
+    pretraining_updates: int
+    tuned: bool
+    outer_loops: int
+    policy_updates: int
+    classifier_updates: int
+    visited_states: int
+    input_bound: float
+    start: Start
+    validate_every: int
+    patience: int
+    criterion: Literal["f1", "am", "value"]
+    watched_units: int
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "SmDdpoSettings":
+        """From a block of config.
+
+        Raises:
+            ConfigError: a key is missing or unknown.
+        """
+        known = {field.name for field in fields(cls)}
+        if odd := known.symmetric_difference(settings):
+            raise ConfigError(
+                f"settings of SM-DDPO: {', '.join(sorted(odd))} missing or unknown; "
+                f"allowed and needed are {', '.join(sorted(known))}"
+            )
+        parts = {
+            "ppo": PpoSettings.of(settings["ppo"]),
+            "classifier": ClassifierSettings.of(settings["classifier"]),
+        }
+        return cls(**{**settings, **parts, "input_bound": float(settings["input_bound"])})
+
+    @property
+    def classifier_learns(self) -> bool:
+        """Whether the classifier learns from visited states."""
+        return self.variant == "end2end" or self.tuned
+
+
+@dataclass(frozen=True, eq=False)
+class SmDdpoResult:
+    """K trained policies.
+
+    Attributes:
+        weights: of policy, value and classifier by name, leading axis K; each learner's are those
+            of its best look at the validation units.
+        curves: one row per learner, look and set of units: `learner`, `iteration` (outer loops
+            done), `steps` (of a learner), `split`, and `training_scores.SCORES`.
+        best_iteration: outer loop after which each learner's weights were kept. (K,)
+    """
+
+    weights: Weights
+    curves: pd.DataFrame
+    best_iteration: Int[np.ndarray, " K"]
+
+
+def fit_sm_ddpo(
+    train: World,
+    train_imputed: StateEncoder,
+    validation: Units,
+    *,
+    reward: DiagnosisReward,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+    watched: Mapping[str, Units] | None = None,
+) -> SmDdpoResult:
+    """Train K policies and classifiers on one set of units  [diagnosis, alg. 1].
+
+    Each outer loop: L1 times run the policies with the classifier as it stands and update them by
+    PPO; then L2 minibatches of the classifier from the states visited. All K share the order of
+    units and of minibatches, so that a learner's result depends on its group.
+
+    Args:
+        train: units of the decision process; two classes, a diagnosis for each.
+        train_imputed: completed rows of their states, standardised; frozen.
+        validation: units by which weights are chosen and training stops, and their encoder.
+        reward: of each of the K learners.
+        settings: block of config, see `SmDdpoSettings`.
+        rng: first weights, units, actions, minibatches.
+        watched: further units whose curves are drawn, by name of the split; they decide nothing.
+
+    Raises:
+        DataError: the units have other than two classes.
+        ConfigError: a setting is missing or unknown.
+    """
+    torch.set_num_threads(1)
+    if (train.classes, train.terminals) != (2, 2):
+        raise DataError(
+            f"SM-DDPO diagnoses one of two classes; here are {train.classes} classes and "
+            f"{train.terminals} terminal actions"
+        )
+    how = SmDdpoSettings.of(settings)
+    streams = rng.spawn(4)
+    run = _Run(train, train_imputed, reward, how, streams[:3])
+    sets = _watched_sets(train, train_imputed, validation, watched or {}, how, streams[3])
+    keeper = _Keeper(len(reward.cost_weight), how.criterion)
+    for done in range(how.outer_loops + 1):
+        if done:
+            run.outer_loop()
+        if done % how.validate_every == 0 or done == how.outer_loops:
+            weights = run.export()
+            policies = DiagnosisPolicies(weights, settings)
+            scores = {k: score_policies(policies, units, reward) for k, units in sets.items()}
+            keeper.look(done, done * how.policy_updates * how.ppo.steps, weights, scores)
+            if keeper.stale >= how.patience:
+                break
+    return SmDdpoResult(keeper.weights, pd.concat(keeper.rows, ignore_index=True), keeper.best)
+
+
+def _watched_sets(
+    train: World,
+    train_imputed: StateEncoder,
+    validation: Units,
+    watched: Mapping[str, Units],
+    how: SmDdpoSettings,
+    rng: np.random.Generator,
+) -> dict[str, WatchedUnits]:
+    """Validation units, some training units, and whatever else is watched."""
+    some = np.sort(rng.permutation(len(train))[: how.watched_units])
+    part = (train.take(some), _Subset(train_imputed, some))
+    every: dict[str, Units] = {"train": part, "validation": validation, **watched}
+    return {
+        name: WatchedUnits.drawn(task, ImputedStates(encoder, task.panels), rng)
+        for name, (task, encoder) in every.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Subset:
+    """An encoder for some of the units."""
+
+    whole: StateEncoder
+    rows: np.ndarray
+
+    @property
+    def width(self) -> int:
+        return self.whole.width
+
+    def encode(self, row: np.ndarray, acquired: np.ndarray) -> np.ndarray:
+        return self.whole.encode(self.rows[row], acquired)
+
+
+class _Keeper:
+    """Curves so far, and each learner's weights at its best look; a look before training counts
+    for the curves only.
+    """
+
+    def __init__(self, learners: int, criterion: str) -> None:
+        self.rows: list[pd.DataFrame] = []
+        self.weights: Weights = {}
+        self.best = np.zeros(learners, dtype=np.int64)
+        self.stale = 0  # looks since any learner improved
+        self._criterion, self._score = criterion, np.full(learners, -np.inf)
+
+    def look(self, iteration: int, steps: int, weights: Weights, scores) -> None:
+        for split, values in scores.items():
+            head = {"learner": np.arange(len(self.best)), "iteration": iteration, "steps": steps}
+            body = {name: values[name] for name in SCORES}
+            self.rows.append(pd.DataFrame({**head, "split": split, **body}))
+        score = scores["validation"][self._criterion]
+        better = score > self._score if iteration else np.zeros(len(score), dtype=bool)
+        if not self.weights:
+            self.weights = weights
+        for name, array in weights.items():
+            self.weights[name][better] = array[better]
+        self._score = np.where(better, score, self._score)
+        self.best[better] = iteration
+        self.stale = self.stale + 1 if iteration and not better.any() else 0
+
+
+class _Run:
+    """State of Algorithm 1: environment, networks, visited states."""
+
+    def __init__(
+        self,
+        task: World,
+        imputed: StateEncoder,
+        reward: DiagnosisReward,
+        how: SmDdpoSettings,
+        streams: list[np.random.Generator],
+    ) -> None:
+        first, units, draws = streams
+        learners = len(reward.cost_weight)
+        self._task, self._imputed, self._how, self._draws = task, imputed, how, draws
+        self._environment = BatchedAcquisition(
+            task, ImputedStates(imputed, task.panels), reward,
+            learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units,
+        )  # fmt: skip
+        self._classifiers = self._first_classifiers(learners, first)
+        self._classifier_trainer = ClassifierTrainer(self._classifiers, how.classifier)
+        self._selectors = ActorCritic.fresh(
+            learners, task.classes + imputed.width + task.panels, task.actions,
+            hidden=how.ppo.hidden, activation=how.ppo.activation, rng=first,
+        )  # fmt: skip
+        self._trainer = PpoTrainer(self._selectors, how.ppo)
+        self._visited = _Visited(learners, how.visited_states)
+        self._generator = torch.Generator().manual_seed(int(draws.integers(2**63 - 1)))
+
+    def export(self) -> Weights:
+        """Copies of all weights by name."""
+        classifier = self._classifiers.export()
+        return self._selectors.export() | {CLASSIFIER + k: v for k, v in classifier.items()}
+
+    def outer_loop(self) -> None:
+        """One pass of Algorithm 1's outer loop."""
+        ppo = self._how.ppo
+        for _ in range(self._how.policy_updates):
+            rollout = collect_rollout(
+                self._selectors, self._environment, self._observe,
+                steps=ppo.steps // ppo.episodes, gae_lambda=ppo.gae_lambda,
+                generator=self._generator,
+            )  # fmt: skip
+            self._trainer.learn(rollout, self._generator)
+        if self._how.classifier_learns:
+            for _ in range(self._how.classifier_updates):
+                row, code = self._visited.sample(self._how.classifier.batch, self._draws)
+                learn_states(
+                    self._classifier_trainer, self._task, self._imputed, row, code,
+                    input_bound=self._how.input_bound,
+                )  # fmt: skip
+
+    def _observe(self, environment: BatchedAcquisition) -> Tensor:
+        """State embeddings; the states go into Q."""
+        known = environment.acquired
+        codes = set_codes(known.reshape(-1, known.shape[2])).reshape(known.shape[:2])
+        self._visited.add(environment.row, codes)
+        return state_embedding(
+            torch.from_numpy(environment.observation), self._classifiers,
+            columns=self._imputed.width, input_bound=self._how.input_bound,
+        )  # fmt: skip
+
+    def _first_classifiers(self, learners: int, rng: np.random.Generator) -> Classifiers:
+        """Classifiers from nothing, or copies of one fitted on randomly masked states."""
+        how, task = self._how, self._task
+        if how.variant == "end2end":
+            return Classifiers.fresh(
+                learners, self._imputed.width, task.classes, settings=how.classifier, rng=rng
+            )
+        fitted = fit_state_classifier(
+            task, self._imputed, settings=how.classifier,
+            updates=how.pretraining_updates, input_bound=how.input_bound, rng=rng,
+        )  # fmt: skip
+        return fitted.networks.repeated(learners)
+
+
+class _Visited:
+    """The latest states of each learner: Q of Algorithm 1, as units and set codes."""
+
+    def __init__(self, learners: int, capacity: int) -> None:
+        self._row = np.zeros((learners, capacity), dtype=np.int64)
+        self._code = np.zeros((learners, capacity), dtype=np.int64)
+        self._at = self._filled = 0
+
+    def add(self, row: Int[np.ndarray, "K E"], code: Int[np.ndarray, "K E"]) -> None:
+        """Keep the states of one step, in place of the oldest."""
+        capacity = self._row.shape[1]
+        place = (self._at + np.arange(row.shape[1])) % capacity
+        self._row[:, place], self._code[:, place] = row, code
+        self._at = (self._at + row.shape[1]) % capacity
+        self._filled = min(self._filled + row.shape[1], capacity)
+
+    def sample(self, batch: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Units and codes of some states of each learner, with replacement. (K, b), (K, b)"""
+        pick = rng.integers(self._filled, size=(len(self._row), batch))
+        return np.take_along_axis(self._row, pick, 1), np.take_along_axis(self._code, pick, 1)

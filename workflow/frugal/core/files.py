@@ -1,0 +1,258 @@
+"""Payload files: Parquet tables, JSON documents, safetensors arrays, PNG, PDF, HTML; no pickles.
+
+Every write is deterministic (equal content, equal bytes) and atomic (a reader sees the old file or
+the whole new one, never a part).
+"""
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frugal.core.errors import DataError
+from frugal.core.layout import Bundle
+from frugal.core.partitions import Partitions
+from frugal.core.replacing import replace_files
+from frugal.core.stored import StoredArrays
+
+_HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
+_KINDS = {
+    ".parquet": ("a table",),
+    ".html": ("a table",),
+    ".json": ("a document",),
+    ".safetensors": ("arrays",),
+    ".png": ("a figure",),
+    ".pdf": ("a figure",),
+}
+_HEADER = "frugal"  # key of the header among a safetensors file's own remarks
+_PAGE_ROWS = 500
+_PAGE_STYLE = (
+    "body{font:14px sans-serif;color:#111;background:#fff;margin:1em}"
+    "table{border-collapse:collapse}th,td{padding:2px 10px;text-align:right;white-space:nowrap}"
+    "th{position:sticky;top:0;background:#fff;border-bottom:1px solid #111}"
+    "tr:nth-child(even) td{background:#f2f2f2}"
+)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hexadecimal text."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hive_keys(path: Path) -> dict[str, str]:
+    """The `key=value` folders of a path, in order."""
+    found = (_HIVE.fullmatch(part) for part in path.parent.parts)
+    return {match[1]: match[2] for match in found if match}
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write all of it or nothing.
+
+    Raises:
+        DataError: the disk is full, or the folder cannot be written to; the target is untouched.
+    """
+    replace_files({path: content})
+
+
+def json_bytes(document: Any) -> bytes:
+    """Readable JSON, keys in their own order, one line end at the end; NaN is refused."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def seal(document: dict[str, Any]) -> str:
+    """SHA-256 of a document's content without its seal: an edited one shows."""
+    return hashlib.sha256(
+        json_bytes({k: v for k, v in document.items() if k != "seal"})
+    ).hexdigest()
+
+
+def read_payload(path: Path) -> Any:
+    """Read one payload by its suffix.
+
+    Returns:
+        A DataFrame (.parquet), a document (.json), or a dict of arrays (.safetensors); any other
+        suffix is handed on as the path itself, for raw files that `frugal.data` parses.
+
+    Raises:
+        DataError: the file does not exist or is not what its suffix says.
+    """
+    if not path.is_file():
+        if path.exists():
+            raise DataError(f"{path} is a folder, a pipe or a device; a file is needed")
+        raise DataError(f"{path} does not exist; it should have been made by an earlier step")
+    try:
+        if path.suffix == ".parquet":
+            import pandas as pd
+
+            return pd.read_parquet(path, partitioning=None)
+        if path.suffix == ".json":
+            return json.loads(path.read_text(encoding="utf-8"))
+        if path.suffix == ".safetensors":
+            from safetensors import safe_open
+            from safetensors.numpy import load_file
+
+            with safe_open(path, framework="numpy") as stream:
+                said = (stream.metadata() or {}).get(_HEADER)
+            header = None if said is None else json.loads(said)
+            return StoredArrays(load_file(path), str(path), header)
+    except (OSError, ValueError, RuntimeError, RecursionError) as error:
+        raise DataError(_unreadable(path, error)) from error
+    except Exception as error:
+        foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
+        # what a Parquet file says of itself for pandas can end in any error of Python's own
+        foreign |= path.suffix == ".parquet" and not isinstance(error, MemoryError)
+        if path.suffix == ".safetensors" and isinstance(error, TypeError | AttributeError):
+            reason = "it holds numbers of a type that NumPy lacks, such as bfloat16"
+            raise DataError(f"{path} cannot be read as safetensors: {reason}") from error
+        if not foreign:
+            raise
+        raise DataError(_unreadable(path, error)) from error
+    return path
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:200]
+    return f"{path} cannot be read as {path.suffix[1:]}: {reason}"
+
+
+def read_partitions(paths: list[Path]) -> Any:
+    """Read several tables as one, with the `key=value` folders of each path as columns.
+
+    Raises:
+        DataError: a file is missing, unreadable or no Parquet table, or the paths do not have the
+            same keys.
+    """
+    import pandas as pd
+
+    folders = _same_keys(paths)
+    values = {key: list(dict.fromkeys(f[key] for f in folders)) for key in folders[0]}
+    frames = []
+    for path, keys in zip(paths, folders, strict=True):
+        frame = read_payload(path)
+        new = {
+            # one byte a row, where a text would take fifty
+            key: pd.Categorical([value], categories=values[key]).repeat(len(frame))
+            for key, value in keys.items()
+            if key not in frame.columns
+        }
+        frames.append(frame.assign(**new)[[*new, *frame.columns]])
+    return pd.concat(frames, ignore_index=True)
+
+
+def partitions(paths: list[Path]) -> Partitions:
+    """The same tables, each read when it is asked for.
+
+    Raises:
+        DataError: as `read_partitions`.
+    """
+    return Partitions(_same_keys(paths), lambda k: read_payload(paths[k]))
+
+
+def _same_keys(paths: list[Path]) -> list[dict[str, str]]:
+    """The `key=value` folders of paths to tables; all have the same keys."""
+    folders = [hive_keys(path) for path in paths]
+    for path, keys in zip(paths, folders, strict=True):
+        if path.suffix != ".parquet":
+            raise DataError(f"{path} is no Parquet table; several files as one are Parquet tables")
+        if keys.keys() != folders[0].keys():
+            raise DataError(
+                f"{path} has the key=value folders {_listed(keys)}, {paths[0]} has "
+                f"{_listed(folders[0])}; files that are read as one have the same"
+            )
+    return folders
+
+
+def _listed(keys: Mapping[str, str]) -> str:
+    return ", ".join(keys) or "none"
+
+
+def payload_bytes(path: Path, payload: Any) -> bytes:
+    """The bytes that a payload takes under a path's suffix (the inverse of `read_payload`).
+
+    Raises:
+        DataError: the suffix is that of another kind of payload.
+    """
+    if isinstance(payload, bytes):
+        return payload
+    if path.suffix in _KINDS and _kind(payload) not in _KINDS[path.suffix]:
+        endings = [suffix for suffix, kinds in _KINDS.items() if _kind(payload) in kinds]
+        raise DataError(
+            f"{path} cannot hold {_kind(payload)}, which the step makes for it; let its name end "
+            f"in {' or '.join(endings)}"
+        )
+    if path.suffix == ".json":
+        return json_bytes(payload)
+    if path.suffix == ".safetensors":
+        if isinstance(payload, Bundle):
+            return _safetensors_bytes(payload.arrays, payload.header)
+        return _safetensors_bytes(payload, None)
+    if path.suffix in {".png", ".pdf"}:
+        return _figure_bytes(payload, path.suffix[1:])
+    if path.suffix == ".parquet":
+        sink = io.BytesIO()
+        payload.to_parquet(sink, index=False, engine="pyarrow", compression="zstd")
+        return sink.getvalue()
+    if path.suffix == ".html":
+        return _page_bytes(path, payload)
+    raise TypeError(f"no payload format for {path}")
+
+
+def _kind(payload: Any) -> str:
+    """What a payload is, in words."""
+    if hasattr(payload, "to_parquet"):
+        return "a table"
+    if hasattr(payload, "savefig"):
+        return "a figure"
+    if isinstance(payload, Bundle):
+        return "arrays"
+    if isinstance(payload, Mapping) and any(isinstance(v, np.ndarray) for v in payload.values()):
+        return "arrays"
+    return "a document"
+
+
+def _page_bytes(path: Path, table: Any) -> bytes:
+    """A table as a page of its own, for people: rounded, and only its first rows if it is long."""
+    shown = table.head(_PAGE_ROWS)
+    note = f"{len(table):,} rows" if len(shown) == len(table) else (
+        f"the first {len(shown):,} of {len(table):,} rows"
+    )  # fmt: skip
+    shown = shown.astype({c: object for c in shown if shown[c].dtype.kind != "f"})
+    rows = shown.where(shown.notna(), np.nan).to_html(
+        index=False, border=0, na_rep="", float_format=_five_digits
+    )
+    name = path.with_suffix(".parquet").name
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{name}</title>'
+        f"<style>{_PAGE_STYLE}</style>\n<p>{name}: {note}, rounded to five digits.</p>\n{rows}\n"
+    ).encode()
+
+
+def _five_digits(value: float) -> str:
+    """A number with five digits, written out where that is no longer than a power of ten."""
+    return f"{value:.0f}" if 1e5 <= abs(value) < 1e10 else f"{value:.5g}"
+
+
+def _safetensors_bytes(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None) -> bytes:
+    from safetensors.numpy import save
+
+    said = None if header is None else {_HEADER: json.dumps(header, ensure_ascii=False)}
+    ordered = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
+    return save(ordered, metadata=said)
+
+
+def _figure_bytes(figure: Any, kind: str) -> bytes:
+    import matplotlib as mpl
+
+    sink = io.BytesIO()
+    dates = {"CreationDate": None, "ModDate": None} if kind == "pdf" else {"Software": None}
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a matplotlibrc of the reader, or of the working folder, changes no byte
+        figure.savefig(sink, format=kind, dpi=200, metadata=dates)
+    return sink.getvalue()

@@ -1,0 +1,62 @@
+"""Which kind of file each input of a stage is, as the stage's own annotations say.
+
+Knows no stage by name.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.errors import DataError
+from frugal.core.partitions import Partitions
+from frugal.core.sidecars import Job
+from frugal.core.stored import StoredArrays
+
+
+def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
+    """A table comes as Parquet, arrays as safetensors, a document as JSON; raw files as they are.
+
+    Raises:
+        DataError: names the input, its file, and the suffix that it needs.
+    """
+    parameters = inspect.signature(stage).parameters
+    rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    for name, paths in job.inputs.items():
+        wanted = _suffixes(parameters.get(name, rest))
+        for path in paths if isinstance(paths, list) else [paths]:
+            if wanted and path.suffix not in wanted:
+                raise DataError(
+                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(wanted)} file "
+                    "for it"
+                )
+
+
+def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the tables of an input one at a time."""
+    parameter = inspect.signature(stage).parameters.get(name)
+    return parameter is not None and parameter.annotation is Partitions
+
+
+def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
+    """Suffixes of the files that a parameter's type is read from; none where any is allowed.
+
+    Arrays or a path: a stored policy, or one's own in a Python file.
+    """
+    if parameter is None:
+        return ()
+    allowed = parameter.annotation
+    kinds = (allowed, *get_args(allowed))
+    if Path in kinds:
+        return (".safetensors", ".py") if StoredArrays in kinds else ()
+    for kind in kinds:
+        if kind is StoredArrays:
+            return (".safetensors",)
+        if kind in (pd.DataFrame, Partitions):
+            return (".parquet",)
+        if get_origin(kind) is Mapping:
+            return (".safetensors",) if get_args(kind)[1] is np.ndarray else (".json",)
+    return ()

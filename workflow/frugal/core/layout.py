@@ -1,0 +1,172 @@
+"""What a policy must know of a table to act on it: columns, panels and classes; and its bundle.
+
+A bundle is what training leaves of an agent: named arrays, and a header that says of which kind it
+is and which table it was made for. It holds no values of units and no way to decide.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.core.documents import Each, require_document
+from frugal.core.errors import DataError
+from frugal.core.stored import StoredArrays
+from frugal.core.table import Panel, Table
+
+_PANEL = {"name": str, "columns": [str], "cost": float, "free": bool}
+_HEADER = {
+    "kind": str, "settings": Each(object), "columns": [str], "onehot": [[int]],
+    "panels": [_PANEL], "classes": [str], "trained_on": str,
+}  # fmt: skip
+_SHOWN = 60  # characters of a name from a file
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns, panels and classes of a table; no rows. Shapes: d columns, a panels that cost.
+
+    Attributes:
+        columns: names of the encoded columns.
+        onehot: groups of column indices, each the one-hot code of one categorical variable.
+        panels: in their order.
+        classes: names of the classes.
+    """
+
+    columns: tuple[str, ...]
+    onehot: tuple[tuple[int, ...], ...]
+    panels: tuple[Panel, ...]
+    classes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> "Layout":
+        """That of a table."""
+        return cls(table.columns, table.onehot, table.panels, table.classes)
+
+    @cached_property
+    def actions(self) -> tuple[Panel, ...]:
+        """The panels that cost a decision; index = action. (a,)"""
+        return tuple(p for p in self.panels if not p.free)
+
+    @cached_property
+    def action_cost(self) -> Float[np.ndarray, " a"]:
+        """Cost of each action, in the data set's unit. (a,)"""
+        return np.array([p.cost for p in self.actions], dtype=np.float64)
+
+    @cached_property
+    def provides(self) -> Bool[np.ndarray, "a d"]:
+        """True where an action reveals a column. (a, d)"""
+        return np.array(
+            [[c in p.columns for c in self.columns] for p in self.actions], dtype=bool
+        ).reshape(len(self.actions), len(self.columns))
+
+    @cached_property
+    def free_columns(self) -> Bool[np.ndarray, " d"]:
+        """True where a column is known before the first decision. (d,)"""
+        free = {c for p in self.panels if p.free for c in p.columns}
+        return np.array([c in free for c in self.columns], dtype=bool)
+
+    def require_same(self, table: Table, what: str) -> None:
+        """Refuse a table of another layout; costs may differ.
+
+        Args:
+            table: on which something made for this layout is to act.
+            what: that something, as the sentence names it.
+
+        Raises:
+            DataError: panels, columns (so levels, too) or classes differ; the sentence says where.
+        """
+        other = Layout.of(table)
+        pairs = (
+            ("panels to acquire", [p.name for p in self.actions], [p.name for p in other.actions]),
+            ("columns and levels", self.columns, other.columns),
+            ("classes", self.classes, other.classes),
+        )
+        for name, own, wanted in pairs:
+            if list(own) != list(wanted):
+                raise DataError(f"{what} was made for the {name} {_difference(own, wanted)}")
+        for one, two in zip(self.actions, other.actions, strict=True):
+            if set(one.columns) != set(two.columns):
+                raise DataError(
+                    f"{what} was made for a panel {one.name[:_SHOWN]!r} of the columns "
+                    f"{_difference(one.columns, two.columns)}"
+                )
+
+
+def _difference(own: Any, wanted: Any) -> str:
+    """Both lists as far as they differ."""
+    lost = [repr(str(n)[:_SHOWN]) for n in own if n not in wanted][:3]
+    new = [repr(str(n)[:_SHOWN]) for n in wanted if n not in own][:3]
+    if not lost and not new:
+        return "of the table in another order"
+    parts = [f"{', '.join(lost)}, which the table lacks" if lost else ""]
+    parts += [f"without the table's {', '.join(new)}" if new else ""]
+    return "; ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """An agent as a file holds it.
+
+    Attributes:
+        header: `kind`, `settings`, `columns`, `panels`, `classes` and `trained_on` (SHA-256 of the
+            rows it learnt from), as plain values.
+        arrays: by name.
+    """
+
+    header: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+    def stored(self, source: str) -> StoredArrays:
+        """As it is read from a file of that name."""
+        return StoredArrays(self.arrays, source, self.header)
+
+
+def rows_digest(
+    table: Table, values: Float[np.ndarray, "n d"], recorded: Bool[np.ndarray, "n a"]
+) -> str:
+    """SHA-256 of what an agent learnt from: rows, values as shown, labels, panels recorded."""
+    found = hashlib.sha256()
+    for array in (table.row_id, values, table.label, recorded):
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def bundle_header(
+    kind: str, settings: Mapping[str, Any], layout: Layout, trained_on: str
+) -> dict[str, Any]:
+    """The header of a bundle; `read_header` is the inverse."""
+    panels = [
+        {"name": p.name, "columns": list(p.columns), "cost": float(p.cost), "free": p.free}
+        for p in layout.panels
+    ]
+    return {
+        "kind": kind, "settings": dict(settings), "columns": list(layout.columns),
+        "onehot": [list(group) for group in layout.onehot], "panels": panels,
+        "classes": list(layout.classes), "trained_on": trained_on,
+    }  # fmt: skip
+
+
+def read_header(header: Mapping[str, Any] | None) -> Layout:
+    """The layout that a bundle was made for.
+
+    Raises:
+        DataError: there is no header, or it has another shape.
+    """
+    if header is None:
+        raise DataError(
+            "the stored policy has no header that says of which kind it is and which table it was "
+            "made for; train it again"
+        )
+    require_document(header, _HEADER, "header of the stored policy")
+    panels = tuple(
+        Panel(p["name"], tuple(p["columns"]), p["cost"], p["free"]) for p in header["panels"]
+    )
+    groups = tuple(tuple(group) for group in header["onehot"])
+    if any(not 0 <= j < len(header["columns"]) for group in groups for j in group):
+        raise DataError("the header of the stored policy names one-hot columns that it lacks")
+    return Layout(tuple(header["columns"]), groups, panels, tuple(header["classes"]))

@@ -1,0 +1,40 @@
+"""Several tables of one kind as a stage's input, read one at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from frugal.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Tables told apart by the `key=value` folders of their paths.
+
+    A stage that annotates an input with this holds one table in memory, not all.
+
+    Attributes:
+        folders: key → value of each table, in the order given.
+        read: the k-th table.
+    """
+
+    folders: Sequence[Mapping[str, str]]
+    read: Callable[[int], "pd.DataFrame"]
+
+    def values(self, key: str) -> list[str]:
+        """The values of a key, each once, in the order of the tables."""
+        return list(dict.fromkeys(folders[key] for folders in self.folders))
+
+    def table(self, key: str, value: str) -> "pd.DataFrame":
+        """The only table with that value.
+
+        Raises:
+            DataError: there is none, or there are several.
+        """
+        found = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
+        if len(found) != 1:
+            raise DataError(f"{len(found)} tables were given for {key}={value}; allowed is one")
+        return self.read(found[0])

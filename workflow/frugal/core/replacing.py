@@ -1,0 +1,188 @@
+"""Replaces several files as one: whatever ends the process, all of them are old or all are new.
+
+Each file is first written whole, under a hidden name beside its target. Then a journal, hidden too,
+names all the moves: from here on the change counts as made, and whoever comes next finishes it.
+A process that dies before the journal leaves the old files, one that dies after it the new ones.
+Knows files only; must not know what they hold.
+"""
+
+import contextlib
+import json
+import os
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from frugal.core.errors import DataError
+
+_PART, _JOURNAL = ".part", ".commit"
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<host>[^/]*)\.(?P<pid>\d+)\.\d+(?:\.part|\.commit)", re.S)
+_NAME_BYTES = 100  # of a target's name that its hidden one repeats; a name has at most 255
+Moves = list[tuple[Path, Path]]
+
+
+def replace_files(contents: Mapping[Path, bytes]) -> None:
+    """Put all files in place, or none.
+
+    Raises:
+        DataError: the disk is full, or a folder cannot be written to; all targets are as before.
+            Or another process took away what was about to be put in place.
+    """
+    # what a writer that has died meanwhile left to be done must not be done after this
+    finish_interrupted(path.parent for path in contents)
+    moves: Moves = []
+    journal = None
+    try:
+        for number, (path, content) in enumerate(contents.items()):
+            temporary = _hidden(path, number, _PART)
+            moves.append((temporary, path))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                raise IsADirectoryError(0, "there is a folder of that name", str(path))
+            _write_through(temporary, content)
+        if len(moves) > 1:
+            journal = _hidden(moves[0][1], len(moves), _JOURNAL)
+            _write_journal(journal, moves)
+    except OSError as error:
+        for leftover in [temporary for temporary, _ in moves] + ([journal] if journal else []):
+            with contextlib.suppress(OSError):
+                leftover.unlink(missing_ok=True)
+        reason = f"{moves[-1][1]} cannot be written: {error.strerror}"
+        raise DataError(f"{reason}; nothing that was there before is lost") from None
+    for target in _make_moves(moves, journal):
+        if _content(target) != contents[target]:
+            raise DataError(
+                f"{target} was not replaced, as another process has taken away the hidden file "
+                "that was to take its place; run the step again"
+            )
+
+
+def finish_interrupted(folders: Iterable[Path]) -> list[Path]:
+    """Make the moves that a process which died had still to make in these folders.
+
+    Returns:
+        The files that were put in place.
+
+    Raises:
+        DataError: a move cannot be made, or a journal is none that this project writes.
+    """
+    placed = []
+    for folder in dict.fromkeys(folders):
+        for journal in sorted(folder.glob(f".*{_JOURNAL}")):
+            moves = _read_journal(journal)
+            placed += [target for temporary, target in moves if temporary.exists()]
+            _make_moves(moves, journal)
+    return placed
+
+
+def is_leftover(path: Path) -> bool:
+    """True for a hidden file of a writer that has not finished, or has died."""
+    return _HIDDEN.fullmatch(path.name) is not None
+
+
+def remove_leftovers(paths: Iterable[Path]) -> None:
+    """Remove hidden files of writers on this machine that have died; others may be at work."""
+    for path in paths:
+        match = _HIDDEN.fullmatch(path.name)
+        if match and match["host"] == _host() and not _is_alive(int(match["pid"])):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def _hidden(target: Path, number: int, suffix: str) -> Path:
+    name = target.name.encode()[:_NAME_BYTES].decode(errors="ignore")
+    return target.with_name(f".{name}.{_host()}.{os.getpid()}.{number}{suffix}")
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:60]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and another user's
+        return True
+    return True
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    path.unlink(missing_ok=True)  # of a dead process of the same number, or a link
+    with path.open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _write_journal(journal: Path, moves: Moves) -> None:
+    """The moves, with paths from the journal's folder on; there at once, or not at all."""
+    pairs = [[os.path.relpath(path, journal.parent) for path in move] for move in moves]
+    unfinished = journal.with_name(f"{journal.name[: -len(_JOURNAL)]}{_PART}")
+    try:
+        _write_through(unfinished, json.dumps(pairs).encode())
+        os.replace(unfinished, journal)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _read_journal(journal: Path) -> Moves:
+    """The moves of a journal; a hidden file goes to a visible one of its own folder, no farther.
+
+    Raises:
+        DataError: it holds anything else.
+    """
+    try:
+        if journal.exists() and not journal.is_file():  # reading a pipe would never end
+            raise ValueError("no file")
+        pairs = json.loads(journal.read_bytes())
+        moves = [(journal.parent / a, journal.parent / b) for a, b in pairs]
+        if any(b"\0" in os.fsencode(path) for move in moves for path in move):
+            raise ValueError("no name")
+    except FileNotFoundError:  # its writer has just finished
+        return []
+    except (ValueError, TypeError, RecursionError):
+        raise DataError(f"{journal} is no journal of this project; remove it") from None
+    for temporary, target in moves:
+        if not is_leftover(temporary) or temporary.parent != target.parent or is_leftover(target):
+            raise DataError(f"{journal} names {str(temporary)!r} and {str(target)!r}; remove it")
+        if not _is_near(journal, target):
+            raise DataError(f"{journal} names {str(target)!r}, which is elsewhere; remove it")
+    return moves
+
+
+def _is_near(journal: Path, target: Path) -> bool:
+    """True where both lie in the working folder, or neither: by hand a step may write elsewhere."""
+    here = Path.cwd()
+    inside = [Path(os.path.abspath(path)).is_relative_to(here) for path in (journal, target)]
+    return inside[0] == inside[1]
+
+
+def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
+    """Every move that is still to be made; another process may make the same ones meanwhile.
+
+    Returns:
+        Targets whose hidden files were gone already.
+
+    Raises:
+        DataError: a folder cannot be written to; the journal stays, for the next start.
+    """
+    gone = []
+    for temporary, target in moves:
+        try:
+            os.replace(temporary, target)
+        except FileNotFoundError:
+            gone.append(target)
+        except OSError as error:
+            later = "the next start finishes what is half done" if journal else "it is as before"
+            raise DataError(f"{target} cannot be written: {error.strerror}; {later}") from None
+    if journal is not None:
+        journal.unlink(missing_ok=True)
+    return gone

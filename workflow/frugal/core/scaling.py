@@ -1,0 +1,82 @@
+"""Mean and standard deviation of each column over its known values, and their use.
+
+The one standardisation of the package: networks, imputers, folds, agents and missingness laws read
+columns in this scale. Must not know what a column means, or files.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from frugal.core.errors import DataError
+
+ROUNDING = 1e-12  # a spread below this share of the mean is rounding of a constant
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Centre and scale of each column; of a single column, without an axis.
+
+    Attributes:
+        centre: means. (d,)
+        scale: standard deviations. (d,)
+    """
+
+    centre: Float[np.ndarray, "*d"]
+    scale: Float[np.ndarray, "*d"]
+
+    def standardise(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Values in standard deviations from the mean; NaN stays. (…, d)"""
+        return (values - self.centre) / self.scale
+
+    def restore(self, standardised: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The inverse of `standardise`. (…, d)"""
+        return standardised * self.scale + self.centre
+
+    def leaving(self, groups: Sequence[Sequence[int]]) -> "Scaling":
+        """The same, but columns of these groups, such as one-hot codes, stay as they are."""
+        left = np.isin(np.arange(len(self.centre)), [j for group in groups for j in group])
+        return Scaling(np.where(left, 0.0, self.centre), np.where(left, 1.0, self.scale))
+
+
+def fit_scaling(
+    values: Float[np.ndarray, "n *d"],
+    weight: Float[np.ndarray, " n"] | None = None,
+    *,
+    constant: float = 1.0,
+    unknown: bool = False,
+) -> Scaling:
+    """Scaling by the known values of each column, or of the only one.
+
+        centre = Σ wᵢ xᵢ / Σ wᵢ,   scale = √(Σ wᵢ (xᵢ − centre)² / Σ wᵢ)
+
+    Args:
+        values: NaN where unknown. (n, d) or (n,)
+        weight: w of each row, above 0; None: all weigh the same.
+        constant: scale of a column that never varies; 1 only shifts it, ∞ makes it 0.
+        unknown: let columns without a known value pass; they stay as they are.
+
+    Raises:
+        DataError: a column has no known value, unless they may pass, or a value is infinite.
+    """
+    if np.isinf(values).any():
+        raise DataError("a value is infinite; values are finite, or NaN where missing")
+    known = ~np.isnan(values)
+    absent = ~known.any(axis=0)
+    if not unknown and absent.any():
+        column = int(np.flatnonzero(absent)[0])
+        raise DataError(f"column {column} has no known value; at least one is needed")
+    share = known if weight is None else known * weight.reshape(-1, *[1] * (values.ndim - 1))
+    total = np.where(absent, 1, share.sum(axis=0))
+    centre = np.where(known, values, 0.0)
+    centre = (centre if weight is None else centre * share).sum(axis=0) / total
+    lowest = np.fmin.reduce(values, axis=0)
+    differs = np.fmax.reduce(values, axis=0) > lowest
+    centre = np.where(differs | absent, centre, lowest)  # of a constant not even rounding
+    square = np.square(np.where(known, values - centre, 0.0))
+    spread = np.sqrt((square if weight is None else square * share).sum(axis=0) / total)
+    varies = differs & (spread > ROUNDING * np.abs(centre))
+    scale = np.where(varies, spread, np.where(absent, 1.0, constant))
+    return Scaling(np.asarray(centre), scale)

@@ -1,0 +1,250 @@
+"""Reads YAML and checks it against a JSON Schema, with one sentence for people where it fails.
+
+Knows nothing of what the keys mean; `description` does, and whoever reads another configuration.
+"""
+
+import difflib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from frugal.core.errors import ConfigError
+from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+_PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
+_LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
+_LONGEST_NAME = 80  # characters of one name in a list
+
+_TYPE_NAMES = {
+    "object": "a mapping of keys",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def _is_whole(_: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(_: object, value: object) -> bool:
+    return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+# JSON Schema takes 1e308 for an integer and lets infinities and NaN pass every bound.
+_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine_many(
+    {"integer": _is_whole, "number": _is_finite}
+)
+_Validator = extend(Draft202012Validator, type_checker=_CHECKER)
+
+
+def read_yaml(path: Path) -> Any:
+    """Content of a YAML file.
+
+    Raises:
+        ConfigError: the file does not exist, is not YAML, writes a key twice, or holds what
+            `strict_yaml` refuses.
+    """
+    try:
+        return parse_yaml(text_of(path))
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+    except StrictYamlError as error:
+        raise ConfigError(placed(path, error)) from None
+
+
+def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str) -> None:
+    """Refuses a document that its JSON Schema (2020-12) does not allow.
+
+    Args:
+        document: what the YAML holds.
+        schema: the parsed schema.
+        where: name of the file, as the error begins.
+
+    Raises:
+        ConfigError: the first violation: its key, what was found, what is allowed.
+    """
+    _require_plain_text(document, where, "top level", set())
+    errors = sorted(
+        _Validator(dict(schema)).iter_errors(document),
+        key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator)),
+    )
+    if errors:
+        # An unknown key explains a missing one (a misspelling), so it speaks first.
+        first = next((e for e in errors if e.validator == "additionalProperties"), errors[0])
+        raise ConfigError(f"{where}: {_sentence(first)}")
+
+
+def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, bool]]) -> None:
+    """Refuse keys that are no text, and control characters in names and values but prose.
+
+    `seen` holds what was looked at under such a key: aliases share values, and each is read once.
+    """
+    if isinstance(found, Mapping | list):
+        mark = (id(found), key in _PROSE)
+        if mark in seen:
+            return
+        seen.add(mark)
+    if isinstance(found, Mapping):
+        for name, value in found.items():
+            if not isinstance(name, str):
+                raise ConfigError(
+                    f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
+                    "in quotes"
+                )
+            _require_plain_text(name, where, key, seen)
+            _require_plain_text(value, where, str(name), seen)
+    elif isinstance(found, list):
+        for value in found:
+            _require_plain_text(value, where, key, seen)
+    elif isinstance(found, str) and key not in _PROSE and not found.isprintable():
+        raise ConfigError(
+            f"{where}: {key!r} holds {shown(found)}; allowed is text on one line without control "
+            "characters"
+        )
+
+
+def load_schema(path: Path) -> dict[str, Any]:
+    """A JSON Schema that ships with the project."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def named_file(path: str | Path, base: Path) -> Path | None:
+    """The file that a config names, from the working folder or from another; None if neither is.
+
+    A name that no file can have, too long, say, is no file either.
+    """
+    return next((p for p in (Path(path), base / path) if os.path.isfile(p)), None)
+
+
+def did_you_mean(found: object, allowed: Iterable[object]) -> str:
+    """`; did you mean 'x'?` where something allowed is close to what was found, else nothing."""
+    close = difflib.get_close_matches(str(found), [str(a) for a in allowed], n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def listed(values: Iterable[object], *, at_most: int = 30) -> str:
+    """Values as text on one line, separated by commas; the tail of a long list is counted only."""
+    texts = [printable(str(v)) for v in values]
+    ends = accumulate(len(text) + 2 for text in texts[:at_most])
+    count = max(1, sum(end <= _LONGEST_SHOWN for end in ends))
+    shown = ", ".join(texts[:count])
+    return shown if len(texts) <= count else f"{shown} and {len(texts) - count} more"
+
+
+def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
+    """A name as a sentence shows it: control characters as escapes, the tail of a long one out."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= at_most else f"{text[:at_most]}…"
+
+
+def _key(error: ValidationError) -> str:
+    text = ""
+    for part in error.absolute_path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "top level"
+
+
+def _sentence(error: ValidationError) -> str:
+    if error.validator in ("oneOf", "anyOf") and error.context:
+        return _sentence_of_branches(error)
+    found, rule, schema = error.instance, error.validator_value, error.schema
+    return _rule_sentence(str(error.validator), _key(error), found, rule, schema, error.message)
+
+
+def _sentence_of_branches(error: ValidationError) -> str:
+    """What is wrong with the branch that was meant: the one whose kind fits, else the nearest."""
+    branches: dict[Any, list[ValidationError]] = {}
+    for one in error.context or ():
+        branches.setdefault(one.schema_path[0], []).append(one)
+    fitting = [es for es in branches.values() if not any(_is_other_type(e) for e in es)]
+    fitting = fitting or list(branches.values())
+    kinds = [e for es in fitting for e in es if e.validator == "const"]
+    if len({e.schema_path[0] for e in kinds}) == len(fitting):
+        allowed = [e.validator_value for e in kinds]
+        hint = did_you_mean(kinds[0].instance, allowed)
+        return f"{_key(kinds[0])!r} is {kinds[0].instance!r}; allowed are {listed(allowed)}{hint}"
+    meant = min(fitting, key=lambda es: (any(e.validator == "const" for e in es), len(es)))
+    return _sentence(next((e for e in meant if e.validator == "additionalProperties"), meant[0]))
+
+
+def _is_other_type(error: ValidationError) -> bool:
+    """The branch is for another type altogether: a mapping was meant, and it allows null, say."""
+    return error.validator == "type" and not error.path
+
+
+def _rule_sentence(
+    validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
+) -> str:
+    value = shown(found)
+    at = "at top level" if key == "top level" else f"under {key!r}"
+    match validator:
+        case "additionalProperties":
+            known = list(schema.get("properties", {}))
+            unknown = next(k for k in found if k not in known)
+            hint = did_you_mean(unknown, known)
+            return f"unknown key {unknown!r} {at}; allowed are {listed(known)}{hint}"
+        case "required":
+            missing = next(k for k in rule if k not in found)
+            return f"key {missing!r} is missing {at}"
+        case "type":
+            names = [rule] if isinstance(rule, str) else list(rule)
+            allowed = " or ".join(_TYPE_NAMES[n] for n in names)
+            return f"{key!r} is {value}; allowed is {allowed}{_bare_word(found, names)}"
+        case "enum":
+            hint = did_you_mean(found, rule) or _bare_word(found, ["string"])
+            return f"{key!r} is {value}; allowed are {listed(rule)}{hint}"
+        case "minimum":
+            return f"{key!r} is {value}; allowed are values from {rule} on"
+        case "exclusiveMinimum":
+            return f"{key!r} is {value}; allowed are values above {rule}"
+        case "maximum":
+            return f"{key!r} is {value}; allowed are values up to {rule}"
+        case "exclusiveMaximum":
+            return f"{key!r} is {value}; allowed are values below {rule}"
+        case "uniqueItems":
+            return f"{key!r} is {value}; no entry may stand there twice"
+        case "minItems" | "minLength" | "minProperties":
+            return f"{key!r} is {value}; it must hold at least {_counted(rule, validator)}"
+        case "maxItems":
+            return f"{key!r} holds {len(found)} entries; it may hold at most {rule}"
+        case "maxLength":
+            return f"{key!r} is {value}; it may hold at most {rule} characters"
+        case "pattern":
+            return f"{key!r} is {value}; allowed is text of the form {rule}"
+        case _:
+            return f"{key!r}: {message}"
+
+
+def _counted(number: int, validator: str) -> str:
+    """So many characters of a text, or entries of a list or mapping."""
+    one, many = ("character", "characters") if validator == "minLength" else ("entry", "entries")
+    return f"{number} {one if number == 1 else many}"
+
+
+def shown(found: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
+    """A value as a sentence shows it: in one line, the tail of a long one left out."""
+    text = repr(found)
+    return text if len(text) <= at_most else f"{text[:at_most]}…"
+
+
+def _bare_word(found: object, names: Iterable[str]) -> str:
+    """What to do where a text was meant and YAML reads true or false."""
+    if not isinstance(found, bool) or "string" not in names:
+        return ""
+    return "; YAML reads yes, no, on and off as true or false: write the text in quotes"

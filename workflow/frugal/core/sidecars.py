@@ -1,0 +1,215 @@
+"""Sidecars: `_<file>.json` beside every payload says what it holds and what it was made from.
+
+No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.core.columns import describe_columns
+from frugal.core.errors import DataError
+from frugal.core.files import file_digest, json_bytes, seal
+from frugal.core.links import require_own_folders
+from frugal.core.receipts import receipt_file
+from frugal.core.replacing import finish_interrupted, replace_files
+from frugal.core.sources import PACKAGE, source_digest
+
+MADE_IN = ("results", "benchmarks")
+LOCK = PACKAGE.parent.parent / "requirements.lock"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a stage: all that decides its outputs.
+
+    Attributes:
+        stage: name of the stage and of its rule.
+        inputs: name → path, or list of paths.
+        outputs: name → path.
+        settings: parameters from the config.
+        wildcards: identity of the job.
+        seed: root seed.
+    """
+
+    stage: str
+    inputs: Mapping[str, Path | list[Path]]
+    outputs: Mapping[str, Path]
+    settings: Any
+    wildcards: Mapping[str, str]
+    seed: int
+
+
+def lock_digest() -> str:
+    """SHA-256 of the lock from which the environment is made."""
+    return file_digest(LOCK)
+
+
+def sidecar_path(payload: Path) -> Path:
+    """`results/x/_table.parquet.json` for `results/x/table.parquet`."""
+    return payload.with_name(f"_{payload.name}.json")
+
+
+def shown_path(path: Path) -> str:
+    """A path as a sidecar shows it: from results/ on; a file from outside by its name alone."""
+    return path.as_posix() if path.parts[:1] == ("results",) else path.name
+
+
+def input_records(job: Job) -> list[dict[str, str]]:
+    """Name, path and SHA-256 of every input file, in order.
+
+    Raises:
+        DataError: one is not there, or is a folder.
+    """
+    records = []
+    for name, paths in job.inputs.items():
+        for path in paths if isinstance(paths, list) else [paths]:
+            key = f"{name}[]" if isinstance(paths, list) else name
+            if path.is_dir():
+                raise DataError(f"{path} is a folder; an input is a file")
+            if not path.is_file():
+                raise DataError(
+                    f"{path} does not exist; it should have been made by an earlier step"
+                )
+            records.append({"name": key, "path": shown_path(path), "sha256": file_digest(path)})
+    return records
+
+
+def require_intact(job: Job) -> list[dict[str, str]]:
+    """Refuse an input that is not what its sidecar says: cut off, edited, or of another step.
+
+    What lies under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
+    without one comes from outside, or from somebody who works by hand.
+
+    Returns:
+        Those of `input_records`, from before anything is read.
+
+    Raises:
+        DataError: names the input, or a link by which an output would leave its folder.
+    """
+    paths = [
+        p for group in job.inputs.values() for p in (group if isinstance(group, list) else [group])
+    ]
+    require_own_folders(job.outputs.values())
+    finish_interrupted(path.parent for path in [*paths, *job.outputs.values()])
+    records = input_records(job)
+    for path, record in zip(paths, records, strict=True):
+        sidecar = sidecar_path(path)
+        if not sidecar.is_file():
+            if _is_made(path):
+                raise DataError(
+                    f"{path} has no sidecar {sidecar.name}, so that nothing vouches for it; remove "
+                    "it, and run the step that makes both"
+                )
+            continue
+        try:
+            expected = json.loads(sidecar.read_bytes())["sha256"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise DataError(f"{sidecar} is not a sidecar that this project writes") from None
+        if record["sha256"] != expected:
+            raise DataError(
+                f"{path} is not the file that its sidecar describes: it was changed, or is "
+                "incomplete; remove both, and run the step that makes them"
+            )
+    return records
+
+
+def _is_made(path: Path) -> bool:
+    """True for a file in a folder that only steps write to."""
+    return Path(os.path.relpath(path)).parts[0] in MADE_IN
+
+
+def made_otherwise(sidecar: Path, settled: str) -> bool:
+    """True where a sidecar tells another seed or other settings than those that are wanted.
+
+    Args:
+        sidecar: may be missing, or be none; the step that reads the file will say so.
+        settled: `[seed, settings]` as JSON; settings that are null are those of a step without any.
+    """
+    try:
+        document = json.loads(sidecar.read_bytes())
+        found = [document["seed"], document["settings"]]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return False
+    seed, settings = json.loads(settled)
+    return found != [seed, {} if settings is None else settings]
+
+
+def sidecar_bytes(
+    job: Job,
+    name: str,
+    payloads: Mapping[str, Any],
+    content: bytes,
+    records: list[dict[str, str]],
+) -> bytes:
+    """The sidecar of one payload; made before any file, so that a refusal leaves nothing.
+
+    Args:
+        job: the run that made it.
+        name: of the output.
+        payloads: all outputs of the job; a catalogue among them has the units of the features.
+        content: bytes of this payload.
+        records: of `input_records`, shared by all outputs of the job.
+
+    Raises:
+        DataError: a column of the table has no description.
+    """
+    path = job.outputs[name]
+    document: dict[str, Any] = {
+        "file": path.name,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "bytes": len(content),
+        "stage": job.stage,
+        "output": name,
+        "outputs": {key: shown_path(value) for key, value in job.outputs.items()},
+        "wildcards": dict(job.wildcards),
+        "seed": job.seed,
+        "settings": job.settings,
+        "inputs": records,
+        "source": source_digest(job.stage),
+        "environment": lock_digest(),
+    }
+    if path.suffix == ".parquet" and not isinstance(payloads[name], bytes):
+        features = payloads.get("catalogue", {}).get("columns", [])
+        document["rows"] = len(payloads[name])
+        document["columns"] = describe_columns(
+            payloads[name], {c["name"]: c["unit"] or "" for c in features}
+        )
+    return json_bytes(document | {"seal": seal(document)})
+
+
+def write_outputs(
+    job: Job,
+    payloads: Mapping[str, Any],
+    contents: Mapping[str, bytes],
+    records: list[dict[str, str]],
+) -> None:
+    """Put every payload, its sidecar and the step's receipt in place, all of them or none.
+
+    Args:
+        job: the run that made them.
+        payloads: by name of the output.
+        contents: their bytes.
+        records: of `require_intact`, from before the inputs were read.
+
+    Raises:
+        DataError: an input has gone or is another one by now, a column has no description, or the
+            disk is full; what was there before is there still.
+    """
+    for before, now in zip(records, input_records(job), strict=True):
+        if before != now:
+            raise DataError(
+                f"{now['path']} was changed while {job.stage} ran, which had read the former "
+                "file; nothing is written; run the step again"
+            )
+    files = {}
+    for name, content in contents.items():
+        path = job.outputs[name]
+        files[path] = content
+        files[sidecar_path(path)] = sidecar_bytes(job, name, payloads, content, records)
+    made = {path: sidecar_path(path) for path in job.outputs.values()}
+    replace_files(files | receipt_file(job.stage, made, lock_digest()))

@@ -1,0 +1,127 @@
+"""Digest of the code that a stage reaches, so that an edit reruns exactly the rules it touches.
+
+The code is what Python runs: an edit of a comment, of a docstring or of the layout changes nothing.
+Reads imports as text (it never imports), because the Snakefile asks for a digest of every rule each
+time it is parsed, and each job for its own: it must cost milliseconds and must not load NumPy. What
+is found in a file is therefore kept beside Python's compiled modules, by the digest of its text.
+"""
+
+import ast
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+# Every stage, named as its rule: the module whose function of that name it is
+STAGES = {
+    path.stem: f"frugal.studies.{path.parts[-3]}.stages.{path.stem}"
+    for path in sorted(PACKAGE.glob("studies/*/stages/[a-z]*.py"), key=lambda path: path.stem)
+}
+
+
+@cache
+def _path(module: str) -> Path | None:
+    """File of a module of this package, None if there is none by that name."""
+    relative = Path(*module.split(".")[1:])
+    for candidate in (PACKAGE / relative / "__init__.py", (PACKAGE / relative).with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Modules of this package that a module imports, parents' `__init__` included."""
+    path = _path(module)
+    if path is None:
+        raise ModuleNotFoundError(f"{module} is no module of this package")
+    _, found = _read(path)
+    ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)}
+    parents = {
+        ".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)
+    }
+    return frozenset(ours | parents)
+
+
+@cache
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Digest of a file's code, and the names that its imports may mean."""
+    text = path.read_bytes()
+    key = hashlib.sha256(sys.version.encode() + b"\0" + text).hexdigest()
+    kept = path.parent / "__pycache__" / f"{path.stem}.code.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads(kept.read_bytes())
+        if found["key"] == key:
+            return str(found["code"]), tuple(map(str, found["imports"]))
+    tree = ast.parse(text)
+    imports = sorted(_imported_names(tree))
+    code = hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest()
+    if not sys.dont_write_bytecode:
+        with contextlib.suppress(
+            OSError
+        ):  # a package that cannot be written to costs time, no more
+            kept.parent.mkdir(exist_ok=True)
+            half = kept.with_name(f"{kept.name}.{os.getpid()}")
+            half.write_text(json.dumps({"key": key, "code": code, "imports": imports}))
+            half.replace(kept)
+    return code, tuple(imports)
+
+
+def _imported_names(tree: ast.Module) -> set[str]:
+    """Names of all modules, and of what is taken from them, which may be modules, too."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same tree, emptied of statements that are a text and do nothing; changed in place."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [line for line in body if not _is_text(line)]  # pyright: ignore[reportAttributeAccessIssue]
+    return tree
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
+
+
+@cache
+def reached_modules(*roots: str) -> tuple[str, ...]:
+    """All modules of this package that the given ones import, directly or not, sorted."""
+    seen: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += _imports(module)
+    return tuple(sorted(seen))
+
+
+@cache
+def source_digest(stage: str) -> str:
+    """SHA-256 over the code of a stage, of all that it imports, and of the command line.
+
+    Raises:
+        KeyError: no study has such a stage.
+    """
+    digest = hashlib.sha256()
+    for module in reached_modules(STAGES[stage], "frugal.run.stage_command"):
+        path = _path(module)
+        assert path is not None
+        digest.update(f"{module}\0{_read(path)[0]}\0".encode())
+    return digest.hexdigest()

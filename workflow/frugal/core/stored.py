@@ -1,0 +1,223 @@
+"""What a model read from a file must be, before it is used: names, types, shapes and ranges.
+
+A file may have been edited, cut or made by another program; compiled loops trust what they get. A
+model declares its arrays once, as `Array`s by name, and `Stored.require` refuses all else in one
+sentence that names the file. Must not know any model.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from frugal.core.errors import DataError
+from frugal.core.table import LARGEST
+
+Number = float | int
+_SHOWN = 12  # names that a sentence lists
+
+
+class StoredArrays(dict[str, np.ndarray]):
+    """Arrays by name, with the file that they were read from.
+
+    Attributes:
+        source: path of the file, for sentences.
+        header: what the file says of itself; None where it says nothing.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        source: str,
+        header: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(arrays)
+        self.source, self.header = source, header
+
+
+def part_of(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> Mapping[str, np.ndarray]:
+    """Some arrays under other names, which still know their file.
+
+    Args:
+        arrays: all.
+        names: new name → name in `arrays`.
+    """
+    return StoredArrays({new: arrays[old] for new, old in names.items()}, _source(arrays))
+
+
+def under(arrays: Mapping[str, np.ndarray], prefix: str) -> Mapping[str, np.ndarray]:
+    """The arrays whose names begin with a prefix, without it; they still know their file."""
+    return part_of(
+        arrays, {name.removeprefix(prefix): name for name in arrays if name.startswith(prefix)}
+    )
+
+
+def _source(arrays: Mapping[str, np.ndarray]) -> str:
+    return arrays.source if isinstance(arrays, StoredArrays) else ""
+
+
+@dataclass(frozen=True)
+class Array:
+    """What one stored array must be.
+
+    Attributes:
+        dtype: name of its NumPy type; or names, where several are allowed.
+        shape: of each axis its size: a number, or a letter that stands for one size everywhere.
+        low: smallest entry; −LARGEST for floats that may be anything finite.
+        high: largest entry.
+        above: entries are larger than this number.
+    """
+
+    dtype: str | tuple[str, ...]
+    shape: tuple[int | str, ...]
+    low: Number = -LARGEST
+    high: Number = LARGEST
+    above: Number = -np.inf
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The allowed types."""
+        return (self.dtype,) if isinstance(self.dtype, str) else self.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """The arrays of one stored model, to be checked.
+
+    Attributes:
+        what: kind of model, as sentences name it.
+        arrays: by name.
+    """
+
+    what: str
+    arrays: Mapping[str, np.ndarray]
+
+    def refusal(self, reason: str) -> DataError:
+        """The error to raise: which file, which model, what is wrong with it."""
+        source = _source(self.arrays)
+        return DataError(f"{source + ': ' if source else ''}the stored {self.what} {reason}")
+
+    def require(
+        self,
+        expected: Mapping[str, Array],
+        *,
+        empty: Collection[str] = (),
+        **sizes: int,
+    ) -> dict[str, int]:
+        """Every array is there, no other is, and each is what it must be.
+
+        Args:
+            expected: by name.
+            empty: letters that may stand for 0; all others are at least 1.
+            sizes: letters whose size is known.
+
+        Returns:
+            The size that each letter stands for.
+
+        Raises:
+            DataError: names the first array that is not as expected, what it is, what is allowed.
+        """
+        self._require_names(expected)
+        for name, array in expected.items():
+            self._require_type(name, array)
+            self._require_shape(name, array, sizes, empty)
+            self.require_between(name, array.low, array.high, above=array.above)
+        return sizes
+
+    def _require_names(self, expected: Mapping[str, Array]) -> None:
+        for name in expected:
+            if name not in self.arrays:
+                raise self.refusal(f"lacks the array {name!r}")
+        for name in self.arrays:
+            if name not in expected:
+                allowed = ", ".join([*expected][:_SHOWN]) + (
+                    ", …" if len(expected) > _SHOWN else ""
+                )
+                raise self.refusal(f"has the array {str(name)[:80]!r}; allowed are {allowed}")
+
+    def _require_type(self, name: str, expected: Array) -> None:
+        found = self.arrays[name].dtype
+        if found not in [np.dtype(dtype) for dtype in expected.dtypes]:
+            allowed = " or ".join(expected.dtypes)
+            raise self.refusal(f"has an array {name!r} of {found.str} numbers; allowed: {allowed}")
+
+    def _require_shape(
+        self, name: str, expected: Array, sizes: dict[str, int], empty: Collection[str]
+    ) -> None:
+        """The array's shape; letters that are met for the first time get their size."""
+        found = self.arrays[name].shape
+        if len(found) == len(expected.shape):
+            for axis, size in zip(expected.shape, found, strict=True):
+                if isinstance(axis, str) and (size > 0 or axis in empty):
+                    sizes.setdefault(axis, size)
+        wanted = tuple(sizes.get(axis, axis) if isinstance(axis, str) else axis
+                       for axis in expected.shape)  # fmt: skip
+        if found != wanted:
+            raise self.refusal(
+                f"has an array {name!r} of shape {_listed(found)}; allowed: {_listed(wanted)}"
+                f"{', each at least 1' if any(isinstance(axis, str) for axis in wanted) else ''}"
+            )
+
+    def require_between(
+        self, name: str, low: Number, high: Number, *, above: Number = -np.inf
+    ) -> None:
+        """Every entry of an array lies from low to high, and above `above`; none is NaN.
+
+        Raises:
+            DataError: names the first that does not.
+        """
+        array = self.arrays[name]
+        if array.dtype == bool:  # a byte of a file may be 2, which compiled code would trust
+            array, low, high = np.ascontiguousarray(array).view(np.uint8), 0, 1
+        if array.size == 0:
+            return
+        least, most = array.min(), array.max()  # NaN if any entry is
+        if low <= least and most <= high and least > above:
+            return
+        at = np.argwhere(~((array >= low) & (array <= high) & (array > above)))[0]
+        raise self.refusal(
+            f"has {array[tuple(at)]} in the array {name!r} at {at.tolist()}; allowed are "
+            f"{_range(array.dtype, low, high, above)}"
+        )
+
+    def require_equal(self, name: str, wanted: np.ndarray, because: str) -> None:
+        """An array that can be derived is what is derived.
+
+        Raises:
+            DataError: it is another.
+        """
+        if not np.array_equal(self.arrays[name], wanted):
+            raise self.refusal(f"has an array {name!r} that is not {because}")
+
+    def require_rising(self, name: str) -> None:
+        """Each entry of a vector is larger than the one before.
+
+        Raises:
+            DataError: names the first that is not.
+        """
+        array = self.arrays[name]
+        wrong = np.flatnonzero(array[1:] <= array[:-1])
+        if wrong.size:
+            at = int(wrong[0]) + 1
+            raise self.refusal(
+                f"has {array[at]} after {array[at - 1]} in the array {name!r} at [{at}]; allowed "
+                "are entries that rise"
+            )
+
+
+def _listed(shape: Sequence[Any]) -> str:
+    return "(" + ", ".join(str(axis) for axis in shape) + ")"
+
+
+def _range(dtype: np.dtype, low: Number, high: Number, above: Number) -> str:
+    kind = "finite numbers" if dtype.kind == "f" else "whole numbers"
+    if above > -np.inf:
+        return f"{kind} above {above:g}"
+    if low == high:
+        return f"{low:g} alone"
+    bounds = (
+        f"from {low:.9g}" if low > -LARGEST else "",
+        f"to {high:.9g}" if high < LARGEST else "",
+    )
+    return " ".join([kind, *filter(None, bounds)])

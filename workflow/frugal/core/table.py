@@ -1,0 +1,128 @@
+"""A table of units: encoded features, labels, and the panels in which features are acquired."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.core.errors import ConfigError, DataError
+
+LARGEST = float(np.finfo(np.float32).max)  # number of a table: forests and networks are float32
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Features that are acquired together, at one cost.
+
+    Attributes:
+        name: unique within a table.
+        columns: names of the encoded columns that the panel reveals.
+        cost: price of one acquisition, in the data set's unit of cost; never below zero.
+        free: True if the panel is known for every unit before the first decision.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    cost: float
+    free: bool
+
+    def __post_init__(self) -> None:
+        if not self.cost >= 0:
+            raise ConfigError(f"panel {self.name!r} costs {self.cost}; a cost is never below zero")
+        if self.free and self.cost != 0:
+            raise ConfigError(f"panel {self.name!r} is free but costs {self.cost}; free means 0")
+        if not self.columns:
+            raise ConfigError(f"panel {self.name!r} has no columns")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Units with encoded features, a label, and panels. Shapes: n units, d columns, a actions.
+
+    An *action* acquires one panel that is not free; actions are numbered in the order of `panels`.
+
+    Attributes:
+        row_id: identity of each unit in the raw data. (n,)
+        values: encoded features; NaN where the data set itself has no value. (n, d)
+        columns: names of the d encoded columns.
+        onehot: groups of column indices, each group the one-hot code of one categorical variable.
+        label: class index. (n,)
+        classes: name of each of the k classes.
+        panels: every column belongs to at least one panel; panels may overlap.
+        misclassification_cost: cost of predicting column j where row i is true. (k, k)
+    """
+
+    row_id: Int[np.ndarray, " n"]
+    values: Float[np.ndarray, "n d"]
+    columns: tuple[str, ...]
+    onehot: tuple[tuple[int, ...], ...]
+    label: Int[np.ndarray, " n"]
+    classes: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    misclassification_cost: Float[np.ndarray, "k k"]
+
+    def __post_init__(self) -> None:
+        known = set(self.columns)
+        for panel in self.panels:
+            unknown = [c for c in panel.columns if c not in known]
+            if unknown:
+                raise ConfigError(
+                    f"panel {panel.name!r} names column {unknown[0]!r}, which the table lacks; "
+                    f"its columns are {', '.join(self.columns)}"
+                )
+        homeless = known - {c for p in self.panels for c in p.columns}
+        if homeless:
+            raise ConfigError(f"column {sorted(homeless)[0]!r} belongs to no panel")
+        if self.misclassification_cost.shape != (len(self.classes),) * 2:
+            raise ConfigError(
+                f"misclassification costs are {self.misclassification_cost.shape}, "
+                f"but there are {len(self.classes)} classes"
+            )
+        if np.isnan(self.misclassification_cost).any() or (self.misclassification_cost < 0).any():
+            raise ConfigError("a misclassification cost is below zero or not a number")
+        if len(np.unique(self.label)) < 2:
+            raise DataError("the label has one class only; a classifier needs at least two")
+
+    def __len__(self) -> int:
+        return len(self.row_id)
+
+    @cached_property
+    def actions(self) -> tuple[Panel, ...]:
+        """The panels that cost a decision, in order; index = action. (a,)"""
+        return tuple(p for p in self.panels if not p.free)
+
+    @cached_property
+    def action_cost(self) -> Float[np.ndarray, " a"]:
+        """Cost of each action, in the data set's unit. (a,)"""
+        return np.array([p.cost for p in self.actions], dtype=np.float64)
+
+    @cached_property
+    def provides(self) -> Bool[np.ndarray, "a d"]:
+        """True where an action reveals a column. (a, d)"""
+        return np.array(
+            [[c in p.columns for c in self.columns] for p in self.actions], dtype=bool
+        ).reshape(len(self.actions), len(self.columns))
+
+    @cached_property
+    def free_columns(self) -> Bool[np.ndarray, " d"]:
+        """True where a column is known before the first decision. (d,)"""
+        free = {c for p in self.panels if p.free for c in p.columns}
+        return np.array([c in free for c in self.columns], dtype=bool)
+
+    def columns_observed(self, acquired: Bool[np.ndarray, "n a"]) -> Bool[np.ndarray, "n d"]:
+        """Columns known once the given panels are acquired. (n, a) → (n, d)"""
+        return self.free_columns | (acquired.astype(np.uint8) @ self.provides > 0)
+
+    def take(self, rows: np.ndarray) -> "Table":
+        """The same table restricted to rows (indices or a boolean mask)."""
+        return Table(
+            self.row_id[rows],
+            self.values[rows],
+            self.columns,
+            self.onehot,
+            self.label[rows],
+            self.classes,
+            self.panels,
+            self.misclassification_cost,
+        )

@@ -1,0 +1,1 @@
+"""Cheapest sets of actions: exact covers, learned generators, repair."""

@@ -1,0 +1,246 @@
+"""Generators with the form of the problem built in: score every known explanation, take the best.
+
+An explanation E (a set of actions seen in training) is scored for a unit that lacks M by what it is
+learned to cost and what it is learned to leave uncovered:
+
+    score(E | x) = −v_E − Σⱼ λⱼ Mⱼ u_Ej,   p(E | x) = softmax score
+
+For each of the paper's three kinds of information [recourse, table 1] other parts are known and
+others learned; nothing else differs. Goes beyond the paper, whose networks are in `dense` and
+`sequence`. Knows no solver, no classifier, and nothing that its kind of information withholds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from frugal.core.scaling import fit_scaling
+from frugal.cover.generators.answers import Answers, of_explanations
+from frugal.cover.generators.training import (
+    TrainingSettings,
+    scored,
+    torch_generator,
+    train_network,
+)
+
+FIRST_SHARPNESS = 2.0  # log of λ before training; u lies in [0, 1]
+
+
+class NamedScores(nn.Module):
+    """Only names and costs of explanations are known; each learns its own u.
+
+    A feature that some training unit with E lacked is covered by E for certain: u = 0 there.
+    """
+
+    covered: Tensor
+    cost: Tensor
+
+    def __init__(self, covered: Bool[np.ndarray, "k d"], cost: Float[np.ndarray, " k"]) -> None:
+        super().__init__()
+        relative = fit_scaling(cost).standardise(cost)
+        self.register_buffer("covered", torch.from_numpy(covered))
+        self.register_buffer("cost", torch.from_numpy(relative.astype(np.float32)))
+        self.uncovered = nn.Parameter(torch.full(covered.shape, 3.0))
+        self.log_price = nn.Parameter(torch.tensor(1.0))
+        self.log_sharpness = nn.Parameter(torch.tensor(FIRST_SHARPNESS))
+
+    def add_seen(self, covered: Bool[np.ndarray, "k d"]) -> None:
+        """Note what further units show to be covered."""
+        self.covered |= torch.from_numpy(covered)
+
+    def forward(self, lacks: Tensor) -> Tensor:
+        """Scores of all explanations. (n, k)"""
+        u = torch.sigmoid(self.uncovered) * ~self.covered
+        return -(lacks @ u.T) * self.log_sharpness.exp() - self.cost * self.log_price.exp()
+
+
+class ActionScores(nn.Module):
+    """Names of actions are known: an explanation leaves what all its actions leave.
+
+    It costs the sum of its actions' costs.
+    What an action provides is learned, or given (full actions); its cost is learned, and so is how
+    much each feature counts.
+    """
+
+    members: Tensor
+    real: Tensor
+    known: Tensor | None
+
+    def __init__(
+        self,
+        explanations: Int[np.ndarray, "k m"],
+        *,
+        actions: int,
+        features: int,
+        effects: Bool[np.ndarray, "a d"] | None,
+    ) -> None:
+        super().__init__()
+        padded = np.where(explanations < 0, actions, explanations)
+        self.register_buffer("members", torch.from_numpy(padded))
+        self.register_buffer("real", (torch.arange(actions + 1) < actions).float())
+        self.register_buffer("known", None)
+        if effects is None:
+            self.provides = nn.Parameter(torch.zeros(actions + 1, features))
+        else:
+            extended = torch.from_numpy(np.pad(effects, ((0, 1), (0, 0)))).float()
+            self.register_buffer("known", 1 - extended)
+        self.cost = nn.Parameter(torch.zeros(actions + 1))
+        self.log_price = nn.Parameter(torch.tensor(0.0))
+        self.log_sharpness = nn.Parameter(torch.full((features,), FIRST_SHARPNESS))
+
+    def forward(self, lacks: Tensor) -> Tensor:
+        """Scores of all explanations. (n, k)"""
+        if self.known is None:
+            log_left = nn.functional.logsigmoid(-self.provides) * self.real[:, None]
+            u = log_left[self.members].sum(dim=1).exp()
+        else:
+            u = self.known[self.members].prod(dim=1)
+        price = (self.cost * self.real)[self.members].sum(dim=1) * self.log_price.exp()
+        return -(lacks * self.log_sharpness.exp()) @ u.T - price
+
+
+@dataclass(frozen=True, eq=False)
+class CoverGenerator:
+    """A fitted scorer of explanations.
+
+    Attributes:
+        network: scores from what a unit lacks.
+        explanations: the sets seen in training. (k, m)
+        open_to: True where a training unit of the group had the explanation. (g, k)
+        history: held-out accuracy after each epoch.
+    """
+
+    network: nn.Module
+    explanations: Int[np.ndarray, "k m"]
+    open_to: Bool[np.ndarray, "g k"]
+    history: tuple[float, ...]
+
+    def answer(self, features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"]) -> Answers:
+        """The likeliest explanation of each unit; the empty set where its group was seen with none.
+
+        The empty set is no cover, so that it is judged and repaired as any wrong answer.
+        """
+        torch.set_num_threads(1)
+        inputs = _inputs(features, group)
+        best, top = _best(self.network, inputs, torch.from_numpy(self.open_to))
+        known = np.asarray(self.open_to[group].any(axis=1))
+        return of_explanations(self.explanations, best.numpy(), top.double().numpy(), known)
+
+
+def fit_cover_generator(
+    features: Bool[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    explanation: Int[np.ndarray, " n"],
+    explanations: Int[np.ndarray, "k m"],
+    *,
+    network: nn.Module,
+    split: tuple[np.ndarray, np.ndarray],
+    groups: int,
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+) -> CoverGenerator:
+    """Fit a scorer by cross-entropy over the explanations.              [recourse, eq. 6]
+
+        L = −(1/n) Σᵢ log p(Eᵢ | xᵢ)
+
+    Args:
+        features: states of the training units. (n, d)
+        group: of each unit; an explanation is offered only to groups that were seen with it. (n,)
+        explanation: row of `explanations` that each unit has. (n,)
+        explanations: distinct action sets of the training units. (k, m)
+        network: `NamedScores` or `ActionScores`, not yet trained.
+        split: rows to train on, and rows that choose the weights (see `held_out_split`); what a
+            network is given beforehand must come from the first alone.
+        groups: number of groups.
+        settings: steps and stopping.
+        rng: order of rows.
+    """
+    torch.set_num_threads(1)
+    open_to = np.zeros((groups, len(explanations)), dtype=bool)
+    open_to[group, explanation] = True
+    allowed, inputs = torch.from_numpy(open_to), _inputs(features, group)
+    target = torch.from_numpy(explanation)
+    rows, held_out = split
+    judged = (inputs[0][held_out], inputs[1][held_out])
+
+    def batch_loss(chosen: Tensor) -> Tensor:
+        scores = _open_scores(network, inputs[0][chosen], inputs[1][chosen], allowed)
+        return nn.functional.cross_entropy(scores, target[chosen])
+
+    def held_out_accuracy() -> float:
+        best, _ = _best(network, judged, allowed)
+        return float((best == target[held_out]).float().mean())
+
+    history = train_network(
+        network, batch_loss, held_out_accuracy, rows=rows, settings=settings,
+        generator=torch_generator(rng),
+    )  # fmt: skip
+    return CoverGenerator(network, explanations, open_to, tuple(history))
+
+
+def seen_cover(
+    features: Bool[np.ndarray, "n d"], explanation: Int[np.ndarray, " n"], *, explanations: int
+) -> Bool[np.ndarray, "k d"]:
+    """True where a unit with the explanation lacked the feature: E must provide it. (k, d)"""
+    covered = np.zeros((explanations, features.shape[1]), dtype=bool)
+    np.logical_or.at(covered, explanation, ~features)
+    return covered
+
+
+def cheapest_seen_cover(
+    features: Bool[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    covered: Bool[np.ndarray, "k d"],
+    cost: Float[np.ndarray, " k"],
+    open_to: Bool[np.ndarray, "g k"],
+) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+    """The cheapest named explanation that is seen to cover all that a unit lacks.
+
+    Nothing is fitted. Names and costs of explanations are all it uses, as the named generator
+    may. An answer that is seen to cover works; where there is none, the one that leaves fewest
+    features uncovered is taken, the cheapest of these. Of a unit whose group was seen with no
+    explanation, the row means nothing (see `of_explanations`).
+
+    Returns:
+        row of the explanation (n,), and whether it is seen to cover the unit (n,).
+    """
+    order = np.argsort(cost, kind="stable")
+    left = (~covered[order]).astype(np.float32).T
+    best = np.zeros(len(features), dtype=np.int64)
+    sure = np.zeros(len(features), dtype=bool)
+    for start in range(0, len(features), 2048):
+        part = slice(start, start + 2048)
+        uncovered = (~features[part]).astype(np.float32) @ left
+        uncovered[~open_to[group[part]][:, order]] = np.inf
+        least = uncovered.argmin(axis=1)  # the first of the lowest is the cheapest
+        best[part] = order[least]
+        sure[part] = uncovered[np.arange(len(least)), least] == 0
+    return best, sure
+
+
+def _inputs(features: np.ndarray, group: np.ndarray) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy((~features).astype(np.float32)), torch.from_numpy(group)
+
+
+def _open_scores(network: nn.Module, lacks: Tensor, group: Tensor, allowed: Tensor) -> Tensor:
+    """Scores, −∞ for explanations that the unit's group was never seen with. (n, k)"""
+    scores = network(lacks)
+    return scores if len(allowed) == 1 else scores.masked_fill(~allowed[group], -torch.inf)
+
+
+def _best(
+    network: nn.Module, inputs: tuple[Tensor, Tensor], allowed: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Best explanation of each row and its probability, in parts that fit in cache."""
+    joined = torch.cat([inputs[0], inputs[1][:, None].float()], dim=1)
+
+    def both(part: Tensor) -> Tensor:
+        scores = _open_scores(network, part[:, :-1], part[:, -1].long(), allowed)
+        top, best = scores.softmax(dim=1).max(dim=1)
+        return torch.stack([best.double(), top.double()], dim=1)
+
+    found = scored(both, joined)
+    return found[:, 0].long(), found[:, 1]

@@ -1,0 +1,1 @@
+"""Exact weighted set covers of many units at once, with certificates."""

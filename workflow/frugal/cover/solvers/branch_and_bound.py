@@ -1,0 +1,172 @@
+"""Cheapest action sets of all units at once, each with a certificate: the recourse study's labels.
+
+Units whose every missing feature is met by any one action that touches it are weighted set covers:
+they are looked up in the sets listed by cost, and searched over bit sets where these end. The
+others need several actions for one feature and go to the search over remaining amounts. Knows no
+data generator and no learner.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from frugal.core.errors import DataError
+from frugal.cover.instance import COST_DECIMALS, CoverInstance, Covers
+from frugal.cover.solvers.amounts_tree import solve_amounts
+from frugal.cover.solvers.bitsets import NOTHING_LEFT, pack_bits
+from frugal.cover.solvers.cost_order import covers_by_feature, look_up, sets_in_cost_order
+from frugal.cover.solvers.search_tree import solve_batch
+
+_CHUNK_UNITS = 1 << 17  # bounds the memory of padded answers
+_TABLE_SETS, _TABLE_PAYS = 1 << 15, 512  # sets listed at most; units for which listing them pays
+
+
+def cheapest_covers(
+    features: Bool[np.ndarray, "n d"] | Int[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    instance: CoverInstance,
+    *,
+    max_nodes: int,
+) -> Covers:
+    """Cheapest set of actions that turns each unit positive, with proof and number of optima.
+
+        min Σᵢ cᵢ aᵢ   subject to   xⱼ + Σᵢ dᵢⱼ aᵢ ≥ tⱼ for every feature j      [recourse, eq. 1]
+
+    Differs from the paper: its program prints Σᵢ dᵢⱼ aᵢ ≥ tⱼ; features that the unit has already
+    are no rows here.
+
+    Args:
+        features: the units' states x. (n, d)
+        group: row of `instance.access` that holds for each unit. (n,)
+        instance: actions, costs, thresholds, access.
+        max_nodes: branches after which the search of one unit stops; `finished` is then
+            False if a set as cheap may be left, and `optima` counts the sets seen. At least 1.
+
+    Returns:
+        Sets with cost, lower bound, number of irredundant optima; cost ∞ where uncoverable.
+
+    Raises:
+        DataError: shapes or groups do not fit the instance.
+    """
+    _check_units(features, group, instance)
+    n = len(features)
+    deficit = instance.deficit(features)
+    found = np.full(n, -1, dtype=np.int64)
+    unsearched, nodes, optima = found.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    sets = np.full((n, 1), -1, dtype=np.int64)
+    for g in np.unique(group):
+        for rows, single in _kinds_of_rows(deficit, np.flatnonzero(group == g), instance, g):
+            for start in range(0, len(rows), _CHUNK_UNITS):
+                part = rows[start : start + _CHUNK_UNITS]
+                answer = _solve(deficit[part], instance, g, single=single, max_nodes=max_nodes)
+                found[part], some, optima[part], unsearched[part], nodes[part] = answer
+                if some.shape[1] > sets.shape[1]:
+                    sets = np.pad(
+                        sets, ((0, 0), (0, some.shape[1] - sets.shape[1])), constant_values=-1
+                    )
+                sets[part, : some.shape[1]] = some
+    return _as_covers(found, sets, optima, unsearched, nodes, group, instance)
+
+
+def unreachable_features(
+    features: Bool[np.ndarray, "n d"] | Int[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    instance: CoverInstance,
+) -> Bool[np.ndarray, "n d"]:
+    """True where a feature stays short of its threshold even if every allowed action is taken."""
+    _check_units(features, group, instance)
+    reach = instance.access.astype(np.int64) @ instance.gain
+    return instance.deficit(features) > reach[group]
+
+
+def _check_units(features: np.ndarray, group: np.ndarray, instance: CoverInstance) -> None:
+    d, g = instance.provides.shape[1], len(instance.access)
+    if features.shape[1] != d:
+        raise DataError(f"units have {features.shape[1]} features, but the actions have {d}")
+    if len(group) and (group.min() < 0 or group.max() >= g):
+        wrong = group[(group < 0) | (group >= g)][0]
+        raise DataError(f"a unit is in group {int(wrong)}; groups run from 0 to {g - 1}")
+
+
+def _kinds_of_rows(
+    deficit: Int[np.ndarray, "n d"], rows: Int[np.ndarray, " m"], instance: CoverInstance, group
+) -> list[tuple[np.ndarray, bool]]:
+    """Rows that are plain set covers (True), and rows that need amounts (False)."""
+    gain = instance.gain[instance.access[group]]
+    weakest = np.where(gain > 0, gain, np.iinfo(np.int64).max).min(
+        axis=0, initial=np.iinfo(np.int64).max
+    )
+    single = (deficit[rows] <= weakest).all(axis=1)
+    return [(rows[single], True), (rows[~single], False)]
+
+
+def _solve(
+    deficit: Int[np.ndarray, "n d"], instance: CoverInstance, group, *, single: bool, max_nodes: int
+) -> tuple[np.ndarray, ...]:
+    """Costs, sets as in `Covers`, optima, unsearched costs and nodes of units of one group."""
+    usable = np.flatnonzero(instance.access[group])
+    order = usable[np.argsort(instance.cost_units[usable], kind="stable")]
+    cost, gain = instance.cost_units[order], np.ascontiguousarray(instance.gain[order])
+    if not single:
+        found, sets, optima, unsearched, nodes = solve_amounts(deficit, cost, gain, max_nodes)
+    else:
+        found, sets, optima, unsearched, nodes = _solve_bits(deficit > 0, cost, gain > 0, max_nodes)
+    width = max(1, int((sets >= 0).any(axis=0).sum()))  # sets fill their first places
+    named = np.append(order, len(instance.cost))[sets[:, :width]]  # −1 reads the end: sorts last
+    named.sort(axis=1)
+    return found, np.where(named < len(instance.cost), named, -1), optima, unsearched, nodes
+
+
+def _solve_bits(
+    need: Bool[np.ndarray, "n d"],
+    cost: Int[np.ndarray, " a"],
+    covers: Bool[np.ndarray, "a d"],
+    max_nodes: int,
+) -> tuple[np.ndarray, ...]:
+    """Plain set covers: the cheapest sets in order of cost first, the search for what they leave.
+
+    A table is worth its making for many units only, and an action that costs nothing would double
+    the sets of each cost; both cases are searched at once.
+    """
+    bits, action_bits = pack_bits(need), pack_bits(covers)
+    rank = np.full(len(need), -1, dtype=np.int64)
+    ties = np.zeros(len(need), dtype=np.int64)
+    listed, total = np.full((1, 1), -1, dtype=np.int16), np.zeros(1, dtype=np.int64)
+    if len(need) >= _TABLE_PAYS and len(cost) and cost[0] > 0:
+        listed, total = sets_in_cost_order(cost, _TABLE_SETS)
+        rank, ties = look_up(bits, covers_by_feature(listed, action_bits, covers.shape[1]), total)
+    rest = np.flatnonzero(rank < 0)
+    searched = solve_batch(
+        bits[rest],
+        cost,
+        action_bits,
+        pack_bits(covers.T),
+        pack_bits(np.tri(len(cost) + 1, len(cost), k=-1, dtype=bool)),
+        max_nodes,
+    )
+    found, optima, nodes = total[rank], ties, np.zeros(len(need), dtype=np.int64)
+    unsearched = np.full(len(need), NOTHING_LEFT)
+    sets = np.full((len(need), max(listed.shape[1], searched[1].shape[1])), -1, dtype=np.int64)
+    sets[:, : listed.shape[1]] = listed[rank]
+    found[rest], optima[rest], unsearched[rest], nodes[rest] = searched[0], *searched[2:]
+    sets[rest] = -1
+    sets[rest[:, None], np.arange(searched[1].shape[1])] = searched[1]
+    return found, sets, optima, unsearched, nodes
+
+
+def _as_covers(found, sets, optima, unsearched, nodes, group, instance: CoverInstance) -> Covers:
+    """The answer in the catalogue's unit of cost, and whether it is the only one."""
+    coverable = found >= 0
+    finished = unsearched > found
+    free = instance.access & (instance.cost_units == 0)
+    taken = np.append(instance.cost_units == 0, False)[sets].sum(axis=1)  # −1 reads False
+    addable = free.sum(axis=1)[group] > taken
+    scale = 10**COST_DECIMALS
+    return Covers(
+        action_set=sets,
+        cost=np.where(coverable, found / scale, np.inf),
+        lower_bound=np.where(coverable, np.minimum(found, unsearched) / scale, np.inf),
+        optima=np.where(coverable, np.maximum(optima, 1), 0),
+        unique=coverable & finished & (optima == 1) & ~addable,
+        finished=finished,
+        nodes=nodes,
+    )

@@ -1,1 +1,0 @@
-"""Exact weighted set covers of many units at once, with certificates, and checks of them."""

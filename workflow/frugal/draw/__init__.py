@@ -1,0 +1,1 @@
+"""The one look of all figures: sizes, colours, marks."""

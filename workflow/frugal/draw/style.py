@@ -1,0 +1,303 @@
+"""The one style of every figure: seaborn's theme with our sizes, a palette, and looks by name.
+
+Colours are the colour-blind-safe set of Okabe and Ito; markers of one table of looks are all
+different, so that a print in grey can be read. Also the words shown for names in tables, and the
+checks of a table before it is drawn. Knows no figure and no file.
+"""
+
+import functools
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, ParamSpec
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from jaxtyping import Float
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter
+from matplotlib.typing import MarkerType
+
+from frugal.core.errors import ConfigError, DataError
+
+WIDTH_IN = 7.0
+FONT_PT = 8.0
+BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
+ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+
+THEME: dict[Any, Any] = {
+    **sns.plotting_context("paper"),
+    **sns.axes_style("ticks"),
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
+    "font.size": FONT_PT,
+    "axes.titlesize": FONT_PT + 1,
+    "axes.labelsize": FONT_PT,
+    "xtick.labelsize": FONT_PT,
+    "ytick.labelsize": FONT_PT,
+    "legend.fontsize": FONT_PT,
+    "legend.title_fontsize": FONT_PT,
+    "figure.titlesize": FONT_PT + 1.5,
+    "figure.labelsize": FONT_PT,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.2,
+    "lines.markeredgewidth": 1.1,
+    "patch.linewidth": 0.6,
+}
+
+_ACRONYMS = frozenset({"mcar", "mar", "mnar", "dqn", "heloc", "nhanes", "afa", "afais"})
+P = ParamSpec("P")
+Stroke = Literal["-", "--", "-.", ":", "none"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one estimator, method, generator or series looks in every figure.
+
+    Attributes:
+        label: words shown to the reader.
+        colour: of the family.
+        marker: matplotlib's code or (corners, 1 for a star, degrees).
+        hollow: True for a mark that is white inside.
+        line: matplotlib's code of the stroke; "none" for marks that are never joined.
+        unit: of the numbers that names add to their kind's.
+    """
+
+    label: str
+    colour: str
+    marker: MarkerType
+    hollow: bool = False
+    line: Stroke = "-"
+    unit: str = ""
+
+    @property
+    def face(self) -> str:
+        """Fill of a mark: white if hollow."""
+        return "white" if self.hollow else self.colour
+
+    @property
+    def size(self) -> float:
+        """Factor on the size of the marker: those of thin strokes are drawn larger."""
+        return 1.5 if not isinstance(self.marker, str) or self.marker in "x+12" else 1.0
+
+    def handle(self, *, line: Stroke = "none", label: str | None = None) -> Line2D:
+        """Entry of a legend, with the stroke of its line or without one."""
+        return Line2D(
+            [], [], color=self.colour, marker=self.marker, markersize=5 * self.size,
+            markerfacecolor=self.face, linestyle=line, label=self.label if label is None else label,
+        )  # fmt: skip
+
+
+def look_of(name: str, looks: Mapping[str, Look], *, what: str) -> Look:
+    """Look of a name.
+
+    Raises:
+        ConfigError: no look is fixed for that name.
+    """
+    if name not in looks:
+        raise ConfigError(
+            f"{what} {name!r} has no colour and marker; allowed are {', '.join(looks)}"
+        )
+    return looks[name]
+
+
+def order_of(names: Iterable[str], looks: Mapping[str, Look], *, what: str) -> list[str]:
+    """Distinct names in the order in which every figure lists them."""
+    present = set(names)
+    for name in sorted(present):
+        look_of(name, looks, what=what)
+    return [name for name in looks if name in present]
+
+
+def kind_of(name: str, looks: Mapping[str, Look], *, what: str) -> str:
+    """The kind whose name begins a name, the longest that does: `lasso_3` → lasso.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    found = [kind for kind in looks if name == kind or name.startswith(f"{kind}_")]
+    if not found:
+        raise ConfigError(
+            f"{what} {name!r} has no colour and marker; a name begins with one of "
+            f"{', '.join(looks)}"
+        )
+    return max(found, key=len)
+
+
+def kind_order(names: Iterable[str], looks: Mapping[str, Look], *, what: str) -> list[str]:
+    """Distinct names by their kinds, in the order in which every figure lists those."""
+    kinds = list(looks)
+    return sorted(set(names), key=lambda name: (kinds.index(kind_of(name, looks, what=what)), name))
+
+
+def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Run a drawing function under the house settings, whatever the reader's own matplotlibrc says.
+
+    The figure is laid out before the settings are left, since matplotlib makes ticks only then; the
+    layout is kept, so that every file of the figure, whatever its resolution, looks the same.
+    """
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(THEME)
+            figure = draw(*args, **kwargs)
+            _draw_words_as_they_stand(figure)
+            for axes in figure.axes:
+                axes.tick_params(which="both", labelsize=FONT_PT)
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            return figure
+
+    return drawn
+
+
+def _draw_words_as_they_stand(figure: Figure) -> None:
+    """No text is a formula, whatever `$` a name holds, but the powers of ten of log axes."""
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for formatter, ticks in (
+                (axis.get_major_formatter(), axis.get_major_ticks()),
+                (axis.get_minor_formatter(), axis.get_minor_ticks()),
+            ):
+                if isinstance(formatter, LogFormatter):
+                    for tick in ticks:
+                        tick.label1.set_parse_math(True)
+
+
+def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """A legend below all panels, for which the figure grows so that the panels keep their size."""
+    columns = _legend_columns([str(h.get_label()) for h in handles])
+    figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(handles) // columns))
+    figure.legend(
+        handles=list(handles), loc="outside lower center", ncols=columns, handlelength=1.8,
+        columnspacing=1.4,
+    )  # fmt: skip
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """The most columns, five at most, that fit the width; entries fill column after column."""
+    for columns in range(min(5, len(labels)), 1, -1):
+        blocks = np.array_split(np.array([len(label) for label in labels]), columns)
+        if sum(0.5 + 0.058 * block.max() for block in blocks) <= WIDTH_IN - 0.1:
+            return columns
+    return 1
+
+
+def new_figure(*, height_in: float) -> Figure:
+    """An empty figure of print width that keeps its parts from overlapping."""
+    return Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+
+
+@printed
+def sentence_figure(sentence: str) -> Figure:
+    """A sentence where a figure was asked for and there is nothing to draw: why there is not."""
+    text = wrapped(sentence, characters=100)
+    figure = new_figure(height_in=0.8 + 0.16 * text.count("\n"))
+    figure.text(0.5, 0.5, text, ha="center", va="center")
+    return figure
+
+
+def words(name: str) -> str:
+    """A table's name as words: underscores become spaces, acronyms capitals."""
+    return " ".join(w.upper() if w in _ACRONYMS else w for w in name.split("_"))
+
+
+def wrapped(label: str, *, characters: int) -> str:
+    """The label broken over lines between words; a per cent sign stays with its number."""
+    kept = label.replace(" %", "\N{NO-BREAK SPACE}%")
+    return textwrap.fill(kept, characters, break_on_hyphens=False, break_long_words=False)
+
+
+def require(table: pd.DataFrame, columns: Sequence[str], *, single: Sequence[str]) -> None:
+    """Check a table before it is drawn.
+
+    Args:
+        table: to be drawn.
+        columns: that must be there.
+        single: columns which must hold one value only, since the figure has no place for a second.
+
+    Raises:
+        DataError: a column is missing, there is no row, or a single column has several values.
+    """
+    missing = [c for c in (*columns, *single) if c not in table.columns]
+    if missing:
+        raise DataError(
+            f"the figure needs column {missing[0]!r}; the table has {', '.join(table.columns)}"
+        )
+    if table.empty:
+        raise DataError("the table to be drawn has no rows; a figure needs at least one")
+    for column in single:
+        found = sorted(map(str, table[column].unique()))
+        if len(found) > 1:
+            raise DataError(
+                f"the figure shows one {column}, but the table holds {', '.join(found)}; select one"
+            )
+
+
+def select(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
+    """Rows in which each named column has the given value.
+
+    Raises:
+        DataError: no row does; the sentence names the first value that is absent.
+    """
+    rows = table
+    for column, value in values.items():
+        found = sorted(map(str, rows[column].unique()))
+        rows = rows[rows[column] == value]
+        if rows.empty:
+            raise DataError(f"no row has {column} {value!r}; there is {', '.join(found)}")
+    return rows
+
+
+def lightened(colour: str, *, share: float) -> tuple[float, float, float]:
+    """An opaque tint: the colour mixed with the given share of white."""
+    red, green, blue = (c + (1 - c) * share for c in to_rgb(colour))
+    return red, green, blue
+
+
+def decimals(values: Float[np.ndarray, " n"]) -> int:
+    """Digits after the point that give the middle of the values three figures; 0 to 4."""
+    middle = np.nanmedian(np.abs(values)) if np.isfinite(values).any() else 0.0
+    return int(np.clip(2 - np.floor(np.log10(middle)), 0, 4)) if middle > 0 else 2
+
+
+def whiskers(
+    value: Float[np.ndarray, " n"],
+    spread: Float[np.ndarray, " n"],
+    *,
+    least: float = 0.0,
+    most: float = 1.0,
+) -> Float[np.ndarray, "2 n"]:
+    """Ends of whiskers of ± one spread to either side, cut at the ends of a quantity's range.
+
+    Args:
+        value: of the marks. (n,)
+        spread: standard error or deviation of each; NaN draws none. (n,)
+        least: lower end of the range, 0 of a share.
+        most: upper end, 1 of a share.
+    """
+    sides = np.minimum([value - least, most - value], np.nan_to_num(spread))
+    return np.array([value, value]) + np.maximum(sides, 0.0) * [[-1.0], [1.0]]
+
+
+def shade_every_second(axes: Axes, count: int, *, vertical: bool) -> None:
+    """Pale bands behind every second of `count` rows (or groups, if vertical) at 0, 1, 2, …"""
+    span = axes.axvspan if vertical else axes.axhspan
+    for k in range(1, count, 2):
+        span(k - 0.5, k + 0.5, color=PALE, linewidth=0, zorder=0)

@@ -1,1 +1,0 @@
-"""Tidy tables to figures; places marks and computes no statistic beyond what that needs."""

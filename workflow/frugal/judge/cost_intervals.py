@@ -1,0 +1,139 @@
+"""Intervals of a cost per case that stay where a cost can be, and know what was not seen.
+
+Two things are known of a policy's cost before any weight is: it lies between that of the cheapest
+and that of the dearest case [afape, eq. 1], and n cases without an error leave room for errors. It
+must not know how an estimator weighs, nor the names of estimators.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from frugal.core.table import Table
+from frugal.core.terms import Terms
+from frugal.judge.intervals import cut_interval, effective_sample_size, estimate, influence
+from frugal.judge.positivity import Finding
+
+UNSEEN_CASES = 3.0  # of n without one, that a 95 % interval leaves room for: −log 0.05, rounded up
+ROUNDING = 1e-9  # of the range of a cost
+
+
+@dataclass(frozen=True)
+class CostRange:
+    """What a case can cost, unit of the data set.
+
+    Attributes:
+        least: of the cheapest set of panels and the cheapest decision.
+        most: of the dearest set and the dearest decision.
+        least_error: the cheapest decision alone; 0 where right ones are free.
+        most_error: the dearest decision alone.
+    """
+
+    least: float
+    most: float
+    least_error: float
+    most_error: float
+
+
+@dataclass(frozen=True)
+class UnseenErrors:
+    """How far costs of decisions that no row shows may move a mean, unit of the data set.
+
+    Attributes:
+        below: to be taken off the lower end of an interval.
+        above: to be added to its upper end.
+        findings: the warning that says so, or none.
+    """
+
+    below: float
+    above: float
+    findings: tuple[Finding, ...]
+
+
+def cost_range(table: Table) -> CostRange:
+    """What a case of a table can cost: sets of panels from none to all, and any decision."""
+    panels, decisions = table.action_cost, table.misclassification_cost
+    least, most = float(decisions.min()), float(decisions.max())
+    return CostRange(
+        least=float(np.minimum(panels, 0).sum()) + least,
+        most=float(np.maximum(panels, 0).sum()) + most,
+        least_error=least,
+        most_error=most,
+    )
+
+
+def unseen_errors(terms: Terms, outcome: int, within: CostRange) -> UnseenErrors:
+    """What a sample in which all decisions cost the same, c, leaves open: the rule of three.
+
+        below = 3/n · (c − least_error),   above = 3/n · (most_error − c),   3/n at most 1
+
+    with n Kish's effective sample size. If more than 3/n of all cases had another cost, n cases
+    without one had a probability below (1 − 3/n)ⁿ < 5 %; Hanley & Lippman-Hand (J. Am. Med. Assoc.
+    249, 1983). Where costs vary among the rows with weight, nothing is added.
+
+    Args:
+        terms: of an estimator, at least one row with weight.
+        outcome: column of the misclassification cost.
+        within: what decisions can cost.
+    """
+    cost = _only_cost(terms, outcome, within)
+    if cost is None or within.most_error == within.least_error:
+        return UnseenErrors(0.0, 0.0, ())
+    n = effective_sample_size(terms.weight)
+    share = min(1.0, UNSEEN_CASES / n)
+    below, above = share * (cost - within.least_error), share * (within.most_error - cost)
+    found = Finding(
+        "error_cost_without_spread",
+        f"Every row with weight has the same misclassification cost, {cost:.4g}, of which the "
+        f"standard error makes a certainty; {n:.1f} effective rows leave room for {share:.1%} "
+        f"of cases with another one (3/n), by which the interval is longer.",
+    )
+    return UnseenErrors(max(below, 0.0), max(above, 0.0), (found,))
+
+
+def cost_interval(
+    centre: float, low: float, high: float, unseen: UnseenErrors, within: CostRange
+) -> tuple[float, float]:
+    """An interval of a cost with room for unseen errors, cut to what a case can cost; see
+    `cut_interval`. NaN stays NaN.
+    """
+    low, high = low - unseen.below, high + unseen.above
+    return cut_interval(centre, low, high, least=within.least, most=within.most)
+
+
+def range_findings(value: float, within: CostRange) -> tuple[Finding, ...]:
+    """`outside_range`: an estimate that no policy's cost can be.
+
+    Args:
+        value: estimated cost per case.
+        within: what a case can cost.
+    """
+    slack = ROUNDING * (within.most - within.least)
+    if within.least - slack <= value <= within.most + slack:
+        return ()
+    return (
+        Finding(
+            "outside_range",
+            f"The estimate is {value:.4g}, but a case costs {within.least:.4g} to "
+            f"{within.most:.4g}: the weights do not average to 1, or some are negative in effect; "
+            f"the interval is that around the nearest cost that can be.",
+        ),
+    )
+
+
+def _only_cost(terms: Terms, outcome: int, within: CostRange) -> float | None:
+    """The one cost of a decision that all rows with weight have; None where they differ.
+
+    Either each row's numerator is its weight times that cost, or no row moves the estimate.
+    """
+    used = terms.weight > 0
+    slack = ROUNDING * (within.most_error - within.least_error)
+    part = Terms(terms.numerator[:, [outcome]], terms.denominator, terms.weight)
+    numerator = part.numerator[:, 0]
+    seen: Float[np.ndarray, " u"] = numerator[used] / terms.weight[used]
+    if np.ptp(seen) <= slack and not numerator[~used].any():
+        return float(seen[0])
+    if np.abs(influence(part)).max() <= slack:
+        return float(estimate(part)[0])
+    return None

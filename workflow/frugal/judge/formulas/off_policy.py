@@ -1,0 +1,65 @@
+"""Off-policy evaluation with the recorded acquisitions as actions [afape, sec. A.9, eq. A.13].
+
+Here the retrospective missingness is the logging policy, not part of the environment: a row speaks
+only for what was acquired in it. That is u: the set of panels in the set view, where a row is a
+bandit's one action; their order in the sequence view, where π(u | x) and p(u | x) are products
+over the steps, "stop" included. It must not know the mask.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from frugal.core.terms import Terms
+from frugal.judge.formulas.weighting import importance_weight, weighted_terms
+
+
+def off_policy(
+    outcome: Float[np.ndarray, "n o"],
+    policy_probability: Float[np.ndarray, " n"],
+    recorded_probability: Float[np.ndarray, " n"],
+) -> Terms:
+    """Horvitz–Thompson estimate with the recorded set, or the recorded order, as the action.
+
+        Ĵ = (1/n) Σᵢ Cᵢ π(uᵢ | xᵢ) / p(U = uᵢ | xᵢ)      [afape, eq. A.13]
+
+    Unbiased if every set (order) that the policy may acquire occurs in the records at every x.
+
+    Args:
+        outcome: outcomes with the recorded set itself acquired, whatever the policy would have
+            chosen; read where the policy's probability is above zero. (n, o)
+        policy_probability: π(u | x), of ending with exactly the recorded set; in the sequence
+            view, of acquiring in exactly the recorded order and stopping. (n,)
+        recorded_probability: p(U = u | x) of the recorded set or order; read where π > 0. (n,)
+
+    Raises:
+        DataError: π is outside [0, 1]; where π > 0, p is outside (0, 1] or an outcome not finite.
+    """
+    weight = _weight(policy_probability, recorded_probability)
+    return weighted_terms(outcome, weight, normalised=False)
+
+
+def stabilised_off_policy(
+    outcome: Float[np.ndarray, "n o"],
+    policy_probability: Float[np.ndarray, " n"],
+    recorded_probability: Float[np.ndarray, " n"],
+) -> Terms:
+    """Self-normalised estimate with the recorded set, or the recorded order, as the action.
+
+        Ĵ = Σᵢ wᵢ Cᵢ / Σᵢ wᵢ,   wᵢ = π(uᵢ | xᵢ) / p(U = uᵢ | xᵢ)      [afape, eq. A.13]
+
+    Arguments and errors as for `off_policy`.
+    """
+    weight = _weight(policy_probability, recorded_probability)
+    return weighted_terms(outcome, weight, normalised=True)
+
+
+def _weight(
+    policy_probability: Float[np.ndarray, " n"], recorded_probability: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    return importance_weight(
+        policy_probability,
+        recorded_probability,
+        policy_probability != 0,  # NaN counts as used, and is refused
+        target_name="policy's probability of the recorded set or order",
+        logging_name="probability p(U=u|X) of the recorded set or order",
+    )

@@ -1,0 +1,372 @@
+"""Tree classifiers for partly observed features, all kept as one frozen form: `TreeEnsemble`.
+
+Random forests on mean-filled data and gradient boosting that takes missing values natively, as
+[afape] asks of its classifier f(R, X): one function for every set of acquired panels. Where an
+unobserved feature goes is written on each node, so that scoring (`tree_scoring`) needs neither the
+fill values nor the library that fitted the trees. Must not know of policies, costs or files.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.table import Table
+from frugal.learn.stored_trees import LINKS, require_ensemble
+
+NODE = np.dtype(
+    [
+        ("feature", np.int16),
+        ("missing_left", np.int16),
+        ("threshold", np.float32),
+        ("right", np.int32),
+    ]
+)
+ARRAYS = ("root", "feature", "threshold", "right", "missing_left", "leaf_value")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """Decision trees over d columns and k classes. Shapes: e trees, m nodes, l leaves.
+
+    Nodes of a tree lie depth first, so that the left child of node j is j + 1. An observed value
+    x goes left if float32(x) ≤ threshold.
+
+    Attributes:
+        root: first node of each tree. (e,)
+        feature: column that the node asks for; −1 at a leaf. (m,)
+        threshold: largest float32 value that goes left. (m,)
+        right: right child; at a leaf, its row in `leaf_value`. (m,)
+        missing_left: True where an unobserved feature goes left. (m,)
+        leaf_value: class shares (link "mean") or scores (link "softmax"). (l, k)
+        link: "mean": the class probability is the mean of the trees' leaf rows;
+            "softmax": it is the softmax of their sum.
+        columns: d.
+    """
+
+    root: Int[np.ndarray, " e"]
+    feature: Int[np.ndarray, " m"]
+    threshold: Float[np.ndarray, " m"]
+    right: Int[np.ndarray, " m"]
+    missing_left: Bool[np.ndarray, " m"]
+    leaf_value: Float[np.ndarray, "l k"]
+    link: Literal["mean", "softmax"]
+    columns: int
+
+    def __post_init__(self) -> None:
+        if self.link not in LINKS:
+            raise ConfigError(
+                f"the link of a tree ensemble is {self.link!r}; allowed: mean, softmax"
+            )
+        if len(self.root) == 0:
+            raise ConfigError("a tree ensemble holds no tree; it needs at least one")
+        if self.columns > np.iinfo(np.int16).max:
+            raise ConfigError(f"a tree ensemble over {self.columns} columns; allowed: 32767")
+
+    @property
+    def classes(self) -> int:
+        """Number of classes, k."""
+        return self.leaf_value.shape[1]
+
+    @cached_property
+    def nodes(self) -> Shaped[np.ndarray, " m"]:
+        """The nodes as 12-byte records, so that a step of a walk reads one cache line. (m,)"""
+        packed = np.empty(len(self.feature), dtype=NODE)
+        for field in ("feature", "missing_left", "threshold", "right"):
+            packed[field] = getattr(self, field)
+        return packed
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the ensemble is, as named arrays; `from_arrays` is the exact inverse."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        arrays["link"] = np.array([LINKS.index(self.link)], dtype=np.uint8)
+        arrays["columns"] = np.array([self.columns], dtype=np.int64)
+        return arrays
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray]) -> "TreeEnsemble":
+        """The ensemble that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such ensemble; the sentence says where.
+        """
+        require_ensemble(arrays)
+        return TreeEnsemble(
+            **{name: np.asarray(arrays[name]) for name in ARRAYS},
+            link=LINKS[int(arrays["link"][0])],
+            columns=int(arrays["columns"][0]),
+        )
+
+    def require_table(self, table: Table) -> "TreeEnsemble":
+        """The same ensemble, if it was fitted on a table of these columns and classes.
+
+        Raises:
+            DataError: it has another number of columns or classes.
+        """
+        own, wanted = (self.columns, self.classes), (len(table.columns), len(table.classes))
+        if own != wanted:
+            raise DataError(
+                f"the stored classifier is for {own[0]} columns and {own[1]} classes; the table "
+                f"has {wanted[0]} and {wanted[1]}"
+            )
+        return self
+
+
+def masked_float32(
+    values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
+) -> Float[np.ndarray, "n d"]:
+    """What a tree sees: float32 values, NaN where not observed or without a value. (n, d)"""
+    return np.where(observed, values, np.nan).astype(np.float32)
+
+
+def largest_float32(threshold: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+    """Largest float32 ≤ threshold: x ≤ threshold is unchanged for every float32 x. (m,)"""
+    with np.errstate(over="ignore"):
+        nearest = threshold.astype(np.float32)
+        down = np.nextafter(nearest, np.float32(-np.inf), dtype=np.float32)
+    return np.where(nearest.astype(np.float64) > threshold, down, nearest)
+
+
+def subsample_panels(
+    n: int, a: int, *, probability: float, rng: np.random.Generator
+) -> Bool[np.ndarray, "n a"]:
+    """Independent acquisition of every panel with one probability, for n units. (n, a)"""
+    if not 0 <= probability <= 1:
+        raise ConfigError(f"panels are kept with probability {probability}; allowed: 0 to 1")
+    return rng.random((n, a)) < probability
+
+
+def training_set(
+    table: Table, *, probability: float, rng: np.random.Generator
+) -> tuple[Float[np.ndarray, "m d"], Bool[np.ndarray, "m d"], Int[np.ndarray, " m"]]:
+    """Rows for a classifier that must answer at any set of panels: m = 2n.
+
+    Every unit stands there once with all that the record has, and once with panels subsampled at
+    random, p(R̂ᵢ = 1) = probability [afape, sec. A.11]. Free panels are always kept.
+
+    Returns:
+        values (m, d), observed (m, d), label (m,).
+    """
+    recorded = ~np.isnan(table.values)
+    kept = subsample_panels(len(table), len(table.actions), probability=probability, rng=rng)
+    return (
+        np.concatenate([table.values, table.values]),
+        np.concatenate([recorded, recorded & table.columns_observed(kept)]),
+        np.concatenate([table.label, table.label]),
+    )
+
+
+def fit_forest(
+    values: Float[np.ndarray, "n d"],
+    observed: Bool[np.ndarray, "n d"],
+    label: Int[np.ndarray, " n"],
+    *,
+    classes: int,
+    trees: int,
+    min_leaf: int,
+    rng: np.random.Generator,
+) -> TreeEnsemble:
+    """Impute-then-regress random forest with unconditional mean imputation [afape, sec. A.11].
+
+    An unobserved entry counts as its column's mean over observed training entries; which way that
+    mean goes is stored on each node. Everything else is scikit-learn's default.
+
+    Args:
+        values: features; whatever stands at unobserved entries is not read. (n, d)
+        observed: True where a value is known; NaN counts as unknown. (n, d)
+        label: class index. (n,)
+        classes: number of classes k, also of those absent from `label`.
+        trees: number of trees.
+        min_leaf: fewest training rows in a leaf.
+        rng: source of the bootstrap and of the columns tried at a node.
+
+    Raises:
+        DataError: no rows, a label outside 0..k−1, or a column that no training row observes.
+    """
+    from sklearn.ensemble import RandomForestClassifier  # slow to import, not needed to score
+
+    seen = _training_values(values, observed, label, classes)
+    mean = _column_means(seen)
+    forest = RandomForestClassifier(
+        n_estimators=trees,
+        min_samples_leaf=min_leaf,
+        n_jobs=1,
+        random_state=int(rng.integers(2**31 - 1)),
+    ).fit(np.where(np.isnan(seen), mean, seen), label)
+    parts = [
+        _sklearn_tree(tree.tree_, mean, forest.classes_, classes) for tree in forest.estimators_
+    ]
+    return _join(parts, link="mean", columns=values.shape[1])
+
+
+def fit_boosting(
+    values: Float[np.ndarray, "n d"],
+    observed: Bool[np.ndarray, "n d"],
+    label: Int[np.ndarray, " n"],
+    *,
+    classes: int,
+    trees: int,
+    leaves: int,
+    learning_rate: float,
+    min_leaf: int,
+    rng: np.random.Generator,
+) -> TreeEnsemble:
+    """Gradient boosted trees that learn at each node where unobserved values go (LightGBM).
+
+    A column without a missing value in training has no learned direction: there LightGBM, and so
+    this ensemble, reads an unobserved value as 0.
+
+    Args:
+        values: features; whatever stands at unobserved entries is not read. (n, d)
+        observed: True where a value is known; NaN counts as unknown. (n, d)
+        label: class index. (n,)
+        classes: number of classes k; with two, one score is learned and the other is 0.
+        trees: boosting rounds; with more than two classes each round fits k trees.
+        leaves: most leaves of a tree.
+        learning_rate: shrinkage of each tree.
+        min_leaf: fewest training rows in a leaf.
+        rng: source of LightGBM's seed.
+
+    Raises:
+        DataError: no rows, or a label outside 0..k−1.
+    """
+    seen = _training_values(values, observed, label, classes)
+    binary = classes == 2
+    objective = (
+        {"objective": "binary"} if binary else {"objective": "multiclass", "num_class": classes}
+    )
+    booster = train_booster(
+        seen,
+        label,
+        objective=objective,
+        trees=trees,
+        leaves=leaves,
+        learning_rate=learning_rate,
+        min_leaf=min_leaf,
+        rng=rng,
+    )
+    parts = []
+    for index, tree in enumerate(booster.dump_model()["tree_info"]):
+        scored_class = 1 if binary else index % classes
+        parts.append(_lightgbm_tree(tree["tree_structure"], scored_class, classes))
+    return _join(parts, link="softmax", columns=values.shape[1])
+
+
+def train_booster(
+    values: Float[np.ndarray, "n d"],
+    target: Shaped[np.ndarray, " n"],
+    *,
+    objective: Mapping[str, Any],
+    trees: int,
+    leaves: int,
+    learning_rate: float,
+    min_leaf: int,
+    rng: np.random.Generator,
+) -> Any:
+    """A LightGBM booster, one thread and byte-deterministic; NaN is "missing", 0 is a value."""
+    import lightgbm  # slow to import, not needed to score
+
+    settings = {
+        **objective,
+        "num_leaves": leaves,
+        "learning_rate": learning_rate,
+        "min_data_in_leaf": min_leaf,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "use_missing": True,
+        "zero_as_missing": False,
+        "feature_pre_filter": False,
+        "seed": int(rng.integers(2**31 - 1)),
+        "verbosity": -1,
+    }
+    return lightgbm.train(settings, lightgbm.Dataset(values, label=target), num_boost_round=trees)
+
+
+def _training_values(
+    values: np.ndarray, observed: np.ndarray, label: np.ndarray, classes: int
+) -> np.ndarray:
+    """Masked float32 training values, after the checks every classifier shares."""
+    if len(label) == 0:
+        raise DataError("a classifier got no training rows; it needs at least one")
+    if label.min() < 0 or label.max() >= classes:
+        raise DataError(f"labels run {label.min()}..{label.max()}; allowed: 0..{classes - 1}")
+    return masked_float32(values, observed)
+
+
+def _column_means(seen: np.ndarray) -> np.ndarray:
+    known = ~np.isnan(seen)
+    count = known.sum(axis=0)
+    if (count == 0).any():
+        column = int(np.flatnonzero(count == 0)[0])
+        raise DataError(f"column {column} is observed in no training row, so it has no mean")
+    total = np.where(known, seen, 0).sum(axis=0, dtype=np.float64)
+    return (total / count).astype(np.float32)
+
+
+def _sklearn_tree(
+    tree: Any, mean: np.ndarray, present: np.ndarray, classes: int
+) -> dict[str, np.ndarray]:
+    """Nodes of one scikit-learn tree; `present` are the classes that it knows."""
+    leaf = tree.children_left < 0
+    inner = np.flatnonzero(~leaf)
+    assert (tree.children_left[inner] == inner + 1).all(), "scikit-learn's trees are depth first"
+    threshold = np.where(leaf, 0, largest_float32(tree.threshold))
+    share = np.zeros((int(leaf.sum()), classes))
+    share[:, present] = tree.value[leaf, 0] / tree.value[leaf, 0].sum(axis=1, keepdims=True)
+    feature = np.where(leaf, -1, tree.feature)
+    return {
+        "feature": feature.astype(np.int16),
+        "threshold": threshold.astype(np.float32),
+        "right": np.where(leaf, np.cumsum(leaf) - 1, tree.children_right).astype(np.int32),
+        "missing_left": ~leaf & (mean[feature] <= threshold),
+        "leaf_value": share,
+    }
+
+
+def _lightgbm_tree(structure: Mapping, scored_class: int, classes: int) -> dict[str, np.ndarray]:
+    """Nodes of one LightGBM tree, read from its dumped structure, left before right."""
+    rows: list[tuple[int, float, int, bool]] = []
+    scores: list[float] = []
+    pending = [(structure, -1)]  # (subtree, node whose right child it is)
+    while pending:
+        node, parent = pending.pop()
+        if parent >= 0:
+            rows[parent] = (*rows[parent][:2], len(rows), rows[parent][3])
+        if "split_feature" not in node:
+            rows.append((-1, 0.0, len(scores), False))
+            scores.append(node["leaf_value"])
+            continue
+        learned = node["missing_type"] == "NaN"
+        goes_left = node["default_left"] if learned else node["threshold"] >= 0.0
+        pending += [(node["right_child"], len(rows)), (node["left_child"], -1)]
+        rows.append((node["split_feature"], node["threshold"], -1, goes_left))
+    feature, threshold, right, missing_left = zip(*rows, strict=True)
+    value = np.zeros((len(scores), classes))
+    value[:, scored_class] = scores
+    return {
+        "feature": np.array(feature, dtype=np.int16),
+        "threshold": largest_float32(np.array(threshold)),
+        "right": np.array(right, dtype=np.int32),
+        "missing_left": np.array(missing_left, dtype=bool),
+        "leaf_value": value,
+    }
+
+
+def _join(
+    parts: Sequence[Mapping[str, np.ndarray]], *, link: Literal["mean", "softmax"], columns: int
+) -> TreeEnsemble:
+    """One ensemble of single trees: children and leaf rows shifted to their common arrays."""
+    node_count = np.array([len(part["feature"]) for part in parts])
+    leaf_count = np.array([len(part["leaf_value"]) for part in parts])
+    root = np.cumsum(node_count) - node_count
+    leaf_root = np.cumsum(leaf_count) - leaf_count
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    leaf = joined["feature"] < 0
+    shift = np.where(leaf, np.repeat(leaf_root, node_count), np.repeat(root, node_count))
+    joined["right"] = (joined["right"] + shift).astype(np.int32)
+    return TreeEnsemble(root=root.astype(np.int32), **joined, link=link, columns=columns)

@@ -1,0 +1,253 @@
+"""Missingness graphs: read from a description, checked, ordered, and evaluated. [afape, sec. A.2]
+
+A graph holds X → R and R → R edges between the features and the indicators of the panels that can
+be missing. This module must not know how masks are drawn, or what a graph identifies.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import expit
+
+from frugal.core.errors import ConfigError, GraphError
+from frugal.core.scaling import fit_scaling
+from frugal.core.table import Table
+from frugal.missing.graph import MOST_MISSABLE, IndicatorModel, MissingnessGraph
+
+_GRAPH_KEYS = ("source", "panels", "standardise", "complete_share")
+_SOURCES = ("induced", "own")
+_LAW_KEYS = ("intercept", "values", "indicators")
+
+
+def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> MissingnessGraph:
+    """The graph that a mechanism's block of the config describes.
+
+    `mapping` holds `panels` (panel → its `intercept`, and where it has parents `values`, column →
+    weight, and `indicators`, panel → weight), `standardise` (needed once a column is a parent) and
+    maybe `complete_share`, which `mechanisms.calibrate` takes and this function leaves alone.
+    Where `source` is `own` the missingness is the data set's, and its law unknown: `values` and
+    `indicators` are then lists of assumed causes, without intercept, and the graph carries zeros
+    for the unknown strengths; it serves identification, and nothing may be drawn from it.
+    A panel's own column among its parents (self-censoring) is a law that can be drawn from, so it
+    is read; `identification.identify` says what it costs.
+
+    Returns:
+        Laws in the order of the table's actions; panels that `mapping` leaves out are always
+        observed.
+
+    Raises:
+        ConfigError: a key, panel, column or weight is not allowed.
+        GraphError: the R → R edges form a cycle; the sentence names it.
+    """
+    where = f"mechanism {name!r}"
+    _check_keys(where, mapping, _GRAPH_KEYS)
+    source = mapping.get("source", "induced")
+    if source not in _SOURCES:
+        raise ConfigError(f"{where} has the source {source!r}; allowed are {_listed(_SOURCES)}")
+    panels = _as_mapping(where, "panels", mapping.get("panels"))
+    if len(panels) > MOST_MISSABLE:
+        raise ConfigError(
+            f"{where} names {len(panels)} panels that can be missing; at most {MOST_MISSABLE} are "
+            "allowed, since every subset of them is a pattern"
+        )
+    _check_panels(where, panels, table)
+    if source == "own":
+        panels = {p: _assumed_law(f"panel {p!r} of {where}", law) for p, law in panels.items()}
+    standardise = mapping.get("standardise", False)
+    if not isinstance(standardise, bool):
+        raise ConfigError(f"{where} sets standardise to {standardise!r}; allowed are true or false")
+    laws = {
+        panel.name: _parse_law(f"panel {panel.name!r} of {where}", panels, panel.name, table)
+        for panel in table.actions
+        if panel.name in panels
+    }
+    unscaled = source == "induced" and "standardise" not in mapping
+    if unscaled and any(values for _, values, _ in laws.values()):
+        raise ConfigError(
+            f"{where} has columns as parents but does not say standardise: true or false"
+        )
+    graph = MissingnessGraph(
+        name, {p: IndicatorModel(*law, standardise=standardise) for p, law in laws.items()}
+    )
+    topological_order(graph)
+    return graph
+
+
+def indicator_edges(graph: MissingnessGraph) -> nx.DiGraph:
+    """The R → R edges among the panels that can be missing; an edge runs from cause to effect."""
+    edges = nx.DiGraph()
+    edges.add_nodes_from(graph.indicators)
+    edges.add_edges_from(
+        (cause, effect) for effect, law in graph.indicators.items() for cause in law.indicators
+    )
+    return edges
+
+
+def topological_order(graph: MissingnessGraph) -> tuple[str, ...]:
+    """Panels that can be missing, causes before effects; ties keep the graph's own order.
+
+    Raises:
+        GraphError: the R → R edges form a cycle; the sentence names it.
+    """
+    edges = indicator_edges(graph)
+    rank = {panel: i for i, panel in enumerate(edges)}
+    try:
+        return tuple(nx.lexicographical_topological_sort(edges, key=rank.__getitem__))
+    except nx.NetworkXUnfeasible:
+        cycle = [cause for cause, _ in nx.find_cycle(edges)]
+        path = " → ".join(f"R_{panel}" for panel in [*cycle, cycle[0]])
+        raise GraphError(
+            f"mechanism {graph.name!r} has the cycle {path}; "
+            "an indicator must not cause itself, not even through others"
+        ) from None
+
+
+def adjustment_columns(graph: MissingnessGraph) -> tuple[str, ...]:
+    """X_adj: the union of all X → R parents, in the order of first mention. [afape, eq. 3]
+
+    Given these columns R does not depend on any other feature or on the label, so that they block
+    every path from R back to the cost.
+    """
+    return tuple(dict.fromkeys(c for law in graph.indicators.values() for c in law.values))
+
+
+def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.ndarray, " n"]:
+    """Part of the logit that rows determine, intercept + Σ β·x, of one panel's indicator. (n,)
+
+    Where the law says `standardise`, a column enters with mean 0 and standard deviation 1 over the
+    rows of `table`: give the whole table, not a split of it.
+
+    Raises:
+        ConfigError: a parent column has a missing value, or is constant but to be standardised.
+    """
+    law = graph.indicators[panel]
+    logit = np.full(len(table), float(law.intercept))
+    for column, weight in law.values.items():
+        parent = table.values[:, table.columns.index(column)].astype(np.float64)
+        missing = int(np.isnan(parent).sum())
+        if missing:
+            raise ConfigError(
+                f"column {column!r} causes missingness of panel {panel!r} in mechanism "
+                f"{graph.name!r} but lacks {missing} of {len(table)} values; "
+                "induced missingness needs complete values"
+            )
+        if law.standardise:
+            scaling = fit_scaling(parent, constant=0.0)
+            if scaling.scale == 0:
+                raise ConfigError(
+                    f"column {column!r} is constant and cannot be standardised "
+                    f"for panel {panel!r} in mechanism {graph.name!r}"
+                )
+            parent = scaling.standardise(parent)
+        logit += weight * parent
+    return logit
+
+
+def indicator_logit(
+    graph: MissingnessGraph, table: Table, observed: Bool[np.ndarray, "q a"], panel: str
+) -> Float[np.ndarray, " q"]:
+    """Part of the logit that other indicators determine, Σ γ·r, for each row of `observed`. (q,)"""
+    position = {action.name: i for i, action in enumerate(table.actions)}
+    logit = np.zeros(len(observed))
+    for cause, weight in graph.indicators[panel].indicators.items():
+        logit += weight * observed[:, position[cause]]
+    return logit
+
+
+def indicator_probability(
+    graph: MissingnessGraph, table: Table, observed: Bool[np.ndarray, "n a"], panel: str
+) -> Float[np.ndarray, " n"]:
+    """True p(R_j = 1 | its parents) of one panel, given each unit's other indicators. (n,)
+
+        p(R_j = 1 | x, r) = σ(intercept + Σ β·x + Σ γ·r), and 1 if the graph has no law for j
+
+    Raises:
+        ConfigError: see `value_logit`.
+    """
+    if panel not in graph.indicators:
+        return np.ones(len(table))
+    return expit(value_logit(graph, table, panel) + indicator_logit(graph, table, observed, panel))
+
+
+def _parse_law(
+    where: str, panels: Mapping[str, Any], panel: str, table: Table
+) -> tuple[float, dict[str, float], dict[str, float]]:
+    """Intercept, column weights and indicator weights of one panel, checked."""
+    law = _as_mapping(where, "law", panels[panel])
+    _check_keys(where, law, _LAW_KEYS)
+    if "intercept" not in law:
+        raise ConfigError(f"{where} has no intercept; a number on the logit scale is needed")
+    values = _weights(where, "values", law)
+    indicators = _weights(where, "indicators", law)
+    for column in values:
+        if column not in table.columns:
+            raise ConfigError(
+                f"{where} has the parent column {column!r}, which the table lacks; "
+                f"its columns are {_listed(table.columns)}"
+            )
+    for cause in indicators:
+        if cause not in panels:
+            raise ConfigError(
+                f"{where} has the parent indicator of {cause!r}, which is no panel that can be "
+                f"missing here; those are {_listed(panels)}"
+            )
+    return _number(where, "intercept", law["intercept"]), values, indicators
+
+
+def _assumed_law(where: str, law: Any) -> dict[str, Any]:
+    """Named causes of a panel's own missingness, in the shape of a law with unknown strengths."""
+    _check_keys(where, _as_mapping(where, "law", law), ("values", "indicators"))
+    for key, names in law.items():
+        if not isinstance(names, list | tuple):
+            raise ConfigError(f"{where} sets {key} to {names!r}; a list of names is needed")
+    return {"intercept": 0.0} | {key: dict.fromkeys(names, 0.0) for key, names in law.items()}
+
+
+def _check_panels(where: str, panels: Mapping[str, Any], table: Table) -> None:
+    """Refuse laws for panels that do not exist or are free."""
+    actions = [p.name for p in table.actions]
+    free = [p.name for p in table.panels if p.free]
+    for panel in panels:
+        if panel in free:
+            raise ConfigError(
+                f"{where} gives a law to panel {panel!r}, which is free and so always observed; "
+                f"allowed are {_listed(actions)}"
+            )
+        if panel not in actions:
+            raise ConfigError(
+                f"{where} gives a law to panel {panel!r}, which the table lacks; "
+                f"allowed are {_listed(actions)}"
+            )
+
+
+def _weights(where: str, key: str, law: Mapping[str, Any]) -> dict[str, float]:
+    weights = _as_mapping(where, key, law.get(key, {}))
+    return {parent: _number(where, f"{key} of {parent}", w) for parent, w in weights.items()}
+
+
+def _number(where: str, key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigError(f"{where} sets {key} to {value!r}; a finite number is needed")
+    return float(value)
+
+
+def _as_mapping(where: str, key: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where} sets {key} to {value!r}; a mapping of names is needed")
+    return value
+
+
+def _check_keys(where: str, mapping: Mapping[str, Any], allowed: Iterable[str]) -> None:
+    for key in mapping:
+        if key not in allowed:
+            raise ConfigError(
+                f"{where} has the unknown key {key!r}; allowed are {_listed(allowed)}"
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

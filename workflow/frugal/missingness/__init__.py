@@ -1,1 +1,0 @@
-"""Which panels the records lack: missingness graphs, draws from them, and what they identify."""

@@ -1,1 +1,0 @@
-"""Fit and predict: classifiers, imputers, networks, nuisances. Reads no file, knows no policy."""

@@ -1,1 +1,0 @@
-"""Planners of treatment searches: from a model of outcomes to a table of what to try next."""

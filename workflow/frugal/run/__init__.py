@@ -1,0 +1,1 @@
+"""The command line and what looks over results: audit, diff, benchmark, plan."""

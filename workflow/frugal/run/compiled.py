@@ -1,0 +1,87 @@
+"""`python -m frugal compile`: what numba compiles, compiled once, when the environment is made.
+
+Each kernel that the package calls is compiled for the arrays that it is called with, and kept where
+numba keeps it, beside the modules. A kernel that is missing here is compiled by the first job.
+"""
+
+import importlib
+from typing import Any
+
+import numba
+import numpy as np
+
+NODE = "node"  # a record of a stored tree
+KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "cover.solvers.amounts_tree.solve_amounts": (("i8:2", "i8:1", "i8:2", int),),
+    "cover.solvers.cost_order.covers_by_feature": (("i2:2", "u8:2", int),),
+    "cover.solvers.cost_order.look_up": (("u8:2", "u8:2", "i8:1"),),
+    "cover.solvers.cost_order.sets_in_cost_order": (("i8:1", int),),
+    "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),
+    "tests.oracles.cover_state_program._fill": (("i8:1", "i8:1", int),),
+    "search.environment._play": (("i1:2", "i8:1", "i8:2", int, "i8:2", "i8:1", "i8:1", "i8:2"),),
+    "cover.generators.hamming._nearest": (("u8:2", "u8:2", int),),
+    "learn.conditional_gaussian._fill_means": (
+        ("f4:2", "?:2", "f8:1", "f8:2", "f8:2", float, "f8:2"),
+    ),
+    "learn.conditional_gaussian._fill_moments": (
+        ("f4:2", "?:2", "f8:1", "f8:2", float, "f8:2", "f8:2"),
+    ),
+    "learn.conditional_gaussian._pull_back": (("f4:2", "?:2", "f8:2", float, "f8:2"),),
+    "learn.histogram_trees.add_forest": (
+        ("u1:2", "i8:1", "f8:1", "u1:2", int, int, int, int, "u8:1", "f8:2"),
+    ),
+    "search.smoothing_kernels._sum_sub_histories": (("f8:2", int, int),),
+    "search.smoothing_kernels.smooth_cells": (
+        ("i8:1", "f8:2", int, "f8:2", float, float, "f8:2", "f8:2"),
+    ),
+    "learn.tree_scoring._add_leaves": ((NODE, "i4:1", "f8:2", "f4:2", "f8:2"),),
+    "learn.tree_scoring._add_leaves_of_all_sets": (
+        (NODE, "i4:1", "f8:2", "f4:2", "u4:1", "?:1", int, "f8:3"),
+    ),
+    "learn.tree_scoring._add_leaves_of_pairs": tuple(
+        (NODE, "i4:1", "f8:2", values, "u4:1", "?:1", "i8:1", "u4:1", "f8:2")
+        for values in ("f4:2", "f4:2:F")
+    ),
+    "search.planners.kernels.bound_pass": (("f8:4", "i8:1", int, "f8:2"),),
+    "search.planners.kernels.exact_pass": (("f8:4", "i8:1", int, "f8:2", "f8:2"),),
+    "search.planners.kernels.greedy_pass": (("f8:4", "f8:1", "?:2", float, "f8:2", "i1:2"),),
+    "search.planners.kernels.optimal_pass": (
+        ("f8:4", "f8:2", float, float, float, bool, "f8:2", "i1:2"),
+    ),
+    "search.planners.kernels.trials_pass": (("f8:4", "i1:2", "f8:2"),),
+}
+
+
+def compile_command(words: list[str]) -> int:
+    """Compile all kernels that are not compiled yet; returns the exit status."""
+    import argparse
+    import sys
+    from concurrent.futures import ProcessPoolExecutor
+
+    from tqdm import tqdm
+
+    argparse.ArgumentParser(prog="python -m frugal compile", description=__doc__).parse_args(words)
+    with ProcessPoolExecutor() as workers:  # as many as there are CPUs
+        done = workers.map(compile_kernel, KERNELS)
+        list(tqdm(done, total=len(KERNELS), desc="kernels", file=sys.stderr, mininterval=2))
+    return 0
+
+
+def compile_kernel(kernel: str) -> None:
+    """Compile one kernel for each of its kinds of arguments, without calling it."""
+    module, name = kernel.rsplit(".", 1)
+    loaded = importlib.import_module(f"frugal.{module}")
+    for arguments in KERNELS[kernel]:
+        getattr(loaded, name).compile(tuple(_type_of(argument) for argument in arguments))
+
+
+def _type_of(argument: Any) -> Any:
+    """Numba's type of `dtype:dimensions[:order]`, of a record of a tree, or of a Python number."""
+    if isinstance(argument, type):
+        return numba.typeof(argument())
+    if argument == NODE:
+        from frugal.learn import trees
+
+        return numba.typeof(np.empty(0, trees.NODE))
+    dtype, dimensions, order = (*argument.split(":"), "C")[:3]
+    return numba.types.Array(numba.from_dtype(np.dtype(dtype)), int(dimensions), order)

@@ -1,0 +1,265 @@
+"""How large the jobs of a config are, from which their time and memory follow.
+
+Read by the Snakefile before any job has run, so it imports nothing heavy and opens no table: rows
+are counted as lines of files, or stand in a description. Knows which part of the config decides the
+size of which stage; must not know what a job costs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import FrugalError
+from frugal.data.description import Description
+from frugal.data.raw import locate_file
+from frugal.run.study import Study
+from frugal.studies.dadi.spec import DadiStudy
+from frugal.studies.diagnosis.spec import DiagnosisStudy
+from frugal.studies.recourse.spec import RecourseStudy
+from frugal.studies.treatment.spec import SearchStudy
+
+# Of a size that is not told (a file that is not there yet) there is no entry.
+SIZES = {
+    "rows": "rows of the table; draws of a simulated world",
+    "columns": "features of the table",
+    "panels": "panels with a cost; actions of a search or of a catalogue",
+    "seeds": "draws of the masks, repeats of a search",
+    "policies": "policies, γ, classifiers or generators that one job handles",
+    "steps": "transitions, iterations or epochs of training",
+}
+_AFAPE = ("draw_missingness", "impute_features", "train_agent", "roll_out", "fit_nuisances",
+          "estimate_costs", "draw_scenario_figures")  # fmt: skip
+_DADI = ("train_dadi", "roll_out_dadi", "audit_fairness", "fit_fair_baselines", "score_dadi",
+         "draw_dadi_figures")  # fmt: skip
+_PLANNERS = ("prepare_searches", "compare_planners", "time_planners", "draw_world_figures",
+             "draw_table_figures")  # fmt: skip
+_BY_LINES = ("csv", "arff")  # formats in which a line is a record
+_BLOCK = 2**20
+
+Sizing = dict[str, Any]
+
+
+def sizes_of(
+    stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]
+) -> tuple[dict[str, float], str | None]:
+    """The sizes of one job, and the kind that tells its stage's jobs apart, if there are kinds.
+
+    Args:
+        stage: name of its rule.
+        keys: its wildcards.
+        sizings: as `config_sizes` makes them; of several that speak of a job the last one counts.
+    """
+    sizes: dict[str, float] = {}
+    kind = None
+    for sizing in sizings:
+        if sizing["stages"] and stage not in sizing["stages"]:
+            continue
+        if sizing["keys"].items() <= keys.items():
+            sizes |= {name: float(size) for name, size in sizing["sizes"].items()}
+            kind = sizing["kind"] or kind
+    return sizes, kind
+
+
+def config_sizes(
+    study: Study,
+    dadi: DadiStudy,
+    diagnosis: DiagnosisStudy,
+    searches: SearchStudy,
+    recourse: RecourseStudy,
+    *,
+    rows: Mapping[str, int],
+) -> list[Sizing]:
+    """What the config says of the size of its jobs.
+
+    Args:
+        study: the config, and afape.
+        dadi: its block.
+        diagnosis: its block.
+        searches: of treatment.
+        recourse: its block.
+        rows: of data sets whose files do not tell them.
+
+    Returns:
+        `stages` (none: every one), `keys` and `sizes` each, and `kind` or None. All of it JSON.
+    """
+    mirror = study.config["data_mirror"]
+    folder = None if mirror is None else Path(mirror)
+    tables = {
+        name: _rows(described, folder, rows) for name, described in study.descriptions.items()
+    }
+    largest = _told(rows=max((n for n in tables.values() if n is not None), default=None))
+    return [
+        _sizing(("audit",), {}, largest),
+        *(_table(name, tables[name], described) for name, described in study.descriptions.items()),
+        *_of_afape(study),
+        *_of_dadi(dadi, study, tables),
+        *_of_diagnosis(diagnosis, tables),
+        *_of_searches(searches, rows),
+        *_of_recourse(recourse, rows),
+    ]
+
+
+def _sizing(
+    stages: tuple[str, ...],
+    keys: Mapping[str, str],
+    sizes: Mapping[str, int],
+    kind: str | None = None,
+) -> Sizing:
+    return {"stages": list(stages), "keys": dict(keys), "sizes": dict(sizes), "kind": kind}
+
+
+def _told(**sizes: int | None) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+def _rows(described: Description, mirror: Path | None, known: Mapping[str, int]) -> int | None:
+    """Rows of a table: of its parts, of its files where a line is a record, or as known."""
+    if described.split.scheme == "counts":
+        return sum(int(count) for count in described.split.parts.values())
+    source = described.source
+    if source.format is not None and source.format.kind in _BY_LINES:
+        counts = []
+        for file in source.files:
+            try:
+                path = locate_file(described, file.name, data_mirror=mirror)
+            except FrugalError:
+                path = None
+            counts.append(None if path is None or path.suffix == ".gz" else _lines(path))
+        if counts and None not in counts:
+            each = [count for count in counts if count is not None]
+            return max(each) if source.join else sum(each)
+    return known.get(described.name)
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(_BLOCK), b""))
+
+
+def _table(name: str, rows: int | None, described: Description) -> Sizing:
+    panels = sum(not panel.free for panel in described.panels)
+    sizes = _told(rows=rows, columns=len(described.columns), panels=panels)
+    return _sizing((), {"dataset": name}, sizes)
+
+
+def _of_afape(study: Study) -> Iterator[Sizing]:
+    block = study.config["afape"]
+    shared = {"seeds": len(block["seeds"]), "policies": len(study.agents)}
+    yield _sizing(_AFAPE, {}, shared)
+    scenarios = block["scenarios"]
+    yield _sizing(
+        ("summarise_afape", "check_afape", "draw_study_figures"),
+        {},
+        shared | {"seeds": len(block["seeds"]) * len(scenarios)},
+    )
+    for name, agent in study.agents.items():
+        steps = _told(steps=_agent_steps(agent))
+        yield _sizing(("train_agent", "roll_out"), {"agent": name}, steps, agent["kind"])
+    for entry in scenarios:
+        keys = {key: entry[key] for key in ("dataset", "mechanism")}
+        method = study.nuisance_settings(*keys.values())["method"]
+        yield _sizing(("fit_nuisances",), keys, {}, str(method))
+
+
+def _agent_steps(agent: Mapping[str, Any]) -> int | None:
+    """Transitions, updates or iterations by which an agent learns."""
+    match agent["kind"]:
+        case "dqn":
+            return agent["transitions"]
+        case "cwcf":
+            return agent["dqn"]["transitions"]
+        case "sb3":
+            return agent["steps"]
+        case "sm_ddpo":
+            return _front_steps(agent["training"])
+        case "greedy":
+            return agent["updates"]
+        case "dadi":
+            return agent["training"]["iterations"] + agent["training"]["pretraining_iterations"]
+    return None
+
+
+def _of_dadi(dadi: DadiStudy, study: Study, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
+    training = dadi.block["training"]
+    steps = training["iterations"] + training["pretraining_iterations"]
+    for entry in dadi.block["scenarios"]:
+        name = entry["dataset"]
+        panels = sum(not panel.free for panel in study.descriptions[name].panels)
+        own = _told(
+            rows=entry["rows"] or tables[name],
+            panels=panels - len(entry["withheld_panels"]),
+            policies=len(dadi.gammas(name)),
+            steps=steps,
+        )
+        yield _sizing(_DADI, {"dataset": name}, own)
+        fitted = {"policies": len(dadi.baselines)}
+        yield _sizing(("fit_fair_baselines",), {"dataset": name}, fitted)
+
+
+def _front_steps(training: Mapping[str, Any]) -> int:
+    return training["outer_loops"] * training["policy_updates"] * training["ppo"]["steps"]
+
+
+def _of_diagnosis(diagnosis: DiagnosisStudy, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
+    block = diagnosis.block
+    steps = _front_steps(block["training"])
+    for family, chosen in block["methods"].items():
+        for g, group in enumerate(diagnosis.groups()):
+            keys = {"family": family, "group": str(g)}
+            yield _sizing(("train_front",), keys, {"policies": len(group), "steps": steps},
+                          chosen["variant"])  # fmt: skip
+    policies = {"policies": len(diagnosis.pairs())}
+    yield _sizing(("roll_out_front", "recount_diagnoses"), {}, policies)
+    for name, encoder in block["encoders"].items():
+        if encoder["kind"] == "emflow":
+            drawn = encoder["passes"] * encoder["mask_draws"] * encoder["couplings"]
+            yield _sizing(("train_encoder",), {"encoder": name}, {"steps": drawn}, "emflow")
+    compared = block["imputer_comparison"]
+    for entry in block["scenarios"]:
+        keys = {"dataset": entry["dataset"]}
+        grids = [block["baselines"][name]["grid"] for name in entry["baselines"]]
+        tried = sum(prod(len(values) for values in grid.values()) for grid in grids)
+        yield _sizing(("train_baselines",), keys, {"policies": tried})
+        rows = min(tables[entry["dataset"]] or compared["most_rows"], compared["most_rows"])
+        sizes = {"rows": rows, "seeds": len(compared["seeds"])}
+        yield _sizing(("compare_imputers",), keys, sizes)
+        learnt = [block["selection"][name] for name in entry["selection"]]
+        transitions = sum(
+            len(way["cost_weights"]) * way["dqn"]["transitions"]
+            for way in learnt
+            if way["kind"] == "cwcf"
+        )
+        yield _sizing(("train_selection",), keys, {"steps": max(1, transitions)})
+
+
+def _of_searches(searches: SearchStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:
+    for name, described in searches.descriptions.items():
+        entry = searches.block["scenarios"][name]
+        grids = entry["grids"].values()
+        lists = [[v for v in grid.values() if isinstance(v, list)] for grid in grids]
+        learnt_from = [n for grid in grids for n in grid["n_train"] or ()]
+        sizes = _told(
+            rows=sum(learnt_from) or rows.get(described.name),
+            panels=len(described.actions),
+            seeds=entry["seeds"],
+            policies=sum(prod(map(len, each)) for each in lists),
+        )
+        yield _sizing(_PLANNERS, {"dataset": name}, sizes)
+
+
+def _of_recourse(recourse: RecourseStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:
+    for entry in recourse.block["scenarios"]:
+        source = entry["source"]
+        keys = {"dataset": entry["dataset"], "variant": entry["variant"]}
+        if source["kind"] == "simulated":
+            sizes = _told(rows=source["draws"], panels=source["actions"])
+        else:
+            sizes = _told(rows=rows.get(entry["dataset"]))
+        yield _sizing(("label_units", "answer_units"), keys, sizes)
+        generators = [recourse.block["generators"][name] for name in entry["generators"]]
+        learnt = {
+            "policies": len(generators),
+            "steps": sum(generator.get("epochs", 1) for generator in generators),
+        }
+        yield _sizing(("answer_units",), keys, learnt)

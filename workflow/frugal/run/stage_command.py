@@ -1,0 +1,248 @@
+"""`python -m frugal STAGE …`: reads named inputs, calls one stage, writes its outputs and sidecars.
+
+The command that Snakemake prints for a job is complete: copied into a shell, in the same folder, it
+makes the same bytes without the engine. Knows no stage by name and nothing of the engine.
+"""
+
+import argparse
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_origin
+
+from frugal.core.errors import ConfigError
+from frugal.core.sources import STAGES
+from frugal.run.arguments import pair, whole_number
+
+if TYPE_CHECKING:
+    from frugal.core.sidecars import Job
+
+OTHER_COMMANDS = ("audit", "diff", "benchmark", "plan", "compile")
+USED_SUFFIX = ".jsonl"
+_FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
+_PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
+
+
+def read_command(words: list[str]) -> tuple["Job", Path | None]:
+    """The job that a command line names, and the file that is to hold what it used, if one is.
+
+    Raises:
+        ConfigError: the words contradict each other.
+        SystemExit: the words do not form a command (by `argparse`, with the usage).
+    """
+    parsed = _parser().parse_args(words)
+    from frugal.core.sidecars import Job
+
+    job = Job(
+        parsed.stage,
+        _named_inputs(parsed.input),
+        {name: Path(value) for name, value in _once("--output", parsed.output).items()},
+        parsed.settings,
+        _once("--wildcard", parsed.wildcard),
+        parsed.seed,
+    )
+    _require_place_for_used(parsed.used, job)
+    return job, parsed.used
+
+
+def run_job(job: "Job") -> None:
+    """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
+
+    Raises:
+        FrugalError: there is no such stage, or an input is not what it needs; no output is
+            written then.
+    """
+    if job.stage not in STAGES:
+        from frugal.core.schema_check import did_you_mean, shown
+
+        hint = did_you_mean(job.stage[:100], [*OTHER_COMMANDS, *STAGES])
+        raise ConfigError(
+            f"there is no stage {shown(job.stage)}{hint}; python -m frugal --help names all"
+        )
+    from tqdm import tqdm
+
+    from frugal.core.checkpoints import Checkpoint
+    from frugal.core.files import partitions, payload_bytes, read_partitions, read_payload
+    from frugal.core.inputs import require_kinds, takes_one_by_one
+    from frugal.core.sidecars import require_intact, write_outputs
+    from frugal.core.streams import Streams
+
+    stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
+    context = {
+        "settings": _settings(job, stage),
+        "streams": Streams(job.seed, job.stage, job.wildcards),
+        "progress": partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True),
+    }
+    takes_up = "checkpoint" in inspect.signature(stage).parameters
+    if takes_up:
+        context["checkpoint"] = Checkpoint(job)
+    _require_inputs(job, stage, context)
+    require_kinds(job, stage)
+    _require_formats(job, stage)
+    _require_places(job)
+    records = require_intact(job)
+    inputs: dict[str, Any] = {}
+    for name, paths in job.inputs.items():
+        if takes_one_by_one(stage, name):
+            inputs[name] = partitions(paths if isinstance(paths, list) else [paths])
+        elif isinstance(paths, list):
+            inputs[name] = read_partitions(paths)
+        else:
+            inputs[name] = read_payload(paths)
+    payloads = stage(**inputs, **context)
+    if set(payloads) != set(job.outputs):
+        raise ConfigError(
+            f"outputs {', '.join(sorted(job.outputs))} were asked for; "
+            f"the stage makes {', '.join(sorted(payloads))}"
+        )
+    contents = {name: payload_bytes(path, payloads[name]) for name, path in job.outputs.items()}
+    write_outputs(job, payloads, contents, records)
+    if takes_up:
+        context["checkpoint"].remove()
+
+
+def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str, Any]) -> None:
+    try:
+        inspect.signature(stage).bind(**job.inputs, **context)
+    except TypeError as error:
+        given = ", ".join(job.inputs) or "none"
+        raise ConfigError(f"{error}; the inputs given are {given}") from None
+
+
+def _require_formats(job: "Job", stage: Callable[..., Any]) -> None:
+    """Refuse an output whose name ends in no format that is written, before any work is done.
+
+    A stage that hands on bytes as they came takes any name; the one sentence that another writes
+    is a text.
+    """
+    if inspect.signature(stage).return_annotation == dict[str, bytes]:
+        return
+    for name, path in job.outputs.items():
+        allowed = (*_FORMATS, ".txt") if name == "sentence" else _FORMATS
+        if path.suffix not in allowed:
+            raise ConfigError(
+                f"--output {name}={path} ends in {path.suffix or 'nothing'!r}; allowed are "
+                f"{', '.join(allowed)}"
+            )
+
+
+def _require_places(job: "Job") -> None:
+    """Refuse an output that would replace another one, or an input."""
+    taken = {os.path.realpath(path): name for name, path in job.outputs.items()}
+    if len(taken) < len(job.outputs):
+        raise ConfigError(f"two of the outputs {', '.join(job.outputs)} (--output) are one file")
+    for name, paths in job.inputs.items():
+        for path in paths if isinstance(paths, list) else [paths]:
+            if output := taken.get(os.path.realpath(path)):
+                raise ConfigError(
+                    f"--output {output} is {path}, which --input {name} reads; a step never "
+                    "replaces what it is made from"
+                )
+
+
+def _require_place_for_used(used: Path | None, job: "Job") -> None:
+    """Refuse a file of measurements that would replace a result, or an input."""
+    if used is None:
+        return
+    if used.suffix != USED_SUFFIX:
+        raise ConfigError(
+            f"--used {used} ends in {used.suffix or 'nothing'!r}; allowed is {USED_SUFFIX}"
+        )
+    given = [
+        p for paths in job.inputs.values() for p in ([paths] if isinstance(paths, Path) else paths)
+    ]
+    if os.path.realpath(used) in map(os.path.realpath, [*given, *job.outputs.values()]):
+        raise ConfigError(f"--used {used} is an input or an output; name another file")
+
+
+class _Settings(dict[str, Any]):
+    """Settings that say in a sentence which key the command line lacks."""
+
+    def __init__(self, found: Mapping[str, Any], at: str = "") -> None:
+        super().__init__(
+            (k, _Settings(v, f"{at}{k}.") if isinstance(v, dict) else v) for k, v in found.items()
+        )
+        self._at = at
+
+    def __missing__(self, key: str) -> Any:
+        raise ConfigError(f"--settings lacks the key {self._at + str(key)!r}")
+
+
+def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
+    """The settings of a job as its stage reads them.
+
+    Raises:
+        ConfigError: they are none, where the stage takes a mapping.
+    """
+    if isinstance(job.settings, dict):
+        return _Settings(job.settings)
+    wanted = inspect.signature(stage).parameters.get("settings")
+    if wanted is not None and get_origin(wanted.annotation) is Mapping:
+        raise ConfigError(f"--settings is {str(job.settings)[:50]!r}; {job.stage} takes a mapping")
+    return job.settings
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m frugal",
+        description="Run one stage of the workflow by hand, exactly as Snakemake runs it.",
+        epilog=f"Stages: {', '.join(STAGES)}. Commands that run no stage, each with its own "
+        f"--help: {', '.join(OTHER_COMMANDS)}.",
+    )
+    parser.add_argument("stage", help="name of the stage, often the same as the rule's")
+    add = partial(parser.add_argument, type=pair, action="append", default=[])
+    add("--input", metavar="NAME=PATH", help="NAME[]=PATH, repeated, for several files as one")
+    add("--output", metavar="NAME=PATH")
+    add("--wildcard", metavar="NAME=VALUE")
+    parser.add_argument(
+        "--used",
+        type=Path,
+        metavar="PATH",
+        help="file for CPU seconds, peak MB and wall seconds, written as the job ends",
+    )
+    parser.add_argument("--settings", type=_json, default={}, metavar="JSON")
+    parser.add_argument(
+        "--seed", type=whole_number(0), required=True, help="root seed of the study"
+    )
+    return parser
+
+
+def _json(text: str) -> Any:
+    from frugal.core.strict_yaml import StrictYamlError, parse_json
+
+    try:
+        found = parse_json(text)
+        json.dumps(found, allow_nan=False)  # a sidecar could not hold it
+        return found
+    except (ValueError, StrictYamlError) as error:
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not JSON: {error}") from None
+
+
+def _once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """The pairs by name; a name that stands twice is refused."""
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"{option} {twice} is given twice")
+    return named
+
+
+def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
+    """Single files by name; files given as `name[]` as one list."""
+    single = _once("--input", [pair for pair in pairs if not pair[0].endswith("[]")])
+    inputs: dict[str, Path | list[Path]] = {name: Path(value) for name, value in single.items()}
+    lists: dict[str, list[Path]] = {}
+    for name, value in pairs:
+        if name.endswith("[]"):
+            lists.setdefault(name[:-2], []).append(Path(value))
+    if both := sorted(inputs.keys() & lists):
+        raise ConfigError(f"--input {both[0]} is given both as one file and as a list")
+    # in the order of the command line, which the sidecar repeats
+    order = dict.fromkeys(name.removesuffix("[]") for name, _ in pairs)
+    return {name: (inputs | lists)[name] for name in order}

@@ -1,0 +1,335 @@
+"""The study that a config describes: scenarios, data sets and their files, checked before any job.
+
+Read by the Snakefile, so it imports nothing heavy. Knows which files the first steps need; knows
+nothing of how a step works.
+"""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import (
+    SCHEMAS,
+    check_against_schema,
+    did_you_mean,
+    listed,
+    named_file,
+    read_yaml,
+)
+from frugal.core.state_codes import MOST_ACTIONS
+from frugal.data.description import Description, load_description
+from frugal.data.description_sources import RawFile
+from frugal.data.raw import locate_file
+from frugal.data.stored_names import stored_names
+from frugal.studies.afape.agent_names import require_known_agent
+from frugal.studies.afape.error_costs import remark_on_error_costs, require_error_costs
+from frugal.studies.afape.law_names import require_known_names
+
+TRAINED_KINDS = ("dqn", "sb3", "sm_ddpo", "cwcf", "greedy", "dadi")  # learn on the part `agent`
+FILED_KINDS = ("python",)  # whose policy is a file of one's own
+SCHEMA = SCHEMAS / "config.schema.yaml"
+TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A validated config with the descriptions of the data sets that it uses.
+
+    Attributes:
+        config: the whole config.
+        paths: data set → its YAML.
+        descriptions: data set → its description.
+        own_files: agent → file of one's own function.
+    """
+
+    config: Mapping[str, Any]
+    paths: Mapping[str, Path]
+    descriptions: Mapping[str, Description]
+    own_files: Mapping[str, Path]
+
+    @property
+    def agents(self) -> dict[str, Any]:
+        """Name → settings of every acquisition policy, without those that an overlay left out."""
+        agents = self.config["afape"]["agents"]
+        return {name: settings for name, settings in agents.items() if settings is not None}
+
+    @property
+    def trained_agents(self) -> list[str]:
+        """Names of the agents that learn."""
+        return [name for name, chosen in self.agents.items() if chosen["kind"] in TRAINED_KINDS]
+
+    @property
+    def filed_agents(self) -> list[str]:
+        """Names of the agents that act by a file: those that learn, and one's own functions."""
+        kinds = (*TRAINED_KINDS, *FILED_KINDS)
+        return [name for name, chosen in self.agents.items() if chosen["kind"] in kinds]
+
+    def scenario(self, dataset: str, mechanism: str) -> Mapping[str, Any]:
+        """Settings of one data set × mechanism."""
+        for entry in self.config["afape"]["scenarios"]:
+            if (entry["dataset"], entry["mechanism"]) == (dataset, mechanism):
+                return entry
+        raise ConfigError(f"afape.scenarios has no {dataset} with {mechanism}")
+
+    def missingness_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
+        """Settings of `draw_missingness`."""
+        entry = self.scenario(dataset, mechanism)
+        seeds = self.config["afape"]["seeds"]
+        return {
+            "name": mechanism,
+            "seeds": seeds,
+            "missingness": entry["missingness"],
+            "s": entry["s"],
+        }
+
+    def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
+        """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
+        settings = dict(self.config["afape"]["nuisance"])
+        settings |= {"agents": self.agents, "filed": self.filed_agents}
+        own = self.scenario(dataset, mechanism)["nuisance_method"]
+        return settings if own is None else settings | {"method": own}
+
+    def scenario_names(self) -> list[list[str]]:
+        """[data set, mechanism] of every scenario, in the config's order."""
+        return [[e["dataset"], e["mechanism"]] for e in self.config["afape"]["scenarios"]]
+
+    def scenario_files(self, template: str) -> list[str]:
+        """One path per scenario; `{scenario}` stands for its two folders."""
+        return [
+            template.replace("{scenario}", f"dataset={d}/mechanism={m}")
+            for d, m in self.scenario_names()
+        ]
+
+    def rollout_files(self, name: str) -> list[str]:
+        """A file of every agent's rollouts, with wildcards for data set and mechanism."""
+        folder = "results/rollouts/dataset={dataset}/mechanism={mechanism}"
+        return [f"{folder}/agent={agent}/{name}" for agent in self.agents]
+
+    def policy_inputs(self, dataset: str, mechanism: str, agents: list[str]) -> dict[str, str]:
+        """Files of those of these agents that have one: policy_0, policy_1, …"""
+        folder = f"results/agents/dataset={dataset}/mechanism={mechanism}"
+        filed = [name for name in agents if name in self.filed_agents]
+        return {
+            f"policy_{k}": str(self.own_files[agent])
+            if agent in self.own_files
+            else f"{folder}/agent={agent}/policy.safetensors"
+            for k, agent in enumerate(filed)
+        }
+
+    def raw_inputs(self, dataset: str) -> dict[str, str]:
+        """Inputs of `prepare_data`: the description and, in its order, the raw files."""
+        inputs = {"description": str(self.paths[dataset])}
+        for k, path in enumerate(self._raw_paths(dataset)):
+            inputs[f"raw_{k}"] = path
+        return inputs
+
+    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
+        """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
+        for declared, stored in self._stored_files(dataset):
+            if stored == file:
+                return {
+                    "url": declared.url,
+                    "sha256": declared.sha256,
+                    "content_sha256": declared.content_sha256,
+                    "bytes": declared.published_bytes,
+                }
+        raise ConfigError(f"{self.paths[dataset]} declares no file {file!r}")
+
+    def cost_unit(self) -> str:
+        """The unit that all data sets of `afape` share, or a phrase where they differ."""
+        used = {entry["dataset"] for entry in self.config["afape"]["scenarios"]}
+        units = {self.descriptions[name].cost_unit for name in used}
+        return units.pop() if len(units) == 1 else "unit of each data set"
+
+    def remarks(self) -> list[str]:
+        """What is allowed and probably not meant: a sentence each, for the start of a run."""
+        told = {
+            entry["dataset"]: remark_on_error_costs(
+                f"afape.scenarios[{k}]", self.descriptions[entry["dataset"]]
+            )
+            for k, entry in enumerate(self.config["afape"]["scenarios"])
+        }
+        return [sentence for sentence in told.values() if sentence is not None]
+
+    def outside_folders(self) -> str:
+        """Words for `audit`: the folders in which files from outside are looked for."""
+        folders = {str(path.parent) for path in self.paths.values()}
+        if self.config["data_mirror"] is not None:
+            folders.add(str(self.config["data_mirror"]))
+        return shlex.join([word for f in sorted(folders) for word in ("--look-in", f)])
+
+    def _raw_paths(self, dataset: str) -> list[str]:
+        description = self.descriptions[dataset]
+        mirror = self.config["data_mirror"]
+        folder = None if mirror is None else Path(mirror)
+        paths = []
+        for file, stored in self._stored_files(dataset):
+            path = locate_file(description, file.name, data_mirror=folder)
+            fetched = f"results/raw/dataset={dataset}/{stored}"
+            paths.append(fetched if path is None else str(path))
+        return paths
+
+    def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
+        files = self.descriptions[dataset].source.files
+        return list(zip(files, stored_names([file.name for file in files]), strict=True))
+
+
+def load_study(config: Mapping[str, Any], base: Path) -> Study:
+    """Check a config and load the descriptions that its scenarios name.
+
+    Args:
+        config: as Snakemake merged it from config.yaml, `--configfile` and `--config`.
+        base: the project's folder; relative paths of descriptions are tried here and in the
+            working folder.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    check_against_schema(_plain(config), read_yaml(SCHEMA), where="config")
+    seen: set[tuple[str, str]] = set()
+    for entry in config["afape"]["scenarios"]:
+        pair = (entry["dataset"], entry["mechanism"])
+        if pair in seen:
+            raise ConfigError(f"config: afape.scenarios has {pair[0]} with {pair[1]} twice")
+        seen.add(pair)
+    used = _used_datasets(config)
+    paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
+    descriptions = {name: load_description(path) for name, path in paths.items()}
+    for name, description in descriptions.items():
+        if description.name != name:
+            raise ConfigError(
+                f"config: 'datasets.{name}' is {str(paths[name])!r}, which describes the data set "
+                f"{description.name!r}; write one name in both"
+            )
+    study = Study(config, paths, descriptions, _own_files(config["afape"]["agents"], base))
+    for k, entry in enumerate(config["afape"]["scenarios"]):
+        at = f"config: afape.scenarios[{k}]"
+        description = study.descriptions[entry["dataset"]]
+        require_known_names(at, entry, description)
+        _require_whole_panels(at, description)
+        require_error_costs(at, description)
+        for name, agent in study.agents.items():
+            require_known_agent(f"config: afape.agents.{name}", agent, description)
+    _require_drawn_agents(study)
+    _require_agent_rows(study)
+    _require_narrow_tables(study)
+    return study
+
+
+def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
+    """Agent → file of one's own function, found beside the project or in the working folder.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
+    found = {}
+    for name, chosen in agents.items():
+        if chosen is None or chosen["kind"] not in FILED_KINDS:
+            continue
+        path = named_file(chosen["file"], base)
+        if path is None:
+            raise ConfigError(
+                f"config: afape.agents.{name}.file is {chosen['file']!r}, and there is no such file"
+            )
+        found[name] = path
+    return found
+
+
+def _used_datasets(config: Mapping[str, Any]) -> list[str]:
+    """The data sets that scenarios of any study on tables name, each once, in order.
+
+    Raises:
+        ConfigError: one of them does not stand under `datasets`.
+    """
+    known, used = config["datasets"], {}
+    for block in ("afape", *(study for study in TABLE_STUDIES if study in config)):
+        for k, entry in enumerate(config[block].get("scenarios", ())):
+            name = entry["dataset"]
+            if name not in known:
+                raise ConfigError(
+                    f"config: {block}.scenarios[{k}] names data set {name!r}; under 'datasets' "
+                    f"there are {listed(known)}{did_you_mean(name, known)}"
+                )
+            used[name] = None
+    return list(used)
+
+
+def _require_whole_panels(at: str, description: Description) -> None:
+    """Refuse a table in which a panel may be recorded in part: no study of masks knows such R."""
+    if description.missing_values == "partial":
+        raise ConfigError(
+            f"{at} names data set {description.name!r}, whose 'missing_values' is partial; afape "
+            "knows a panel as recorded or missing as a whole, so allowed there are own (a panel "
+            "that lacks any value is missing) and induced (the table is complete)"
+        )
+
+
+def _require_drawn_agents(study: Study) -> None:
+    """Refuse figures of agents that are not there."""
+    figures = study.config["afape"]["figures"]
+    if not study.agents:
+        raise ConfigError(
+            "config: 'afape.agents' has no agent that is not null; at least one is needed"
+        )
+    for agent in [figures["frequency_agent"], *figures["convergence_agents"]]:
+        if agent not in study.agents:
+            raise ConfigError(
+                f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
+                f"{listed(study.agents)}{did_you_mean(agent, study.agents)}"
+            )
+
+
+def _require_agent_rows(study: Study) -> None:
+    """Refuse a data set without rows for the classifier, or for agents that learn."""
+    for entry in study.config["afape"]["scenarios"]:
+        dataset = entry["dataset"]
+        split = study.descriptions[dataset].split
+        grouped = (part for group in split.groups.values() for part in group)
+        parts = list(dict.fromkeys([*split.parts, *grouped]))
+        if "train" not in parts:
+            raise ConfigError(
+                f"config: afape fits its classifier on the part 'train', and the split of "
+                f"{study.paths[dataset]} has only {listed(parts)}; add it there"
+            )
+        if study.trained_agents and "agent" not in parts:
+            raise ConfigError(
+                f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
+                f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "
+                f"or write {_left_out(study.trained_agents)} under 'afape.agents'"
+            )
+
+
+def _left_out(agents: list[str]) -> str:
+    return ", ".join(f"`{agent}: null`" for agent in agents)
+
+
+def _require_narrow_tables(study: Study) -> None:
+    """Refuse agents that learn on a table with more panels than their memory has bits for."""
+    for entry in study.config["afape"]["scenarios"]:
+        dataset = entry["dataset"]
+        panels = sum(not panel.free for panel in study.descriptions[dataset].panels)
+        if study.trained_agents and panels > MOST_ACTIONS:
+            agent = study.trained_agents[0]
+            raise ConfigError(
+                f"config: afape.agents.{agent} learns on tables of at most {MOST_ACTIONS} panels "
+                f"with a cost, and {study.paths[dataset]} has {panels}; write "
+                f"{_left_out(study.trained_agents)} "
+                "under 'afape.agents', or put columns that are measured together into one panel"
+            )
+
+
+def _description_path(name: str, path: str, base: Path) -> Path:
+    found = named_file(path, base)
+    if found is None:
+        raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
+    return found
+
+
+def _plain(document: Any) -> Any:
+    """Snakemake's ordered mappings as plain ones, for the schema's type checks."""
+    if isinstance(document, Mapping):
+        return {key: _plain(value) for key, value in document.items()}
+    return [_plain(item) for item in document] if isinstance(document, list) else document

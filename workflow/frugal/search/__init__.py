@@ -1,0 +1,1 @@
+"""Treatment searches: records of trials, models of outcomes, planners, and their judgement."""

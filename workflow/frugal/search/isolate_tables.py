@@ -1,0 +1,184 @@
+"""Public susceptibility tables as potential outcomes: K. pneumoniae, E. coli, AMR's isolates.
+
+Parses the three raw files of the real data of `treatment` that anyone may read. None of them says
+what was prescribed: histories of treatment come from elsewhere (`prescribing`, simulated).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import listed
+from frugal.data.description_sources import Format
+from frugal.data.records import parse_file
+from frugal.search.mic_breakpoints import breakpoints_of, interpret_mic
+from frugal.search.susceptibility import (
+    AGE_GROUPS,
+    SusceptibilityTable,
+    age_group,
+    check_results,
+    code_results,
+    complete_table,
+    cross_contexts,
+)
+
+_CSV = Format("csv", (), ",", None, None, False, "utf-8")
+AMR_FACTORS = ("organism", "age_group", "gender", "ward")
+_WARDS = ("Clinical", "ICU", "Outpatient")
+_GENDERS = ("F", "M")
+
+
+def read_text_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Some columns of a CSV as text; an empty cell is an empty text.
+
+    Raises:
+        DataError: it is no CSV, a line has another number of cells, or a column is missing.
+    """
+    frame, _ = parse_file(path, _CSV, source=str(path))
+    absent = [c for c in columns if c not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{path} has no column {absent[0]!r}; its columns are {listed(frame.columns)}"
+        )
+    return frame[list(columns)].astype(object)
+
+
+def kpneumoniae_table(
+    path: Path, *, drugs: Mapping[str, str], breakpoints: str, results: Sequence[str]
+) -> SusceptibilityTable:
+    """K. pneumoniae isolates by laboratory concentration (Nguyen et al. 2018).
+
+    The file's predicted concentrations are not read: they are a model's.
+
+    Args:
+        path: one row per isolate and drug: Genome, Antibiotic, Actual MIC.
+        drugs: name of each action, as in the breakpoints → name in the file.
+        breakpoints: name of a set in `mic_breakpoints`.
+        results: letters of the outcomes, from the worst to the best.
+
+    Raises:
+        DataError, ConfigError: the file or the settings do not hold what is said here.
+    """
+    check_results(results)
+    frame = read_text_table(path, ["Genome", "Antibiotic", "Actual MIC"])
+    twice = frame.duplicated(["Genome", "Antibiotic"])
+    if twice.any():
+        raise DataError(f"{path} has isolate {frame['Genome'][twice].iloc[0]!r} twice for one drug")
+    isolates, first = np.unique(frame["Genome"].to_numpy(dtype=str), return_index=True)
+    wide = pd.DataFrame("", index=isolates, columns=list(drugs))
+    unclear = {}
+    for action, name in drugs.items():
+        rows = frame[frame["Antibiotic"] == name]
+        if rows.empty:
+            raise DataError(f"{path} has no drug {name!r}")
+        low, high = breakpoints_of(breakpoints, action)
+        texts = rows["Actual MIC"].to_numpy(dtype=str)
+        letters = interpret_mic(texts, susceptible_mg_l=low, resistant_mg_l=high)
+        unclear[action] = int(((letters == "") & (texts != "")).sum())
+        wide.loc[rows["Genome"].to_numpy(dtype=str), action] = letters
+    return complete_table(
+        first,
+        isolates,
+        cross_contexts({}, len(isolates)),
+        code_results(wide, results),
+        actions=list(drugs),
+        results=results,
+        report={"breakpoints": breakpoints, "concentrations_left_open": unclear},
+    )
+
+
+def ecoli_table(
+    path: Path, *, drugs: Mapping[str, str], results: Sequence[str]
+) -> SusceptibilityTable:
+    """E. coli isolates, susceptible or resistant (Moradigaravand et al. 2018).
+
+    Args:
+        path: one row per isolate: Isolate, and a column per drug.
+        drugs: name of each action → column of the file.
+        results: letters of the outcomes; this file has R and S only.
+
+    Raises:
+        DataError, ConfigError: the file or the settings do not hold what is said here.
+    """
+    check_results(results)
+    frame = read_text_table(path, ["Isolate", *drugs.values()])
+    return complete_table(
+        np.arange(len(frame)),
+        frame["Isolate"].to_numpy(dtype=str),
+        cross_contexts({}, len(frame)),
+        code_results(frame[list(drugs.values())], results),
+        actions=list(drugs),
+        results=results,
+        report={},
+    )
+
+
+def amr_table(
+    path: Path,
+    *,
+    drugs: Mapping[str, str],
+    organisms: Mapping[str, str],
+    factors: Sequence[str],
+    results: Sequence[str],
+) -> SusceptibilityTable:
+    """Example isolates of the R package AMR, with age, sex and ward of the patient.
+
+    The package calls its table randomised, fictitious data that reflect reality.
+
+    Args:
+        path: one row per isolate: patient, age, gender, ward, mo, and a column per drug.
+        drugs: name of each action → column of the file.
+        organisms: name → code in the file; isolates of others are left out.
+        factors: covariates of the context, of organism, age_group, gender, ward.
+        results: letters of the outcomes, from the worst to the best.
+
+    Raises:
+        DataError, ConfigError: the file or the settings do not hold what is said here.
+    """
+    check_results(results)
+    unknown = [f for f in factors if f not in AMR_FACTORS]
+    if unknown:
+        raise ConfigError(
+            f"there is no covariate {unknown[0]!r}; allowed are {', '.join(AMR_FACTORS)}"
+        )
+    columns = ["patient", "age", "gender", "ward", "mo", *drugs.values()]
+    whole = read_text_table(path, columns)
+    chosen = whole[whole["mo"].isin(list(organisms.values()))]
+    available = {
+        "organism": _levels(chosen["mo"], list(organisms.values()), list(organisms)),
+        "age_group": (age_group(_ages(chosen["age"])), AGE_GROUPS),
+        "gender": _levels(chosen["gender"], _GENDERS, _GENDERS),
+        "ward": _levels(chosen["ward"], _WARDS, _WARDS),
+    }
+    return complete_table(
+        chosen.index.to_numpy(),
+        chosen["patient"].to_numpy(dtype=str),
+        cross_contexts({name: available[name] for name in factors}, len(chosen)),
+        code_results(chosen[list(drugs.values())], results),
+        actions=list(drugs),
+        results=results,
+        report={"rows_read": len(whole), "factors": list(factors)},
+    )
+
+
+def _levels(
+    values: pd.Series, codes: Sequence[str], names: Sequence[str]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Index of each value in the codes, and the name of each code."""
+    order = {code: index for index, code in enumerate(codes)}
+    strange = ~values.isin(list(order))
+    if strange.any():
+        raise DataError(
+            f"{values.name} is {values[strange].iloc[0]!r}; allowed are {', '.join(order)}"
+        )
+    return values.map(order).to_numpy(dtype=np.int64), tuple(names)
+
+
+def _ages(values: pd.Series) -> np.ndarray:
+    ages = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    if not (ages >= 0).all():
+        raise DataError(f"age is {values[~(ages >= 0)].iloc[0]!r}; allowed are numbers from 0")
+    return ages

@@ -1,0 +1,1 @@
+"""From a model of outcomes to a table of what to try next."""

@@ -1,0 +1,360 @@
+"""Learns search policies from one set of records and judges them on units fully known.
+
+The comparison of `treatment` (Håkansson et al. 2020, sec. 6) for one training set: every outcome
+model × planner × bound × threshold that the options name. It must not know whether units were
+simulated or are isolates with laboratory tests.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from jaxtyping import Float, Float64, Int
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.search.environment import SearchOutcome, found_near_optimal, play_policy
+from frugal.search.outcome_counts import OutcomeCounts, count_outcomes
+from frugal.search.outcome_forest import ForestOptions, forest_table
+from frugal.search.outcome_tables import smoothed_table, uninformed_table
+from frugal.search.planners.constrained import plan_constrained, plan_greedy
+from frugal.search.planners.naive import plan_naive
+from frugal.search.planners.observed import plan_emulated
+from frugal.search.planners.stopping import rule_for, stopping_statistic
+from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
+
+PLANNERS = ("cdp", "cg", "ndp", "doctor")
+TrueModel = Callable[[], OutcomeTable]  # tabulates it anew: no two models are held at once
+OUTCOME_MODELS = ("smoothed", "uninformed", "forest", "true")
+
+
+@dataclass(frozen=True, eq=False)
+class SearchOptions:
+    """Every choice of a comparison of planners.
+
+    Attributes:
+        planners: of `PLANNERS`; the emulated doctor needs records only, the others a model.
+        outcome_models: of `OUTCOME_MODELS`; `true` must be handed in.
+        bounds: of `upper`, `lower`, `exact`; for cdp and cg.
+        deltas: confidence parameters δ, for cdp and cg.
+        trial_prices: λ of ndp, unit of the outcome.
+        price_offset: added to every λ; 1e-4 in the release's sweeps.
+        epsilon: slack ε in stopping and in efficacy, unit of the outcome.
+        alpha: sensitivity parameter α ≥ 1.
+        stop_rule: `<=`, `<`, or `release`: `<` for the two bounds, `<=` for the exact statistic.
+        ties: `improving` or `lowest`, see `plan_constrained`.
+        smoothing: `release` or `paper`.
+        pseudo_count: of the uninformed table; 0 for the release.
+        forest: how a forest is grown.
+        outcome_value: worth of each outcome, ascending. (y,)
+        memory_gib: what the tables of one policy may take.
+    """
+
+    planners: tuple[str, ...]
+    outcome_models: tuple[str, ...]
+    bounds: tuple[str, ...]
+    deltas: tuple[float, ...]
+    trial_prices: tuple[float, ...]
+    price_offset: float
+    epsilon: float
+    alpha: float
+    stop_rule: str
+    ties: str
+    smoothing: str
+    pseudo_count: float
+    forest: ForestOptions
+    outcome_value: Float64[np.ndarray, " y"]
+    memory_gib: float
+
+    def __post_init__(self) -> None:
+        for kind, found, allowed in (
+            ("planner", self.planners, PLANNERS),
+            ("outcome model", self.outcome_models, OUTCOME_MODELS),
+        ):
+            for name in found:
+                if name not in allowed:
+                    raise ConfigError(
+                        f"a comparison names the {kind} {name!r}; allowed are {', '.join(allowed)}"
+                    )
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSearch:
+    """A policy with its identity.
+
+    Attributes:
+        planner: of `PLANNERS`.
+        outcome_model: of `OUTCOME_MODELS`; `records` for the doctor.
+        bound: of the stopping statistic; `none` where a planner has none.
+        threshold: δ, or λ for ndp; NaN for the doctor.
+        policy: the table of decisions.
+        cpu_s: CPU seconds of learning: fit of the model, statistic, planning.
+    """
+
+    planner: str
+    outcome_model: str
+    bound: str
+    threshold: float
+    policy: SearchPolicy
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class SearchScore:
+    """How a policy fared on units whose every outcome is known.
+
+    Attributes:
+        units: number of units.
+        efficacy: share for which a near-optimal action was found.
+        efficacy_se: its standard error over units.
+        mean_trials: trials per unit.
+        trials_se: its standard error over units.
+        worst_case: most trials of any unit.
+        mean_outcome: mean value of what was found, unit of the outcome; NaN if a unit tried
+            nothing, as ndp does where a trial costs too much.
+        outcome_se: its standard error over units.
+    """
+
+    units: int
+    efficacy: float
+    efficacy_se: float
+    mean_trials: float
+    trials_se: float
+    worst_case: int
+    mean_outcome: float
+    outcome_se: float
+
+
+def fit_outcome_model(
+    name: str,
+    records: TrialRecords,
+    counts: OutcomeCounts,
+    context_features: Float[np.ndarray, "x f"],
+    rng: np.random.Generator,
+    *,
+    options: SearchOptions,
+    true_model: TrueModel | None,
+) -> OutcomeTable:
+    """The outcome model of that name.                            [treatment, secs. B.1, B.2]
+
+    Args:
+        name: of `OUTCOME_MODELS`.
+        records: earlier searches.
+        counts: their counts.
+        context_features: covariates of each context, for the forest. (x, f)
+        rng: source of the forest's draws.
+        options: of the comparison.
+        true_model: makes the true table, where the world is known.
+
+    Returns:
+        A table for every context, action and history.
+
+    Raises:
+        ConfigError: unknown name, or `true` where the true model is not known.
+    """
+    common = {"outcome_value": options.outcome_value, "memory_gib": options.memory_gib}
+    if name == "smoothed":
+        return smoothed_table(counts, mode=options.smoothing, **common)
+    if name == "uninformed":
+        return uninformed_table(counts, pseudo_count=options.pseudo_count, **common)
+    if name == "forest":
+        return forest_table(records, context_features, rng, options=options.forest, **common)
+    if name == "true" and true_model is not None:
+        return true_model()
+    raise ConfigError(
+        f"the outcome model is {name!r}; allowed are {', '.join(OUTCOME_MODELS)}, "
+        "the last only where the world is simulated"
+    )
+
+
+def plan_searches(
+    records: TrialRecords,
+    context_features: Float[np.ndarray, "x f"],
+    rng: np.random.Generator,
+    *,
+    options: SearchOptions,
+    true_model: TrueModel | None,
+) -> Iterator[PlannedSearch]:
+    """Every policy that the options name, learned from the same records.   [treatment, sec. 6]
+
+    Args:
+        records: earlier searches.
+        context_features: covariates of each context. (x, f)
+        rng: source of the forest's draws.
+        options: of the comparison.
+        true_model: makes the world's own table; None where the world is not known.
+
+    Yields:
+        Policies by model, then bound, then threshold; the doctor last.
+
+    Raises:
+        SearchSizeError: the tables would take more than the options allow.
+        ConfigError: an option is not allowed.
+    """
+    start = time.process_time()
+    counts = count_outcomes(records)
+    counting_s = time.process_time() - start
+    for name in options.outcome_models:
+        start = time.process_time()
+        table = fit_outcome_model(
+            name,
+            records,
+            counts,
+            context_features,
+            rng,
+            options=options,
+            true_model=true_model,
+        )
+        fitted_s = counting_s + time.process_time() - start
+        yield from _plans_of_model(name, table, fitted_s, options)
+        del table  # before the next model is made
+    if "doctor" in options.planners:
+        start = time.process_time()
+        policy = plan_emulated(
+            counts, outcome_value=options.outcome_value, memory_gib=options.memory_gib
+        )
+        spent_s = counting_s + time.process_time() - start
+        yield PlannedSearch("doctor", "records", "none", float("nan"), policy, spent_s)
+
+
+def _plans_of_model(
+    name: str, table: OutcomeTable, fitted_s: float, options: SearchOptions
+) -> Iterator[PlannedSearch]:
+    """Policies of cdp, cg and ndp with one outcome model."""
+    for bound in options.bounds if {"cdp", "cg"} & set(options.planners) else ():
+        start = time.process_time()
+        statistic = stopping_statistic(table, bound=bound, epsilon=options.epsilon)
+        base_s = fitted_s + time.process_time() - start
+        rule = rule_for(bound, stop_rule=options.stop_rule)
+        common = {"alpha": options.alpha, "stop_rule": rule}
+        for delta in options.deltas:
+            for planner in (p for p in options.planners if p in ("cdp", "cg")):
+                start = time.process_time()
+                if planner == "cdp":
+                    policy = plan_constrained(
+                        table, statistic, delta=delta, ties=options.ties, **common
+                    )
+                else:
+                    policy = plan_greedy(table, statistic, delta=delta, **common)
+                spent_s = base_s + time.process_time() - start
+                yield PlannedSearch(planner, name, bound, delta, policy, spent_s)
+                del policy  # the tables of one policy at a time
+        del statistic
+    for price in options.trial_prices if "ndp" in options.planners else ():
+        start = time.process_time()
+        policy = plan_naive(
+            table, trial_price=price, offset=options.price_offset, ties=options.ties
+        )
+        spent_s = fitted_s + time.process_time() - start
+        yield PlannedSearch("ndp", name, "none", price, policy, spent_s)
+        del policy
+
+
+def score_search(
+    played: SearchOutcome,
+    outcome: Int[np.ndarray, "n a"],
+    *,
+    outcome_value: Float64[np.ndarray, " y"],
+    epsilon: float,
+) -> SearchScore:
+    """Efficacy, trials and outcome with their standard errors over units.    [treatment, sec. 6]
+
+    Args:
+        played: finished searches.
+        outcome: index of every potential outcome. (n, a)
+        outcome_value: worth of each outcome, ascending. (y,)
+        epsilon: slack of near-optimality, unit of the outcome.
+
+    Returns:
+        One line of the comparison.
+
+    Raises:
+        DataError: fewer than two units.
+    """
+    n = len(outcome)
+    if n < 2:
+        raise DataError(f"{n} units were searched; a standard error needs at least 2")
+    near = found_near_optimal(played.best, outcome, outcome_value=outcome_value, epsilon=epsilon)
+    found = np.append(outcome_value, np.nan)[played.best]  # −1: nothing was tried
+
+    def mean_and_se(values: np.ndarray) -> tuple[float, float]:
+        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(n))
+
+    efficacy, trials, value = mean_and_se(near), mean_and_se(played.trials), mean_and_se(found)
+    return SearchScore(n, *efficacy, *trials, int(played.trials.max()), *value)
+
+
+def outcome_by_trials(
+    played: SearchOutcome, *, outcome_value: Float64[np.ndarray, " y"]
+) -> tuple[Float64[np.ndarray, " a"], Float64[np.ndarray, " a"]]:
+    """Mean best outcome after 1 … k trials, or at termination if earlier.  [treatment, fig. 3a]
+
+    Args:
+        played: finished searches of at least two units.
+        outcome_value: worth of each outcome, ascending. (y,)
+
+    Returns:
+        Means and their standard errors over units, unit of the outcome; NaN if a unit tried
+        nothing. (a,), (a,)
+    """
+    found = np.append(outcome_value, np.nan)[played.best_after]
+    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+
+
+def compare_planners(
+    records: TrialRecords,
+    context: Int[np.ndarray, " n"],
+    outcome: Int[np.ndarray, "n a"],
+    context_features: Float[np.ndarray, "x f"],
+    rng: np.random.Generator,
+    *,
+    options: SearchOptions,
+    true_model: TrueModel | None,
+) -> dict[str, np.ndarray]:
+    """Learns from records, plays against test units, one row per policy.   [treatment, sec. 6]
+
+    Args:
+        records: earlier searches of the training units.
+        context: context of each test unit. (n,)
+        outcome: every potential outcome of each test unit. (n, a)
+        context_features: covariates of each context. (x, f)
+        rng: source of the forest's draws.
+        options: of the comparison.
+        true_model: makes the world's own table; None where the world is not known.
+
+    Returns:
+        Columns planner, outcome_model, bound, threshold, those of `SearchScore`, cpu_s.
+
+    Raises:
+        SearchSizeError: the tables would take more than the options allow.
+        ConfigError: an option is not allowed.
+        DataError: test units do not fit the records.
+    """
+    rows = []
+    plans = plan_searches(records, context_features, rng, options=options, true_model=true_model)
+    for plan in plans:
+        played = play_policy(plan.policy, context=context, outcome=outcome)
+        score = score_search(
+            played, outcome, outcome_value=options.outcome_value, epsilon=options.epsilon
+        )
+        identity = (plan.planner, plan.outcome_model, plan.bound, plan.threshold)
+        rows.append((*identity, *(getattr(score, f.name) for f in fields(SearchScore)), plan.cpu_s))
+        del plan
+    names = ["planner", "outcome_model", "bound", "threshold"]
+    names += [f.name for f in fields(SearchScore)] + ["cpu_s"]
+    return {
+        name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+
+
+def stack_rows(
+    parts: list[dict[str, np.ndarray]], keys: list[Mapping[str, int]]
+) -> dict[str, np.ndarray]:
+    """Several comparisons as one, each under its own keys, which become leading columns."""
+    result = {
+        name: np.concatenate(
+            [np.full(len(p["planner"]), key[name]) for p, key in zip(parts, keys, strict=True)]
+        )
+        for name in keys[0]
+    }
+    return result | {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}

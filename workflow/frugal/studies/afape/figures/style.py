@@ -1,0 +1,183 @@
+"""Looks and words of the afape study: one colour per family of estimators, one marker for each.
+
+Also the orders of estimators, agents and scenarios, and the room that agents need. Knows no figure.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.axes import Axes
+
+from frugal.draw.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    WIDTH_IN,
+    Look,
+    look_of,
+    order_of,
+    words,
+    wrapped,
+)
+
+STATUS_WORDS = {
+    "no_support": "no support",
+    "not_identified": "not identified",
+    "not_available": "not available",
+}
+
+ESTIMATORS: dict[str, Look] = {
+    "ground_truth": Look("ground truth", BLACK, "o"),
+    "blocking": Look("blocking", VERMILLION, "s"),
+    "complete_case": Look("complete case", ORANGE, "D"),
+    "imputation_chained_trees": Look("imputation (chained trees)", PURPLE, "8"),
+    "imputation_missforest": Look("imputation (MissForest)", PURPLE, "^"),
+    "multiple_imputation": Look("multiple imputation", PURPLE, "v"),
+    "multiple_imputation_label": Look("multiple imputation + label", PURPLE, "<"),
+    "ipw": Look("IPW", SKY, "p"),
+    "stabilised_ipw": Look("stabilised IPW", SKY, "X"),
+    "stabilised_ipw_true": Look("stabilised IPW, true p", SKY, "x"),
+    "afais": Look("AFAIS", BLUE, "d"),
+    "stabilised_afais": Look("stabilised AFAIS", BLUE, "P"),
+    "afais_s": Look("AFAIS(s)", BLUE, "h"),
+    "stabilised_afais_s": Look("stabilised AFAIS(s)", BLUE, "H"),
+    "stabilised_afais_s_policy": Look("stabilised AFAIS(s), policy known", BLUE, (4, 1, 0)),
+    "stabilised_afais_s_true": Look("stabilised AFAIS(s), true p", BLUE, "+"),
+    "doubly_robust": Look("doubly robust", GREEN, ">"),
+    "doubly_robust_afais": Look("doubly robust AFAIS", GREEN, "*"),
+    "off_policy_set": Look("off-policy, set", GREY, "1"),
+    "off_policy_sequence": Look("off-policy, sequence", GREY, "2"),
+}
+
+_CHARACTER_IN = 0.07  # generous mean width of a letter at 8 pt
+_MECHANISMS = ("mcar", "mar", "mnar")
+_AGENTS_FIRST = ("never", "random", "always", "fixed")
+
+
+def estimator_style(name: str) -> Look:
+    """Look of an estimator; one without is refused."""
+    return look_of(name, ESTIMATORS, what="estimator")
+
+
+def estimator_order(names: Iterable[str]) -> list[str]:
+    """Distinct estimators in the order in which every figure lists them."""
+    return order_of(names, ESTIMATORS, what="estimator")
+
+
+def agent_order(names: Iterable[str]) -> list[str]:
+    """Distinct agents: never, random by rising share, always, fixed sets, then learned ones."""
+
+    def key(name: str) -> tuple[int, int, str]:
+        head, _, tail = name.partition("_")
+        rank = _AGENTS_FIRST.index(head) if head in _AGENTS_FIRST else len(_AGENTS_FIRST)
+        return rank, int(tail) if tail.isdigit() else 0, name
+
+    return sorted(set(names), key=key)
+
+
+def scenario_order(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Distinct (dataset, mechanism): data sets by first appearance, mechanisms MCAR, MAR, MNAR."""
+    datasets = list(dict.fromkeys(table["dataset"]))
+
+    def key(pair: tuple[str, str]) -> tuple[int, int, str]:
+        dataset, mechanism = pair
+        known = mechanism in _MECHANISMS
+        rank = _MECHANISMS.index(mechanism) if known else len(_MECHANISMS)
+        return datasets.index(dataset), rank, mechanism
+
+    return sorted(set(zip(table["dataset"], table["mechanism"], strict=True)), key=key)
+
+
+def agent_label(name: str) -> str:
+    """An agent's name as words; the share of a random agent in per cent."""
+    share = re.fullmatch(r"random_(\d+)", name)
+    return f"random {share[1]} %" if share else words(name)
+
+
+def scenario_title(scenario: tuple[str, str]) -> str:
+    """Data set and mechanism as the title of a facet; the data set's first letter is a capital."""
+    dataset, mechanism = words(scenario[0]), words(scenario[1])
+    return f"{dataset[:1].upper()}{dataset[1:]}, {mechanism}"
+
+
+def facet_columns(facets: int, *, slots: int, slot_in: float) -> int:
+    """Facets side by side, 3, 2 or 1, so that lines are full and each slot keeps its width.
+
+    Args:
+        facets: to be placed.
+        slots: places along the horizontal axis of each facet.
+        slot_in: least width of a slot, in inches.
+    """
+    for columns in (3, 2):
+        if facets % columns == 0 and _axes_width_in(columns) / slots >= slot_in:
+            return columns
+    return 1
+
+
+def _axes_width_in(columns: int) -> float:
+    """Width left to a facet beside its axis' numbers and name."""
+    return WIDTH_IN / columns - 0.6
+
+
+def agent_ticks(axes: Axes, agents: Sequence[str], *, width_in: float) -> None:
+    """Names of agents at x = 0, 1, 2, …, upright where a slot is narrower than the longest word.
+
+    Args:
+        axes: whose horizontal axis holds agents.
+        agents: in their order.
+        width_in: width of the axes, in inches.
+    """
+    longest = max(len(word) for a in agents for word in agent_label(a).split())
+    narrow = width_in / len(agents) < _CHARACTER_IN * longest + 0.02
+    labels = [wrapped(agent_label(a), characters=16 if narrow else 9) for a in agents]
+    axes.set_xticks(range(len(agents)), labels, rotation=90 if narrow else 0)
+    axes.tick_params(axis="x", length=0)
+
+
+def name_facets(grid: Iterable[Axes], agents: Sequence[str], columns: int, quantity: str) -> None:
+    """Agents below the last line of facets, the quantity before the first column."""
+    grid = list(grid)
+    for k, axes in enumerate(grid):
+        agent_ticks(axes, agents, width_in=_axes_width_in(columns))
+        axes.tick_params(labelbottom=k + columns >= len(grid))
+        if k % columns == 0:
+            axes.set_ylabel(quantity)
+
+
+def window(
+    centre: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"]
+) -> tuple[float, float]:
+    """Limits of an axis that a single absurd estimate cannot flatten.
+
+    Centres and ends of intervals set the limits as far as six interquartile ranges of the centres
+    beyond their quartiles, or the longer half of the median interval, if that is more; what lies
+    farther must be marked at the edge by the caller.
+
+    Args:
+        centre: estimates and truths; NaN where there is none. (n,)
+        low: lower ends of what is drawn around them, NaN allowed. (n,)
+        high: upper ends, NaN allowed. (n,)
+
+    Returns:
+        Lower and upper limit, with a margin of 6 %.
+    """
+    finite = centre[np.isfinite(centre)]
+    if not len(finite):
+        return 0.0, 1.0
+    first, third = np.quantile(finite, [0.25, 0.75])
+    halves = np.fmax(centre - low, high - centre)
+    half = float(np.median(halves[np.isfinite(halves)])) if np.isfinite(halves).any() else 0.0
+    reach = max(6 * (third - first), 1.1 * half) if third > first else np.inf
+    every = np.concatenate([finite, low[np.isfinite(low)], high[np.isfinite(high)]])
+    kept = np.clip(every, first - reach, third + reach)
+    bottom, top = float(kept.min()), float(kept.max())
+    margin = 0.06 * (top - bottom) or 0.06 * abs(top) or 1.0
+    return bottom - margin, top + margin

@@ -1,0 +1,374 @@
+"""Figures of the afape study that say whom to trust: estimates against truth, and whom they pick.
+
+Not in the paper. The first figures a user sees: what each estimator says of each policy, on how
+many effective rows it stands, what cannot be computed and why, and which policy it would choose.
+They place marks from the summary table and know neither estimators nor files.
+"""
+
+import string
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.markers import CARETLEFT, CARETRIGHT
+from matplotlib.patches import Patch, Rectangle
+
+from frugal.draw import style
+from frugal.draw.marks import draw_series
+from frugal.studies.afape.figures.style import (
+    ESTIMATORS,
+    STATUS_WORDS,
+    agent_label,
+    agent_order,
+    agent_ticks,
+    estimator_order,
+    estimator_style,
+    scenario_title,
+    window,
+)
+
+_ONE = ["dataset", "mechanism", "seed"]
+_CELL = ["agent", "estimator", "estimate", "truth", "status"]
+_RIGHT = style.lightened(style.GREEN, share=0.55)
+_WRONG = style.lightened(style.VERMILLION, share=0.5)
+_LOWEST = style.lightened(style.SKY, share=0.45)
+_HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
+
+
+@style.printed
+def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
+    """Estimates with 95 % intervals and effective sample sizes, per agent: the first figure to see.
+
+    A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
+    vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
+    stands at the edge with its number, and an interval that touches the edge goes on. An interval
+    of no width, where a case can have one cost only, is none: its marker is hollow. Right:
+    effective sample size, with `!` and a letter for each warning that the table holds; the legend
+    names them. More than six agents do not fit a page: select some.
+
+    Args:
+        summary: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one
+            dataset, mechanism and seed. Without known truth (NaN) the line is left out.
+        cost_unit: the data set's unit of cost.
+
+    Raises:
+        DataError: a column is missing, there is no row, or several scenarios or seeds.
+        ConfigError: an estimator has no fixed colour and marker.
+    """
+    needed = [*_CELL, "ci_low", "ci_high", "ess", "warning"]
+    style.require(summary, needed, single=_ONE)
+    agents = agent_order(summary["agent"])
+    estimators = estimator_order(summary["estimator"])
+    columns = min(2, len(agents))
+    lines = -(-len(agents) // columns)
+    figure = style.new_figure(height_in=0.4 + lines * (0.55 + 0.15 * len(estimators)))
+    grid = figure.subplots(
+        lines, 2 * columns, squeeze=False, sharey=True, width_ratios=[2.1, 1] * columns
+    )
+    pairs = grid.reshape(-1, 2)
+    letters = _letters(summary)
+    most = max(1.0, float(summary["ess"].max()))
+    longest = max(len(_warnings(row)) for _, row in summary.iterrows())
+    room = 2.1 + 0.2 * max(0, longest - 1)  # the right half is for the numbers and letters
+    for agent, (left, right) in zip(agents, pairs, strict=False):
+        rows = style.select(summary, agent=agent).set_index("estimator").reindex(estimators)
+        _draw_estimates(left, rows)
+        _draw_sizes(right, rows, letters, most=most, room=room)
+        left.set_title(agent_label(agent), loc="left")
+        left.set_xlabel(f"cost per case\n({cost_unit})")
+        right.set_xlabel("effective\nrows")
+    for axes in pairs[len(agents) :].ravel():
+        axes.remove()
+    for axes in grid[:, 0]:
+        _name_rows(axes, estimators, summary)
+    grid[0, 0].set_ylim(len(estimators) - 0.5, -0.5)
+    scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
+    figure.suptitle(
+        f"{scenario_title(scenario)}: estimated run-time cost and the rows behind it",
+        x=0.01, ha="left",
+    )  # fmt: skip
+    style.add_legend(figure, _trust_handles(summary, figure, letters))
+    return figure
+
+
+def _warnings(row: pd.Series) -> list[str]:
+    """Names of the warnings of one row."""
+    return row["warning"].split(",") if isinstance(row["warning"], str) and row["warning"] else []
+
+
+def _letters(summary: pd.DataFrame) -> dict[str, str]:
+    """Warning → a letter, in the order in which the figure's rows first hold them."""
+    drawn = summary[_computed(summary)].set_index("estimator")
+    names = (
+        name
+        for estimator in estimator_order(drawn.index)
+        for _, row in drawn.loc[[estimator]].iterrows()
+        for name in _warnings(row)
+    )
+    return dict(zip(dict.fromkeys(names), string.ascii_lowercase, strict=False))
+
+
+def _label(estimator: str) -> str:
+    return estimator_style(estimator).label
+
+
+def _name_rows(axes: Axes, estimators: list[str], summary: pd.DataFrame) -> None:
+    """Names of the estimators; grey for those that no agent has an estimate of."""
+    axes.set_yticks(range(len(estimators)), [_label(e) for e in estimators])
+    known = set(summary.loc[_computed(summary), "estimator"])
+    for text, name in zip(axes.get_yticklabels(), estimators, strict=True):
+        text.set_color(style.BLACK if name in known else style.GREY)
+
+
+def _computed(rows: pd.DataFrame) -> np.ndarray:
+    """True where there is an estimate to draw. (rows,)"""
+    return ((rows["status"] == "ok") & np.isfinite(rows["estimate"])).to_numpy()
+
+
+def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
+    """Estimate and interval of one agent's rows at y = 0, 1, 2, …; truth as a vertical line."""
+    computed = _computed(rows)
+    drawn = rows.assign(at=range(len(rows)))[computed].reset_index()
+    truth = rows["truth"].dropna().to_numpy(dtype=float)[:1]
+    if len(truth):
+        axes.axvline(truth[0], color=style.BLACK, linewidth=0.9, linestyle="--", zorder=2)
+    left, right = window(
+        *(np.r_[drawn[c].to_numpy(dtype=float), truth] for c in ("estimate", "ci_low", "ci_high"))
+    )
+    inside = drawn[drawn["estimate"].between(left, right)]
+    for certain, part in inside.groupby(inside["ci_low"] == inside["ci_high"]):
+        draw_series(
+            axes, part, _HOLLOW if certain else ESTIMATORS, by="estimator", x="estimate", y="at",
+            line=None, size=4.5, x_ends=part[["ci_low", "ci_high"]].to_numpy(dtype=float).T,
+            clip_on=False, gid="no interval" if certain else None,
+        )  # fmt: skip
+    style.shade_every_second(axes, len(rows), vertical=False)
+    axes.set_xlim(left, right)
+    for y in np.flatnonzero(~computed).tolist():
+        _say_why(axes, y, rows["status"].iloc[y])
+    for row in inside.to_dict("records"):
+        colour = estimator_style(row["estimator"]).colour
+        _mark_cut(axes, row["at"], row["ci_low"] < left, row["ci_high"] > right, colour)
+    places = _decimals_of(drawn)
+    for row in drawn.drop(inside.index).to_dict("records"):
+        number = f"{row['estimate']:.{places}f}"
+        look = estimator_style(row["estimator"])
+        _point_beyond(axes, row["at"], number, row["estimate"] > right, look)
+    axes.tick_params(axis="y", length=0)
+
+
+def _decimals_of(drawn: pd.DataFrame) -> int:
+    """Digits after the point for the estimates of a table."""
+    return style.decimals(drawn["estimate"].to_numpy(dtype=float))
+
+
+def _say_why(axes: Axes, y: int, status: object) -> None:
+    """The reason why a row has no estimate, in grey, in its place."""
+    reason = STATUS_WORDS.get(str(status), "not computed")
+    axes.text(
+        0.5, y, reason, color=style.GREY, style="italic", ha="center", va="center_baseline",
+        transform=axes.get_yaxis_transform(), gid="reason", zorder=2.2,
+        bbox={"facecolor": style.PALE if y % 2 else "white", "edgecolor": "none", "pad": 0.4},
+    )  # fmt: skip
+
+
+def _mark_cut(axes: Axes, y: int, is_left: bool, is_right: bool, colour: str) -> None:
+    """Small triangles where an interval goes on beyond the axis."""
+    for place, marker, is_cut in ((0.0, CARETLEFT, is_left), (1.0, CARETRIGHT, is_right)):
+        if is_cut:
+            axes.plot(
+                place, y, marker=marker, color=colour, markersize=4, clip_on=False,
+                transform=axes.get_yaxis_transform(), gid="cut",
+            )  # fmt: skip
+
+
+def _point_beyond(axes: Axes, y: int, number: str, is_right: bool, look: style.Look) -> None:
+    """A triangle at the edge of the axis, and the number that lies beyond it."""
+    axes.plot(
+        0.97 if is_right else 0.03, y, ">" if is_right else "<", color=look.colour, markersize=4,
+        transform=axes.get_yaxis_transform(), gid="beyond",
+    )  # fmt: skip
+    axes.text(
+        0.93 if is_right else 0.07, y, number, ha="right" if is_right else "left",
+        va="center_baseline", transform=axes.get_yaxis_transform(),
+    )  # fmt: skip
+
+
+def _draw_sizes(
+    axes: Axes, rows: pd.DataFrame, letters: Mapping[str, str], *, most: float, room: float
+) -> None:
+    """Effective sample size as bars with their number; `!` and letters for the row's warnings."""
+    computed = _computed(rows)
+    for y, (name, row) in enumerate(rows.iterrows()):
+        if not computed[y]:
+            continue
+        colour = style.lightened(estimator_style(str(name)).colour, share=0.35)
+        size = float(row["ess"])
+        marks = "".join(sorted(letters[warning] for warning in _warnings(row)))
+        axes.barh(y, size, height=0.62, color=colour, zorder=2)
+        axes.annotate(
+            f"{size:,.0f}{' !' if marks else ''}{marks}", (size, y), (2, 0),
+            textcoords="offset points", va="center_baseline", ha="left",
+            color=style.VERMILLION if marks else style.BLACK,
+            fontweight="bold" if marks else None, gid="warning" if marks else "size",
+        )  # fmt: skip
+    style.shade_every_second(axes, len(rows), vertical=False)
+    axes.set_xlim(0, room * most)
+    axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
+    axes.tick_params(axis="y", length=0)
+
+
+def _trust_handles(
+    summary: pd.DataFrame, figure: Figure, letters: Mapping[str, str]
+) -> list[Line2D | Patch]:
+    """Entries for those marks that the figure holds."""
+    point: dict[str, Any] = {"color": style.GREY, "marker": "o", "markersize": 4.5}
+    marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
+    handles: list[Line2D | Patch] = [Line2D([], [], **point, label="estimate, 95 % interval")]
+    if "no interval" in marks:
+        hollow: dict[str, Any] = point | {"markerfacecolor": "white", "linestyle": "none"}
+        handles.append(Line2D([], [], **hollow, label="no interval: its rows cost the same"))
+    if summary["truth"].notna().any():
+        handles.append(Line2D([], [], color=style.BLACK, linestyle="--", label="truth"))
+    if marks & {"beyond", "cut"}:
+        handles.append(
+            Line2D([], [], color=style.GREY, marker=">", linestyle="none", label="beyond the axis")
+        )
+    return [*handles, *(_warning_handle(name, letter) for name, letter in letters.items())]
+
+
+def _warning_handle(name: str, letter: str) -> Line2D:
+    """Entry of a warning: its mark, and its name in words."""
+    return Line2D(
+        [], [], color=style.VERMILLION, marker=rf"$\mathbf{{!{letter}}}$", markersize=8,
+        markeredgewidth=0.1, linestyle="none", label=style.words(name),
+    )  # fmt: skip
+
+
+@style.printed
+def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
+    """Which policy each estimator would pick, against the truth's pick.
+
+    A matrix of estimator × agent with the estimated cost in each cell. The lowest of a row is that
+    estimator's pick: filled, green where it is the truth's pick and red-orange where not, with a
+    tick or a cross and what the pick truly costs more than the best policy. The truth stands first
+    (it is the row of the estimator `ground_truth`); its best agent's column is framed. Unless the
+    truth of every agent is known the picks are shown alone. Ties go to the first agent. An
+    estimator that cannot judge every agent picks none.
+
+    Args:
+        summary: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed.
+        cost_unit: the data set's unit of cost.
+
+    Raises:
+        DataError: a column is missing, there is no row, or several scenarios or seeds.
+        ConfigError: an estimator has no fixed colour and marker.
+    """
+    style.require(summary, _CELL, single=_ONE)
+    agents = agent_order(summary["agent"])
+    shown = [e for e in estimator_order(summary["estimator"]) if e != "ground_truth"]
+    ok = summary["estimate"].where(summary["status"] == "ok")
+    cost = summary.assign(cost=ok).pivot(index="estimator", columns="agent", values="cost")
+    matrix = cost.reindex(index=shown, columns=agents).to_numpy(dtype=float)
+    truth = summary.groupby("agent")["truth"].first().reindex(agents).to_numpy(dtype=float)
+    known = bool(np.isfinite(truth).all())
+    names, reasons = [_label(e) for e in shown], [_reason(summary, e) for e in shown]
+    if known:
+        matrix = np.vstack([truth, matrix])
+        names, reasons = ["truth", *names], ["", *reasons]
+    figure = style.new_figure(height_in=0.95 + 0.2 * len(matrix))
+    axes = figure.subplots()
+    _draw_matrix(axes, matrix, reasons)
+    agent_ticks(axes, agents, width_in=4.5)
+    _dress_matrix(axes, names, len(agents), known=known)
+    if known:
+        _judge(axes, matrix)
+    axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
+    scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
+    figure.suptitle(
+        f"{scenario_title(scenario)}: the policy that each estimator would pick",
+        x=0.01, ha="left",
+    )  # fmt: skip
+    partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
+    style.add_legend(figure, _decision_handles(known=known, partly=partly))
+    return figure
+
+
+def _reason(summary: pd.DataFrame, estimator: str) -> str:
+    """Why an estimator has no estimate of some agent: the first such status, in words."""
+    status = summary.loc[
+        (summary["estimator"] == estimator) & (summary["status"] != "ok"), "status"
+    ]
+    return STATUS_WORDS.get(str(status.iloc[0]), "not computed") if len(status) else ""
+
+
+def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str]) -> None:
+    """Numbers, the lowest of each row filled; a row without any number says why."""
+    places = style.decimals(matrix.ravel())
+    for y, row in enumerate(matrix):
+        pick = int(np.nanargmin(row)) if np.isfinite(row).any() else None
+        if pick is None:
+            axes.text(
+                len(row) / 2 - 0.5, y, reasons[y], ha="center", va="center_baseline",
+                color=style.GREY, style="italic", gid="reason",
+            )  # fmt: skip
+            continue
+        chosen = np.isfinite(row).all()  # who cannot judge every policy picks none
+        if chosen:
+            axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
+        for x, value in enumerate(row):
+            axes.text(
+                x, y, f"{value:.{places}f}" if np.isfinite(value) else "–", ha="center",
+                va="center_baseline", fontweight="bold" if chosen and x == pick else None,
+                color=style.BLACK if np.isfinite(value) else style.GREY, zorder=3, gid="cost",
+            )  # fmt: skip
+
+
+def _judge(axes: Axes, matrix: np.ndarray) -> None:
+    """Colour the picks by whether they are the truth's (row 0); say what the others cost more."""
+    truth, (lines, columns) = matrix[0], matrix.shape
+    best, places = int(truth.argmin()), style.decimals(matrix.ravel())
+    for patch in [p for p in axes.patches if p.get_gid() == "pick" and isinstance(p, Rectangle)]:
+        pick, y = round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)
+        patch.set_facecolor(_RIGHT if pick == best else _WRONG)
+        extra = truth[pick] - truth[best]
+        if y > 0:
+            axes.text(
+                columns - 0.3, y, "✓" if pick == best else f"✗  +{extra:.{places}f}",
+                va="center_baseline", gid="verdict",
+            )  # fmt: skip
+    axes.text(columns - 0.3, 0, "extra cost", va="center_baseline", style="italic")
+    axes.hlines(0.5, -0.5, columns - 0.5, color=style.BLACK, linewidth=0.9)
+    axes.add_patch(
+        Rectangle((best - 0.5, -0.5), 1, lines, fill=False, linewidth=1.3, gid="best", zorder=4)
+    )
+
+
+def _dress_matrix(axes: Axes, rows: list[str], columns: int, *, known: bool) -> None:
+    """Names of rows, room for the columns' names above and the verdicts, no frame."""
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.set_xlim(-0.5, columns + (0.4 if known else -0.5))
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.spines[:].set_visible(False)
+    axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, columns - 0.5, color=style.PALE, lw=0.7)
+
+
+def _decision_handles(*, known: bool, partly: bool) -> list[Patch | Line2D]:
+    """Entries for the two kinds of pick, or for the pick alone where no truth is known."""
+    dash = Line2D([], [], color=style.GREY, marker="$–$", linestyle="none",
+                  label="no estimate, so no pick")  # fmt: skip
+    dashes: list[Patch | Line2D] = [dash] if partly else []
+    if not known:
+        return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *dashes]
+    return [
+        Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
+        Patch(facecolor=_WRONG, label="✗ picks another; what that costs more"),
+        Patch(facecolor="none", edgecolor=style.BLACK, label="best policy in truth"),
+        *dashes,
+    ]

@@ -1,0 +1,177 @@
+"""What the stages of `dadi` share: a fold, agents rebuilt from arrays, sets in frames."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.acquire.registry import load_policy
+from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.core.errors import DataError
+from frugal.core.scaling import Scaling, fit_scaling
+from frugal.core.stored import StoredArrays, under
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.data.folds import fold_parts, row_sample
+from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
+
+PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
+
+
+@runtime_checkable
+class Checkpoint(Protocol):
+    """What a killed run takes up again; kept by whoever runs the stage."""
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """The arrays that were saved last, or None."""
+        ...
+
+    def save(self, state: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays, in place of those saved before."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fold of a data set. Shapes: n rows in use, d columns that can be acquired, a panels.
+
+    Attributes:
+        whole: the rows in use with every panel.
+        shown: the same without withheld panels.
+        scaling: of the columns of `shown`, numeric ones by training rows.
+        whole_scaling: the same of `whole`.
+        panel_of_column: action that reveals each column of `shown`. (d,)
+        sensitive: group of each row. (n,)
+        part: train, validation or test. (n,)
+    """
+
+    whole: Table
+    shown: Table
+    scaling: Scaling
+    whole_scaling: Scaling
+    panel_of_column: np.ndarray
+    sensitive: np.ndarray
+    part: np.ndarray
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values of `shown` as networks read them. (n, d)"""
+        return self.scaling.standardise(self.shown.values).astype(np.float32)
+
+    @property
+    def whole_values(self) -> np.ndarray:
+        """The same of `whole`. (n, w)"""
+        return self.whole_scaling.standardise(self.whole.values).astype(np.float32)
+
+    @property
+    def label(self) -> np.ndarray:
+        """Class of each row. (n,)"""
+        return self.shown.label
+
+    def rows(self, part: str) -> np.ndarray:
+        """Positions of the rows of a part."""
+        return np.flatnonzero(self.part == part)
+
+
+def fold_of(
+    table: pd.DataFrame, catalogue: Mapping[str, Any], design: Mapping[str, Any], streams: Streams
+) -> Fold:
+    """The fold that the wildcards name; all stages and all folds of a data set cut it alike.
+
+    Args:
+        table: of `prepare_data`.
+        catalogue: of `prepare_data`.
+        design: rows, withheld_panels, folds, validation_share.
+        streams: of the stage; its wildcards name data set and fold.
+
+    Raises:
+        DataError: the table has no groups, more than two classes, or gaps; or the fold's training
+            or test part lacks a class or a group.
+        ConfigError: a withheld panel or the fold is not there.
+    """
+    data, _ = table_from_frames(table, catalogue)
+    sensitive, _ = sensitive_from_frames(table, catalogue)
+    if len(data.classes) != 2:
+        raise DataError(
+            f"{streams.wildcards['dataset']}: dadi needs a label with two classes; there are "
+            f"{len(data.classes)}"
+        )
+    gaps = np.isnan(data.values).sum(axis=0)
+    if gaps.any():
+        raise DataError(
+            f"{streams.wildcards['dataset']}: dadi needs a table without gaps; "
+            f"{data.columns[int(gaps.argmax())]} has none in {gaps.max()} of {len(data)} rows"
+        )
+    if (design["rows"] or 0) > len(data):
+        raise DataError(
+            f"dadi.scenarios: rows of {streams.wildcards['dataset']} is {design['rows']}; allowed "
+            f"are numbers up to {len(data)}, those of its table, and null for all"
+        )
+    shared = Streams(streams.root, "folds", {"dataset": streams.wildcards["dataset"]})
+    used = row_sample(len(data), rows=design["rows"], rng=shared.generator("rows"))
+    data, sensitive = data.take(used), sensitive[used]
+    part = fold_parts(
+        len(data), folds=design["folds"], fold=int(streams.wildcards["fold"]),
+        validation_share=design["validation_share"], rng=shared.generator("folds"),
+    )  # fmt: skip
+    _check_parts(part, data.label, sensitive, streams)
+    shown = withhold_panels(data, design["withheld_panels"])
+    whole = fit_scaling(data.values[part == "train"]).leaving(data.onehot)
+    kept = [data.columns.index(column) for column in shown.columns]
+    scaling = Scaling(whole.centre[kept], whole.scale[kept])
+    return Fold(data, shown, scaling, whole, panel_of_columns(shown), sensitive, part)
+
+
+def _check_parts(
+    part: np.ndarray, label: np.ndarray, sensitive: np.ndarray, streams: Streams
+) -> None:
+    """Training and test rows have both classes and both groups."""
+    for name in ("train", "test"):
+        for what, values in (("label", label), ("protected attribute", sensitive)):
+            if len(np.unique(values[part == name])) < 2:
+                raise DataError(
+                    f"{streams.wildcards['dataset']}: the {name} part of fold "
+                    f"{streams.wildcards['fold']} has {(part == name).sum()} rows of one "
+                    f"{what} only; it takes more rows or fewer folds (dadi.folds.count)"
+                )
+
+
+def agents_of(
+    weights: StoredArrays, fold: Fold, training: Mapping[str, Any]
+) -> tuple[DadiPolicies, DadiPolicies]:
+    """The K trained learners, and the pretrained networks as one more, K = 1.
+
+    Raises:
+        DataError: the weights are not those of such learners; the sentence says where.
+    """
+    learners, layout = load_policy(weights)
+    if not isinstance(learners, DadiPolicies):
+        raise DataError(f"{weights.source} holds no DADI agents")
+    layout.require_same(fold.shown, f"the stored policy {weights.source}")
+    pretrained = DadiPolicies(
+        under(weights, PRETRAINED), DadiSettings.read(training), fold.panel_of_column,
+        scaling=fold.scaling,
+    )  # fmt: skip
+    if pretrained.members != 1:
+        raise DataError(
+            f"the stored DADI agent has {pretrained.members} pretrained networks; allowed: 1"
+        )
+    return learners, pretrained
+
+
+def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:
+    """The label where the adversary reads it, else None."""
+    return label if training["objective"] == "equalised_odds" else None
+
+
+def acquired_columns(data: Table) -> list[str]:
+    """`acquired:panel` for each action."""
+    return [f"acquired:{panel.name}" for panel in data.actions]
+
+
+def acquired_sets(frame: pd.DataFrame, data: Table) -> np.ndarray:
+    """The sets of a frame of outcomes. (n, a)"""
+    return frame[acquired_columns(data)].to_numpy(dtype=bool)

@@ -1,0 +1,295 @@
+"""The dadi block of a config: its scenarios, the settings of each step, the rows it promises.
+
+Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step works.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.data.description import Description
+
+_NAMED = {  # families of each kind
+    "network": ("full_features",),
+    "boosting": ("boosting", "all_and_group"),
+    "logistic": ("logistic", "all_and_group"),
+    "reduction": ("reduction",),
+    "lasso": ("lasso", "lasso_fair"),
+    "forward": ("forward", "forward_fair"),
+    "random": ("random",),
+}
+FAMILIES = tuple(dict.fromkeys(f for families in _NAMED.values() for f in families))
+_KEYS = {  # settings of each kind
+    "network": (),
+    "boosting": ("withheld",),
+    "logistic": ("withheld",),
+    "reduction": ("bound", "rounds"),
+    "lasso": ("most", "parity"),
+    "forward": ("most", "gamma"),
+    "random": ("probability",),
+}
+READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
+
+
+@dataclass(frozen=True, eq=False)
+class DadiStudy:
+    """A validated dadi block.
+
+    Attributes:
+        block: of the config.
+    """
+
+    block: Mapping[str, Any]
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in the config's order."""
+        return [entry["dataset"] for entry in self.block["scenarios"]]
+
+    @property
+    def baselines(self) -> dict[str, Any]:
+        """Name → settings of every baseline, without those that an overlay left out."""
+        return {k: dict(v) for k, v in self.block["baselines"].items() if v is not None}
+
+    def scenario(self, dataset: str) -> Mapping[str, Any]:
+        """Settings of one data set."""
+        for entry in self.block["scenarios"]:
+            if entry["dataset"] == dataset:
+                return entry
+        raise ConfigError(f"dadi.scenarios has no {dataset}")
+
+    def gammas(self, dataset: str) -> list[float]:
+        """Every γ of a data set: its own, or those of the study."""
+        own = self.scenario(dataset)["gammas"]
+        return [float(gamma) for gamma in (self.block["gammas"] if own is None else own)]
+
+    def _common(self, dataset: str) -> dict[str, Any]:
+        """What every step of a fold needs: which rows and panels, and the agents' settings."""
+        entry = self.scenario(dataset)
+        folds = self.block["folds"]
+        return {
+            "design": {
+                "rows": entry["rows"],
+                "withheld_panels": list(entry["withheld_panels"]),
+                "folds": folds["count"],
+                "validation_share": folds["validation_share"],
+            },
+            "training": dict(self.block["training"]) | dict(entry["networks"]),
+        }
+
+    def train_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `train_dadi`."""
+        return self._common(dataset) | {"gammas": self.gammas(dataset)}
+
+    def roll_out_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `roll_out_dadi`."""
+        return self._common(dataset) | {
+            "gammas": self.gammas(dataset),
+            "threshold": self.block["threshold"],
+            "audited_rows": self.block["audit"]["rows"],
+            "selection_by": self.scenario(dataset)["selection_by"],
+        }
+
+    def audit_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `audit_fairness`."""
+        audit = {k: self.block["audit"][k] for k in ("logistic", "boosting", "set_network")}
+        return self._common(dataset) | {"audit": audit}
+
+    def baseline_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `fit_fair_baselines`."""
+        return self._common(dataset) | {
+            "baselines": self.baselines,
+            "baseline_options": dict(self.block["baseline_options"]),
+            "threshold": self.block["threshold"],
+        }
+
+    def score_settings(self) -> dict[str, Any]:
+        """Settings of `score_dadi`."""
+        reads_all = [
+            name
+            for name, chosen in self.baselines.items()
+            if chosen["kind"] in READS_ALL and not chosen.get("withheld", False)
+        ]
+        return {
+            "objective": self.block["training"]["objective"],
+            "resamples": self.block["resamples"],
+            "reads_all": reads_all,
+        }
+
+    def summary_settings(self) -> dict[str, Any]:
+        """Settings of `summarise_dadi`: who is compared with whom, each method with its family."""
+        compared = self.block["comparison"]
+        others = [name for name in self.baselines if name != compared["reference"]]
+        families = {"dadi": "dadi"} | {name: family_of(name) for name in others}
+        return {
+            "reference": compared["reference"],
+            "auc_slack": compared["auc_slack"],
+            "families": families,
+        }
+
+    def figure_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `draw_dadi_figures`."""
+        entry = self.scenario(dataset)
+        return {
+            "shown_gammas": [float(gamma) for gamma in entry["shown_gammas"]],
+            "by_stratum": entry["selection_by"],
+            "caution": entry["caution"],
+        }
+
+    def fold_files(self, name: str) -> list[str]:
+        """One path per data set and fold."""
+        return [
+            f"results/dadi/dataset={dataset}/fold={fold}/{name}"
+            for dataset in self.datasets
+            for fold in self.block["folds"]["run"]
+        ]
+
+    def wanted_rows(self) -> list[list[Any]]:
+        """[data set, method, γ or None, fold] of every result that the config asks for."""
+        methods = [(None, name) for name in self.baselines]
+        return [
+            [dataset, method, gamma, fold]
+            for dataset in self.datasets
+            for fold in self.block["folds"]["run"]
+            for gamma, method in [*((g, "dadi") for g in self.gammas(dataset)), *methods]
+        ]
+
+
+def family_of(name: str) -> str:
+    """The family of which a baseline's name is made: `lasso_fair_4` → lasso_fair.
+
+    Raises:
+        ConfigError: it is no family, alone or with one ending of letters, digits, "." and "-".
+    """
+    if name in FAMILIES:
+        return name
+    begun, _, ending = name.rpartition("_")
+    if begun in FAMILIES and re.fullmatch(r"[A-Za-z0-9.-]+", ending):
+        return begun
+    raise ConfigError(
+        f"config: dadi.baselines has {name!r}; a baseline's name is one of {listed(FAMILIES)}, "
+        "alone or with one ending such as _8"
+        f"{did_you_mean(name, FAMILIES) or did_you_mean(begun, FAMILIES)}"
+    )
+
+
+def load_dadi_study(
+    config: Mapping[str, Any], descriptions: Mapping[str, Description]
+) -> DadiStudy:
+    """Check the dadi block beyond its schema.
+
+    Args:
+        config: the whole config, accepted by its schema.
+        descriptions: of the data sets that scenarios name.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block = config["dadi"]
+    study = DadiStudy(block)
+    folds = block["folds"]
+    for fold in folds["run"]:
+        if fold >= folds["count"]:
+            raise ConfigError(
+                f"config: dadi.folds.run names fold {fold}; there are {folds['count']}, from 0"
+            )
+    if folds["validation_share"] >= 1 - 1 / folds["count"]:
+        raise ConfigError(
+            f"config: dadi.folds.validation_share is {folds['validation_share']:g}; beside a test "
+            f"part of 1/{folds['count']} no row is left to train on"
+        )
+    training = block["training"]
+    if training["exploration_end"] > training["exploration_start"]:
+        raise ConfigError(
+            f"config: dadi.training.exploration_end is {training['exploration_end']}; it lies at "
+            f"or below exploration_start, {training['exploration_start']}"
+        )
+    if training["exploration_iterations"] > training["iterations"]:
+        raise ConfigError(
+            "config: dadi.training.exploration_iterations is "
+            f"{training['exploration_iterations']}, more than iterations, "
+            f"{training['iterations']}: exploration would never reach its end"
+        )
+    for name, chosen in study.baselines.items():
+        _check_baseline(name, chosen)
+    if block["training"]["agents"] % 2:
+        raise ConfigError("config: dadi.training.agents must be even: half a batch has full sets")
+    if block["comparison"]["reference"] not in study.baselines:
+        raise ConfigError(
+            f"config: dadi.comparison.reference names {block['comparison']['reference']!r}; the "
+            f"baselines are {listed(list(study.baselines))}"
+        )
+    seen: set[str] = set()
+    for k, entry in enumerate(block["scenarios"]):
+        at, name = f"config: dadi.scenarios[{k}]", entry["dataset"]
+        if name in seen:
+            raise ConfigError(f"{at}: {name} stands there twice")
+        seen.add(name)
+        _check_scenario(at, entry, descriptions[name])
+        for gamma in entry["shown_gammas"]:
+            if float(gamma) not in study.gammas(name):
+                raise ConfigError(
+                    f"{at}.shown_gammas names {gamma}; its gammas are {listed(study.gammas(name))}"
+                )
+    return study
+
+
+def _check_baseline(name: str, chosen: Mapping[str, Any]) -> None:
+    kind, at = chosen["kind"], f"config: dadi.baselines.{name}"
+    if family_of(name) not in _NAMED[kind]:
+        raise ConfigError(
+            f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(_NAMED[kind])}"
+        )
+    for key in chosen:
+        if key != "kind" and key not in _KEYS[kind]:
+            raise ConfigError(
+                f"{at}.{key} does not go with kind {kind!r}; it takes "
+                f"{listed(_KEYS[kind]) or 'no key'}"
+            )
+
+
+def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -> None:
+    if described.groups is None:
+        raise ConfigError(
+            f"{at}: {described.path} tells no groups of a protected attribute apart; it needs "
+            "'sensitive' with 'column' and two 'groups'"
+        )
+    names = [panel.name for panel in described.panels]
+    for name in entry["withheld_panels"]:
+        if name not in names:
+            raise ConfigError(
+                f"{at}.withheld_panels names {name!r}; the panels of {described.name} are "
+                f"{listed(names)}{did_you_mean(name, names)}"
+            )
+    if set(names) <= set(entry["withheld_panels"]):
+        raise ConfigError(
+            f"{at}.withheld_panels withholds every panel of {described.name}; none is left to be "
+            "acquired"
+        )
+    if described.sensitive == described.label.column:
+        raise ConfigError(
+            f"{at}: {described.path} has {described.sensitive!r} as label and as protected "
+            "attribute; dadi needs two columns"
+        )
+    by = entry["selection_by"]
+    if by is not None:
+        levels = {c.name: c.kind for c in described.columns}
+        columns = next((p.columns for p in described.panels if p.name == by), ())
+        if len(columns) != 1 or levels[columns[0]] != "categorical":
+            able = [
+                p.name
+                for p in described.panels
+                if len(p.columns) == 1 and levels[p.columns[0]] == "categorical"
+            ]
+            raise ConfigError(
+                f"{at}.selection_by names {by!r}; it must be a panel of {described.name} with one "
+                f"categorical column: {listed(able) or 'it has none'}{did_you_mean(by, able)}"
+            )
+        if by in entry["withheld_panels"]:
+            raise ConfigError(
+                f"{at}.selection_by names {by!r}, which withheld_panels withholds; selection is "
+                "shown by a panel that can be acquired"
+            )

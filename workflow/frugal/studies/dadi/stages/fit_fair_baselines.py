@@ -1,0 +1,103 @@
+"""Stage `fit_fair_baselines`: what dadi's agents are compared with, on the same fold."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.learn.fair_baselines import Sample, chosen_panels, predicted
+from frugal.studies.dadi.frames import Fold, agents_of, fold_of, label_for
+
+_NETWORK_KINDS = ("network", "random")
+
+
+def fit_fair_baselines(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    weights: StoredArrays,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Fit every baseline of the config, predict and decide on test rows, and say what was read."""
+    fold = fold_of(table, catalogue, settings["design"], streams)
+    _, pretrained = agents_of(weights, fold, settings["training"])
+    test = fold.rows("test")
+    predictions, panels = [], []
+    for name in progress(list(settings["baselines"]), desc="baselines"):
+        chosen = settings["baselines"][name]
+        rng = streams.generator(name)
+        data = fold.whole if chosen.get("withheld", False) else fold.shown
+        if chosen["kind"] in _NETWORK_KINDS:
+            sets, probability = _by_network(fold, pretrained, test, chosen, settings, rng)
+        else:
+            sets, probability = _by_one_set(fold, data, test, chosen, settings, rng)
+        cut = rng.random(len(test)) if chosen["kind"] == "reduction" else settings["threshold"]
+        predictions.append(
+            pd.DataFrame(
+                {
+                    "method": name,
+                    "row_id": fold.shown.row_id[test],
+                    "label": fold.label[test],
+                    "sensitive": fold.sensitive[test],
+                    "label_probability": probability,
+                    "decision": probability >= cut,
+                    "features_acquired": sets.sum(axis=1),
+                    "cost": sets @ data.action_cost,
+                }
+            )
+        )
+        frequency = sets.mean(axis=0)
+        names = [panel.name for panel in data.actions]
+        panels.append(pd.DataFrame({"method": name, "panel": names, "frequency": frequency}))
+    return {
+        "predictions": pd.concat(predictions, ignore_index=True),
+        "panels": pd.concat(panels, ignore_index=True),
+    }
+
+
+def _by_network(
+    fold: Fold,
+    pretrained: DadiPolicies,
+    test: np.ndarray,
+    chosen: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sets of the test rows, all panels or random ones, and the pretrained classifier's word."""
+    shape = len(test), len(fold.shown.actions)
+    sets = rng.random(shape) < (chosen["probability"] if chosen["kind"] == "random" else 1.0)
+    told = label_for(settings["training"], fold.label[test])
+    probability, _ = pretrained.predict_from_sets(fold.shown.values[test], sets, label=told)
+    return sets, probability[0].astype(np.float64)
+
+
+def _by_one_set(
+    fold: Fold,
+    data: Table,
+    test: np.ndarray,
+    chosen: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The one set of panels for everybody, on every test row, and the learner's word."""
+    values = fold.whole_values if data is fold.whole else fold.values
+    sample = Sample(
+        values.astype(np.float64), data.provides, fold.label, fold.sensitive,
+        fold.part == "train", fold.part == "validation",
+    )  # fmt: skip
+    options = settings["baseline_options"]
+    panels = chosen_panels(
+        sample, chosen, ridge=options["ridge"], most_rows=options["selection_rows"]
+    )
+    probability = predicted(
+        sample, panels, chosen, ridge=options["ridge"], boosting=options["boosting"],
+        most_rows=options["selection_rows"], rng=rng,
+    )  # fmt: skip
+    return np.broadcast_to(panels, (len(test), len(panels))), probability[test]

@@ -1,0 +1,1 @@
+"""Tidy tables to figures; computes no statistic beyond what that needs."""

@@ -1,0 +1,65 @@
+"""Looks of ways to diagnose: one colour and marker per method, and the words for its name.
+
+Learned policies are blue, other ways to choose panels each have a colour of their own, classifiers
+on panels that are the same for all are orange (filled: all panels; hollow: fixed ones), the exact
+rule of a simulator is black. Knows no table.
+"""
+
+from collections.abc import Iterable
+
+from frugal.draw import style
+from frugal.draw.style import Look
+
+FULL, FIXED = "_full", "_fixed"  # ends of the name of a classifier on all, or on fixed, panels
+
+
+METHODS: dict[str, Look] = {
+    "sm_ddpo_end2end": Look("SM-DDPO, end to end", style.BLUE, "o"),
+    "sm_ddpo_pretrain": Look("SM-DDPO, pretrained", style.SKY, "s"),
+    "cwcf": Look("CWCF", style.VERMILLION, "v"),
+    "greedy": Look("greedy information", style.GREEN, "^"),
+    "random": Look("random selection", style.GREY, "X"),
+    "fixed": Look("fixed selection", style.PURPLE, "P"),
+    "bayes_static": Look("exact rule, fixed panels", style.BLACK, "*"),
+}
+CLASSIFIERS = {
+    "logistic": "logistic regression",
+    "forest": "random forest",
+    "xgboost": "XGBoost",
+    "lightgbm": "LightGBM",
+    "perceptron": "perceptron",
+}
+_SPARE = ("p", "h", "d", "8", "H", "<", ">")
+
+
+def method_style(name: str) -> Look:
+    """Look of a method; names that begin like a known one share its look and keep their own words.
+
+    Classifiers are orange circles, since many stand at one cost: filled on all panels, hollow on
+    fixed ones. Any other name is grey with a marker that follows from it.
+    """
+    for end, hollow, seen in ((FULL, False, "all panels"), (FIXED, True, "fixed panels")):
+        if name.endswith(end):
+            kind = name.removesuffix(end)
+            words = CLASSIFIERS.get(kind, style.words(kind))
+            return Look(f"{words}, {seen}", style.ORANGE, "o", hollow)
+    if name in METHODS:
+        return METHODS[name]
+    begun = [known for known in METHODS if name.startswith(f"{known}_")]
+    if begun:
+        kind = max(begun, key=len)
+        look, rest = METHODS[kind], style.words(name[len(kind) :].lstrip("_"))
+        return Look(f"{look.label}, {rest}", look.colour, look.marker, True)
+    return Look(style.words(name), style.GREY, _spare(name))
+
+
+def method_order(names: Iterable[str]) -> list[str]:
+    """Distinct methods: learned ones, other selections, the exact rule, classifiers by panels."""
+    known = [*METHODS, *(f"{c}{FULL}" for c in CLASSIFIERS), *(f"{c}{FIXED}" for c in CLASSIFIERS)]
+    return sorted(
+        set(names), key=lambda name: (known.index(name) if name in known else len(known), name)
+    )
+
+
+def _spare(name: str) -> str:
+    return _SPARE[sum(map(ord, name)) % len(_SPARE)]

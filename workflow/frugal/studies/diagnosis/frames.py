@@ -1,0 +1,216 @@
+"""Frames that the stages of `diagnosis` share: outcomes, decisions, and the scores of a run.
+
+A *run* is one family of ways to diagnose (a front, the baselines, …) on one data set with one
+seed. Its three frames have the columns listed here, whatever made them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
+from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.acquire.rollouts import roll_out
+from frugal.core.episodes import Episodes
+from frugal.core.errors import ConfigError
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.data.availability import available_panels
+from frugal.data.splits import assign_parts
+from frugal.data.tables import table_from_frames
+from frugal.judge.diagnosis import diagnosis_scores
+
+JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
+RUN = ["dataset", "family", "criterion", "seed"]
+SOLUTION = ["method", "pair", "lambda", "rho", "setting"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One point of the plane of cost and score.
+
+    Attributes:
+        method: name shown to the reader.
+        pair: number of the solution within its method.
+        lam: λ of theorem 4.1, NaN where there is none.
+        rho: ρ of theorem 4.1, per mean panel cost, NaN where there is none.
+        setting: what else tells solutions of a method apart.
+    """
+
+    method: str
+    pair: int
+    lam: float
+    rho: float
+    setting: str
+
+
+def divided(
+    table: pd.DataFrame, catalogue: Mapping[str, Any], streams: Streams
+) -> tuple[Table, np.ndarray]:
+    """The table, and the part of each row for the seed among the wildcards.
+
+    Seed 0 keeps the parts that the data set was prepared with; each other seed divides the rows
+    anew, stratified by label, into parts of the same sizes. So results over seeds vary by the
+    units as well as by training, and every stage divides alike.
+
+    Raises:
+        ConfigError: the job has no wildcards `dataset` and `seed`.
+    """
+    if not {"dataset", "seed"} <= set(streams.wildcards):
+        raise ConfigError("stages of diagnosis need --wildcard dataset=NAME and --wildcard seed=N")
+    data, part = table_from_frames(table, catalogue)
+    seed = int(streams.wildcards["seed"])
+    if seed == 0:
+        return data, part
+    names, counts = np.unique(part, return_counts=True)
+    sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    own = Streams(streams.root, "divided", {"dataset": streams.wildcards["dataset"]})
+    return data, assign_parts(data.label, sizes, own.generator(seed))
+
+
+def rows_of(part: np.ndarray, name: str) -> np.ndarray:
+    """Positions of the rows of a part."""
+    return np.flatnonzero(part == name)
+
+
+def task_of(data: Table, *, terminals: int) -> World:
+    """The world of a table: a panel can be had where one of its columns has a value."""
+    return World.of_table(data, available=available_panels(data), terminals=terminals)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Units of one part on which policies are judged, and what the tables say of them.
+
+    Attributes:
+        world: n units.
+        part: its name.
+        seed: of the study.
+        panels: names of the panels.
+        error_cost: of a verdict (column) on a class (row). (k, k)
+    """
+
+    world: World
+    part: str
+    seed: int
+    panels: tuple[str, ...]
+    error_cost: np.ndarray
+
+    @classmethod
+    def of(cls, data: Table, world: World, rows: np.ndarray, part: str, streams: Streams):
+        """Some rows of a table, as `divided` cut it."""
+        panels = tuple(panel.name for panel in data.actions)
+        seed = int(streams.wildcards["seed"])
+        return cls(world.take(rows), part, seed, panels, data.misclassification_cost)
+
+    @property
+    def first_of_equals(self) -> np.ndarray:
+        """Uniforms for policies that leave nothing to chance. (n, a + 1)"""
+        return np.zeros((len(self.world), self.world.panels + 1))
+
+    def scene(self, solutions: Sequence[Solution]) -> Scene:
+        """The solutions as members of policies that act on these units."""
+        members = [Member(one.method, one.pair) for one in solutions]
+        part = np.full(len(self.world), self.part, dtype=object)
+        return Scene(members, self.world, self.seed, part, self.panels, self.error_cost)
+
+
+def rollout_frames(
+    solutions: Sequence[Solution], here: Judged, episodes: Episodes
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Outcomes and decisions of K policies on one part, the verdict being the likeliest class."""
+    assert episodes.verdict is not None, "bug: diagnosis policies have a verdict"
+    scene, said = here.scene(solutions), episodes.verdict
+    outcomes = outcome_frame(scene, episodes.acquired, verdict=said.argmax(axis=2), shares=said)
+    return outcomes, decision_frame(scene, episodes)
+
+
+def fixed_runs(
+    policies: FixedClassifiers,
+    solutions: Sequence[Solution],
+    data: Table,
+    world: World,
+    part: np.ndarray,
+    streams: Streams,
+) -> dict[str, Any]:
+    """The three outputs of ways that order the same panels for everyone."""
+    outcomes, decisions = [], []
+    for split in JUDGED:
+        here = Judged.of(data, world, rows_of(part, split), split, streams)
+        episodes = roll_out(policies, here.world, uniforms=here.first_of_equals)
+        assert episodes.verdict is not None, "bug: classifiers have a verdict"
+        shares, scene = episodes.verdict, here.scene(solutions)
+        said = (shares[..., 1] >= policies.threshold[:, None]).astype(np.int64)
+        outcomes.append(outcome_frame(scene, episodes.acquired, verdict=said, shares=shares))
+        decisions.append(decision_frame(scene, episodes))
+    whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
+    return run_frames(solutions, outcomes, decisions, whole)
+
+
+def whole_sets(data: Table) -> np.ndarray:
+    """True for the panels that make up full observation: none whose columns another has as well.
+
+    Columns that are free count for no panel. Of panels with equal columns, the cheapest (the first
+    among equals) counts. (a,)
+    """
+    provides, cost = data.provides & ~data.free_columns, data.action_cost
+    rank = np.lexsort((np.arange(len(cost)), cost)).argsort()
+    inside = (provides[:, None] <= provides[None]).all(axis=2)  # inside[j, k]: j's are among k's
+    equal = inside & inside.T
+    covered = inside & (~equal | (rank[None] < rank[:, None]))
+    np.fill_diagonal(covered, False)
+    return np.logical_not(covered.any(axis=1))
+
+
+def full_cost(data: Table, world: World) -> np.ndarray:
+    """What full observation costs each unit, panels that it cannot have left out. (n,)"""
+    return world.available @ np.where(whole_sets(data), data.action_cost, 0.0)
+
+
+def score_frame(
+    solutions: Sequence[Solution], outcomes: pd.DataFrame, whole_cost: Mapping[str, float]
+) -> pd.DataFrame:
+    """Scores of every solution on each split; the rows of a solution lie together in `outcomes`.
+
+    Args:
+        solutions: in the order of the rows.
+        outcomes: of `rollout_frames`, one split after the other.
+        whole_cost: mean cost of full observation on each split.
+    """
+    parts = []
+    for split, rows in outcomes.groupby("part", sort=False, observed=True):
+        names = ("label", "verdict", "probability", "acquisition_cost")
+        label, verdict, probability, cost = (
+            rows[name].to_numpy().reshape(len(solutions), -1) for name in names
+        )
+        scores = diagnosis_scores(
+            label[0].astype(np.int64), verdict.astype(np.int64), probability, cost
+        )
+        scores = scores.assign(split=str(split), full_cost=whole_cost[str(split)])
+        parts.append(pd.concat([_names(solutions), scores], axis=1))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _names(solutions: Sequence[Solution]) -> pd.DataFrame:
+    rows = [(s.method, s.pair, s.lam, s.rho, s.setting) for s in solutions]
+    frame = pd.DataFrame(rows, columns=SOLUTION)
+    return frame.astype({"lambda": np.float64, "rho": np.float64})
+
+
+def run_frames(
+    solutions: Sequence[Solution],
+    outcomes: Sequence[pd.DataFrame],
+    decisions: Sequence[pd.DataFrame],
+    whole_cost: Mapping[str, float],
+) -> dict[str, Any]:
+    """The three outputs of a run."""
+    together = pd.concat(outcomes, ignore_index=True)
+    return {
+        "outcomes": together,
+        "decisions": pd.concat(decisions, ignore_index=True),
+        "scores": score_frame(solutions, together, whole_cost),
+    }

@@ -1,0 +1,334 @@
+"""The `diagnosis` study that a config describes: fronts, groups of reward pairs, files of steps.
+
+Read by the Snakefile, so it imports nothing heavy. Knows which policies are trained together and
+which files a step reads; knows nothing of how a policy is trained.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.state_codes import MOST_ENUMERATED
+from frugal.data.description import Description
+
+PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
+COMPLETED = ("agent", "validation", "test")  # parts whose rows are completed at all panel sets
+BASELINES = "baselines"  # family of classifiers on fixed sets of panels
+SELECTION = "selection"  # family of the other ways to choose panels
+BAYES = "bayes"  # family of the exact rules of a simulator
+RUN_FILES = ("scores", "outcomes", "decisions")
+
+
+@dataclass(frozen=True, eq=False)
+class DiagnosisStudy:
+    """A validated diagnosis block.
+
+    Attributes:
+        block: of the config.
+        descriptions: data set → description.
+    """
+
+    block: Mapping[str, Any]
+    descriptions: Mapping[str, Description]
+
+    def scenario(self, dataset: str) -> Mapping[str, Any]:
+        """Settings of one data set."""
+        for entry in self.block["scenarios"]:
+            if entry["dataset"] == dataset:
+                return entry
+        raise ConfigError(f"diagnosis.scenarios has no {dataset}")
+
+    def pairs(self) -> list[tuple[float, float]]:
+        """(ratio, penalty) of every policy of a front, the ratio outermost; index = pair."""
+        grid = self.block["pairs"]
+        return [(float(r), float(w)) for r in grid["ratios"] for w in grid["penalties"]]
+
+    def groups(self) -> list[list[int]]:
+        """Pairs that are trained in lock-step: group g holds g, g + groups, g + 2·groups, …
+
+        So every group has rewards of all sizes, and groups differ by one policy at most.
+        """
+        count = len(self.pairs())
+        groups = -(-count // self.block["pairs"]["group_size"])
+        return [list(range(g, count, groups)) for g in range(groups)]
+
+    def encoder_of(self, dataset: str, seed: str) -> str:
+        """Path of the encoder that a data set's policies read through."""
+        name = self.scenario(dataset)["encoder"]
+        folder = f"results/encoders/dataset={dataset}/encoder={name}/seed={seed}"
+        return f"{folder}/encoder.safetensors"
+
+    def table_inputs(self, dataset: str) -> dict[str, str]:
+        """The table and catalogue of a data set."""
+        folder = f"results/data/dataset={dataset}"
+        return {"table": f"{folder}/table.parquet", "catalogue": f"{folder}/catalogue.json"}
+
+    def completed_inputs(self, dataset: str, seed: str) -> dict[str, str]:
+        """Table, catalogue, encoder, and the states that it completed."""
+        encoder = self.encoder_of(dataset, seed)
+        states = {"encoder": encoder, "states": _states_of(encoder)}
+        return self.table_inputs(dataset) | states
+
+    def front_inputs(self, dataset: str, family: str, criterion: str, seed: str) -> dict[str, str]:
+        """Inputs of `roll_out_front`: table, states, and the policies of every group."""
+        groups = {
+            f"policies_{g}": f"{front_folder(dataset, family, criterion, seed)}/group={g}"
+            "/policies.safetensors"
+            for g in range(len(self.groups()))
+        }
+        states = {"states": _states_of(self.encoder_of(dataset, seed))}
+        return self.table_inputs(dataset) | states | groups
+
+    def selection_inputs(self, dataset: str, criterion: str, seed: str) -> dict[str, str]:
+        """Inputs of `train_selection`: table, states, and a front, whose panels `fixed` takes."""
+        family = self.scenario(dataset)["methods"][0]
+        decisions = f"{run_folder(dataset, family, criterion, seed)}/decisions.parquet"
+        return self.completed_inputs(dataset, seed) | {"decisions": decisions}
+
+    def described_inputs(self, dataset: str) -> dict[str, str]:
+        """Inputs of `apply_bayes_rule`: the table and the description of its simulator."""
+        path = self.descriptions[dataset].path
+        return self.table_inputs(dataset) | {"description": str(path)}
+
+    def figure_inputs(self) -> dict[str, Any]:
+        """Inputs of `draw_diagnosis_figures` beside the summary: curves, log, table, groups."""
+        shown = self.block["figures"]
+        front = tuple(str(shown[key]) for key in ("dataset", "method", "criterion", "seed"))
+        curves = [
+            f"{front_folder(*front)}/group={g}/curves.parquet" for g in range(len(self.groups()))
+        ]
+        files = {name: f"{run_folder(*front)}/{name}.parquet" for name in RUN_FILES}
+        return self.table_inputs(shown["dataset"]) | {"curves": curves} | files
+
+    def training_settings(self, family: str, criterion: str, group: int) -> dict[str, Any]:
+        """Settings of `train_front`: pairs of the group, how it is trained, what stops it."""
+        pairs, indices = self.pairs(), self.groups()[group]
+        return {
+            "pairs": [[k, *pairs[k]] for k in indices],
+            "criterion": criterion,
+            "training": dict(self.block["training"]) | dict(self.block["methods"][family]),
+        }
+
+    def rollout_settings(self, family: str) -> dict[str, Any]:
+        """Settings of `roll_out_front`: pairs of every group."""
+        pairs = self.pairs()
+        return {
+            "groups": [[[k, *pairs[k]] for k in group] for group in self.groups()],
+            "method": family,
+        }
+
+    def choice_settings(
+        self, dataset: str, family: str, criterion: str, seed: str, budget: str
+    ) -> dict[str, Any]:
+        """Settings of `choose_policy`, with the file and place of every policy of the front.
+
+        Of a family that keeps no weights (baselines, selection, exact rules) no place is named.
+        """
+        folder = front_folder(dataset, family, criterion, seed)
+        places = {
+            str(pair): {"file": f"{folder}/group={g}/policies.safetensors", "position": k}
+            for g, group in enumerate(self.groups() if family in self.block["methods"] else [])
+            for k, pair in enumerate(group)
+        }
+        return {
+            "budget": float(budget),
+            "score": criterion,
+            "cost_unit": self.descriptions[dataset].cost_unit,
+            "resamples": self.block["resamples"],
+            "policies": places,
+        }
+
+    def chosen_file(self, name: str) -> str:
+        """What the config's own choice is answered with."""
+        chosen = self.block["choose"]
+        front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
+        folder = run_folder(*front).replace("results/diagnoses", "results/choices")
+        return f"{folder}/budget={float(chosen['budget']):g}/{name}"
+
+    def figure_settings(self) -> dict[str, Any]:
+        """Settings of `draw_diagnosis_figures`."""
+        shown = self.block["figures"]
+        described = self.descriptions[shown["dataset"]]
+        return dict(shown) | {"cost_unit": described.cost_unit, "title": described.title}
+
+    def selection_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
+        """Settings of `train_selection`: the other ways of choosing panels, by name."""
+        names = self.scenario(dataset)["selection"]
+        return {
+            "selection": {name: dict(self.block["selection"][name]) for name in names},
+            "criterion": criterion,
+            "classifier_updates": self.block["selection_classifier_updates"],
+            "training": dict(self.block["training"]),
+        }
+
+    def baseline_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
+        """Settings of `train_baselines`: classifiers by name, and the panels each is given."""
+        entry = self.scenario(dataset)
+        return {
+            "criterion": criterion,
+            "baselines": {name: dict(self.block["baselines"][name]) for name in entry["baselines"]},
+            "fixed_panels": entry["fixed_panels"],
+        }
+
+    def families(self) -> list[str]:
+        """Families of learned policies."""
+        return list(self.block["methods"])
+
+    def comparison_files(self) -> list[str]:
+        """Comparisons of imputers, one per data set."""
+        names = [e["dataset"] for e in self.block["scenarios"] if e["compare_imputers"]]
+        return [f"results/imputers/dataset={name}/comparison.parquet" for name in names]
+
+    def wanted_rows(self) -> list[list[str]]:
+        """[dataset, family, criterion, seed, method] of every method that the config asks for."""
+        return [
+            [*run, method]
+            for run in self.runs()
+            for method in self._methods(self.scenario(run[0]), run[1])
+        ]
+
+    def _methods(self, entry: Mapping[str, Any], family: str) -> list[str]:
+        """Methods of a family, as the summary names them."""
+        if family == BASELINES:
+            sets = ["full", "fixed"] if entry["fixed_panels"] else ["full"]
+            return [f"{name}_{which}" for name in entry["baselines"] for which in sets]
+        if family == SELECTION:
+            return list(entry["selection"])
+        return ["bayes_static"] if family == BAYES else [family]
+
+    def fronts(self) -> list[tuple[str, str, str, str]]:
+        """(dataset, family, criterion, seed) of every front of learned policies."""
+        return [
+            (entry["dataset"], family, criterion, str(seed))
+            for entry in self.block["scenarios"]
+            for family in entry["methods"]
+            for criterion in entry["criteria"]
+            for seed in entry["seeds"]
+        ]
+
+    def runs(self) -> list[tuple[str, str, str, str]]:
+        """(dataset, family, criterion, seed) of everything that diagnoses units."""
+        others = []
+        for entry in self.block["scenarios"]:
+            name, seeds = entry["dataset"], [str(seed) for seed in entry["seeds"]]
+            if entry["baselines"]:
+                others += [(name, BASELINES, c, s) for c in entry["criteria"] for s in seeds]
+            if entry["selection"]:
+                others += [(name, SELECTION, entry["criteria"][0], s) for s in seeds]
+            if self.has_bayes_rule(name):
+                others += [(name, BAYES, c, s) for c in entry["criteria"] for s in seeds]
+        return self.fronts() + others
+
+    def run_files(self, name: str) -> list[str]:
+        """One path per run."""
+        return [f"{run_folder(*run)}/{name}" for run in self.runs()]
+
+    def has_bayes_rule(self, dataset: str) -> bool:
+        """True for a simulator whose posterior is known exactly."""
+        generator = self.descriptions[dataset].source.generator
+        return generator is not None and generator.name == "clinical_simulator"
+
+
+def _states_of(encoder: str) -> str:
+    """The file of the states that an encoder's file completed, beside it."""
+    return encoder.replace("/encoder.safetensors", "/states.safetensors")
+
+
+def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
+    """Folder of what was trained for one front."""
+    return f"results/fronts/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+
+
+def run_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
+    """Folder of what one run diagnosed."""
+    return f"results/diagnoses/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+
+
+def load_diagnosis_study(
+    config: Mapping[str, Any], descriptions: Mapping[str, Description]
+) -> DiagnosisStudy:
+    """Check the diagnosis block beyond its schema.
+
+    Args:
+        config: as Snakemake merged it, checked against its schema.
+        descriptions: of every data set that the config uses.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block = config["diagnosis"]
+    study = DiagnosisStudy(block, descriptions)
+    seen = set()
+    for k, entry in enumerate(block["scenarios"]):
+        at, name = f"config: diagnosis.scenarios[{k}]", entry["dataset"]
+        if name in seen:
+            raise ConfigError(f"{at}: {name} stands there twice")
+        seen.add(name)
+        _require_among(entry["encoder"], block["encoders"], f"{at}.encoder", "encoders")
+        for key in ("methods", "selection", "baselines"):
+            for chosen in entry[key]:
+                _require_among(chosen, block[key], f"{at}.{key}", f"those under diagnosis.{key}")
+        _check_description(descriptions[name], at)
+        if entry["methods"] or entry["selection"]:
+            _check_width(descriptions[name], at, block["memory_gib"])
+        panels = [panel.name for panel in descriptions[name].panels if not panel.free]
+        for panel in entry["fixed_panels"]:
+            _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
+    _check_shown(study)
+    return study
+
+
+def _check_description(described: Description, at: str) -> None:
+    """The data set has the five parts of the study and two classes."""
+    given = set(described.split.parts)
+    for fractions in described.split.groups.values():
+        given |= set(fractions)
+    if lacking := [part for part in PARTS if part not in given]:
+        raise ConfigError(
+            f"{at}: {described.path} has no part {lacking[0]!r} under 'split'; diagnosis needs "
+            f"{listed(PARTS)}"
+        )
+    if len(described.label.classes) != 2:
+        raise ConfigError(
+            f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
+            "diagnosis needs two, of which the second is the positive one"
+        )
+
+
+def _check_width(described: Description, at: str, memory_gib: float) -> None:
+    """Completed rows of all panel sets fit, by the least that they can take, into `memory_gib`."""
+    panels = sum(not panel.free for panel in described.panels)
+    parts = described.split.parts if described.split.scheme == "counts" else {}
+    rows = max(int(parts.get(name, 1)) for name in COMPLETED)
+    needed = 4 * rows * 2**panels * len(described.columns) / 2**30
+    if panels > MOST_ENUMERATED or needed > memory_gib:
+        raise ConfigError(
+            f"{at}: {described.path} has {panels} panels with a cost; diagnosis completes rows at "
+            f"all their sets, at most those of {MOST_ENUMERATED} panels, and that takes at least "
+            f"{needed:.3g} GiB where 'diagnosis.memory_gib' allows {memory_gib:g}; put columns "
+            "that are measured together into one panel"
+        )
+
+
+def _check_shown(study: DiagnosisStudy) -> None:
+    """What is drawn and chosen is among what is trained."""
+    for block in ("figures", "choose"):
+        shown, at = study.block[block], f"config: diagnosis.{block}"
+        names = [entry["dataset"] for entry in study.block["scenarios"]]
+        _require_among(shown["dataset"], names, f"{at}.dataset", "the scenarios' data sets")
+        entry = study.scenario(shown["dataset"])
+        _require_among(shown["method"], entry["methods"], f"{at}.method", "the scenario's methods")
+        _require_among(
+            shown["criterion"], entry["criteria"], f"{at}.criterion", "the scenario's criteria"
+        )
+        seed = int(shown["seed"])
+        _require_among(seed, entry["seeds"], f"{at}.seed", "the scenario's seeds")
+
+
+def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
+    known = list(known)
+    if name not in known:
+        hint = did_you_mean(str(name), [str(other) for other in known])
+        raise ConfigError(f"{key} names {name!r}; {what} are {listed(known)}{hint}")

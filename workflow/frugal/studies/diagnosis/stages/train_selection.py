@@ -1,0 +1,215 @@
+"""Stage `train_selection`: other ways to choose panels, judged as the fronts are.
+
+Random and fixed selection, a greedy information gain per cost, and classification with costly
+features by Q-learning [diagnosis, sec. 6.2]. All but the last share one classifier of states.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
+from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
+from frugal.acquire.train.lockstep_classifier import ClassifierSettings
+from frugal.acquire.train.selection import SelectionPolicies, panels_by_use, tuned_threshold
+from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.core.world import StateEncoder, World
+from frugal.learn.imputers import Imputer
+from frugal.learn.state_imputers import imputer_of
+from frugal.studies.diagnosis.frames import (
+    JUDGED,
+    Judged,
+    Solution,
+    divided,
+    full_cost,
+    rollout_frames,
+    rows_of,
+    run_frames,
+    task_of,
+)
+from frugal.studies.diagnosis.states import require_encoder, scaled_task, states_of
+
+UNTUNED = 0.5  # threshold at which beliefs stay as they are
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """K solutions of one kind: policies, and their readings of the units of each part."""
+
+    solutions: list[Solution]
+    policies: Any
+    readings: Mapping[str, StateEncoder]
+
+
+@dataclass(frozen=True, eq=False)
+class _Material:
+    """What the ways are made of."""
+
+    data: Table
+    part: np.ndarray
+    world: World
+    imputer: Imputer
+    states: Mapping[str, TabulatedEncoder]
+    classifier: StateClassifier
+    use: np.ndarray
+    streams: Streams
+
+    def rows(self, split: str) -> np.ndarray:
+        return rows_of(self.part, split)
+
+    def uniforms(self, name: str, split: str) -> np.ndarray:
+        """What decides the draws of one way on one part. (n, a + 1)"""
+        shape = (len(self.rows(split)), self.world.panels + 1)
+        return self.streams.generator(name, split).random(shape)
+
+
+def train_selection(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    encoder: Mapping[str, np.ndarray],
+    states: Mapping[str, np.ndarray],
+    decisions: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Make every way, tune its threshold on validation units, run it on all  [diagnosis, sec. 6.2].
+
+    `decisions` is the log of the front whose most ordered panels the fixed selection takes.
+    """
+    data, part = divided(table, catalogue, streams)
+    world = task_of(data, terminals=len(data.classes))
+    imputer = imputer_of(encoder, columns=len(data.columns))
+    require_encoder(states, encoder, "input 'encoder'")
+    kept = states_of(states, data, part)
+    training = settings["training"]
+    classifier = fit_state_classifier(
+        world.take(rows_of(part, "agent")), kept["agent"],
+        settings=ClassifierSettings.of(training["classifier"]),
+        updates=settings["classifier_updates"], input_bound=training["input_bound"],
+        rng=streams.generator("classifier"),
+    )  # fmt: skip
+    use = _panels_by_use(decisions, len(data.actions))
+    material = _Material(data, part, world, imputer, kept, classifier, use, streams)
+    solutions, outcomes, logs = [], [], []
+    for name in progress(list(settings["selection"]), desc="selection"):
+        own = dict(settings["selection"][name])
+        way = _WAYS[own.pop("kind")](material, name, **own)
+        tuned = _tuned(way, material, name, settings["criterion"])
+        for split in JUDGED:
+            here = Judged.of(data, world, material.rows(split), split, streams)
+            run = roll_out(
+                tuned, here.world, uniforms=material.uniforms(name, split),
+                states=way.readings[split], beliefs=True,
+            )  # fmt: skip
+            found = rollout_frames(way.solutions, here, run)
+            outcomes.append(found[0])
+            logs.append(found[1])
+        solutions += way.solutions
+    whole = {name: float(full_cost(data, world)[material.rows(name)].mean()) for name in JUDGED}
+    return run_frames(solutions, outcomes, logs, whole)
+
+
+def _panels_by_use(decisions: pd.DataFrame, a: int) -> np.ndarray:
+    """Panels from the most to the least ordered on validation units, over all policies. (a,)"""
+    chosen = decisions.loc[decisions["part"] == "validation", "action"].to_numpy()
+    return panels_by_use(np.eye(a, dtype=bool)[chosen[chosen < a]])
+
+
+def _tuned(way: _Way, material: _Material, name: str, criterion: Literal["f1", "am"]) -> Any:
+    """The same policies, each with the threshold of the best score on validation units."""
+    world = material.world.take(material.rows("validation"))
+    run = roll_out(
+        way.policies, world, uniforms=material.uniforms(name, "validation"),
+        states=way.readings["validation"],
+    )  # fmt: skip
+    assert run.verdict is not None, "bug: these policies have a verdict"
+    thresholds = [tuned_threshold(world.label, p, criterion) for p in run.verdict[:, :, 1]]
+    return replace(way.policies, threshold=np.array(thresholds))
+
+
+def _selected(material: _Material, name: str, order: np.ndarray | None, lengths: list[int]) -> _Way:
+    """Policies that take so many panels, none of them inside another."""
+    policies = SelectionPolicies(
+        material.classifier, material.imputer, material.data.provides & ~material.data.free_columns,
+        order, np.array(lengths, dtype=np.int64), np.full(len(lengths), UNTUNED),
+    )  # fmt: skip
+    words = ["1 panel" if n == 1 else f"{n} panels" for n in lengths]
+    solutions = [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)]
+    return _Way(solutions, policies, material.states)
+
+
+def _random(material: _Material, name: str, *, lengths: list[int]) -> _Way:
+    """Panels drawn for each unit (RS)."""
+    return _selected(material, name, None, lengths)
+
+
+def _fixed(material: _Material, name: str, *, lengths: list[int]) -> _Way:
+    """The panels that the front orders most, for everyone (FS)."""
+    return _selected(material, name, material.use, lengths)
+
+
+def _greedy(
+    material: _Material, name: str, *, units: int, neighbours: int, least_gains: list[float]
+) -> _Way:
+    """The panel of most information per cost, while it is worth it."""
+    reference = ReferenceUnits.drawn(
+        material.states["agent"], material.classifier, units=units,
+        rng=material.streams.generator(name),
+    )  # fmt: skip
+    scale = float(material.data.action_cost.mean())
+    policies = GreedyPolicies(
+        reference, material.classifier, material.imputer, material.data.action_cost, neighbours,
+        np.array(least_gains) / scale, np.full(len(least_gains), UNTUNED),
+    )  # fmt: skip
+    solutions = [
+        Solution(name, k, np.nan, np.nan, f"at least {gain:g} nat per mean panel")
+        for k, gain in enumerate(least_gains)
+    ]
+    return _Way(solutions, policies, material.states)
+
+
+def _cwcf(
+    material: _Material,
+    name: str,
+    *,
+    cost_weights: list[float],
+    class_weights: list[Any],
+    dqn: Mapping[str, Any],
+) -> _Way:
+    """Q-learning on masked values; λ is in errors per mean panel."""
+    scaled, _ = scaled_task(material.data)
+    scaling = material.imputer.scaling
+    whole = replace(scaled, values=scaling.standardise(scaled.values))
+    bits = ValuesEncoder.of(whole).column_bits
+    readings = {
+        part: ValuesEncoder(whole.take(material.rows(part)), bits) for part in ("agent", *JUDGED)
+    }
+    healthy, ill = map(float, class_weights)
+    weights = fit_cwcf(
+        scaled.take(material.rows("agent")), readings["agent"],
+        cost_weight=np.array(cost_weights, dtype=np.float64), class_weights=(healthy, ill),
+        settings=dqn, rngs=material.streams.generator(name).spawn(len(cost_weights)),
+    )  # fmt: skip
+    policies = CwcfPolicies(
+        weights, scaled.panels, scaling, bits, (healthy, ill), np.full(len(cost_weights), UNTUNED)
+    )
+    ratio, prices = ill / healthy, enumerate(cost_weights)
+    solutions = [Solution(name, k, ratio, -price / healthy, "") for k, price in prices]
+    return _Way(solutions, policies, readings)
+
+
+_WAYS: dict[str, Callable[..., _Way]] = {
+    "random": _random,
+    "fixed": _fixed,
+    "greedy": _greedy,
+    "cwcf": _cwcf,
+}

@@ -1,0 +1,1 @@
+"""The cheapest actions that turn a negative decision, learned."""

@@ -1,0 +1,213 @@
+"""The recourse block of a config: its scenarios, the files they start from, settings of each step.
+
+Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step works.
+"""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed, named_file
+from frugal.data.description import Description, load_description
+from frugal.data.description_sources import RawFile
+from frugal.data.raw import locate_file
+from frugal.data.stored_names import stored_names
+from frugal.studies.recourse.config_checks import (
+    check_edges,
+    check_generators,
+    check_source,
+    check_table,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RecourseStudy:
+    """A validated recourse block.
+
+    Attributes:
+        block: of the config.
+        mirror: folder of the publishers' files, or None.
+        base: the project's folder, where paths of the config are looked for second.
+        descriptions: data set → description, of scenarios on real tables.
+    """
+
+    block: Mapping[str, Any]
+    mirror: Path | None
+    base: Path
+    descriptions: Mapping[str, tuple[Path, Description]]
+
+    def scenario(self, dataset: str, variant: str) -> Mapping[str, Any]:
+        """Settings of one data set and variant."""
+        for entry in self.block["scenarios"]:
+            if (entry["dataset"], entry["variant"]) == (dataset, variant):
+                return entry
+        raise ConfigError(f"recourse.scenarios has no {dataset} with variant {variant}")
+
+    def label_inputs(self, dataset: str, variant: str) -> dict[str, str]:
+        """Files that the labels start from: none for a simulated world."""
+        source = self.scenario(dataset, variant)["source"]
+        if source["kind"] == "simulated":
+            return {}
+        if source["kind"] == "own":
+            return {name: str(self.find(source[name])) for name in ("catalogue", "units")}
+        path, described = self.descriptions[dataset]
+        inputs = {"rules": str(self.find(source["rules"])), "description": str(path)}
+        for k, (file, stored) in enumerate(self._stored_files(dataset)):
+            found = locate_file(described, file.name, data_mirror=self.mirror)
+            fetched = f"results/raw_recourse/dataset={dataset}/{stored}"
+            inputs[f"raw_{k}"] = fetched if found is None else str(found)
+        return inputs
+
+    def outside_folders(self) -> str:
+        """Words for `audit`: the folders in which files from outside are looked for."""
+        given = {str(path.parent) for path, _ in self.descriptions.values()}
+        for entry in self.block["scenarios"]:
+            keys = [key for key in ("rules", "catalogue", "units") if key in entry["source"]]
+            given |= {str(self.find(entry["source"][key]).parent) for key in keys}
+        return shlex.join([word for folder in sorted(given) for word in ("--look-in", folder)])
+
+    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
+        """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
+        for declared, stored in self._stored_files(dataset):
+            if stored == file:
+                return {
+                    "url": declared.url,
+                    "sha256": declared.sha256,
+                    "content_sha256": declared.content_sha256,
+                    "bytes": declared.published_bytes,
+                }
+        raise ConfigError(f"data set {dataset} declares no file {file!r}")
+
+    def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
+        files = self.descriptions[dataset][1].source.files
+        return list(zip(files, stored_names([file.name for file in files]), strict=True))
+
+    def label_settings(self, dataset: str, variant: str) -> dict[str, Any]:
+        """Settings of `label_units`."""
+        common = {k: self.block[k] for k in ("max_nodes", "most_actions")}
+        return common | {"source": dict(self.scenario(dataset, variant)["source"])}
+
+    def answer_settings(self, dataset: str, variant: str, subset: str) -> dict[str, Any]:
+        """Settings of `answer_units`: the scenario's generators, and what is kept of its units."""
+        names = self.scenario(dataset, variant)["generators"]
+        return {
+            "train_share": self.block["train_share"],
+            "max_nodes": self.block["max_nodes"],
+            "more_than": self.block["subsets"][subset],
+            "augmentation": self.block["augmentation"],
+            "generators": {name: self.block["generators"][name] for name in names},
+        }
+
+    def outcome_files(self, name: str) -> list[str]:
+        """One path per scenario, seed and subset."""
+        return [
+            f"results/recourse/dataset={e['dataset']}/variant={e['variant']}/seed={seed}"
+            f"/subset={subset}/{name}"
+            for e in self.block["scenarios"]
+            for seed in e["seeds"]
+            for subset in e["subsets"]
+        ]
+
+    def label_files(self, name: str) -> list[str]:
+        """One path per scenario and seed."""
+        return [
+            f"results/recourse/dataset={e['dataset']}/variant={e['variant']}/seed={seed}/{name}"
+            for e in self.block["scenarios"]
+            for seed in e["seeds"]
+        ]
+
+    def wanted_rows(self) -> list[list[str]]:
+        """[dataset, variant, seed, subset, generator] of every result that the config asks for."""
+        return [
+            [e["dataset"], e["variant"], str(seed), subset, generator]
+            for e in self.block["scenarios"]
+            for seed in e["seeds"]
+            for subset in e["subsets"]
+            for generator in e["generators"]
+        ]
+
+    def find(self, path: str) -> Path:
+        """A path of the config, from the working folder or from the project's."""
+        found = named_file(path, self.base)
+        if found is None:
+            raise ConfigError(f"config: recourse names {path!r}, and there is no such file")
+        return found
+
+
+def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
+    """Check the recourse block beyond its schema, and load the descriptions it names.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block = config["recourse"]
+    mirror = config["data_mirror"]
+    study = RecourseStudy(block, None if mirror is None else Path(mirror), base, {})
+    check_generators(block["generators"])
+    check_edges(block["frequency_edges"])
+    seen, descriptions = set(), {}
+    for k, entry in enumerate(block["scenarios"]):
+        at, pair = f"config: recourse.scenarios[{k}]", (entry["dataset"], entry["variant"])
+        if pair in seen:
+            raise ConfigError(f"{at}: {pair[0]} with variant {pair[1]} stands there twice")
+        seen.add(pair)
+        for key in ("generators", "subsets"):
+            for name in entry[key]:
+                if name not in block[key]:
+                    raise ConfigError(
+                        f"{at}.{key} names {name!r}; under recourse.{key} there are "
+                        f"{listed(block[key])}{did_you_mean(name, block[key])}"
+                    )
+        check_source(at, entry, lambda path: named_file(path, base))
+        if entry["source"]["kind"] == "table":
+            path = study.find(entry["source"]["description"])
+            described = load_description(path)
+            check_table(at, entry["dataset"], described, study.find(entry["source"]["rules"]))
+            descriptions[entry["dataset"]] = (path, described)
+        if bool(entry["generators"]) != bool(entry["subsets"]):
+            raise ConfigError(
+                f"{at} has generators or subsets, but not both; name both to learn, or leave both "
+                "empty to solve only"
+            )
+    _check_figures(block)
+    return RecourseStudy(block, study.mirror, base, descriptions)
+
+
+def _check_figures(block: Mapping[str, Any]) -> None:
+    """Something is learnt, and what the figures show is among it.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    learnt = [entry for entry in block["scenarios"] if entry["subsets"]]
+    if not learnt:
+        raise ConfigError(
+            "config: recourse.scenarios has none with subsets and generators, so that there is no "
+            "table to summarise; for labels only, keep a scenario that learns or run the stage by "
+            "hand, as docs/recourse.md shows under 'A catalogue of one's own'"
+        )
+    shown, at = block["figures"], "config: recourse.figures"
+    for k, key in enumerate(("dataset", "variant")):
+        names = {
+            e[key]: None for e in learnt if k == 0 or e["dataset"] == shown["dataset"]
+        }  # in the order of the config
+        _require_among(shown[key], names, f"{at}.{key}", "scenarios that learn")
+    entry = next(
+        e for e in learnt if (e["dataset"], e["variant"]) == (shown["dataset"], shown["variant"])
+    )
+    _require_among(shown["seed"], entry["seeds"], f"{at}.seed", "the scenario's seeds")
+    _require_among(shown["subset"], entry["subsets"], f"{at}.subset", "the scenario's subsets")
+    for name in shown["mistakes_of"]:
+        known = entry["generators"]
+        _require_among(name, known, f"{at}.mistakes_of", "the scenario's generators")
+
+
+def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
+    known = list(known)
+    if name not in known:
+        raise ConfigError(
+            f"{key} names {name!r}; {what} are {listed(known)}{did_you_mean(name, known)}"
+        )

@@ -1,0 +1,55 @@
+"""Stage `draw_recourse_figures`: the paper's Figures 4, 5, 7 and 8, and what a repair changes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.studies.recourse.figures.effects import accuracy_figure, repair_figure, sizes_figure
+from frugal.studies.recourse.figures.trust import confidence_figure, mistake_figure
+from frugal.studies.recourse.frames import SCENARIO
+from frugal.studies.shared.frames import drawn
+
+
+def draw_recourse_figures(
+    *,
+    summary: pd.DataFrame,
+    sizes: pd.DataFrame,
+    confidence: pd.DataFrame,
+    frequencies: pd.DataFrame,
+    outcomes: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Draw the scenario that the config names; Figure 4 shows every scenario with groups."""
+    del streams, progress
+    shown = {key: str(settings[key]) for key in SCENARIO}
+    labelled = sizes[sizes["label_status"] == "labelled"]
+    several = labelled.groupby(["dataset", "variant"])["group"].transform("nunique") > 1
+    chosen = {key: shown[key] for key in SCENARIO[:3]}
+    grouped = labelled[several & (labelled["seed"].astype(str) == shown["seed"])]
+    grouped = _rows(labelled, chosen) if grouped.empty else grouped
+    bars = _rows(summary, shown)
+    binned = _rows(confidence, shown)
+    classes = _rows(frequencies, shown)
+    wrong = _rows(outcomes, shown)
+    wrong = wrong[~wrong["correct"] & wrong["generator"].isin(settings["mistakes_of"])]
+    named = ["dataset", "variant", "generator", "feasible", "answer_cost", "true_cost"]
+    wrong = wrong[named]
+    return {
+        **drawn("recourse_sizes", sizes_figure(grouped), grouped),
+        **drawn("recourse_accuracy", accuracy_figure(bars), bars),
+        **drawn("recourse_confidence", confidence_figure(binned, classes), binned),
+        **drawn("recourse_mistakes", mistake_figure(wrong), wrong),
+        **drawn("recourse_repair", repair_figure(bars), bars),
+    }
+
+
+def _rows(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:
+    """Rows of one scenario, whose keys may be read as numbers or as text."""
+    kept = table
+    for column, value in shown.items():
+        kept = kept[kept[column].astype(str) == value]
+    return kept.reset_index(drop=True)

@@ -1,0 +1,213 @@
+"""Stage `label_units`: units with their cheapest actions, each with its certificate.
+
+One stage for simulated worlds, for a real table whose bins are capabilities, and for a user's own
+catalogue of actions and units.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.streams import Streams
+from frugal.cover.capabilities import capabilities_of, load_capability_rules
+from frugal.cover.catalogue import (
+    EVERYONE,
+    Catalogue,
+    group_warnings,
+    parse_catalogue,
+    parse_units,
+    read_text,
+    refusal_sentences,
+)
+from frugal.cover.instance import Covers
+from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
+from frugal.cover.worlds import sample_world, variant_design
+from frugal.data.description import load_description
+from frugal.data.prepare import read_raw
+from frugal.studies.recourse.frames import (
+    action_words,
+    feature_columns,
+    instance_arrays,
+    slot_frame,
+)
+from frugal.studies.recourse.settings import check_label_settings
+
+_FILES = {
+    "simulated": (),
+    "table": ("rules", "description"),
+    "own": ("catalogue", "units"),
+}
+Units = tuple[tuple[str, ...], np.ndarray, np.ndarray, Catalogue, dict[str, Any]]
+
+
+def label_units(
+    *,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    rules: Path | None = None,
+    description: Path | None = None,
+    catalogue: Path | None = None,
+    units: Path | None = None,
+    **raw: Path,
+) -> dict[str, Any]:
+    """Read or draw units, solve each, and say of every unit what became of it.
+
+    Of units of one's own, those that cannot be covered and groups that stand on one side only are
+    named on stderr, a sentence each.
+
+    Raises:
+        ConfigError: the settings are not those of a source, or its files are not given, or others.
+        DataError: a file does not hold what it should; which, where, and what is allowed.
+    """
+    del progress
+    check_label_settings(settings)
+    source, said = settings["source"], []
+    named = {"rules": rules, "description": description, "catalogue": catalogue, "units": units}
+    given = _given(source["kind"], {k: p for k, p in named.items() if p is not None} | raw)
+    if source["kind"] == "simulated":
+        names, features, group, known, more = _simulated(source, streams)
+    elif source["kind"] == "table":
+        names, features, group, known, more = _table(given, raw)
+    else:
+        names, features, group, known, more = _own(given, said)
+    covers = cheapest_covers(features, group, known.instance, max_nodes=settings["max_nodes"])
+    out_of_reach = unreachable_features(features, group, known.instance)
+    labels = _label_frame(names, features, group, known, covers, settings["most_actions"])
+    reasons = refusal_sentences(names, features.astype(np.int64), group, out_of_reach, known)
+    labels["refusal"] = [reasons.get(name, "") for name in names]
+    if source["kind"] == "own":
+        for sentence in [*said, *reasons.values()]:
+            print(f"frugal label_units: {sentence}", file=sys.stderr)
+    counts = labels["label_status"].value_counts()
+    return {
+        "labels": labels,
+        "instance": instance_arrays(known.instance),
+        "names": {
+            "actions": list(known.actions),
+            "features": list(known.features),
+            "groups": list(known.groups),
+            "status": {str(k): int(v) for k, v in counts.items()},
+            **more,
+        },
+    }
+
+
+def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
+    """The files of a source, all of them and no others.
+
+    Raises:
+        ConfigError: one is missing, is not read by this source, or is no file as it stands.
+    """
+    needed = _FILES[kind]
+    for name in needed:
+        if name not in files:
+            raise ConfigError(
+                f"source.kind {kind!r} needs the input {name!r} (--input {name}=PATH); given are "
+                f"{listed(files) or 'none'}"
+            )
+    for name, file in files.items():
+        if name not in needed and kind != "table":
+            raise ConfigError(
+                f"source.kind {kind!r} reads no input {name!r}; it reads {listed(needed) or 'none'}"
+                f"{did_you_mean(name, needed)}"
+            )
+        if not isinstance(file, Path):
+            raise ConfigError(
+                f"input {name!r} is no single file of text; it is one CSV, or one YAML"
+            )
+    return files
+
+
+def _own(given: Mapping[str, Path], said: list[str]) -> Units:
+    """Units of one's own; what is to be said of their groups is added to `said`."""
+    catalogue, units = given["catalogue"], given["units"]
+    known = parse_catalogue(read_text(catalogue), source=catalogue.name)
+    text = read_text(units)
+    names, features, group = parse_units(text, known, source=units.name)
+    said += group_warnings(text, group, known, source=catalogue.name, of_units=units.name)
+    of = {name: known.groups[g] for name, g in zip(names, group, strict=True)}
+    return names, features, group, known, {"units": of}
+
+
+def _simulated(source: Mapping[str, Any], streams: Streams) -> Units:
+    design = variant_design(
+        source["world"],
+        draws=source["draws"],
+        feature_probability=source["feature_probability"],
+        actions=source["actions"],
+        action_probability=source["action_probability"],
+    )
+    world = sample_world(design, streams.generator("world"))
+    actions, d = world.instance.provides.shape
+    groups = design.groups
+    known = Catalogue(
+        tuple(f"a{i}" for i in range(actions)),
+        tuple(f"x{j}" for j in range(d)),
+        tuple(f"group {g}" for g in range(groups)) if groups > 1 else (EVERYONE,),
+        world.instance,
+    )
+    names = tuple(str(i) for i in range(len(world.features)))
+    return names, world.features, world.group, known, {}
+
+
+def _table(given: Mapping[str, Path], raw: Mapping[str, Path]) -> Units:
+    described = load_description(given["description"])
+    rules = load_capability_rules(given["rules"])
+    if rules.dataset != described.name:
+        raise ConfigError(
+            f"{given['rules'].name} is written for the data set {rules.dataset!r}, and "
+            f"{given['description'].name} describes {described.name!r}"
+        )
+    wanted = [file.name for file in described.source.files]
+    if len(raw) != len(wanted):
+        raise ConfigError(
+            f"{given['description'].name} names the files {listed(wanted)}, one input each (raw_0, "
+            f"raw_1, …); given are {listed(raw) or 'none'}"
+        )
+    files = dict(zip(wanted, raw.values(), strict=True))
+    features = capabilities_of(read_raw(described, files), rules)
+    names = tuple(str(i) for i in range(len(features)))
+    group = np.zeros(len(features), dtype=np.int64)
+    return names, features, group, rules.catalogue, {"cost_unit": rules.cost_unit}
+
+
+def _label_frame(names, features, group, known: Catalogue, covers: Covers, most: int):
+    """Certificates, statuses, chosen actions by number and by name, and the features."""
+    size = (covers.action_set >= 0).sum(axis=1)
+    status = np.select(
+        [
+            ~covers.coverable,
+            ~covers.settled,
+            size == 0,
+            ~covers.unique,
+            size > most,
+        ],
+        ["uncoverable", "unproven", "positive", "tied", "too_many_actions"],
+        "labelled",
+    )
+    slots = max(most, covers.action_set.shape[1])
+    words = action_words(covers.action_set, known.actions)
+    columns = pd.DataFrame(features, columns=feature_columns(known.features))
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "row_id": names, "group": group,
+                    "label_status": status,
+                    "actions_chosen": words,
+                    "cheapest_cost": covers.cost, "lower_bound": covers.lower_bound,
+                    "optima": covers.optima, "size": size,
+                }
+            ),
+            slot_frame(covers.action_set, slots=slots),
+            columns,
+        ],
+        axis=1,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Stages that every study may use."""

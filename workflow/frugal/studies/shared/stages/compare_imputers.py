@@ -1,0 +1,83 @@
+"""Stage `compare_imputers`: errors of every imputer on one table [diagnosis, table 8].
+
+Rows are drawn and split anew for each seed, whatever parts the table has for other ends; all
+imputers of a seed learn from the same rows and fill in the same holes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.errors import ConfigError
+from frugal.core.scaling import fit_scaling
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.data.tables import table_from_frames
+from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
+from frugal.learn.imputers import fit_imputer
+
+
+def compare_imputers(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Fit each imputer to training rows and fill in what is hidden of others [diagnosis, table 8].
+
+    Settings: `seeds`; `most_rows` of the table that are drawn; `train_share` and
+    `validation_share` of them, the rest is judged; `hidden_share`; and `imputers`, by name, each
+    with its `kind` and what that takes. Columns that do not vary in training, and those of one-hot
+    groups, are hidden but not scored.
+    """
+    data, _ = table_from_frames(table, catalogue)
+    if "mean" not in settings["imputers"]:
+        raise ConfigError("imputer_comparison.imputers lacks 'mean', which others are held against")
+    rows = []
+    for seed in settings["seeds"]:
+        train, validation, judged = _split(len(data), settings, streams.generator("rows", seed))
+        scaling = fit_scaling(data.values[train])
+        hidden = hide_at_random(
+            data.values[judged], onehot=data.onehot, share=settings["hidden_share"],
+            rng=streams.generator("hidden", seed),
+        )  # fmt: skip
+        scored = hidden & _scored_columns(data, train)
+        for name in progress(list(settings["imputers"]), desc=f"imputers, seed {seed}"):
+            own = dict(settings["imputers"][name])
+            imputer = fit_imputer(
+                own.pop("kind"), data.values[train], onehot=data.onehot,
+                validation=data.values[validation], settings=own,
+                rng=streams.generator("fit", name, seed),
+            )  # fmt: skip
+            filled = imputer.impute(np.where(hidden, np.nan, data.values[judged]))
+            error = imputation_error(data.values[judged], filled, scored, scaling)
+            rows.append((name, seed, int(scored.sum()), error))
+    errors = pd.DataFrame(rows, columns=["imputer", "seed", "entries", "rmse"])
+    return {"comparison": compare_errors(errors)}
+
+
+def _split(
+    n: int, settings: Mapping[str, Any], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows to learn from, to pick EMFlow's weights on, and to judge."""
+    order = rng.permutation(n)[: settings["most_rows"]]
+    first = round(len(order) * settings["train_share"])
+    second = first + round(len(order) * settings["validation_share"])
+    parts = np.split(order, [first, second])
+    if not all(map(len, parts)):
+        raise ConfigError(
+            f"imputer_comparison splits {len(order)} rows into {len(parts[0])} to learn from, "
+            f"{len(parts[1])} to pick weights on and {len(parts[2])} to judge; each needs one"
+        )
+    return parts[0], parts[1], parts[2]
+
+
+def _scored_columns(data: Table, train: np.ndarray) -> np.ndarray:
+    """True for columns outside one-hot groups that vary among the training rows. (d,)"""
+    coded = [column for group in data.onehot for column in group]
+    spread = np.nanmax(data.values[train], axis=0) > np.nanmin(data.values[train], axis=0)
+    return spread & ~np.isin(np.arange(len(data.columns)), coded)

@@ -1,0 +1,47 @@
+"""Stage `fit_classifier`: the classifier that predicts from whatever was acquired (afape, A.11)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.data.tables import table_from_frames
+from frugal.learn.trees import fit_boosting, fit_forest, training_set
+
+
+def fit_classifier(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Train on the rows of part `train`: once as recorded, once with panels dropped at random."""
+    del progress  # one fit, seconds
+    data, part = table_from_frames(table, catalogue)
+    values, observed, label = training_set(
+        data.take(part == "train"),
+        probability=settings["subsample_probability"],
+        rng=streams.generator("subsample"),
+    )
+    common = {
+        "classes": len(data.classes),
+        "trees": settings["trees"],
+        "min_leaf": settings["min_leaf"],
+        "rng": streams.generator("classifier"),
+    }
+    if settings["kind"] == "forest":
+        ensemble = fit_forest(values, observed, label, **common)
+    else:
+        ensemble = fit_boosting(
+            values,
+            observed,
+            label,
+            leaves=settings["leaves"],
+            learning_rate=settings["learning_rate"],
+            **common,
+        )
+    return {"classifier": ensemble.to_arrays()}

@@ -1,0 +1,45 @@
+"""Stage `prepare_data`: raw files or a simulator → encoded table and its catalogue."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.data.description import load_description
+from frugal.data.prepare import prepare
+from frugal.data.tables import table_to_frames
+
+
+def prepare_data(
+    *,
+    description: Path,
+    settings: Any,
+    streams: Streams,
+    progress: Callable[..., Any],
+    **raw: Path,
+) -> dict[str, Any]:
+    """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
+
+    Raises:
+        DataError, ConfigError: the files are not those that the YAML describes.
+    """
+    del settings, progress
+    described = load_description(description)
+    names = [file.name for file in described.source.files]
+    if len(raw) != len(names):
+        raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
+    files = dict(zip(names, raw.values(), strict=True))
+    try:
+        prepared = prepare(described, files, streams.root)
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{description}: {error}") from error
+    table, catalogue = table_to_frames(
+        prepared.table,
+        prepared.split,
+        units=prepared.units,
+        sensitive=prepared.sensitive,
+        groups=prepared.groups,
+        report=prepared.report,
+    )
+    return {"table": table, "catalogue": catalogue}

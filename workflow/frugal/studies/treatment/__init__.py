@@ -1,0 +1,1 @@
+"""The shortest search for a near-optimal treatment."""

@@ -1,0 +1,139 @@
+"""What the stages of the treatment study share: options from settings, and repeats from inputs."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.search.description import SearchDescription, load_search_description
+from frugal.search.outcome_forest import ForestOptions
+from frugal.search.records import TrialRecords, require_search_memory
+from frugal.search.repeats import SearchRepeat, table_repeats, world_repeat
+from frugal.search.searches import SearchOptions
+from frugal.search.simulated_worlds import WorldOptions
+from frugal.search.susceptibility import SusceptibilityTable
+from frugal.search.tables import records_from_trials, table_from_units
+
+IDENTITY = ["planner", "outcome_model", "bound", "threshold"]
+
+
+class Searches:
+    """The repeats of one scenario, whether its units are drawn or read.
+
+    Attributes:
+        actions: name of each action.
+        results: name of each outcome, from the worst to the best.
+        contexts: name of each context.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        streams: Streams,
+        *,
+        description: Path | None,
+        units: pd.DataFrame | None,
+        catalogue: Mapping[str, Any] | None,
+        searches: pd.DataFrame | None,
+    ) -> None:
+        self._settings = settings
+        # one stream for all stages: the timed policies are those that are compared
+        self.streams = Streams(streams.root, "compare_planners", streams.wildcards)
+        self._searches = searches
+        self._world: SearchDescription | None = None
+        self._table: SusceptibilityTable | None = None
+        if description is not None:
+            world = self._world = load_search_description(description)
+            bits = world.options["covariates"]
+            require_search_memory(  # before 2^bits contexts are named
+                n_contexts=2**bits,
+                n_actions=len(world.actions),
+                n_outcomes=len(world.results),
+                memory_gib=settings["memory_gib"],
+            )
+            self.actions, self.results = tuple(world.actions), world.results
+            self.contexts = tuple(f"X = {x:0{bits}b}" for x in range(2**bits))
+            self._worth = np.arange(len(self.results), dtype=np.float64)
+        else:
+            assert units is not None, "bug: neither a world nor a table"
+            assert catalogue is not None, "bug: units without their catalogue"
+            table = self._table = table_from_units(units, catalogue)
+            self.actions, self.results = table.actions, table.results
+            self.contexts, self._worth = table.contexts.names, table.worth
+
+    def options(self, grid: Mapping[str, Any]) -> SearchOptions:
+        """Settings of the study and of a grid as options of a comparison."""
+        own = self._settings
+        return SearchOptions(
+            planners=tuple(grid["planners"]),
+            outcome_models=tuple(grid["outcome_models"]),
+            bounds=tuple(grid["bounds"]),
+            deltas=tuple(float(v) for v in grid["deltas"]),
+            trial_prices=tuple(float(v) for v in grid["trial_prices"]),
+            forest=ForestOptions(**own["forest"]),
+            outcome_value=self._worth,
+            **{
+                key: own[key]
+                for key in (
+                    "price_offset", "epsilon", "alpha", "stop_rule", "ties", "smoothing",
+                    "pseudo_count", "memory_gib",
+                )
+            },
+        )  # fmt: skip
+
+    def sizes(self, grid: Mapping[str, Any], repeat: SearchRepeat) -> list[int]:
+        """Training units of a grid: those named, or all that the repeat has."""
+        return [len(repeat.records)] if grid["n_train"] is None else list(grid["n_train"])
+
+    def repeats(self, seeds: int) -> Iterator[SearchRepeat]:
+        """The first so many realisations or splits."""
+        if self._table is not None:
+            yield from table_repeats(
+                self._table.context,
+                self._table.outcome,
+                self._table.contexts.features,
+                [self._split(self._table, seed) for seed in range(seeds)],
+            )
+            return
+        grids = self._settings["grids"].values()
+        assert self._world is not None
+        for seed in range(seeds):
+            yield world_repeat(
+                self.streams,
+                seed,
+                world_options=_world_options(self._world, self._settings["redraw_world"]),
+                options=self.options(next(iter(grids))),
+                n_train=max(max(grid["n_train"]) for grid in grids),
+                n_test=self._world.options["test_units"],
+            )
+
+    def _split(self, table: SusceptibilityTable, seed: int) -> tuple[int, np.ndarray, TrialRecords]:
+        """Who is tested in a split, and what everybody was given."""
+        assert self._searches is not None
+        rows = self._searches[self._searches["seed"] == seed]
+        tested = rows.loc[rows["part"] == "test", "row_id"]
+        return seed, np.isin(table.row_id, tested), records_from_trials(rows, table)
+
+
+def _world_options(world: SearchDescription, redraw: bool) -> WorldOptions:
+    own = world.options
+    return WorldOptions(
+        form=own["form"],
+        n_actions=len(world.actions),
+        n_outcomes=len(world.results),
+        n_covariates=own["covariates"],
+        n_moderators=own["moderators"],
+        covariate_scale=float(own["covariate_scale"]),
+        p_stop=float(own["p_stop"]),
+        p_stop_best=float(own["p_stop_best"]),
+        redraw_parameters=redraw,
+    )
+
+
+def sized(rows: pd.DataFrame, group: list[str]) -> pd.DataFrame:
+    """With the rank of the training size: a table's splits differ by a few units in size."""
+    rank = rows.groupby(group)["n_train"].rank(method="dense").astype(int)
+    return rows.assign(size=rank)
