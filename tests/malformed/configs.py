@@ -10,7 +10,8 @@ from typing import Any
 import snakemake_logger_plugin_frugal as plugin
 import yaml
 from frugal.core.strict_yaml import read_config_file
-from frugal.run.study import TRAINED_KINDS, load_study
+from frugal.run.config_schema import learns
+from frugal.run.study import load_study
 from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
@@ -202,7 +203,7 @@ def _small_study(change: tuple[tuple[Any, ...], Any]) -> Right | Warned:
     entry |= {"dataset": "small", "mechanism": "own", "missingness": missingness, "s": None}
     config["afape"]["scenarios"] = [entry]
     config["afape"]["agents"] = {
-        name: None if settings["kind"] in TRAINED_KINDS else settings
+        name: None if learns(settings["kind"]) else settings
         for name, settings in config["afape"]["agents"].items()
     }
     config["afape"]["figures"] |= {"frequency_agent": "never", "convergence_agents": ["never"]}

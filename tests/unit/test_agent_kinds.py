@@ -8,6 +8,7 @@ import pytest
 import yaml
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import roll_out
+from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.files import payload_bytes, read_payload, write_bytes
@@ -15,7 +16,7 @@ from frugal.core.layout import Layout
 from frugal.core.streams import Streams
 from frugal.core.world import World
 from frugal.data.tables import table_to_frames
-from frugal.run.study import FILED_KINDS, SCHEMA, TRAINED_KINDS
+from frugal.run.config_schema import config_schema, is_filed, learns
 from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
@@ -101,18 +102,21 @@ def files(given, tmp_path_factory) -> dict[str, Path]:
     return {kind: trained_file(kind, given, folder) for kind in TRAINED}
 
 
-def test_schema_study_and_registry_name_the_same_kinds():
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    agents = schema["properties"]["afape"]["properties"]["agents"]["additionalProperties"]["oneOf"]
-    blocks = [
-        schema["$defs"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one for one in agents
-    ]
-    named = {b["properties"]["kind"]["const"]: b for b in blocks if "properties" in b}
-    assert set(named) == set(KINDS)
-    for name, block in named.items():
-        assert set(block["required"]) == {"kind", *KINDS[name].needs}
-    assert set(TRAINED_KINDS) == set(TRAINED)
-    assert set(FILED_KINDS) == {kind.name for kind in KINDS.values() if kind.file}
+def test_a_declaration_says_without_import_what_the_object_says():
+    said = declared("frugal.acquire.policies", "AgentKind")
+    assert set(said) == set(KINDS)
+    for name, kind in KINDS.items():
+        assert kind.name == name == said[name].module.rsplit(".", 1)[1]
+        assert said[name].says["settings"] == kind.settings
+        assert learns(name) == (kind.fit is not None) == (name in TRAINED)
+        assert is_filed(name) == kind.file
+
+
+def test_the_config_takes_the_settings_of_every_kind_and_no_others():
+    for name, kind in KINDS.items():
+        blocks = config_schema()["$defs"]["agent"]["oneOf"][1:]
+        block = next(b for b in blocks if b["properties"]["kind"]["const"] == name)
+        assert set(block["properties"]) == set(block["required"]) == {"kind", *kind.settings}
 
 
 @pytest.mark.parametrize("kind", TRAINED)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import check_against_schema, read_yaml
-from frugal.run.study import SCHEMA, load_study
+from frugal.run.config_schema import config_schema
+from frugal.run.study import load_study
 from frugal.studies.dadi.figures.style import METHODS
 from frugal.studies.dadi.spec import FAMILIES, family_of, load_dadi_study
 
@@ -139,7 +140,7 @@ def test_refusals_are_one_sentence(config, words):
 def test_the_schema_asks_for_what_a_kind_needs(baseline):
     config = changed(baselines={"random_x": baseline})
     with pytest.raises(ConfigError):
-        check_against_schema(config, read_yaml(SCHEMA), where="config")
+        check_against_schema(config, config_schema(), where="config")
 
 
 def test_every_family_has_a_look():

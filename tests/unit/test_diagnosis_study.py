@@ -8,7 +8,7 @@ import pytest
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.data.description import load_description
-from frugal.run.study import SCHEMA
+from frugal.run.config_schema import config_schema
 from frugal.studies.diagnosis.spec import DiagnosisStudy, load_diagnosis_study
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +116,7 @@ def test_three_classes_are_refused(config):
 def test_paper_configs_keep_to_the_schema_and_name_what_there_is(name):
     merged = copy.deepcopy(CONFIG)
     _update(merged, read_yaml(ROOT / f"config/{name}.yaml"))
-    check_against_schema(merged, read_yaml(SCHEMA), where=name)
+    check_against_schema(merged, config_schema(), where=name)
     names = [entry["dataset"] for entry in merged["diagnosis"]["scenarios"]]
     assert len(names) == 5
     load_diagnosis_study(merged, {n: load_description(ROOT / merged["datasets"][n]) for n in names})

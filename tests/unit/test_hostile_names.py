@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from frugal.core.errors import ConfigError
 from frugal.core.files import payload_bytes
-from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.core.schema_check import check_against_schema
 from frugal.data.stored_names import LONGEST, stored_names
 from frugal.draw import style
 from frugal.run.config_files import read_config_file
-from frugal.run.study import SCHEMA, Study
+from frugal.run.config_schema import config_schema
+from frugal.run.study import Study
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -90,7 +91,7 @@ def named(name: str) -> dict:
 
 
 def test_agents_mechanisms_and_data_sets_have_plain_names():
-    schema = read_yaml(SCHEMA)
+    schema = config_schema()
     plain = [name for name in NAMES if re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name)]
     assert {"--help", "-rf", "CON"} <= {*plain}
     for name in plain:

@@ -91,8 +91,8 @@ def test_config_names_an_agent():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"kind": "oracle"}, "'oracle'; allowed are random, fixed, rule"),
-        ({}, "None; allowed are random, fixed, rule"),
+        ({"kind": "oracle"}, "'oracle'; allowed are cwcf, dadi, dqn, fixed"),
+        ({}, "None; allowed are cwcf, dadi, dqn, fixed"),
         ({"kind": "random"}, "takes exactly kind, probability"),
         ({"kind": "random", "probability": 0.1, "seed": 3}, "takes exactly kind, probability"),
         ({"kind": "random", "probability": "often"}, "'often'; it must be a number"),

@@ -8,7 +8,8 @@ import pytest
 import yaml
 from frugal.core.errors import ConfigError
 from frugal.judge.estimators import ESTIMATORS
-from frugal.run.study import TRAINED_KINDS, load_study
+from frugal.run.config_schema import learns
+from frugal.run.study import load_study
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
@@ -213,7 +214,7 @@ def test_a_data_set_of_diagnosis_has_no_rows_for_the_classifier_of_afape(config,
 def leave_out(config, *, but: str = "") -> None:
     """Null for every agent that learns, but perhaps for one."""
     for name, chosen in config["afape"]["agents"].items():
-        if name != but and chosen is not None and chosen["kind"] in TRAINED_KINDS:
+        if name != but and chosen is not None and learns(chosen["kind"]):
             config["afape"]["agents"][name] = None
 
 

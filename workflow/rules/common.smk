@@ -223,7 +223,9 @@ def stage_params(stage, settings=None):
     return {
         "arguments": stage_arguments(settings),
         "settled": settled,
-        "source": source_digest(stage),
+        "source": (lambda w: source_digest(stage, settings(w)))
+        if callable(settings)
+        else source_digest(stage, settings),
     }
 
 

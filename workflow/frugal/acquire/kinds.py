@@ -1,6 +1,6 @@
 """What every kind of agent declares: how it is built, how it learns, and a line for the pages.
 
-Knows no kind; `frugal.acquire.registry` lists them. Knows no files and no study.
+Knows no kind; `acquire.registry` finds them. Knows no files and no study.
 """
 
 from collections.abc import Callable, Mapping
@@ -109,15 +109,16 @@ class Learned:
     curve: pd.DataFrame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AgentKind:
-    """One kind of acquisition agent.
+    """One kind of acquisition agent, declared in a file of `acquire.policies` that bears its name.
 
     Attributes:
         name: `kind` in a config.
         build: (settings, layout, what is stored) → policy.
         fit: learns on records; None for kinds that need no training.
-        needs: settings that must be there, and no others.
+        settings: those that must be there, and no others. Each has its type (one of JSON's, or one
+            that `config.schema.yaml` defines) and a description, or is a schema of its own.
         doc: a line for the pages.
         file: True where the policy is a file of one's own, named by the setting `file`.
     """
@@ -125,6 +126,11 @@ class AgentKind:
     name: str
     build: Callable[[Mapping[str, Any], Layout, Stored], Policy]
     fit: Callable[[Ground, Mapping[str, Any]], Learned] | None
-    needs: tuple[str, ...]
+    settings: Mapping[str, Any]
     doc: str
     file: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the settings that must be there, and no others."""
+        return tuple(self.settings)

@@ -4,51 +4,16 @@ Knows names and settings of agents and the layout of a table, and nothing of val
 agents are trained.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-from jaxtyping import Bool
-
 from frugal.acquire.kinds import AgentKind, Stored
-from frugal.acquire.policies.fixed import FixedPolicy
-from frugal.acquire.policies.random import RandomPolicy
-from frugal.acquire.policies.rule import RulePolicy, rule_policy
+from frugal.core.declarations import Declared, declared, load_one
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout, read_header
 from frugal.core.stored import StoredArrays
 from frugal.core.table import Table
-
-
-def _random(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RandomPolicy:
-    del layout, stored
-    value = settings["probability"]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"the probability of a random agent is {value!r}; it must be a number")
-    return RandomPolicy(float(value))
-
-
-def _fixed(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> FixedPolicy:
-    del stored
-    return FixedPolicy(_chosen_panels(settings["panels"], [p.name for p in layout.actions]))
-
-
-def _rule(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RulePolicy:
-    del stored
-    return rule_policy(settings["steps"], layout)
-
-
-RANDOM = AgentKind(
-    "random", _random, None, ("probability",), "each available panel with one probability"
-)
-FIXED = AgentKind("fixed", _fixed, None, ("panels",), "the same panels for everyone")
-RULE = AgentKind(
-    "rule", _rule, None, ("steps",), "one's own rule: panels in order, each under conditions"
-)
-_NAMES = (
-    "random", "fixed", "rule", "python", "dqn", "sb3", "sm_ddpo", "cwcf", "greedy", "dadi",
-)  # fmt: skip
 
 
 class _Kinds(Mapping[str, AgentKind]):
@@ -58,36 +23,18 @@ class _Kinds(Mapping[str, AgentKind]):
     """
 
     def __getitem__(self, name: str) -> AgentKind:
-        here = {"random": RANDOM, "fixed": FIXED, "rule": RULE}
-        return here[name] if name in here else _imported(name)
+        return load_one("frugal.acquire.policies", "AgentKind", name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
+        return iter(declared_kinds())
 
     def __len__(self) -> int:
-        return len(_NAMES)
+        return len(declared_kinds())
 
 
-def _imported(name: str) -> AgentKind:
-    """A kind with a module of its own; the imports are written out, as code digests follow them."""
-    match name:
-        case "python":
-            from frugal.acquire.policies.python import PYTHON as kind
-        case "dqn":
-            from frugal.acquire.policies.dqn import DQN as kind
-        case "sb3":
-            from frugal.acquire.policies.sb3 import SB3 as kind
-        case "sm_ddpo":
-            from frugal.acquire.policies.sm_ddpo import SM_DDPO as kind
-        case "cwcf":
-            from frugal.acquire.policies.cwcf import CWCF as kind
-        case "greedy":
-            from frugal.acquire.policies.greedy import GREEDY as kind
-        case "dadi":
-            from frugal.acquire.policies.dadi import DADI as kind
-        case _:
-            raise KeyError(name)
-    return kind
+def declared_kinds() -> Mapping[str, Declared]:
+    """Name → what the declaration says, of every kind; nothing is imported for it."""
+    return declared("frugal.acquire.policies", "AgentKind")
 
 
 KINDS: Mapping[str, AgentKind] = _Kinds()
@@ -156,21 +103,3 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
 
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
-
-
-def _chosen_panels(panels: Any, actions: Sequence[str]) -> Bool[np.ndarray, " a"]:
-    """True where a panel is among those that the setting names. (a,)"""
-    if panels == "all":
-        return np.ones(len(actions), dtype=bool)
-    if panels == "none":
-        return np.zeros(len(actions), dtype=bool)
-    if isinstance(panels, str) or not isinstance(panels, Sequence):
-        raise ConfigError(
-            f"a fixed agent has the panels {panels!r}; allowed are all, none, or a list of names"
-        )
-    for name in panels:
-        if name not in actions:
-            raise ConfigError(
-                f"a fixed agent names panel {name!r}; panels to acquire are {_listed(actions)}"
-            )
-    return np.array([name in panels for name in actions], dtype=bool)

@@ -66,6 +66,6 @@ def _identity(job: Job) -> str:
         "wildcards": dict(job.wildcards),
         "seed": job.seed,
         "inputs": [{k: r[k] for k in ("name", "sha256")} for r in input_records(job)],
-        "source": source_digest(job.stage),
+        "source": source_digest(job.stage, job.settings),
     }
     return hashlib.sha256(json_bytes(document)).hexdigest()[:16]

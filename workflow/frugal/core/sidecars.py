@@ -170,7 +170,7 @@ def sidecar_bytes(
         "seed": job.seed,
         "settings": job.settings,
         "inputs": records,
-        "source": source_digest(job.stage),
+        "source": source_digest(job.stage, job.settings),
         "environment": lock_digest(),
     }
     if path.suffix == ".parquet" and not isinstance(payloads[name], bytes):

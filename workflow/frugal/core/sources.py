@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # Every stage, named as its rule: the module whose function of that name it is
@@ -21,6 +23,13 @@ STAGES = {
     path.stem: f"frugal.studies.{path.parts[-3]}.stages.{path.stem}"
     for path in sorted(PACKAGE.glob("studies/*/stages/[a-z]*.py"), key=lambda path: path.stem)
 }
+
+
+def modules_of(package: str) -> dict[str, Path]:
+    """The modules of a folder of this package with their files, sorted; without those below it."""
+    folder = PACKAGE.joinpath(*package.split(".")[1:])
+    paths = sorted(folder.glob("[a-z]*.py"))
+    return {f"{package}.{path.stem}": path for path in paths}
 
 
 @cache
@@ -39,7 +48,8 @@ def _imports(module: str) -> frozenset[str]:
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(f"{module} is no module of this package")
-    _, found = _read(path)
+    _, found, folders = _read(path)
+    found = [*found, *(name for folder in folders["all"] for name in modules_of(folder))]
     ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)}
     parents = {
         ".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)
@@ -48,27 +58,42 @@ def _imports(module: str) -> frozenset[str]:
 
 
 @cache
-def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Digest of a file's code, and the names that its imports may mean."""
+def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]]]:
+    """Digest of a file's code, what its imports may mean, and the open folders that it loads from.
+
+    Of a folder it loads `all` declarations, or the `one` that a name asks for.
+    """
     text = path.read_bytes()
     key = hashlib.sha256(sys.version.encode() + b"\0" + text).hexdigest()
     kept = path.parent / "__pycache__" / f"{path.stem}.code.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(kept.read_bytes())
         if found["key"] == key:
-            return str(found["code"]), tuple(map(str, found["imports"]))
+            return str(found["code"]), tuple(map(str, found["imports"])), dict(found["folders"])
     tree = ast.parse(text)
-    imports = sorted(_imported_names(tree))
+    imports, folders = sorted(_imported_names(tree)), _open_folders(tree)
     code = hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest()
+    found = {"key": key, "code": code, "imports": imports, "folders": folders}
     if not sys.dont_write_bytecode:
         with contextlib.suppress(
             OSError
         ):  # a package that cannot be written to costs time, no more
             kept.parent.mkdir(exist_ok=True)
             half = kept.with_name(f"{kept.name}.{os.getpid()}")
-            half.write_text(json.dumps({"key": key, "code": code, "imports": imports}))
+            half.write_text(json.dumps(found))
             half.replace(kept)
-    return code, tuple(imports)
+    return code, tuple(imports), folders
+
+
+def _open_folders(tree: ast.Module) -> dict[str, list[str]]:
+    """Packages named by calls of `load_all` and `load_one`, see `declarations`."""
+    found: dict[str, set[str]] = {"all": set(), "one": set()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            asked = node.func.id.removeprefix("load_")
+            if node.func.id != asked and asked in found and isinstance(node.args[0], ast.Constant):
+                found[asked].add(str(node.args[0].value))
+    return {asked: sorted(packages) for asked, packages in found.items()}
 
 
 def _imported_names(tree: ast.Module) -> set[str]:
@@ -112,16 +137,47 @@ def reached_modules(*roots: str) -> tuple[str, ...]:
     return tuple(sorted(seen))
 
 
-@cache
-def source_digest(stage: str) -> str:
+def source_digest(stage: str, settings: Any = None) -> str:
     """SHA-256 over the code of a stage, of all that it imports, and of the command line.
+
+    Of a folder of declarations from which the stage loads one by its name, those modules count that
+    a value in the settings names: another kind of agent changes no job that does not name it.
 
     Raises:
         KeyError: no study has such a stage.
     """
+    return _digest(stage, frozenset(_texts(settings)))
+
+
+@cache
+def _digest(stage: str, named: frozenset[str]) -> str:
+    roots = (STAGES[stage], "frugal.run.stage_command")
+    chosen = {
+        module
+        for reached in reached_modules(*roots)
+        for folder in _folders(reached)["one"]
+        for module in modules_of(folder)
+        if module.rsplit(".", 1)[1] in named
+    }
     digest = hashlib.sha256()
-    for module in reached_modules(STAGES[stage], "frugal.run.stage_command"):
+    for module in reached_modules(*roots, *sorted(chosen)):
         path = _path(module)
         assert path is not None
         digest.update(f"{module}\0{_read(path)[0]}\0".encode())
     return digest.hexdigest()
+
+
+def _folders(module: str) -> dict[str, list[str]]:
+    path = _path(module)
+    assert path is not None
+    return _read(path)[2]
+
+
+def _texts(settings: Any) -> Iterator[str]:
+    """Every text that stands as a value."""
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, Mapping):
+        yield from (text for value in settings.values() for text in _texts(value))
+    elif isinstance(settings, list | tuple):
+        yield from (text for value in settings for text in _texts(value))

@@ -243,6 +243,7 @@ def _verdict(documents: list[dict[str, Any]], same: int, skipped: int, steps: in
 
 def _is_stale(document: Mapping[str, Any]) -> bool:
     try:
-        return source_digest(document["stage"]) != document["source"]
+        now = source_digest(document["stage"], document["settings"])
+        return now != document["source"]
     except KeyError:  # a stage that has since been renamed
         return True

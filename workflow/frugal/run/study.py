@@ -12,25 +12,21 @@ from typing import Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import (
-    SCHEMAS,
     check_against_schema,
     did_you_mean,
     listed,
     named_file,
-    read_yaml,
 )
 from frugal.core.state_codes import MOST_ACTIONS
 from frugal.data.description import Description, load_description
 from frugal.data.description_sources import RawFile
 from frugal.data.raw import locate_file
 from frugal.data.stored_names import stored_names
+from frugal.run.config_schema import config_schema, is_filed, learns
 from frugal.studies.afape.agent_names import require_known_agent
 from frugal.studies.afape.error_costs import remark_on_error_costs, require_error_costs
 from frugal.studies.afape.law_names import require_known_names
 
-TRAINED_KINDS = ("dqn", "sb3", "sm_ddpo", "cwcf", "greedy", "dadi")  # learn on the part `agent`
-FILED_KINDS = ("python",)  # whose policy is a file of one's own
-SCHEMA = SCHEMAS / "config.schema.yaml"
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 
 
@@ -59,13 +55,16 @@ class Study:
     @property
     def trained_agents(self) -> list[str]:
         """Names of the agents that learn."""
-        return [name for name, chosen in self.agents.items() if chosen["kind"] in TRAINED_KINDS]
+        return [name for name, chosen in self.agents.items() if learns(chosen["kind"])]
 
     @property
     def filed_agents(self) -> list[str]:
         """Names of the agents that act by a file: those that learn, and one's own functions."""
-        kinds = (*TRAINED_KINDS, *FILED_KINDS)
-        return [name for name, chosen in self.agents.items() if chosen["kind"] in kinds]
+        return [
+            name
+            for name, chosen in self.agents.items()
+            if learns(chosen["kind"]) or is_filed(chosen["kind"])
+        ]
 
     def scenario(self, dataset: str, mechanism: str) -> Mapping[str, Any]:
         """Settings of one data set × mechanism."""
@@ -188,7 +187,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     Raises:
         ConfigError: one sentence with the key, what was found and what is allowed.
     """
-    check_against_schema(_plain(config), read_yaml(SCHEMA), where="config")
+    check_against_schema(_plain(config), config_schema(), where="config")
     seen: set[tuple[str, str]] = set()
     for entry in config["afape"]["scenarios"]:
         pair = (entry["dataset"], entry["mechanism"])
@@ -227,7 +226,7 @@ def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
     """
     found = {}
     for name, chosen in agents.items():
-        if chosen is None or chosen["kind"] not in FILED_KINDS:
+        if chosen is None or not is_filed(chosen["kind"]):
             continue
         path = named_file(chosen["file"], base)
         if path is None:

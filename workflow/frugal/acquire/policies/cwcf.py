@@ -75,6 +75,6 @@ CWCF = AgentKind(
     name="cwcf",
     build=build,
     fit=fit,
-    needs=("dqn",),
+    settings={"dqn": ("dqn_learner", "")},
     doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
 )

@@ -104,6 +104,12 @@ DADI = AgentKind(
     name="dadi",
     build=build,
     fit=fit,
-    needs=("gamma", "validation_share", "exploration", "networks", "training"),
+    settings={
+        "gamma": ("probability", "weight of accuracy against hiding the group"),
+        "validation_share": ("probability", "of the part `agent`; for the curves"),
+        "exploration": ("probability", "of a decision drawn evenly from the allowed ones"),
+        "networks": ("dadi_networks", ""),
+        "training": ("dadi_training", ""),
+    },
     doc="DADI: acquires what predicts the label and hides the group from an adversary",
 )

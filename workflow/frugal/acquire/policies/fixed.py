@@ -4,13 +4,17 @@ They must not know feature values, costs or labels. "All" is the agent for which
 coincide [afape, sec. 3.4.2].
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
+from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +41,46 @@ class FixedPolicy(SingleWithoutVerdict):
         result = np.zeros(wanted.shape)
         np.put_along_axis(result, wanted.argmax(axis=2)[..., None], 1.0, axis=2)
         return result
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> FixedPolicy:
+    """The panels of the settings.
+
+    Raises:
+        ConfigError: one of them is none to acquire.
+    """
+    del stored
+    return FixedPolicy(_chosen_panels(settings["panels"], [p.name for p in layout.actions]))
+
+
+def _chosen_panels(panels: Any, actions: Sequence[str]) -> Bool[np.ndarray, " a"]:
+    """True where a panel is among those that the setting names. (a,)"""
+    if panels == "all":
+        return np.ones(len(actions), dtype=bool)
+    if panels == "none":
+        return np.zeros(len(actions), dtype=bool)
+    if isinstance(panels, str) or not isinstance(panels, Sequence):
+        raise ConfigError(
+            f"a fixed agent has the panels {panels!r}; allowed are all, none, or a list of names"
+        )
+    for name in panels:
+        if name not in actions:
+            raise ConfigError(
+                f"a fixed agent names panel {name!r}; panels to acquire are "
+                f"{', '.join(actions) or 'none'}"
+            )
+    return np.array([name in panels for name in actions], dtype=bool)
+
+
+FIXED = AgentKind(
+    name="fixed",
+    build=build,
+    fit=None,
+    settings={
+        "panels": {
+            "description": "all, none, or a list of panel names",
+            "oneOf": [{"enum": ["all", "none"]}, {"type": "array", "items": {"type": "string"}}],
+        }
+    },
+    doc="the same panels for everyone",
+)

@@ -99,6 +99,38 @@ GREEDY = AgentKind(
     name="greedy",
     build=build,
     fit=fit,
-    needs=("encoder", "classifier", "updates", "input_bound", "units", "neighbours", "least_gain"),
+    settings={
+        "encoder": ("state_encoder", ""),
+        "classifier": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["hidden", "activation", "learning_rate", "batch", "class_weights"],
+            "properties": {
+                "hidden": {"$ref": "#/$defs/layers"},
+                "activation": {"enum": ["silu", "tanh"]},
+                "learning_rate": {"$ref": "#/$defs/positive"},
+                "batch": {"$ref": "#/$defs/count", "description": "states in a minibatch"},
+                "class_weights": {
+                    "type": "array",
+                    "items": {"type": "number", "exclusiveMinimum": 0},
+                    "minItems": 2,
+                    "maxItems": 2,
+                    "description": "of the first and the second class",
+                },
+            },
+        },
+        "updates": ("count", "minibatches of the classifier"),
+        "input_bound": (
+            "positive",
+            "completed values are clipped to ± this many standard deviations",
+        ),
+        "units": ("count", "complete records to look up in"),
+        "neighbours": ("count", "that stand for a state"),
+        "least_gain": {
+            "type": "number",
+            "minimum": 0,
+            "description": "nats per mean panel cost, below which it stops",
+        },
+    },
     doc="orders the panel of the most information per cost, while it is worth it",
 )

@@ -21,7 +21,14 @@ PYTHON = AgentKind(
     name="python",
     build=build,
     fit=None,
-    needs=("file", "function"),
+    settings={
+        "file": {
+            "type": "string",
+            "pattern": "[.]py$",
+            "description": "a Python file (.py); it is run as your own code",
+        },
+        "function": ("string", "its name in the file"),
+    },
     doc="one's own function in a Python file",
     file=True,
 )

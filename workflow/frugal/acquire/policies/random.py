@@ -3,14 +3,17 @@
 Holds a policy of [afape, sec. 4.1]. It must not know feature values, costs or labels.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
 from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -85,3 +88,25 @@ def _stop_and_go_on(a: int, p: float) -> tuple[Float[np.ndarray, "b b"], Float[n
             ratio = left / np.maximum(m - left + 1, 1)
             more[:, left] = ratio * odds * (1 + more[:, left - 1])
         return 1 / (1 + more), 1 / (1 + 1 / more)
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RandomPolicy:
+    """The probability of the settings.
+
+    Raises:
+        ConfigError: it is no number.
+    """
+    del layout, stored
+    value = settings["probability"]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"the probability of a random agent is {value!r}; it must be a number")
+    return RandomPolicy(float(value))
+
+
+RANDOM = AgentKind(
+    name="random",
+    build=build,
+    fit=None,
+    settings={"probability": ("probability", "of acquiring each panel")},
+    doc="each available panel with one probability",
+)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
@@ -199,3 +200,43 @@ def _numeric(table: Layout) -> list[str]:
     levels = {j for group in table.onehot for j in group}
     numbers = [c for j, c in enumerate(table.columns) if j not in levels]
     return [c for c in numbers if c.rpartition("=")[0] not in numbers]
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RulePolicy:
+    """The steps of the settings."""
+    del stored
+    return rule_policy(settings["steps"], layout)
+
+
+RULE = AgentKind(
+    name="rule",
+    build=build,
+    fit=None,
+    settings={
+        "steps": {
+            "type": "array",
+            "minItems": 1,
+            "description": "in order; each acquires its panel if all its conditions hold",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["panel"],
+                "properties": {
+                    "panel": {"type": "string"},
+                    "when": {
+                        "description": "one condition, or a list that must all hold; left out: always",
+                        "oneOf": [
+                            {"$ref": "#/$defs/condition"},
+                            {
+                                "type": "array",
+                                "minItems": 1,
+                                "items": {"$ref": "#/$defs/condition"},
+                            },
+                        ],
+                    },
+                },
+            },
+        }
+    },
+    doc="one's own rule: panels in order, each under conditions",
+)

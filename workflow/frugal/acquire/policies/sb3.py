@@ -71,6 +71,16 @@ SB3 = AgentKind(
     name="sb3",
     build=build,
     fit=fit,
-    needs=(*TRAINED_BY, "episodes", "greedy"),
+    settings={
+        "algorithm": (
+            "string",
+            "class, for discrete actions, without memory: PPO, MaskablePPO, A2C, DQN, …",
+        ),
+        "policy": {"enum": ["MlpPolicy", "LinearPolicy"]},
+        "steps": ("count", "transitions over all episodes"),
+        "arguments": ("object", "of the class; what is left out has its own default"),
+        "episodes": ("count", "run side by side"),
+        "greedy": ("boolean", "true: the likeliest or best action; false: drawn by the actor"),
+    },
     doc="an algorithm of stable-baselines3 or sb3-contrib, by name",
 )

@@ -95,6 +95,18 @@ SM_DDPO = AgentKind(
     name="sm_ddpo",
     build=build,
     fit=fit,
-    needs=("encoder", "validation_share", "greedy", *VARIANT, "training"),
+    settings={
+        "encoder": ("state_encoder", ""),
+        "validation_share": ("probability", "of the part `agent`; chooses the weights"),
+        "greedy": ("boolean", "true: the likeliest action; false: drawn among them"),
+        "variant": {"enum": ["end2end", "pretrained"]},
+        "pretraining_updates": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "minibatches; read by pretrained only",
+        },
+        "tuned": ("boolean", "whether a pretrained classifier goes on learning"),
+        "training": ("sm_ddpo_training", ""),
+    },
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
 )
