@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.formulas.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
+from frugal.judge.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
 from frugal.judge.intervals import estimate
 
 OUTCOME = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 1.0], [8.0, 0.0]])

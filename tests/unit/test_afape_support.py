@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from frugal.judge.estimator import Need
-from frugal.judge.estimators import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 
 from tests.unit.afape_chain import run_chain, small_table
 

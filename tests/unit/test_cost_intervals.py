@@ -12,8 +12,8 @@ from frugal.judge.cost_intervals import (
     range_findings,
     unseen_errors,
 )
-from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
-from frugal.judge.formulas.unweighted import complete_case, ground_truth
+from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.estimators.unweighted import complete_case, ground_truth
 from frugal.judge.intervals import estimate, normal_interval, standard_error
 from scipy.stats import binom
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.formulas.doubly_robust import doubly_robust, doubly_robust_afais
+from frugal.judge.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.judge.intervals import estimate
 
 C = np.array([[4.0], [2.0], [9.0], [np.nan]])

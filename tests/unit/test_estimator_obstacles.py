@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
-from frugal.judge.estimators import ESTIMATORS
 from frugal.judge.obstacles import obstacle
+from frugal.judge.registry import ESTIMATORS
 
 N = 6
 OBSERVED = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)

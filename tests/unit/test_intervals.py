@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from frugal.core.errors import NoSupportError
 from frugal.core.terms import Terms
-from frugal.judge.formulas.inverse_probability import stabilised_ipw
-from frugal.judge.formulas.unweighted import ground_truth
+from frugal.judge.estimators.inverse_probability import stabilised_ipw
+from frugal.judge.estimators.unweighted import ground_truth
 from frugal.judge.intervals import (
     effective_sample_size,
     estimate,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.intervals import estimate
 
 from tests.oracles.self_normalised import self_normalised_value

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.formulas.off_policy import off_policy
+from frugal.judge.estimators.off_policy import off_policy
 from frugal.judge.intervals import estimate
 
 OUTCOME = np.array([[1.0], [3.0], [5.0]])

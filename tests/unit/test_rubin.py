@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.formulas.rubin import rubin
+from frugal.judge.rubin import rubin
 
 
 def test_pooling_by_hand():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from frugal.core.errors import ConfigError
-from frugal.judge.estimators import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 from frugal.run.config_schema import learns
 from frugal.run.study import load_study
 

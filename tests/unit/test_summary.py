@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from frugal.judge.formulas.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.positivity import propensity_findings
 from frugal.judge.summary import summarise
 

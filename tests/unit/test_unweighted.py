@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.formulas.unweighted import blocking, complete_case, ground_truth, imputation
+from frugal.judge.estimators.unweighted import blocking, complete_case, ground_truth, imputation
 from frugal.judge.intervals import estimate
 
 OUTCOME = np.array([[1.0, 0.0], [3.0, 1.0], [8.0, 1.0]])

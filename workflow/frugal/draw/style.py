@@ -32,6 +32,10 @@ FONT_PT = 8.0
 BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+COLOURS = {  # by the words of declarations
+    "black": BLACK, "grey": GREY, "orange": ORANGE, "sky": SKY, "green": GREEN, "blue": BLUE,
+    "vermillion": VERMILLION, "purple": PURPLE,
+}  # fmt: skip
 
 THEME: dict[Any, Any] = {
     **sns.plotting_context("paper"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 from frugal.core.terms import Terms
 from frugal.judge.case import Case
@@ -44,11 +45,13 @@ _WEIGHTS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY}
 
 @dataclass(frozen=True, eq=False)
 class Estimator:
-    """A declared estimator.
+    """A declared estimator; a new one is a new file in `judge.estimators`.
 
     Attributes:
         name: in tables and in the config.
+        place: tables and figures list estimators by this number; those of one place by name.
         label: in figures and on pages.
+        look: colour, by its word in `draw.style`, and marker of matplotlib.
         needs: what it reads beyond the outcomes on the records; why it cannot be computed for a
             case, and what its row warns of, follow from these.
         terms: its formula on a case in which nothing lacks.
@@ -57,7 +60,9 @@ class Estimator:
     """
 
     name: str
+    place: int
     label: str
+    look: tuple[str, str | tuple[int, Literal[0, 1, 2], int]]
     needs: tuple[Need, ...]
     terms: Callable[[Case], Terms]
     doc: str

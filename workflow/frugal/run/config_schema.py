@@ -13,10 +13,11 @@ _JSON_TYPES = ("boolean", "integer", "number", "object", "string")
 
 
 def config_schema() -> dict[str, Any]:
-    """The whole schema, with the settings of every kind of agent that is declared."""
+    """The whole schema, with every kind of agent and every estimator that is declared."""
     schema = read_yaml(SCHEMAS / "config.schema.yaml")
     agents = [_agent(name, one) for name, one in _kinds().items()]
     schema["$defs"]["agent"]["oneOf"] = [{"type": "null"}, *agents]
+    schema["$defs"]["estimator"]["enum"] = list(declared("frugal.judge.estimators", "Estimator"))
     return schema
 
 

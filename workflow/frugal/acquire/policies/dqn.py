@@ -108,7 +108,7 @@ DQN = AgentKind(
         "huber_bound": {
             "type": ["number", "null"],
             "exclusiveMinimum": 0,
-            "description": "of errors, in dearest misclassifications; beyond it they count linearly; null: squared",
+            "description": "of errors, in dearest misclassifications; linear beyond; null: none",
         },
         "learning_rate": ("positive", "at first"),
         "learning_rate_last": ("positive", "at the end; it falls linearly"),

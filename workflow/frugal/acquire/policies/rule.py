@@ -224,7 +224,7 @@ RULE = AgentKind(
                 "properties": {
                     "panel": {"type": "string"},
                     "when": {
-                        "description": "one condition, or a list that must all hold; left out: always",
+                        "description": "one condition or a list; all must hold; left out: always",
                         "oneOf": [
                             {"$ref": "#/$defs/condition"},
                             {

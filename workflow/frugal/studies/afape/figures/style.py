@@ -12,14 +12,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from frugal.draw.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
+    COLOURS,
     WIDTH_IN,
     Look,
     look_of,
@@ -27,6 +20,7 @@ from frugal.draw.style import (
     words,
     wrapped,
 )
+from frugal.judge.registry import ESTIMATORS as DECLARED
 
 STATUS_WORDS = {
     "no_support": "no support",
@@ -35,26 +29,7 @@ STATUS_WORDS = {
 }
 
 ESTIMATORS: dict[str, Look] = {
-    "ground_truth": Look("ground truth", BLACK, "o"),
-    "blocking": Look("blocking", VERMILLION, "s"),
-    "complete_case": Look("complete case", ORANGE, "D"),
-    "imputation_chained_trees": Look("imputation (chained trees)", PURPLE, "8"),
-    "imputation_missforest": Look("imputation (MissForest)", PURPLE, "^"),
-    "multiple_imputation": Look("multiple imputation", PURPLE, "v"),
-    "multiple_imputation_label": Look("multiple imputation + label", PURPLE, "<"),
-    "ipw": Look("IPW", SKY, "p"),
-    "stabilised_ipw": Look("stabilised IPW", SKY, "X"),
-    "stabilised_ipw_true": Look("stabilised IPW, true p", SKY, "x"),
-    "afais": Look("AFAIS", BLUE, "d"),
-    "stabilised_afais": Look("stabilised AFAIS", BLUE, "P"),
-    "afais_s": Look("AFAIS(s)", BLUE, "h"),
-    "stabilised_afais_s": Look("stabilised AFAIS(s)", BLUE, "H"),
-    "stabilised_afais_s_policy": Look("stabilised AFAIS(s), policy known", BLUE, (4, 1, 0)),
-    "stabilised_afais_s_true": Look("stabilised AFAIS(s), true p", BLUE, "+"),
-    "doubly_robust": Look("doubly robust", GREEN, ">"),
-    "doubly_robust_afais": Look("doubly robust AFAIS", GREEN, "*"),
-    "off_policy_set": Look("off-policy, set", GREY, "1"),
-    "off_policy_sequence": Look("off-policy, sequence", GREY, "2"),
+    name: Look(one.label, COLOURS[one.look[0]], one.look[1]) for name, one in DECLARED.items()
 }
 
 _CHARACTER_IN = 0.07  # generous mean width of a letter at 8 pt

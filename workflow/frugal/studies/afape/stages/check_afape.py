@@ -8,7 +8,7 @@ import pandas as pd
 
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
-from frugal.judge.estimators import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 
 STATUSES = {"ok", "no_support", "not_identified", "not_available"}
 

@@ -23,8 +23,6 @@ from frugal.judge.cost_intervals import (
     unseen_errors,
 )
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.estimators import ESTIMATORS
-from frugal.judge.formulas.rubin import rubin
 from frugal.judge.intervals import estimate, standard_error
 from frugal.judge.obstacles import LEAST_MASS, obstacle
 from frugal.judge.positivity import (
@@ -35,7 +33,9 @@ from frugal.judge.positivity import (
     resample_findings,
     support_findings,
 )
+from frugal.judge.registry import ESTIMATORS
 from frugal.judge.resampling import full_sample_interval, resample, stack_terms
+from frugal.judge.rubin import rubin
 from frugal.judge.summary import summarise
 from frugal.judge.views import Seen, compare_views
 from frugal.studies.afape.laws import require_law

@@ -22,9 +22,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.terms import Terms
-from frugal.judge.formulas.afais import afais_weight
-from frugal.judge.formulas.inverse_probability import complete_case_weight
-from frugal.judge.formulas.weighting import importance_weight, masked_product
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimators.afais import afais_weight
+from frugal.judge.estimators.inverse_probability import complete_case_weight
+from frugal.judge.weighting import importance_weight, masked_product
 
 
 def doubly_robust(
@@ -103,3 +104,45 @@ def _augmented(
     direct = masked_product(direct_weight, outcome_mean, "outcome mean")
     residual = masked_product(weight, outcome - outcome_mean, "outcome or its mean")
     return Terms(direct + residual, np.ones(len(weight)), weight)
+
+
+DOUBLY_ROBUST = Estimator(
+    name="doubly_robust",
+    place=180,
+    label="doubly robust",
+    look=("green", ">"),
+    needs=(Need.COMPLETE_CASES, Need.PROPENSITY, Need.S_PROPENSITY, Need.OUTCOME_MEAN),
+    terms=lambda case: doubly_robust(
+        case.blocked_costs,
+        case.complete,
+        case.fitted["propensity"],
+        case.outcome_mean,
+        case.s_observed,
+        case.fitted["s_propensity"],
+    ),
+    doc="A fitted mean cost, corrected by the weighted residuals of complete cases.",
+    equation="[afape, eq. 3]",
+)
+
+DOUBLY_ROBUST_AFAIS = Estimator(
+    name="doubly_robust_afais",
+    place=190,
+    label="doubly robust AFAIS",
+    look=("green", "*"),
+    needs=(
+        Need.PROPENSITY,
+        Need.AFA_PROPENSITY_BY_POLICY,
+        Need.S_PROPENSITY,
+        Need.OUTCOME_MEAN,
+    ),
+    terms=lambda case: doubly_robust_afais(
+        case.blocked_costs,
+        case.fitted["propensity"],
+        case.fitted["afa_propensity_policy"],
+        case.outcome_mean,
+        case.s_observed,
+        case.fitted["s_propensity"],
+    ),
+    doc="A fitted mean cost, corrected by residuals weighted as in AFAIS(s), policy known.",
+    equation="[afape, eq. A.9]",
+)

@@ -3,11 +3,15 @@
 It must not know what the policy acquired: to this view a row is complete or worthless.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.terms import Terms
-from frugal.judge.formulas.weighting import importance_weight, weighted_terms
+from frugal.judge.case import Case
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.weighting import importance_weight, weighted_terms
 
 
 def ipw(
@@ -64,3 +68,41 @@ def complete_case_weight(
         target_name="one",
         logging_name="propensity p(R=1|X_adj)",
     )
+
+
+def _complete_cases(formula: Callable[..., Terms], propensity: Need) -> Callable[[Case], Terms]:
+    return lambda case: formula(case.blocked, case.complete, case.fitted[propensity.value])
+
+
+IPW = Estimator(
+    name="ipw",
+    place=70,
+    label="IPW",
+    look=("sky", "p"),
+    needs=(Need.COMPLETE_CASES, Need.PROPENSITY),
+    terms=_complete_cases(ipw, Need.PROPENSITY),
+    doc="Complete cases, weighted by the inverse of their fitted probability to be complete.",
+    equation="[afape, eq. 3]",
+)
+
+STABILISED_IPW = Estimator(
+    name="stabilised_ipw",
+    place=80,
+    label="stabilised IPW",
+    look=("sky", "X"),
+    needs=(Need.COMPLETE_CASES, Need.PROPENSITY),
+    terms=_complete_cases(stabilised_ipw, Need.PROPENSITY),
+    doc="The same, divided by the sum of the weights.",
+    equation="[afape, eq. 3]",
+)
+
+STABILISED_IPW_TRUE = Estimator(
+    name="stabilised_ipw_true",
+    place=90,
+    label="stabilised IPW, true p",
+    look=("sky", "x"),
+    needs=(Need.COMPLETE_CASES, Need.TRUE_PROPENSITY),
+    terms=_complete_cases(stabilised_ipw, Need.TRUE_PROPENSITY),
+    doc="The same with the probability that the masks were drawn from.",
+    equation="[afape, eq. 3]",
+)

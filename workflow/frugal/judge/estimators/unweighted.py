@@ -4,11 +4,15 @@ From [afape, sec. 3.2, sec. 4.1 and sec. A.9]. What tells these apart is the wor
 policy was rolled out, which the caller has done; this module sees outcomes only.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.terms import Terms
-from frugal.judge.formulas.weighting import weighted_terms
+from frugal.judge.case import Case
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.weighting import weighted_terms
 
 
 def ground_truth(outcome_full: Float[np.ndarray, "n o"]) -> Terms:
@@ -79,3 +83,90 @@ def complete_case(
 
 def _plain_mean(outcome: Float[np.ndarray, "n o"]) -> Terms:
     return weighted_terms(outcome, np.ones(len(outcome)), normalised=False)
+
+
+def _on_full_table(case: Case) -> Terms:
+    assert case.full is not None
+    return ground_truth(case.full)
+
+
+def _mean_over_draws(need: Need) -> Callable[[Case], Terms]:
+    return lambda case: imputation(case.imputed[need.value].mean(axis=0))
+
+
+GROUND_TRUTH = Estimator(
+    name="ground_truth",
+    place=00,
+    label="ground truth",
+    look=("black", "o"),
+    needs=(Need.FULL_TABLE,),
+    terms=_on_full_table,
+    doc="The mean on the full table: the estimand, known where the masks were drawn.",
+    equation="[afape, eq. 1]",
+)
+
+BLOCKING = Estimator(
+    name="blocking",
+    place=10,
+    label="blocking",
+    look=("vermillion", "s"),
+    needs=(),
+    terms=lambda case: blocking(case.blocked),
+    doc="The mean on the records, where acquisitions of missing panels are refused.",
+    equation="[afape, sec. A.9]",
+)
+
+COMPLETE_CASE = Estimator(
+    name="complete_case",
+    place=20,
+    label="complete case",
+    look=("orange", "D"),
+    needs=(Need.COMPLETE_CASES,),
+    terms=lambda case: complete_case(case.blocked, case.complete),
+    doc="The mean over the rows in which nothing is missing.",
+    equation="[afape, sec. 4.1]",
+)
+
+IMPUTATION_CHAINED_TREES = Estimator(
+    name="imputation_chained_trees",
+    place=30,
+    label="imputation (chained trees)",
+    look=("purple", "8"),
+    needs=(Need.IMPUTED_BY_CHAINED_TREES,),
+    terms=_mean_over_draws(Need.IMPUTED_BY_CHAINED_TREES),
+    doc="The mean on the records, filled in by chained boosted trees.",
+    equation="[afape, eq. A.2]",
+)
+
+IMPUTATION_MISSFOREST = Estimator(
+    name="imputation_missforest",
+    place=40,
+    label="imputation (MissForest)",
+    look=("purple", "^"),
+    needs=(Need.IMPUTED_BY_MISSFOREST,),
+    terms=_mean_over_draws(Need.IMPUTED_BY_MISSFOREST),
+    doc="The mean on the records, filled in by MissForest.",
+    equation="[afape, eq. A.2]",
+)
+
+MULTIPLE_IMPUTATION = Estimator(
+    name="multiple_imputation",
+    place=50,
+    label="multiple imputation",
+    look=("purple", "v"),
+    needs=(Need.IMPUTED,),
+    terms=_mean_over_draws(Need.IMPUTED),
+    doc="The mean over several copies of the records, filled in by draws.",
+    equation="[afape, eq. A.2]",
+)
+
+MULTIPLE_IMPUTATION_LABEL = Estimator(
+    name="multiple_imputation_label",
+    place=60,
+    label="multiple imputation + label",
+    look=("purple", "<"),
+    needs=(Need.IMPUTED_WITH_LABEL,),
+    terms=_mean_over_draws(Need.IMPUTED_WITH_LABEL),
+    doc="The same, where the draws are also given the label.",
+    equation="[afape, eq. A.2]",
+)

@@ -6,11 +6,15 @@ bandit's one action; their order in the sequence view, where π(u | x) and p(u |
 over the steps, "stop" included. It must not know the mask.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 
 from frugal.core.terms import Terms
-from frugal.judge.formulas.weighting import importance_weight, weighted_terms
+from frugal.judge.case import Case
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.weighting import importance_weight, weighted_terms
 
 
 def off_policy(
@@ -63,3 +67,32 @@ def _weight(
         target_name="policy's probability of the recorded set or order",
         logging_name="probability p(U=u|X) of the recorded set or order",
     )
+
+
+def _recorded_sets(probability: Need) -> Callable[[Case], Terms]:
+    return lambda case: stabilised_off_policy(
+        case.recorded, case.fitted[probability.value], case.fitted["pattern_propensity"]
+    )
+
+
+OFF_POLICY_SET = Estimator(
+    name="off_policy_set",
+    place=160,
+    label="off-policy, set",
+    look=("grey", "1"),
+    needs=(Need.PATTERN_PROPENSITY, Need.SET_PROBABILITY),
+    terms=_recorded_sets(Need.SET_PROBABILITY),
+    doc="Records whose set of panels the policy could have acquired, weighted by how likely.",
+    equation="[afape, eq. A.13]",
+)
+
+OFF_POLICY_SEQUENCE = Estimator(
+    name="off_policy_sequence",
+    place=170,
+    label="off-policy, sequence",
+    look=("grey", "2"),
+    needs=(Need.PATTERN_PROPENSITY, Need.SEQUENCE_PROBABILITY),
+    terms=_recorded_sets(Need.SEQUENCE_PROBABILITY),
+    doc="The same for the order of the panels in the records.",
+    equation="[afape, eq. A.13]",
+)

@@ -19,11 +19,15 @@ the values that the policy saw are then part of what is reweighted. Both are the
 that read no value, or only values in X_adj.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.terms import Terms
-from frugal.judge.formulas.weighting import importance_weight, weighted_terms
+from frugal.judge.case import Case
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.weighting import importance_weight, weighted_terms
 
 
 def afais(
@@ -124,3 +128,87 @@ def afais_weight(
 
 def _every_row(like: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     return np.ones(len(like), dtype=bool)
+
+
+def _on_every_row(formula: Callable[..., Terms]) -> Callable[[Case], Terms]:
+    return lambda case: formula(
+        case.blocked, case.fitted["propensity"], case.fitted["afa_propensity"]
+    )
+
+
+def _rows_with_s(
+    formula: Callable[..., Terms], propensity: Need, afa_propensity: Need
+) -> Callable[[Case], Terms]:
+    return lambda case: formula(
+        case.blocked,
+        case.s_observed,
+        case.fitted[propensity.value],
+        case.fitted[afa_propensity.value],
+    )
+
+
+AFAIS = Estimator(
+    name="afais",
+    place=100,
+    label="AFAIS",
+    look=("blue", "d"),
+    needs=(Need.EVERY_ROW, Need.PROPENSITY, Need.AFA_PROPENSITY),
+    terms=_on_every_row(afais),
+    doc="Importance sampling that reuses incomplete records: all of them.",
+    equation="[afape, eq. 4]",
+)
+
+STABILISED_AFAIS = Estimator(
+    name="stabilised_afais",
+    place=110,
+    label="stabilised AFAIS",
+    look=("blue", "P"),
+    needs=(Need.EVERY_ROW, Need.PROPENSITY, Need.AFA_PROPENSITY),
+    terms=_on_every_row(stabilised_afais),
+    doc="The same, divided by the sum of the weights.",
+    equation="[afape, eq. 4]",
+)
+
+AFAIS_S = Estimator(
+    name="afais_s",
+    place=120,
+    label="AFAIS(s)",
+    look=("blue", "h"),
+    needs=(Need.PROPENSITY, Need.AFA_PROPENSITY),
+    terms=_rows_with_s(afais_s, Need.PROPENSITY, Need.AFA_PROPENSITY),
+    doc="Importance sampling that reuses the records in which the panels of s are recorded.",
+    equation="[afape, eq. A.9]",
+)
+
+STABILISED_AFAIS_S = Estimator(
+    name="stabilised_afais_s",
+    place=130,
+    label="stabilised AFAIS(s)",
+    look=("blue", "H"),
+    needs=(Need.PROPENSITY, Need.AFA_PROPENSITY),
+    terms=_rows_with_s(stabilised_afais_s, Need.PROPENSITY, Need.AFA_PROPENSITY),
+    doc="The same, divided by the sum of the weights.",
+    equation="[afape, eq. A.9]",
+)
+
+STABILISED_AFAIS_S_POLICY = Estimator(
+    name="stabilised_afais_s_policy",
+    place=140,
+    label="stabilised AFAIS(s), policy known",
+    look=("blue", (4, 1, 0)),
+    needs=(Need.PROPENSITY, Need.AFA_PROPENSITY_BY_POLICY),
+    terms=_rows_with_s(stabilised_afais_s, Need.PROPENSITY, Need.AFA_PROPENSITY_BY_POLICY),
+    doc="The same; what the policy did follows from the policy, where it was a regression.",
+    equation="[afape, eq. A.9]",
+)
+
+STABILISED_AFAIS_S_TRUE = Estimator(
+    name="stabilised_afais_s_true",
+    place=150,
+    label="stabilised AFAIS(s), true p",
+    look=("blue", "+"),
+    needs=(Need.TRUE_PROPENSITY, Need.TRUE_AFA_PROPENSITY),
+    terms=_rows_with_s(stabilised_afais_s, Need.TRUE_PROPENSITY, Need.TRUE_AFA_PROPENSITY),
+    doc="The same with the probabilities that the masks were drawn from.",
+    equation="[afape, eq. A.9]",
+)

@@ -1,0 +1,1 @@
+"""Estimators by family: formulas, and the declaration of each estimator that uses one."""

@@ -1,1 +1,0 @@
-"""Pure formulas of estimators: arrays of rows in, terms of a ratio of means out."""
