@@ -13,13 +13,13 @@ from frugal.draw import marks, style
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-FIGURES = Path(style.__file__).parent
-AFAPE = ("afape_parts", "afape_spread", "afape_trust")
-DADI = ("dadi", "dadi_style", "dadi_trust")
-DIAGNOSIS = ("diagnosis_fronts", "diagnosis_patients", "diagnosis_training")
-RECOURSE = ("recourse", "recourse_trust")
-TREATMENT = ("treatment_policies", "treatment_series", "treatment_tradeoffs")
-DRAWN = (*AFAPE, *DADI, *DIAGNOSIS, *RECOURSE, *TREATMENT, "benchmarks")
+PACKAGE = Path(style.__file__).parents[1]
+FIGURES = [
+    *sorted(PACKAGE.glob("studies/*/figures/[a-z]*.py")),
+    PACKAGE / "run/benchmark_figure.py",
+]
+FIGURES += sorted(PACKAGE.glob("draw/[a-z]*.py"))
+DRAWN = [path for path in FIGURES if path.stem not in ("style", "marks")]
 BY_HAND = {"errorbar", "fill_between", "bxp", "boxplot", "scatter", "bar"}  # calls on axes
 LOOKS = {
     "a": style.Look("A", style.BLUE, "o"),
@@ -27,9 +27,9 @@ LOOKS = {
 }
 
 
-def _calls(name: str) -> set[tuple[str, str]]:
+def _calls(path: Path) -> set[tuple[str, str]]:
     """(object, method) of every call `object.method(…)` in a module of figures."""
-    tree = ast.parse((FIGURES / f"{name}.py").read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         (ast.unparse(node.func.value), node.func.attr)
         for node in ast.walk(tree)
@@ -37,20 +37,21 @@ def _calls(name: str) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_statistical_figures_are_drawn_by_seaborn(name: str):
-    text = (FIGURES / f"{name}.py").read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def test_statistical_figures_are_drawn_by_seaborn(path: Path):
+    text = path.read_text(encoding="utf-8")
     assert "frugal.draw.marks import" in text or "import seaborn as sns" in text
-    assert not {call for call in _calls(name) if call[0] != "sns" and call[1] in BY_HAND}
+    assert not {call for call in _calls(path) if call[0] != "sns" and call[1] in BY_HAND}
 
 
 def test_the_style_is_set_in_one_place():
-    for path in FIGURES.glob("*.py"):
-        calls = {f"{owner}.{method}" for owner, method in _calls(path.stem)}
+    for path in FIGURES:
+        home = path.parent.name == "draw"
+        calls = {f"{owner}.{method}" for owner, method in _calls(path)}
         sets = {c for c in calls if "rcParams" in c or "set_theme" in c or "set_palette" in c}
-        assert not sets or path.stem == "style", (path.name, sets)
+        assert not sets or home, (path, sets)
         classes = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)]
-        assert path.stem == "style" or not [c.name for c in classes if c.name.endswith("Style")]
+        assert home or not [c.name for c in classes if c.name.endswith("Style")]
 
 
 @style.printed

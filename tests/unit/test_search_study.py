@@ -7,6 +7,7 @@ import pytest
 import yaml
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.run.config_schema import config_schema
 from frugal.search.description import load_search_description, locate_search_file
 from frugal.studies.treatment.spec import load_search_study
 
@@ -93,7 +94,7 @@ def test_only_what_is_published_as_a_file_is_downloaded():
 
 
 def _loaded(config):
-    check_against_schema(config, read_yaml(ROOT / "workflow/schemas/config.schema.yaml"), where="c")
+    check_against_schema(config, config_schema(), where="c")
     return load_search_study(config, ROOT)
 
 

@@ -17,7 +17,6 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "cover.solvers.cost_order.look_up": (("u8:2", "u8:2", "i8:1"),),
     "cover.solvers.cost_order.sets_in_cost_order": (("i8:1", int),),
     "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),
-    "tests.oracles.cover_state_program._fill": (("i8:1", "i8:1", int),),
     "search.environment._play": (("i1:2", "i8:1", "i8:2", int, "i8:2", "i8:1", "i8:1", "i8:2"),),
     "cover.generators.hamming._nearest": (("u8:2", "u8:2", int),),
     "learn.conditional_gaussian._fill_means": (
