@@ -54,7 +54,9 @@ def write_chain(folder: Path, chain: Chain, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     Path("lock").write_text(chain.lock)
     monkeypatch.setattr(sidecars, "LOCK", Path("lock"))
-    monkeypatch.setattr(sidecars, "source_digest", lambda s: digest_text(chain.sources.get(s, s)))
+    monkeypatch.setattr(
+        sidecars, "source_digest", lambda s, _: digest_text(chain.sources.get(s, s))
+    )
     for step in range(len(chain.reads)):
         Path("outside").mkdir(exist_ok=True)
         Path(f"outside/{step}.yaml").write_text(chain.outside.get(step, f"name: {step}"))
@@ -65,9 +67,9 @@ def run_step(job: Job) -> None:
     """A deterministic step: its numbers are drawn from the digest of its whole recipe."""
     paths = [p for v in job.inputs.values() for p in (v if isinstance(v, list) else [v])]
     recipe = [job.settings, job.seed, job.stage, *map(file_digest, paths)]
-    recipe += [sidecars.source_digest(job.stage), file_digest(sidecars.LOCK)]
+    recipe += [sidecars.source_digest(job.stage, job.settings), file_digest(sidecars.LOCK)]
     draw = np.random.default_rng(int(digest_text(json.dumps(recipe))[:16], 16))
-    table = pd.DataFrame({"seed": np.arange(3), "estimate": draw.normal(size=3)})
+    table = pd.DataFrame({"seed": np.arange(3), "cost": draw.normal(size=3)})
     made = {"table": table, "about": {"size": float(draw.normal())}}
     contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
     write_outputs(job, made, contents, input_records(job))

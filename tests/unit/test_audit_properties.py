@@ -169,7 +169,7 @@ def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):
     assert audit(str(payload(2)), "--row", "seed=1", "--sample", "0") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "seed = 1"
-    assert lines[1].startswith("estimate = ")
+    assert lines[1].startswith("cost = ")
     assert lines[1].endswith("cost unit of the data set")
     assert any(f"{payload(0)}  sha256 " in line and "1 of 3 rows" in line for line in lines)
     assert sum(line.strip().startswith("0.yaml  sha256 ") for line in lines) == 1

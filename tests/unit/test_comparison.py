@@ -69,7 +69,7 @@ def test_the_change_is_said_in_words_and_the_status_is_1(
     said = capsys.readouterr().out
     assert f"[1] {sentence}" in said
     assert "[2]" not in said
-    assert "estimate: 3 of 3 rows, most " in said
+    assert "cost: 3 of 3 rows, most " in said
 
 
 def test_the_same_results_elsewhere_give_status_0(tmp_path, monkeypatch, capsys):

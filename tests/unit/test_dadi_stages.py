@@ -8,6 +8,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.judge.fair_scores import least_disparities
 from frugal.judge.fairness import contingency, demographic_disparity
+from frugal.studies.dadi import columns
 from frugal.studies.dadi.frames import fold_of
 from frugal.studies.dadi.spec import FAMILIES
 from frugal.studies.dadi.stages.check_dadi import check_dadi
@@ -211,7 +212,7 @@ def test_every_column_has_a_unit_and_a_meaning(folds, summary):
     for made in (*folds.values(), summary):
         for name, table in made.items():
             if isinstance(table, pd.DataFrame):
-                assert describe_columns(table, {}), name
+                assert describe_columns(table, {}, columns), name
 
 
 def test_means_are_over_folds_and_someone_is_on_the_front(summary):

@@ -2,15 +2,19 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.core.columns import COLUMNS, PATTERNS, describe_columns
+from frugal.core import columns as shared_columns
+from frugal.core.columns import describe_columns
 from frugal.core.errors import DataError
 from frugal.core.files import file_digest
 from frugal.core.sidecars import Job, input_records, seal, shown_path, sidecar_path, write_outputs
+from frugal.core.sources import PACKAGE
+from frugal.studies.afape import columns as afape
 
 from tests.unit.result_chains import PREPARE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
 
@@ -111,25 +115,38 @@ def test_whatever_decides_the_outputs_shows(change):
 @pytest.mark.parametrize(
     ("name", "unit", "meaning"),
     [
-        ("estimate", COLUMNS["estimate"][0], "estimated cost per unit at run time"),
+        ("estimate", afape.COLUMNS["estimate"][0], "estimated cost per unit at run time"),
         ("observed:blood test", "", "True where panel blood test is in the records"),
         ("value:a\nb", "unit of the raw column", "encoded feature a\nb"),
         ("age", "year", "encoded feature"),
     ],
 )
 def test_columns_are_described_by_name_by_pattern_or_by_the_data_set(name, unit, meaning):
-    (described,) = describe_columns(pd.DataFrame({name: [1.0]}), {"age": "year"})
+    (described,) = describe_columns(pd.DataFrame({name: [1.0]}), {"age": "year"}, afape)
     assert described == {"name": name, "dtype": "float64", "unit": unit, "meaning": meaning}
 
 
-def test_every_description_has_a_meaning():
-    assert all(meaning for _, meaning in COLUMNS.values())
-    assert all(meaning for _, (_, meaning) in PATTERNS)
+def test_every_description_has_a_meaning_and_stands_once():
+    studies = sorted(Path(PACKAGE / "studies").glob("*/columns.py"))
+    parts = [
+        shared_columns,
+        *(import_module(f"frugal.studies.{p.parent.name}.columns") for p in studies),
+    ]
+    assert len(parts) == 7
+    assert all(meaning for part in parts for _, meaning in part.COLUMNS.values())
+    assert all(meaning for part in parts for _, (_, meaning) in part.PATTERNS)
+    for part in parts[1:]:
+        assert not set(part.COLUMNS) & set(shared_columns.COLUMNS)
+
+
+def test_a_column_of_another_study_has_no_description():
+    with pytest.raises(DataError, match="'efficacy' has no description in the study's columns"):
+        describe_columns(pd.DataFrame({"efficacy": [1.0]}), {}, afape)
 
 
 def test_dtypes_are_those_of_the_table():
     frame = pd.DataFrame({"seed": np.array([1], dtype=np.int32), "estimate": [1.0]})
-    assert [c["dtype"] for c in describe_columns(frame, {})] == ["int32", "float64"]
+    assert [c["dtype"] for c in describe_columns(frame, {}, afape)] == ["int32", "float64"]
 
 
 def test_a_job_is_frozen():

@@ -11,6 +11,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
 from frugal.search.records import SearchSizeError
+from frugal.studies.treatment import columns
 from frugal.studies.treatment.searches import IDENTITY
 from frugal.studies.treatment.spec import load_search_study
 from frugal.studies.treatment.stages.add_cpu_times import add_cpu_times
@@ -140,7 +141,7 @@ def test_every_column_is_described(run):
     for stage in ("prepared", "own", "world", "summary", "timed", "trials"):
         for payload in run[1][stage].values():
             if isinstance(payload, pd.DataFrame):
-                describe_columns(payload, {})
+                describe_columns(payload, {}, columns)
 
 
 def test_a_second_run_gives_the_same_tables(run, tmp_path_factory):
@@ -267,7 +268,7 @@ def test_figures_are_drawn_with_their_tables(run):
     assert len(table) == 5 * 4
     for name, payload in (world | table).items():
         if name.endswith(("_table", "_page")):
-            describe_columns(payload, {})
+            describe_columns(payload, {}, columns)
         else:
             assert isinstance(payload, Figure)
     assert set(table["search_curves_table"]["series"]) == {"cdp", "cg", "ndp", "doctor", "observed"}

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from frugal.core.files import file_digest, json_bytes, seal
 from frugal.core.links import require_own_folders
 from frugal.core.receipts import receipt_file
 from frugal.core.replacing import finish_interrupted, replace_files
-from frugal.core.sources import PACKAGE, source_digest
+from frugal.core.sources import PACKAGE, columns_module, source_digest
 
 MADE_IN = ("results", "benchmarks")
 LOCK = PACKAGE.parent.parent / "requirements.lock"
@@ -177,7 +178,9 @@ def sidecar_bytes(
         features = payloads.get("catalogue", {}).get("columns", [])
         document["rows"] = len(payloads[name])
         document["columns"] = describe_columns(
-            payloads[name], {c["name"]: c["unit"] or "" for c in features}
+            payloads[name],
+            {c["name"]: c["unit"] or "" for c in features},
+            import_module(columns_module(job.stage)),
         )
     return json_bytes(document | {"seal": seal(document)})
 

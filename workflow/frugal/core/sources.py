@@ -25,6 +25,11 @@ STAGES = {
 }
 
 
+def columns_module(stage: str) -> str:
+    """The module that describes the columns of the tables of a stage's study."""
+    return f"{STAGES[stage].rsplit('.', 2)[0]}.columns"
+
+
 def modules_of(package: str) -> dict[str, Path]:
     """The modules of a folder of this package with their files, sorted; without those below it."""
     folder = PACKAGE.joinpath(*package.split(".")[1:])
@@ -151,7 +156,7 @@ def source_digest(stage: str, settings: Any = None) -> str:
 
 @cache
 def _digest(stage: str, named: frozenset[str]) -> str:
-    roots = (STAGES[stage], "frugal.run.stage_command")
+    roots = (STAGES[stage], columns_module(stage), "frugal.run.stage_command")
     chosen = {
         module
         for reached in reached_modules(*roots)

@@ -1,0 +1,81 @@
+"""Unit and meaning of the columns that only tables of afape have."""
+
+from frugal.core.columns import COST
+
+COLUMNS: dict[str, tuple[str, str]] = {
+    # identity
+    "mechanism": ("", "name of the missingness mechanism"),
+    "agent": ("", "name of the acquisition policy"),
+    "estimator": ("", "name of the estimator"),
+    "view": ("", "view of table A.1 of the paper"),
+    "nuisance": ("", "name of the nuisance function"),
+    # decisions and outcomes
+    "set_probability": ("", "probability that the unblocked policy ends with the recorded set"),
+    "sequence_probability": ("", "as set_probability, in the order of the records"),
+    "in_record_order": ("", "1 where panels were acquired in the order of the records, else 0"),
+    "true_afa_propensity": ("", "p(R=1 | X, acquired values, acquired set, R_s=1), by enumeration"),
+    # missingness and nuisances
+    "complete_probability": ("", "true p(R=1|X)"),
+    "pattern_probability": ("", "true p(R=r|X) of the recorded pattern"),
+    "s_probability": ("", "true p(R_s=1|X)"),
+    "propensity": ("", "fitted p(R=1|X_adj); empty where X_adj is not recorded"),
+    "s_propensity": ("", "fitted p(R_s=1|X_adj); empty where X_adj is not recorded"),
+    "pattern_propensity": ("", "fitted p(R=r|X_adj) of the recorded pattern"),
+    "afa_propensity": ("", "fitted p(R=1|X_adj, acquired set, R_s=1)"),
+    "afa_propensity_policy": (
+        "",
+        "p(R=1|X_adj, acquired set and values, R_s=1) by Bayes from fitted factors and the policy",
+    ),
+    "reads_values": ("", "True where the policy's decisions depend on values"),
+    "afa_propensity_suffices": (
+        "",
+        "True where afa_propensity is all that the policy's weights need: the policy reads no "
+        "value outside X_adj",
+    ),
+    "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
+    "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
+    "mean_misclassification_cost": (COST, "fitted E[misclassification cost | X_adj, R=1]"),
+    "mean_probability": ("", "mean predicted probability in the bin"),
+    "rate": ("", "share of events in the bin"),
+    "log_loss": ("nats", "mean log-loss on held-out rows"),
+    "loss": (
+        "nats, or share of variance",
+        "cross-fitted: log-loss of a probability, squared error over variance of a mean cost; "
+        "empty where a named method was fitted on a part of its own",
+    ),
+    "taken": ("", "True for the method whose fit is used"),
+    "minimum": ("", "smallest value"),
+    "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
+    # estimates
+    "estimate": (COST, "estimated cost per unit at run time"),
+    "std_error": (COST, "standard error by influence function; nuisances taken as known"),
+    "ci_low": (COST, "lower end of the 95 % interval, within what a unit can cost"),
+    "ci_high": (COST, "upper end of the 95 % interval, within what a unit can cost"),
+    "resample_sd": (COST, "standard deviation over resamples, scaled to the full sample"),
+    "resample_low": (COST, "the same by resampling: lower end"),
+    "resample_high": (COST, "the same by resampling: upper end"),
+    "truth": (COST, "mean cost of the policy on the table without missingness; empty if unknown"),
+    "ess": ("rows", "effective sample size of the weights (Kish)"),
+    "largest_weight_share": ("", "share of the largest weight in their sum"),
+    "usable_rows": ("rows", "rows with a weight above zero"),
+    "status": ("", "ok, or why there is no estimate"),
+    "reason": ("", "the status in words"),
+    "warning": ("", "names of positivity warnings, separated by commas; empty if none"),
+    "resample": ("", "number of the resample"),
+    "trajectories": ("", "mean number of acquisition sequences that one row can evaluate"),
+    "runs": ("", "mean number of runs of an agent that this takes"),
+    "minimum_probability": ("", "smallest probability that the view needs, over rows and sets"),
+    "share_below_threshold": ("", "share of rows whose needed probability is below the threshold"),
+    # imputation
+    "rounds": ("", "rounds until the stopping rule ended"),
+    # agents that learn
+    "transitions": ("", "decisions that the agent has learned from by then"),
+    "mean_return": (COST, "mean sum of rewards of an episode while exploring: minus its cost"),
+    "td_error": (COST, "mean absolute temporal-difference error of the updates"),
+    "epsilon": ("", "probability of a random action"),
+}
+
+PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
+    (r"factor:(.+)", ("", "fitted probability that panel {0} is recorded, given its causes are")),
+    (r"probability:(.+)", ("", "true probability that panel {0} is recorded, given its causes")),
+)

@@ -1,0 +1,71 @@
+"""Unit and meaning of the columns that only tables of diagnosis have."""
+
+from frugal.core.columns import COST
+
+COLUMNS: dict[str, tuple[str, str]] = {
+    # diagnosis
+    "criterion": ("", "score by which weights are kept and solutions chosen: f1 or am"),
+    "pair": ("", "number of the solution within its method; of a front, of its reward pair"),
+    "lambda": (
+        "",
+        "λ of theorem 4.1: worth of a true positive, of a true negative 1; empty if none",
+    ),
+    "rho": ("", "ρ of theorem 4.1, per mean panel cost; empty if none"),
+    "setting": ("", "what else tells solutions of a method apart, such as their panels"),
+    "diagnosis": ("", "class that was said: its index or its name; index 1 is ill"),
+    "sensitivity": ("", "share of ill units that are called ill"),
+    "specificity": ("", "share of healthy units that are called healthy"),
+    "precision": ("", "share of those called ill who are ill"),
+    "positives": ("units", "ill units"),
+    "true_positive": ("units", "ill and called ill"),
+    "false_positive": ("units", "healthy and called ill"),
+    "false_negative": ("units", "ill and called healthy"),
+    "true_negative": ("units", "healthy and called healthy"),
+    "full_cost": (COST, "mean cost of full observation of the units"),
+    "cost_share": ("", "cost as a share of the cost of full observation"),
+    "on_am_front": ("", "the same of AM"),
+    "on_validation_front": (
+        "",
+        "the same of F1 on validation units, by which solutions are chosen",
+    ),
+    "on_validation_am_front": ("", "the same of AM on validation units"),
+    "on_test_front": (
+        "",
+        "True where no solution is as cheap and as good on the test units themselves",
+    ),
+    "score": ("", "name of the score: f1 or am"),
+    "hypervolume": (
+        "",
+        "area under the test scores of the front that validation chose, cost as a share",
+    ),
+    "envelope_hypervolume": ("", "the same under the envelope of all solutions over test units"),
+    "reference_cost": (COST, "cost of the reference point: that of full observation"),
+    "reference_score": ("", "score of the reference point"),
+    "front_solutions": ("", "number of them on the front that validation chose"),
+    "budget": (COST, "most that a unit may cost on average, on validation units"),
+    "budget_share": ("", "budget as a share of the cost of full observation"),
+    "unpaid_ends": ("units", "units whose last decision costs nothing: a diagnosis"),
+    "repeated": ("decisions", "panels ordered a second time"),
+    "kept": ("", "True for the look whose weights were kept"),
+    "paid": (COST, "cost of the panels ordered so far"),
+    "values": ("", "what the step revealed"),
+    "share": ("", "share of the units for whom the panel is ordered"),
+    "f1_se": ("", "standard error of f1, over units"),
+    "am_se": ("", "standard error of am, over units"),
+    "sensitivity_se": ("", "standard error of sensitivity, over units"),
+    "specificity_se": ("", "standard error of specificity, over units"),
+    "precision_se": ("", "standard error of precision, over units"),
+    "auroc_se": ("", "standard error of auroc, over units"),
+    "cost_se": (COST, "standard error of cost, over units"),
+    "validation_f1": ("", "f1 on validation units"),
+    "validation_auroc": ("", "auroc on validation units"),
+    "validation_am": ("", "am on validation units"),
+    "validation_sensitivity": ("", "sensitivity on validation units"),
+    "validation_specificity": ("", "specificity on validation units"),
+    "validation_cost": (COST, "cost on validation units"),
+    "validation_n": ("rows", "n on validation units"),
+    "validation_positives": ("units", "positives on validation units"),
+    "validation_full_cost": (COST, "full_cost on validation units"),
+}
+
+PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = ()
