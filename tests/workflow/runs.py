@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -26,12 +26,14 @@ def plain_environment() -> dict[str, str]:
     return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "workflow")}
 
 
-def run(words: Sequence[str], folder: Path) -> Finished:
+def run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> Finished:
     """Run a command in a folder; stdout and stderr together, as a terminal shows them."""
     return subprocess.run(
         words,
         cwd=folder,
-        env=plain_environment(),
+        env=plain_environment() if environment is None else dict(environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
