@@ -12,7 +12,7 @@ from frugal.data.stored_names import LONGEST, stored_names
 from frugal.draw import style
 from frugal.run.config_files import read_config_file
 from frugal.run.config_schema import config_schema
-from frugal.run.study import Study
+from frugal.run.study import Study, published_file
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -70,7 +70,8 @@ def test_every_such_name_is_accepted_in_a_description_and_stays_inside_the_folde
     study = Study({"data_mirror": None}, {"small": described.path}, {"small": described}, {})
     (path,) = [p for key, p in study.raw_inputs("small").items() if key.startswith("raw_")]
     assert Path(path).parent == Path("results/raw/dataset=small")
-    assert study.fetch_settings("small", Path(path).name)["url"] == "https://example.org/x"
+    told = published_file([study.fetch_settings], "small", Path(path).name)
+    assert told["url"] == "https://example.org/x"
 
 
 @pytest.mark.parametrize("name", REFUSED + REFUSED_FILES)

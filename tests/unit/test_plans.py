@@ -116,7 +116,6 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     stages = set(STAGES)
     # rules that run no stage of their name
     no_stages = {"audit", "benchmark", "choose", "plan", "report"}
-    no_stages |= {"fetch_search_file", "fetch_recourse_file"}
     known = {cost["stage"] for cost in costs.entries}
     assert known <= stages | no_stages
     # on demand, or after the last step

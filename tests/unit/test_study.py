@@ -9,7 +9,7 @@ import yaml
 from frugal.core.errors import ConfigError
 from frugal.judge.registry import ESTIMATORS
 from frugal.run.config_schema import learns
-from frugal.run.study import load_study
+from frugal.run.study import load_study, published_file
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ def test_files_to_be_downloaded_are_fetched_unless_a_mirror_has_them(config, tmp
     study = load_study(config, ROOT)
     fetched = study.raw_inputs("income")["raw_0"]
     assert fetched.startswith("results/raw/dataset=income/")
-    settings = study.fetch_settings("income", Path(fetched).name)
+    settings = published_file([study.fetch_settings], "income", Path(fetched).name)
     assert len(settings["sha256"]) == 64
     assert settings["url"].startswith("http")
     mirrored = [tmp_path / file.name for file in study.descriptions["income"].source.files]
@@ -96,7 +96,18 @@ def test_files_to_be_downloaded_are_fetched_unless_a_mirror_has_them(config, tmp
 def test_an_undeclared_raw_file_is_refused(config):
     study = load_study(config, ROOT)
     with pytest.raises(ConfigError, match=r"declares no file 'other\.csv'"):
-        study.fetch_settings("synthetic_mnar", "other.csv")
+        published_file([study.fetch_settings], "synthetic_mnar", "other.csv")
+
+
+def _says(url):
+    return lambda dataset, file: None if url is None else {"url": url, "of": f"{dataset}/{file}"}
+
+
+def test_one_file_that_two_studies_declare_alike_is_fetched_once():
+    same = [_says(None), _says("u"), _says("u")]
+    assert published_file(same, "d", "f") == {"url": "u", "of": "d/f"}
+    with pytest.raises(ConfigError, match="declared by two studies with different addresses"):
+        published_file([*same, _says("v")], "d", "f")
 
 
 def test_an_unknown_key_is_refused_with_a_suggestion(config):

@@ -74,7 +74,7 @@ def test_the_default_plans_without_a_network(tmp_path):
     planned = _snakemake(tmp_path, "--dry-run", "treatment")
     assert planned.returncode == 0, planned.stderr[-3000:]
     assert "compare_planners" in planned.stdout + planned.stderr
-    assert "fetch_search_file" not in planned.stdout + planned.stderr
+    assert "fetch_file" not in planned.stdout + planned.stderr
 
 
 def test_a_table_that_is_not_there_is_one_sentence(tmp_path):

@@ -223,9 +223,11 @@ def stage_params(stage, settings=None):
     return {
         "arguments": stage_arguments(settings),
         "settled": settled,
-        "source": (lambda w: source_digest(stage, settings(w)))
-        if callable(settings)
-        else source_digest(stage, settings),
+        "source": (
+            (lambda w: source_digest(stage, settings(w)))
+            if callable(settings)
+            else source_digest(stage, settings)
+        ),
     }
 
 

@@ -1,5 +1,13 @@
 # Raw files and tables. A raw file is taken from the mirror or the user's path, or fetched.
 
+from frugal.run.study import published_file
+
+
+def published(wildcards):
+    """Where a raw file of any study is published; their settings are read by now."""
+    asked = [study.fetch_settings for study in (STUDY, SEARCHES, RECOURSE)]
+    return published_file(asked, wildcards.dataset, wildcards.file)
+
 
 rule fetch_file:
     output:
@@ -13,7 +21,7 @@ rule fetch_file:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("fetch_file", lambda w: STUDY.fetch_settings(w.dataset, w.file)),
+        **stage_params("fetch_file", published),
     shell:
         run_stage("fetch_file")
 

@@ -22,25 +22,6 @@ wildcard_constraints:
     seed=r"[0-9]+",
 
 
-rule fetch_recourse_file:
-    output:
-        **audited(file="results/raw_recourse/dataset={dataset}/{file}"),
-    log:
-        said="logs/fetch_recourse_file/dataset={dataset}/{file}.log",
-        used="benchmarks/fetch_recourse_file/dataset={dataset}/{file}.jsonl",
-    retries: 2
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
-    params:
-        **stage_params(
-            "fetch_file", lambda w: RECOURSE.fetch_settings(w.dataset, w.file)
-        ),
-    shell:
-        run_stage("fetch_file")
-
-
 rule label_units:
     input:
         unpack(located(lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),

@@ -4,25 +4,6 @@
 include: "search_common.smk"
 
 
-rule fetch_search_file:
-    output:
-        **audited(file="results/raw_searches/dataset={dataset}/{file}"),
-    log:
-        said="logs/fetch_search_file/dataset={dataset}/{file}.log",
-        used="benchmarks/fetch_search_file/dataset={dataset}/{file}.jsonl",
-    retries: 2
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
-    params:
-        **stage_params(
-            "fetch_file", lambda w: SEARCHES.fetch_settings(w.dataset, w.file)
-        ),
-    shell:
-        run_stage("fetch_file")
-
-
 rule prepare_searches:
     input:
         unpack(located(lambda w: SEARCHES.raw_inputs(w.dataset))),

@@ -17,7 +17,10 @@ def config_schema() -> dict[str, Any]:
     schema = read_yaml(SCHEMAS / "config.schema.yaml")
     agents = [_agent(name, one) for name, one in _kinds().items()]
     schema["$defs"]["agent"]["oneOf"] = [{"type": "null"}, *agents]
-    schema["$defs"]["estimator"]["enum"] = list(declared("frugal.judge.estimators", "Estimator"))
+    estimators = declared("frugal.judge.estimators", "Estimator")
+    schema["$defs"]["estimator"]["enum"] = sorted(
+        estimators, key=lambda name: (estimators[name].says["place"], name)
+    )
     return schema
 
 

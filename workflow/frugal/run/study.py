@@ -5,7 +5,7 @@ nothing of how a step works.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ class Study:
             inputs[f"raw_{k}"] = path
         return inputs
 
-    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
+    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
         for declared, stored in self._stored_files(dataset):
             if stored == file:
@@ -135,7 +135,7 @@ class Study:
                     "content_sha256": declared.content_sha256,
                     "bytes": declared.published_bytes,
                 }
-        raise ConfigError(f"{self.paths[dataset]} declares no file {file!r}")
+        return None
 
     def cost_unit(self) -> str:
         """The unit that all data sets of `afape` share, or a phrase where they differ."""
@@ -172,8 +172,33 @@ class Study:
         return paths
 
     def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
-        files = self.descriptions[dataset].source.files
+        files = self.descriptions[dataset].source.files if dataset in self.descriptions else ()
         return list(zip(files, stored_names([file.name for file in files]), strict=True))
+
+
+def published_file(
+    asked: Iterable[Callable[[str, str], dict[str, Any] | None]], dataset: str, file: str
+) -> dict[str, Any]:
+    """Where a raw file is published, and its digests.
+
+    Args:
+        asked: `fetch_settings` of every study that may declare it.
+        dataset: whose file it is.
+        file: the name under which it is stored.
+
+    Raises:
+        ConfigError: none does, or two say different things of it.
+    """
+    said = [settings_of(dataset, file) for settings_of in asked]
+    found = [settings for settings in said if settings is not None]
+    if not found:
+        raise ConfigError(f"data set {dataset!r} declares no file {file!r} to download")
+    if any(settings != found[0] for settings in found):
+        raise ConfigError(
+            f"the file {file!r} of data set {dataset!r} is declared by two studies with different "
+            "addresses or digests; give one of the data sets another name"
+        )
+    return found[0]
 
 
 def load_study(config: Mapping[str, Any], base: Path) -> Study:

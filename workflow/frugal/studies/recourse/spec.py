@@ -57,7 +57,7 @@ class RecourseStudy:
         inputs = {"rules": str(self.find(source["rules"])), "description": str(path)}
         for k, (file, stored) in enumerate(self._stored_files(dataset)):
             found = locate_file(described, file.name, data_mirror=self.mirror)
-            fetched = f"results/raw_recourse/dataset={dataset}/{stored}"
+            fetched = f"results/raw/dataset={dataset}/{stored}"
             inputs[f"raw_{k}"] = fetched if found is None else str(found)
         return inputs
 
@@ -69,7 +69,7 @@ class RecourseStudy:
             given |= {str(self.find(entry["source"][key]).parent) for key in keys}
         return shlex.join([word for folder in sorted(given) for word in ("--look-in", folder)])
 
-    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any]:
+    def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
         for declared, stored in self._stored_files(dataset):
             if stored == file:
@@ -79,10 +79,11 @@ class RecourseStudy:
                     "content_sha256": declared.content_sha256,
                     "bytes": declared.published_bytes,
                 }
-        raise ConfigError(f"data set {dataset} declares no file {file!r}")
+        return None
 
     def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
-        files = self.descriptions[dataset][1].source.files
+        known = dataset in self.descriptions
+        files = self.descriptions[dataset][1].source.files if known else ()
         return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
     def label_settings(self, dataset: str, variant: str) -> dict[str, Any]:

@@ -51,12 +51,12 @@ class SearchStudy:
         inputs = {"description": str(description.path)}
         for k, (file, stored) in enumerate(self._stored_files(scenario)):
             path = locate_search_file(description, file, data_mirror=self.data_mirror)
-            fetched = f"results/raw_searches/dataset={scenario}/{stored}"
+            fetched = f"results/raw/dataset={scenario}/{stored}"
             inputs[f"raw_{k}"] = fetched if path is None else str(path)
         return inputs
 
-    def fetch_settings(self, scenario: str, file: str) -> dict[str, Any]:
-        """Where a raw file is published, and the SHA-256 and size of what is published."""
+    def fetch_settings(self, scenario: str, file: str) -> dict[str, Any] | None:
+        """Where a raw file is published, its SHA-256 and size; None of what nobody may download."""
         for declared, stored in self._stored_files(scenario):
             if stored == file and declared.downloadable:
                 return {
@@ -64,10 +64,10 @@ class SearchStudy:
                     "sha256": declared.sha256[-1],
                     "bytes": declared.published_bytes,
                 }
-        raise ConfigError(f"{self.descriptions[scenario].path} has no file {file!r} to download")
+        return None
 
     def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:
-        files = self.descriptions[scenario].files
+        files = self.descriptions[scenario].files if scenario in self.descriptions else ()
         return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
     def compare_inputs(self, scenario: str) -> dict[str, str]:
