@@ -18,6 +18,7 @@ FILES = {
     "run/__init__.py": "",
     "studies/__init__.py": "",
     "studies/s/__init__.py": "",
+    "studies/s/columns.py": "",
     "studies/s/stages/__init__.py": "",
     "studies/s/stages/one.py": "from frugal.learn import trees\nimport frugal.data.tables\n",
     "studies/s/stages/two.py": "import numpy\nfrom frugal.studies.s.stages.one import one\n",
@@ -72,6 +73,7 @@ def edit(package, name):
         "learn/deep.py",  # imported inside a function of a module that is imported
         "learn/__init__.py",  # runs whenever a module of the folder is imported
         "data/tables.py",
+        "studies/s/columns.py",  # described by it, in every sidecar
         "run/stage_command.py",
         "core/files.py",  # imported inside a function of the command line
     ],
@@ -129,6 +131,39 @@ def test_an_edit_of_one_stage_leaves_a_stage_that_it_imports_alone(package):
     of_one = ask(package, "source_digest('one')")
     edit(package, "studies/s/stages/two.py")
     assert ask(package, "source_digest('one')") == of_one
+
+
+OPEN = """
+from frugal.core.declarations import load_one, load_all
+def two(name): return load_one("frugal.kinds", "Kind", name)
+"""
+
+
+def test_of_an_open_folder_those_count_that_the_settings_name(package):
+    (package / "studies" / "s" / "stages" / "two.py").write_text(OPEN)
+    (package / "kinds").mkdir()
+    for name in ("__init__", "one", "other"):
+        (package / "kinds" / f"{name}.py").write_text("")
+
+    def all_three():
+        asked = ("'two', {'x': [{'kind': 'one'}]}", "'two', {'one': 'other'}", "'two'")
+        return [ask(package, f"source_digest({words})") for words in asked]
+
+    before = all_three()
+    assert len(set(before)) == 3
+    (package / "kinds" / "one.py").write_text("edited = 1")
+    assert [a != b for a, b in zip(all_three(), before, strict=True)] == [True, False, False]
+    (package / "kinds" / "third.py").write_text("")
+    assert [a != b for a, b in zip(all_three(), before, strict=True)] == [True, False, False]
+
+
+def test_a_folder_that_is_loaded_whole_counts_whole(package):
+    text = OPEN.replace("load_one(", "load_all(")
+    (package / "studies" / "s" / "stages" / "two.py").write_text(text)
+    (package / "kinds").mkdir()
+    before = digests(package)
+    (package / "kinds" / "third.py").write_text("")
+    assert digests(package) != before
 
 
 def test_modules_of_other_packages_do_not_count(package):

@@ -1,0 +1,55 @@
+"""A folder of declarations: read without importing, loaded by name, one name each."""
+
+import sys
+
+import pytest
+from frugal.core import declarations, sources
+from frugal.core.declarations import declared, load_all, load_one
+from frugal.core.errors import ConfigError
+
+ONE = (
+    'class Kind:\n    def __init__(self, **says): self.says = says\nA = Kind(name="a", fit=None)\n'
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """`frugal.kinds` in a package of its own, of which nothing is imported yet."""
+    package = tmp_path / "frugal" / "kinds"
+    package.mkdir(parents=True)
+    (package / "one.py").write_text(ONE)
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "frugal")
+    declarations.declared.cache_clear()
+    yield package
+    declarations.declared.cache_clear()
+
+
+def test_what_is_said_is_read_without_importing(folder):
+    (folder / "two.py").write_text(TWO)
+    found = declared("frugal.kinds", "Kind")
+    assert list(found) == ["a", "b"]
+    assert found["a"].says == {"name": "a", "fit": None}
+    assert found["b"].says == {"name": "b", "settings": {"x": ("count", "rows")}}
+    assert (found["b"].module, found["b"].variable) == ("frugal.kinds.two", "B")
+    assert "frugal.kinds.two" not in sys.modules
+
+
+def test_two_of_one_name_are_refused(folder):
+    (folder / "two.py").write_text('B = Kind(name="a")\n')
+    with pytest.raises(ConfigError, match=r"\.one and frugal\.kinds\.two both declare"):
+        declared("frugal.kinds", "Kind")
+
+
+def test_objects_come_by_import_when_they_are_asked_for(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "frugal.kinds.one", vars_of(ONE))
+    assert load_one("frugal.kinds", "Kind", "a").says["name"] == "a"
+    assert list(load_all("frugal.kinds", "Kind")) == ["a"]
+    with pytest.raises(KeyError):
+        load_one("frugal.kinds", "Kind", "b")
+
+
+def vars_of(text):
+    """A module made of a text."""
+    module = type(sys)("one")
+    exec(text, module.__dict__)
+    return module
