@@ -161,6 +161,7 @@ def test_a_folder_that_is_loaded_whole_counts_whole(package):
     text = OPEN.replace("load_one(", "load_all(")
     (package / "studies" / "s" / "stages" / "two.py").write_text(text)
     (package / "kinds").mkdir()
+    (package / "kinds" / "__init__.py").write_text("")
     before = digests(package)
     (package / "kinds" / "third.py").write_text("")
     assert digests(package) != before
