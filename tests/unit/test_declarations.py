@@ -7,9 +7,16 @@ from frugal.core import declarations, sources
 from frugal.core.declarations import declared, load_all, load_one
 from frugal.core.errors import ConfigError
 
-ONE = (
-    'class Kind:\n    def __init__(self, **says): self.says = says\nA = Kind(name="a", fit=None)\n'
-)
+ONE = """
+class Kind:
+    def __init__(self, **says): self.says = says
+A = Kind(name="a", fit=None)
+"""
+TWO = """
+raise OSError
+B = Kind(name="b", settings={"x": ("count", "rows")}, fit=print)
+C = str(3)
+"""
 
 
 @pytest.fixture
