@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.learn.missforest import (
+    FORESTS,
     differences_grow,
     impute_missforest,
     initial_fill,
@@ -9,11 +10,11 @@ from frugal.learn.missforest import (
     round_difference,
 )
 from frugal.learn.variables import variables_of
+from frugal.run.config_schema import config_schema
 
 pytestmark = pytest.mark.trains
 
 NAN = np.nan
-FORESTS = ("histogram", "scikit-learn")
 SETTINGS = {
     "forest": "histogram",
     "trees": 30,
@@ -235,3 +236,17 @@ def test_progress_sees_each_variable_with_missing_entries_least_missing_first():
 def test_what_cannot_be_imputed_is_refused(values, changes, error, sentence):
     with pytest.raises(error, match=sentence):
         impute(np.array(values), **changes)
+
+
+def test_a_config_may_name_every_forest_and_no_other():
+    def named(schema):
+        """Enumerations of every key `forest`, wherever it stands."""
+        if isinstance(schema, dict):
+            own = schema.get("forest", {})
+            found = [own["enum"]] if isinstance(own, dict) and "enum" in own else []
+            return found + [e for value in schema.values() for e in named(value)]
+        return [e for value in schema for e in named(value)] if isinstance(schema, list) else []
+
+    found = named(config_schema())
+    assert len(found) == 2  # imputation of afape, comparison of imputers
+    assert all(set(enum) == set(FORESTS) for enum in found)

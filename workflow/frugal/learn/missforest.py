@@ -102,8 +102,8 @@ def impute_missforest(
             infinite; the table has one variable only; over 256 classes with "histogram".
         ConfigError: unknown forest, or a count below 1.
     """
-    if forest not in _FORESTS:
-        raise ConfigError(f"unknown forest {forest!r}; there are: {', '.join(_FORESTS)}")
+    if forest not in FORESTS:
+        raise ConfigError(f"unknown forest {forest!r}; there are: {', '.join(FORESTS)}")
     for count in (trees, min_leaf_numeric, min_leaf_categorical, max_rounds, max_train_rows):
         if count is not None and count < 1:
             raise ConfigError(
@@ -122,7 +122,7 @@ def impute_missforest(
     refine = partial(
         _refine,
         missing=missing,
-        make=partial(_FORESTS[forest], variables=variables, settings=settings, missing=missing),
+        make=partial(FORESTS[forest], variables=variables, settings=settings, missing=missing),
         max_train_rows=max_train_rows,
         rng=rng,
         progress=progress,
@@ -310,7 +310,7 @@ class _ScikitColumns:
         """Nothing to do: the filled table itself is read each time."""
 
 
-_FORESTS: dict[str, type[_HistogramColumns] | type[_ScikitColumns]] = {
+FORESTS: dict[str, type[_HistogramColumns] | type[_ScikitColumns]] = {
     "histogram": _HistogramColumns,
     "scikit-learn": _ScikitColumns,
 }
