@@ -4,10 +4,12 @@ Each edit is made in a copy of the project; `snakemake -n` then counts the jobs 
 tiny study would need.
 """
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, plain_environment, run
@@ -16,28 +18,10 @@ PARTS = ("Snakefile", "config.yaml", "requirements.lock", "config", "docs", "env
 TARGET = "afape"
 REST = {"estimate_costs": 1, "summarise_afape": 1, "check_afape": 1}
 FIGURES = {"draw_scenario_figures": 1, "draw_study_figures": 1}
-ESTIMATOR = '''
-"""A made-up estimator."""
-
-from frugal.judge.estimator import Estimator
-from frugal.judge.estimators.unweighted import blocking
-
-TWICE_AS_GOOD = Estimator(
-    name="twice_as_good", place=5, label="twice as good", look=("sky", "o"), needs=(),
-    terms=lambda case: blocking(case.blocked), doc="As blocking.", equation="[afape, sec. A.9]",
-)
-'''
-KIND = '''
-"""The kind `eager`."""
-
-from frugal.acquire.kinds import AgentKind
-from frugal.acquire.policies.random import RandomPolicy
-
-EAGER = AgentKind(
-    name="eager", build=lambda settings, layout, stored: RandomPolicy(1.0), fit=None,
-    settings={"why": ("string", "")}, doc="all that there is",
-)
-'''
+RECIPE = r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```"
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = dict(re.findall(RECIPE, PAGE, re.DOTALL | re.MULTILINE))  # module → text
+ESTIMATOR, KIND = "judge/estimators/trimmed_blocking.py", "acquire/policies/cheapest.py"
 
 
 @pytest.fixture
@@ -54,18 +38,24 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
-def needed(project: Path, results: Path) -> dict[str, int]:
-    """Rule → jobs that the project as it stands would run in a folder of results."""
+def start(project: Path, results: Path, *words: str, agents: str = "") -> str:
+    """Start the tiny study from the project as it stands, in a folder of results; what it says."""
     environment = plain_environment() | {"PYTHONPATH": str(project / "workflow")}
     world = ROOT / "tests/workflow/tiny_world.yaml"  # the very file that the finished run has read
-    (project / "tiny.yaml").write_text(
-        TINY.read_text().replace(f"{world.relative_to(ROOT)}", f"{world}")
-    )
-    words = ["-n", TARGET, "--directory", str(results), "--configfile", str(project / "tiny.yaml")]
-    done = run([str(BIN / "snakemake"), *words], project, environment)
+    config = TINY.read_text(encoding="utf-8").replace(f"{world.relative_to(ROOT)}", f"{world}")
+    config = config.replace("    never: null\n", f"    never: null\n{agents}")
+    (project / "tiny.yaml").write_text(config, encoding="utf-8")
+    command = [str(BIN / "snakemake"), TARGET, "--directory", str(results), *words]
+    done = run([*command, "--configfile", str(project / "tiny.yaml")], project, environment)
     assert done.returncode == 0, done.stdout[-3000:]
-    found = jobs(done.stdout)
-    assert found or "Nothing to be done" in done.stdout
+    return done.stdout
+
+
+def needed(project: Path, results: Path) -> dict[str, int]:
+    """Rule → jobs that the project as it stands would run in a folder of results."""
+    said = start(project, results, "-n")
+    found = jobs(said)
+    assert found or "Nothing to be done" in said
     return {rule: count for rule, count in found.items() if rule != TARGET}
 
 
@@ -102,8 +92,8 @@ OWN = {"draw_missingness": 1, "impute_features": 1, "train_agent": 1, "roll_out"
         (words_everywhere, {}),
         (a_column("dadi"), {}),
         (a_column("afape"), OWN),
-        (lambda p: add(p, "judge/estimators/twice_as_good.py", ESTIMATOR), {**REST, **FIGURES}),
-        (lambda p: add(p, "acquire/policies/eager.py", KIND), {}),
+        (lambda p: add(p, ESTIMATOR, RECIPES[ESTIMATOR]), {**REST, **FIGURES}),
+        (lambda p: add(p, KIND, RECIPES[KIND]), {}),
         (
             lambda p: add(p, "acquire/policies/dqn.py", "\nEDITED = True\n"),
             {"train_agent": 1, "roll_out": 1, "fit_nuisances": 1, **REST, **FIGURES},
@@ -114,3 +104,33 @@ OWN = {"draw_missingness": 1, "impute_features": 1, "train_agent": 1, "roll_out"
 def test_an_edit_runs_again_what_it_can_change(tiny_run, copy, edit, again):
     edit(copy)
     assert needed(copy, tiny_run.folder) == again
+
+
+@pytest.fixture
+def results(tiny_run, tmp_path: Path) -> Path:
+    """A copy of the finished run, to be added to."""
+    return shutil.copytree(tiny_run.folder, tmp_path / "results")
+
+
+def test_the_recipe_of_an_estimator_makes_rows_and_marks(copy, results):
+    add(copy, ESTIMATOR, RECIPES[ESTIMATOR])
+    start(copy, results, "--cores", "1")
+    summary = pd.read_parquet(results / "results/summary/afape.parquet")
+    rows = summary[summary["estimator"] == "trimmed_blocking"]
+    blocking = summary[summary["estimator"] == "blocking"].set_index(["agent", "seed"])["estimate"]
+    assert len(rows) == len(blocking)
+    assert (rows["status"] == "ok").all()
+    assert (rows.set_index(["agent", "seed"])["estimate"] <= blocking).all()
+    drawn = next(results.glob("results/figures/**/trust.parquet"))
+    assert "trimmed_blocking" in set(pd.read_parquet(drawn)["estimator"])
+
+
+def test_the_recipe_of_a_kind_of_agent_makes_an_agent_that_is_judged(copy, results):
+    add(copy, KIND, RECIPES[KIND])
+    said = start(copy, results, "--cores", "1", agents="    one: {kind: cheapest, panels: 1}\n")
+    assert jobs(said)["roll_out"] == 1
+    summary = pd.read_parquet(results / "results/summary/afape.parquet")
+    truth = summary[(summary["agent"] == "one") & (summary["estimator"] == "ground_truth")]
+    half = summary[(summary["agent"] == "half") & (summary["estimator"] == "ground_truth")]
+    assert len(truth) == len(half) == 2
+    assert (truth["status"] == "ok").all()
