@@ -303,6 +303,7 @@ def compare(measured, title):
     costs, found = load_costs(COSTS), defaultdict(list)
     for each in measured:
         cost, _ = cost_of(each.job, costs)
+        assert cost is not None, f"{each.job.stage} was measured and is not in the table"
         predicted = {n: amount(cost, n, each.job, costs.reference) for n in each.amounts}
         found[each.job.stage].append((each.amounts, predicted))
     names = ("jobs", "CPU s", "planned", "factor", "MB", "planned", "factor")
