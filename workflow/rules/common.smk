@@ -14,7 +14,7 @@ from frugal.core.receipts import survey, tidy_up
 from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path
 from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
-from frugal.run.study import load_study
+from frugal.run.study import load_study, published_file
 from frugal_engine import (
     import_nothing_from_here,
     keep_finished_files,
@@ -176,6 +176,12 @@ def located(inputs):
         return files
 
     return found
+
+
+def published(wildcards):
+    """Where a raw file of any study is published; their settings are read by now."""
+    asked = [study.fetch_settings for study in (STUDY, SEARCHES, RECOURSE)]
+    return published_file(asked, wildcards.dataset, wildcards.file)
 
 
 def audited(**outputs):

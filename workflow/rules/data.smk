@@ -1,13 +1,5 @@
 # Raw files and tables. A raw file is taken from the mirror or the user's path, or fetched.
 
-from frugal.run.study import published_file
-
-
-def published(wildcards):
-    """Where a raw file of any study is published; their settings are read by now."""
-    asked = [study.fetch_settings for study in (STUDY, SEARCHES, RECOURSE)]
-    return published_file(asked, wildcards.dataset, wildcards.file)
-
 
 rule fetch_file:
     output:

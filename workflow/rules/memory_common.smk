@@ -26,7 +26,7 @@ def job_sizes():
 
 
 def memory(wildcards, attempt, rulename):
-    """MB of a job, as every rule states it: by its size, with room, more at a further attempt.
+    """MB of a job by its size, with room, more at a further attempt; every rule states it.
 
     A job that is submitted (Slurm) also holds the Snakemake that runs it.
     """
