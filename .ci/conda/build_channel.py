@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -154,3 +155,6 @@ PLATFORMS = ("linux-64", "noarch")
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]).resolve())
+    sys.stdout.flush()
+    # rattler's threads may still be there when Python ends, which then aborts, all work being done
+    os._exit(0)

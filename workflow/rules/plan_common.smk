@@ -45,9 +45,7 @@ def say_plan():
     ]
     plan = planned(jobs, UNIT_COSTS)
     cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
-    lines = list(
-        plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS.measured_on)
-    )
+    lines = list(plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS.measured_on))
     shown = lines if config["scale"] == "paper" else lines[:1]
     print("\n".join(shown), file=sys.stderr, flush=True)
 
