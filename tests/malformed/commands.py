@@ -301,7 +301,8 @@ def _plans() -> Iterator[Case]:
          "cpu_s"),
         ("with a size misspelt", _costs("{stage: a, cpu_s: {start: 1, more: 0, row: 1}, " + MB),
          "'row'"),
-        ("with a size of nothing", _costs("", rows=0), "reference.rows"),
+        ("with a size of nothing", _costs("{stage: a, cpu_s: {start: 1, more: 0}, " + MB, rows=0),
+         "reference.rows"),
         ("with a key misspelt", _costs("{stage: a, cpu: {start: 1, more: 0}, " + MB), "'cpu'"),
         ("that are a list", "- 1", "costs.yaml"),
     ):  # fmt: skip

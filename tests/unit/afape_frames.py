@@ -19,10 +19,10 @@ ESTIMATORS = [
     "afais",
     "stabilised_afais_s",
     "stabilised_afais_s_true",
-    "doubly_robust",
-    "doubly_robust_afais",
     "off_policy_set",
     "off_policy_sequence",
+    "doubly_robust",
+    "doubly_robust_afais",
 ]
 AGENTS = ["random_10", "random_50", "random_90", "always", "never", "dqn"]
 SCENARIOS = [
