@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from frugal.core.schema_check import read_yaml
 from frugal.cover.augmentation import augment
-from frugal.cover.generators.answers import as_membership
-from frugal.cover.generators.registry import fit_generator
+from frugal.cover.generator import fit_generator
 from frugal.cover.instance import LabelledUnits
 from frugal.cover.labelled_worlds import labelled_world
+from frugal.cover.learned.answers import as_membership
 from frugal.cover.worlds import frequent_explanations, train_rows, variant_design
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,8 @@ from frugal.core.streams import Streams
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_forest import ForestOptions
 from frugal.search.outcome_tables import smoothed_table
-from frugal.search.planners.constrained import plan_constrained
-from frugal.search.planners.stopping import stopping_statistic
+from frugal.search.planning.constrained import plan_constrained
+from frugal.search.planning.stopping import stopping_statistic
 from frugal.search.records import GIB, SearchSizeError, search_bytes
 from frugal.search.searches import SearchOptions
 from frugal.search.simulated_worlds import (

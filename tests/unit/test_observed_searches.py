@@ -5,8 +5,8 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.search.environment import play_policy
 from frugal.search.outcome_counts import count_outcomes
-from frugal.search.planners.observed import first_step_outcome, plan_emulated
-from frugal.search.planners.policy_frames import COLUMNS, policy_frame, reachable
+from frugal.search.planning.observed import first_step_outcome, plan_emulated
+from frugal.search.planning.policy_frames import COLUMNS, policy_frame, reachable
 from frugal.search.records import SearchPolicy, TrialRecords
 
 from tests.oracles import treatment_searches as oracle

@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 import torch
 from frugal.core.errors import ConfigError
-from frugal.cover.generators.answerers import answerer
-from frugal.cover.generators.answers import as_action_sets, as_membership, sorted_sets, state_inputs
-from frugal.cover.generators.cover_scores import (
+from frugal.cover.generator import KINDS, answerer, fit_generator
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.labelled_worlds import labelled_world
+from frugal.cover.learned.answers import as_action_sets, as_membership, sorted_sets, state_inputs
+from frugal.cover.learned.cover_scores import (
     cheapest_seen_cover,
     fit_cover_generator,
     seen_cover,
 )
-from frugal.cover.generators.dense import slot_order, weighted_sparse_loss
-from frugal.cover.generators.hamming import commonest_of_nearest, nearest_rows
-from frugal.cover.generators.registry import KINDS, fit_generator
-from frugal.cover.generators.training import TrainingSettings, held_out_split, train_network
-from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.labelled_worlds import labelled_world
+from frugal.cover.learned.dense_networks import slot_order, weighted_sparse_loss
+from frugal.cover.learned.nearest import commonest_of_nearest, nearest_rows
+from frugal.cover.learned.training import TrainingSettings, held_out_split, train_network
 from frugal.cover.worlds import train_rows, variant_design
 from safetensors.numpy import load, save
 
@@ -183,7 +182,7 @@ def test_what_held_out_units_lack_does_not_choose_the_weights(monkeypatch):
             features, group, explanation, explanations, network=network, split=split, **given
         )
 
-    monkeypatch.setattr("frugal.cover.generators.registry.fit_cover_generator", watched)
+    monkeypatch.setattr("frugal.cover.generators.named.fit_cover_generator", watched)
     few, steps = SMALL.take(np.arange(200)), STEPS | {"held_out_share": 0.4, "epochs": 3}
     fitted = fit_generator({"kind": "named"} | steps, few, rng=np.random.default_rng(4))
     network, before, explanation, count = met[0]

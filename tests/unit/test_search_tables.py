@@ -7,7 +7,7 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_tables import smoothed_table, true_table, uninformed_table
-from frugal.search.planners.observed import plan_emulated
+from frugal.search.planning.observed import plan_emulated
 from frugal.search.records import (
     GIB,
     OutcomeTable,

@@ -214,4 +214,4 @@ def test_the_real_stages_reach_what_they_use_and_not_the_audit():
     )
     reached = set(eval(ask(PACKAGE, command)))
     assert {"frugal.learn.networks", "frugal.core.columns"} <= reached
-    assert not {"frugal.run.audit", "frugal.draw.style", "frugal.search.planners.naive"} & reached
+    assert not {"frugal.run.audit", "frugal.draw.style", "frugal.search.planning.naive"} & reached

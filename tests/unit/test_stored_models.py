@@ -13,8 +13,7 @@ from frugal.acquire.train.q_networks import fresh_weights
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import StoredArrays
-from frugal.cover.generators.answerers import answerer
-from frugal.cover.generators.registry import KINDS, fit_generator
+from frugal.cover.generator import KINDS, answerer, fit_generator
 from frugal.learn.conditional_gaussian import Gaussian
 from frugal.learn.emflow import EmFlow
 from frugal.learn.flows import AffineFlow

@@ -173,7 +173,7 @@ def test_no_complete_case_is_refused(tiny_run, tmp_path):
         ({"frequency_edges": [1, 5]}, "recourse.frequency_edges is [1, 5]; allowed are whole"),
         (
             {"generators": {"hamming": {"epochs": 5}}},
-            "recourse.generators.hamming has 'epochs', which kind 'hamming' does not use",
+            "unknown key 'epochs' under 'recourse.generators.hamming'",
         ),
     ],
 )

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import ndtri
 
 from frugal.core.errors import DataError
-from frugal.cover.generators.answers import as_action_sets, as_membership
 from frugal.cover.instance import LabelledUnits
+from frugal.cover.learned.answers import as_action_sets, as_membership
 from frugal.cover.repair import is_feasible, repair_answers
 from frugal.judge.intervals import share_interval
 

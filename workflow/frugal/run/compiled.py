@@ -18,7 +18,7 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "cover.solvers.cost_order.sets_in_cost_order": (("i8:1", int),),
     "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),
     "search.environment._play": (("i1:2", "i8:1", "i8:2", int, "i8:2", "i8:1", "i8:1", "i8:2"),),
-    "cover.generators.hamming._nearest": (("u8:2", "u8:2", int),),
+    "cover.learned.nearest._nearest": (("u8:2", "u8:2", int),),
     "learn.conditional_gaussian._fill_means": (
         ("f4:2", "?:2", "f8:1", "f8:2", "f8:2", float, "f8:2"),
     ),
@@ -41,13 +41,13 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
         (NODE, "i4:1", "f8:2", values, "u4:1", "?:1", "i8:1", "u4:1", "f8:2")
         for values in ("f4:2", "f4:2:F")
     ),
-    "search.planners.kernels.bound_pass": (("f8:4", "i8:1", int, "f8:2"),),
-    "search.planners.kernels.exact_pass": (("f8:4", "i8:1", int, "f8:2", "f8:2"),),
-    "search.planners.kernels.greedy_pass": (("f8:4", "f8:1", "?:2", float, "f8:2", "i1:2"),),
-    "search.planners.kernels.optimal_pass": (
+    "search.planning.kernels.bound_pass": (("f8:4", "i8:1", int, "f8:2"),),
+    "search.planning.kernels.exact_pass": (("f8:4", "i8:1", int, "f8:2", "f8:2"),),
+    "search.planning.kernels.greedy_pass": (("f8:4", "f8:1", "?:2", float, "f8:2", "i1:2"),),
+    "search.planning.kernels.optimal_pass": (
         ("f8:4", "f8:2", float, float, float, bool, "f8:2", "i1:2"),
     ),
-    "search.planners.kernels.trials_pass": (("f8:4", "i1:2", "f8:2"),),
+    "search.planning.kernels.trials_pass": (("f8:4", "i1:2", "f8:2"),),
 }
 
 

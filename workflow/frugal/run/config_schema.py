@@ -3,6 +3,7 @@
 Read by the Snakefile, so it imports no declaration.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,15 +14,28 @@ _JSON_TYPES = ("boolean", "integer", "number", "object", "string")
 
 
 def config_schema() -> dict[str, Any]:
-    """The whole schema, with every kind of agent and every estimator that is declared."""
+    """The whole schema, with all that is declared: agents, estimators, planners, generators."""
     schema = read_yaml(SCHEMAS / "config.schema.yaml")
-    agents = [_agent(name, one) for name, one in _kinds().items()]
-    schema["$defs"]["agent"]["oneOf"] = [{"type": "null"}, *agents]
+    defs = schema["$defs"]
+    agents = [_block(name, one, defs) for name, one in _kinds().items()]
+    defs["agent"]["oneOf"] = [{"type": "null"}, *agents]
     estimators = declared("frugal.judge.estimators", "Estimator")
-    schema["$defs"]["estimator"]["enum"] = sorted(
-        estimators, key=lambda name: (estimators[name].says["place"], name)
-    )
+    defs["estimator"]["enum"] = _placed(estimators)
+    planners = declared("frugal.search.planners", "SearchPlanner")
+    defs["planner"]["enum"] = _placed(planners)
+    bounded = {name: one for name, one in planners.items() if one.says["reads"] == "bound"}
+    defs["bounded_planner"]["enum"] = _placed(bounded)
+    generators = declared("frugal.cover.generators", "GeneratorKind")
+    augmentation = {"augmentation": {"enum": ["none", "ag1", "ag2"]}}
+    defs["generator"]["oneOf"] = [
+        _block(name, generators[name], defs, augmentation) for name in _placed(generators)
+    ]
     return schema
+
+
+def _placed(found: Mapping[str, Declared]) -> list[str]:
+    """Names in the order in which tables and figures list them."""
+    return sorted(found, key=lambda name: (found[name].says["place"], name))
 
 
 def learns(kind: str) -> bool:
@@ -39,14 +53,20 @@ def _kinds() -> dict[str, Declared]:
     return dict(declared("frugal.acquire.policies", "AgentKind"))
 
 
-def _agent(name: str, one: Declared) -> dict[str, Any]:
-    settings = {key: _setting(value) for key, value in one.says["settings"].items()}
+def _block(
+    kind: str, one: Declared, defs: Mapping[str, Any], more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The schema of a block `{kind: …, …}`: settings of the kind's own, shared ones, and more."""
+    settings = dict(more or {})
+    settings |= {key: _setting(value) for key, value in one.says["settings"].items()}
+    for group in one.says.get("shares", ()):
+        settings |= defs[group]["properties"]
     return {
         "type": "object",
         "description": one.says["doc"],
         "additionalProperties": False,
         "required": ["kind", *settings],
-        "properties": {"kind": {"const": name}, **settings},
+        "properties": {"kind": {"const": kind}, **settings},
     }
 
 

@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
 from frugal.search.environment import SearchOutcome, found_near_optimal, play_policy
-from frugal.search.planners.observed import first_step_outcome
-from frugal.search.planners.policy_frames import policy_cells
+from frugal.search.planning.observed import first_step_outcome
+from frugal.search.planning.policy_frames import policy_cells
 from frugal.search.records import TrialRecords
 from frugal.search.searches import (
     PlannedSearch,

@@ -17,13 +17,10 @@ from frugal.search.environment import SearchOutcome, found_near_optimal, play_po
 from frugal.search.outcome_counts import OutcomeCounts, count_outcomes
 from frugal.search.outcome_forest import ForestOptions, forest_table
 from frugal.search.outcome_tables import smoothed_table, uninformed_table
-from frugal.search.planners.constrained import plan_constrained, plan_greedy
-from frugal.search.planners.naive import plan_naive
-from frugal.search.planners.observed import plan_emulated
-from frugal.search.planners.stopping import rule_for, stopping_statistic
+from frugal.search.planner import Planning, SearchPlanner, planners_of
+from frugal.search.planning.stopping import rule_for, stopping_statistic
 from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
 
-PLANNERS = ("cdp", "cg", "ndp", "doctor")
 TrueModel = Callable[[], OutcomeTable]  # tabulates it anew: no two models are held at once
 OUTCOME_MODELS = ("smoothed", "uninformed", "forest", "true")
 
@@ -33,7 +30,7 @@ class SearchOptions:
     """Every choice of a comparison of planners.
 
     Attributes:
-        planners: of `PLANNERS`; the emulated doctor needs records only, the others a model.
+        planners: names of files in `search.planners`.
         outcome_models: of `OUTCOME_MODELS`; `true` must be handed in.
         bounds: of `upper`, `lower`, `exact`; for cdp and cg.
         deltas: confidence parameters δ, for cdp and cg.
@@ -67,15 +64,13 @@ class SearchOptions:
     memory_gib: float
 
     def __post_init__(self) -> None:
-        for kind, found, allowed in (
-            ("planner", self.planners, PLANNERS),
-            ("outcome model", self.outcome_models, OUTCOME_MODELS),
-        ):
-            for name in found:
-                if name not in allowed:
-                    raise ConfigError(
-                        f"a comparison names the {kind} {name!r}; allowed are {', '.join(allowed)}"
-                    )
+        planners_of(self.planners)
+        for name in self.outcome_models:
+            if name not in OUTCOME_MODELS:
+                raise ConfigError(
+                    f"a comparison names the outcome model {name!r}; allowed are "
+                    f"{', '.join(OUTCOME_MODELS)}"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +78,10 @@ class PlannedSearch:
     """A policy with its identity.
 
     Attributes:
-        planner: of `PLANNERS`.
-        outcome_model: of `OUTCOME_MODELS`; `records` for the doctor.
+        planner: its name.
+        outcome_model: of `OUTCOME_MODELS`; `records` where none is read.
         bound: of the stopping statistic; `none` where a planner has none.
-        threshold: δ, or λ for ndp; NaN for the doctor.
+        threshold: δ or λ; NaN where a planner has none.
         policy: the table of decisions.
         cpu_s: CPU seconds of learning: fit of the model, statistic, planning.
     """
@@ -185,7 +180,7 @@ def plan_searches(
         true_model: makes the world's own table; None where the world is not known.
 
     Yields:
-        Policies by model, then bound, then threshold; the doctor last.
+        Policies by model, then bound, then threshold; those that read records alone last.
 
     Raises:
         SearchSizeError: the tables would take more than the options allow.
@@ -194,6 +189,7 @@ def plan_searches(
     start = time.process_time()
     counts = count_outcomes(records)
     counting_s = time.process_time() - start
+    planners = planners_of(options.planners)
     for name in options.outcome_models:
         start = time.process_time()
         table = fit_outcome_model(
@@ -206,48 +202,51 @@ def plan_searches(
             true_model=true_model,
         )
         fitted_s = counting_s + time.process_time() - start
-        yield from _plans_of_model(name, table, fitted_s, options)
+        yield from _plans_of_model(name, planners, counts, table, fitted_s, options)
         del table  # before the next model is made
-    if "doctor" in options.planners:
-        start = time.process_time()
-        policy = plan_emulated(
-            counts, outcome_value=options.outcome_value, memory_gib=options.memory_gib
-        )
-        spent_s = counting_s + time.process_time() - start
-        yield PlannedSearch("doctor", "records", "none", float("nan"), policy, spent_s)
+    given = Planning(options, counts)
+    yield from _plans(planners, "records", given, ("records", "none"), counting_s)
 
 
 def _plans_of_model(
-    name: str, table: OutcomeTable, fitted_s: float, options: SearchOptions
+    name: str,
+    planners: Mapping[str, SearchPlanner],
+    counts: OutcomeCounts,
+    table: OutcomeTable,
+    fitted_s: float,
+    options: SearchOptions,
 ) -> Iterator[PlannedSearch]:
-    """Policies of cdp, cg and ndp with one outcome model."""
-    for bound in options.bounds if {"cdp", "cg"} & set(options.planners) else ():
+    """Policies of all planners that read a model, with one model."""
+    reading = {one.reads for one in planners.values()}
+    for bound in options.bounds if "bound" in reading else ():
         start = time.process_time()
         statistic = stopping_statistic(table, bound=bound, epsilon=options.epsilon)
         base_s = fitted_s + time.process_time() - start
         rule = rule_for(bound, stop_rule=options.stop_rule)
-        common = {"alpha": options.alpha, "stop_rule": rule}
-        for delta in options.deltas:
-            for planner in (p for p in options.planners if p in ("cdp", "cg")):
+        given = Planning(options, counts, table, statistic, rule)
+        yield from _plans(planners, "bound", given, (name, bound), base_s)
+        del statistic, given
+    given = Planning(options, counts, table)
+    yield from _plans(planners, "model", given, (name, "none"), fitted_s)
+
+
+def _plans(
+    planners: Mapping[str, SearchPlanner],
+    reads: str,
+    given: Planning,
+    at: tuple[str, str],
+    spent_s: float,
+) -> Iterator[PlannedSearch]:
+    """Policies of the planners that read so much, by threshold; at: names of model and bound."""
+    chosen = [one for one in planners.values() if one.reads == reads]
+    for key in dict.fromkeys(one.thresholds for one in chosen):
+        for threshold in (float("nan"),) if key is None else getattr(given.options, key):
+            for planner in (one for one in chosen if one.thresholds == key):
                 start = time.process_time()
-                if planner == "cdp":
-                    policy = plan_constrained(
-                        table, statistic, delta=delta, ties=options.ties, **common
-                    )
-                else:
-                    policy = plan_greedy(table, statistic, delta=delta, **common)
-                spent_s = base_s + time.process_time() - start
-                yield PlannedSearch(planner, name, bound, delta, policy, spent_s)
+                policy = planner.plan(given, threshold)
+                took_s = spent_s + time.process_time() - start
+                yield PlannedSearch(planner.name, *at, threshold, policy, took_s)
                 del policy  # the tables of one policy at a time
-        del statistic
-    for price in options.trial_prices if "ndp" in options.planners else ():
-        start = time.process_time()
-        policy = plan_naive(
-            table, trial_price=price, offset=options.price_offset, ties=options.ties
-        )
-        spent_s = fitted_s + time.process_time() - start
-        yield PlannedSearch("ndp", name, "none", price, policy, spent_s)
-        del policy
 
 
 def score_search(

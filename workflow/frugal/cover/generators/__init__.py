@@ -1,1 +1,1 @@
-"""Generators of action sets: learned cheapest answers to a negative decision."""
+"""Generators of action sets: learned cheapest answers to a negative decision, a kind a file."""

@@ -1,1 +1,1 @@
-"""From a model of outcomes to a table of what to try next."""
+"""Planners of treatment searches, a kind a file."""

@@ -1,51 +1,32 @@
 """What a recourse block may not say, although its schema allows it: checks before any job.
 
 Serves the recourse study. Read by the Snakefile, so it imports nothing heavy. Knows no generator,
-only the names of their kinds and of the settings that each uses.
+only the names of their kinds.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import (
-    SCHEMAS,
-    check_against_schema,
-    did_you_mean,
-    listed,
-    load_schema,
-    read_yaml,
-)
+from frugal.core.schema_check import SCHEMAS, check_against_schema, load_schema, read_yaml
 from frugal.data.description import Description
 
 _RULES_SCHEMA = SCHEMAS / "recourse_catalogue.schema.json"
-_STEPS = ("epochs", "batch", "learning_rate", "weight_decay", "held_out_share", "patience")
-# loss_weight and sparsity are of NA and FA; MC has them too, so that one block serves all three
-_LAYERS = ("hidden", "layers", "dropout", "loss_weight", "sparsity")
-GENERATOR_KEYS: dict[str, tuple[str, ...]] = {
-    "hamming": ("neighbours",),
-    "seen_cover": (),
-    "named": _STEPS,
-    "named_action": _STEPS,
-    "full_action": _STEPS,
-    "dense_named": _LAYERS + _STEPS,
-    "dense_named_action": _LAYERS + _STEPS,
-    "padded_full_action": _LAYERS + _STEPS,
-    "sequence_full_action": ("hidden", *_STEPS),
-}
 MANUAL_GROUPS = 5
 
 
 def check_generators(generators: Mapping[str, Mapping[str, Any]]) -> None:
-    """Every name begins with its kind, by which figures know it, and no setting is idle.
+    """Every name begins with its kind, by which figures know it.
 
     Raises:
         ConfigError: one sentence with the key, what was found and what is allowed.
     """
+    kinds = declared("frugal.cover.generators", "GeneratorKind")
     for name, settings in generators.items():
         at, kind = f"config: recourse.generators.{name}", settings["kind"]
-        begins = [k for k in GENERATOR_KEYS if name == k or name.startswith(f"{k}_")]
+        begins = [k for k in kinds if name == k or name.startswith(f"{k}_")]
         if not begins:
             raise ConfigError(
                 f"{at} has a name that figures do not know; it begins with its kind: call it "
@@ -56,13 +37,6 @@ def check_generators(generators: Mapping[str, Mapping[str, Any]]) -> None:
                 f"{at} is of kind {kind!r}, but by its name figures would show it as {said!r}; a "
                 f"name begins with its kind: {kind!r}, or {kind}_ and more"
             )
-        allowed = ("kind", "augmentation", *GENERATOR_KEYS[kind])
-        for key in settings:
-            if key not in allowed:
-                raise ConfigError(
-                    f"{at} has {key!r}, which kind {kind!r} does not use; it uses "
-                    f"{listed(allowed)}{did_you_mean(key, allowed)}"
-                )
 
 
 def check_edges(edges: list[int]) -> None:

@@ -1,25 +1,20 @@
 """Looks of recourse generators: one colour per kind of information, one marker per kind of learner.
 
-Blue knows names of explanations, green names of actions, vermillion effects of actions. Filled
-marks are networks with the form of the problem, hollow ones the paper's. Knows no table.
+Each kind declares its own; see `cover.generator`. Filled marks are networks with the form of the
+problem, hollow ones the paper's. Knows no table.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
+from frugal.core.declarations import load_all
 from frugal.draw import style
 from frugal.draw.style import Look
 
+_DECLARED = load_all("frugal.cover.generators", "GeneratorKind").values()
 GENERATORS: dict[str, Look] = {
-    "hamming": Look("Hamming", style.GREY, "X", hollow=True),
-    "dense_named": Look("named, dense (MC)", style.BLUE, "s", hollow=True),
-    "dense_named_action": Look("named action, dense (NA)", style.GREEN, "D", hollow=True),
-    "padded_full_action": Look("full action, padded (FA)", style.VERMILLION, "^", hollow=True),
-    "sequence_full_action": Look("full action, sequence", style.VERMILLION, "v", hollow=True),
-    "seen_cover": Look("named, closed form", style.SKY, "o"),
-    "named": Look("named, scores", style.BLUE, "s"),
-    "named_action": Look("named action, scores", style.GREEN, "D"),
-    "full_action": Look("full action, scores", style.VERMILLION, "^"),
+    kind.name: Look(kind.label, style.COLOURS[kind.look[0]], kind.look[1], hollow=kind.look[2])
+    for kind in sorted(_DECLARED, key=lambda kind: (kind.place, kind.name))
 }
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from frugal.core.streams import Streams
 from frugal.cover.accuracy import judge_answers, unseen_explanations
 from frugal.cover.augmentation import augment
-from frugal.cover.generators.registry import fit_generator
+from frugal.cover.generator import fit_generator
 from frugal.cover.instance import LabelledUnits
 from frugal.cover.worlds import first_occurrences, frequent_explanations, train_rows
 from frugal.studies.recourse.frames import action_words, catalogue_of, labelled_of

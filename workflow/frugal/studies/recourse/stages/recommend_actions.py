@@ -15,8 +15,9 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import part_of
 from frugal.core.streams import Streams
 from frugal.cover.catalogue import parse_units, read_text, refusal_sentences
-from frugal.cover.generators.answerers import Arrays, answerer
-from frugal.cover.generators.answers import as_action_sets, as_membership
+from frugal.cover.generator import answerer
+from frugal.cover.learned.answers import as_action_sets, as_membership
+from frugal.cover.learned.stored import Arrays
 from frugal.cover.repair import repair_answers
 from frugal.cover.solvers.branch_and_bound import unreachable_features
 from frugal.studies.recourse.frames import action_words, catalogue_of

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from frugal.core.declarations import load_all
 from frugal.draw import style
 from frugal.draw.marks import draw_series
 from frugal.draw.style import Look
@@ -19,11 +20,11 @@ from frugal.draw.style import Look
 MOST = {"efficacy": 1.0, "mean_trials": np.inf}  # values of a measure that can be: 0 to this
 
 
+_PLANNERS = load_all("frugal.search.planners", "SearchPlanner").values()
 SERIES: dict[str, Look] = {
-    "cdp": Look("CDP", style.BLUE, "o", line="-"),
-    "cg": Look("CG", style.VERMILLION, "s", line="--"),
-    "ndp": Look("NDP", style.GREEN, "^", line="-."),
-    "doctor": Look("emulated doctor", style.GREY, "D", line=":"),
+    one.name: Look(one.label, style.COLOURS[one.look[0]], one.look[1], line=one.look[2])
+    for one in sorted(_PLANNERS, key=lambda one: (one.place, one.name))
+} | {
     "observed": Look("records, first trial", style.BLACK, "*", line="none"),
     "smoothed": Look("smoothed table (_H)", style.BLUE, "o", line="-"),
     "forest": Look("random forest (_F)", style.VERMILLION, "s", line="--"),

@@ -1,6 +1,7 @@
 """Stage `check_treatment`: the summary holds what the config promised, in range; or it stops."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
+from frugal.search.planner import planners_of
 from frugal.studies.treatment.stages.summarise_treatment import KEY
 
 
@@ -38,13 +40,14 @@ def check_treatment(
                 f"the treatment summary has {counts.tolist()} policies of {dataset} per seed, "
                 f"{expected} were asked for"
             )
+    known = planners_of(sorted(set(repeats["planner"])))
+    idle = [name for name, planner in known.items() if planner.may_try_nothing]
     counted = _recount(trials)
     both = repeats.merge(counted, on=KEY, validate="one_to_one")
     checks = {
         "every policy has its units counted": pd.Series([len(both) == len(repeats)]),
         "efficacy is a share": repeats["efficacy"].between(0, 1),
-        # ndp may find every trial too dear; the others may not stop before the first one
-        "a search has a trial": repeats["mean_trials"].ge(1) | (repeats["planner"] == "ndp"),
+        "a search has a trial": repeats["mean_trials"].ge(1) | repeats["planner"].isin(idle),
         "no number of trials is negative": repeats["mean_trials"] >= 0,
         "no mean is beyond its worst case": repeats["mean_trials"] <= repeats["worst_case"],
         "mean trials follow from the counted units": np.isclose(
@@ -66,18 +69,12 @@ def _policies(grids: Mapping[str, Any]) -> int:
     """Number of distinct policies that the grids of a scenario name, per seed."""
     names: set[tuple[Any, ...]] = set()
     for grid in grids.values():
-        for size in grid["n_train"] or [None]:
-            if "doctor" in grid["planners"]:
-                names.add((size, "doctor"))
-            for model in grid["outcome_models"]:
-                if "ndp" in grid["planners"]:
-                    names |= {(size, "ndp", model, float(v)) for v in grid["trial_prices"]}
-                for planner in {"cdp", "cg"} & set(grid["planners"]):
-                    names |= {
-                        (size, planner, model, bound, float(delta))
-                        for bound in grid["bounds"]
-                        for delta in grid["deltas"]
-                    }
+        for planner in planners_of(grid["planners"]).values():
+            at = {"records": [()], "model": [(m,) for m in grid["outcome_models"]]}
+            at["bound"] = [(m, b) for m in grid["outcome_models"] for b in grid["bounds"]]
+            values = [None] if planner.thresholds is None else map(float, grid[planner.thresholds])
+            parts = product(grid["n_train"] or [None], [planner.name], at[planner.reads], values)
+            names |= set(parts)
     return len(names)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.search.planners.policy_frames import name_cells
+from frugal.search.planning.policy_frames import name_cells
 from frugal.search.repeats import search_repeat
 from frugal.studies.treatment.searches import IDENTITY, Searches
 

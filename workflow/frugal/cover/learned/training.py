@@ -4,9 +4,10 @@ Adam with a one-cycle learning rate; rows held out of training decide when to st
 are kept [recourse, sec. 4.3]. Knows neither what a network computes nor what its answers mean.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from itertools import count
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +37,11 @@ class TrainingSettings:
     weight_decay: float
     held_out_share: float
     patience: int
+
+    @staticmethod
+    def of(settings: Mapping[str, Any]) -> "TrainingSettings":
+        """Those of a generator's block of config."""
+        return TrainingSettings(**{f.name: settings[f.name] for f in fields(TrainingSettings)})
 
 
 def held_out_split(

@@ -4,10 +4,13 @@ An answer is a set of actions for each unit with the generator's confidence in i
 of action sets as yes/no vectors. Knows no learner and no solver.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+
+from frugal.cover.instance import LabelledUnits
 
 EMPTY = -1  # pads action sets
 
@@ -23,6 +26,9 @@ class Answers:
 
     action_set: Int[np.ndarray, "n m"]
     confidence: Float[np.ndarray, " n"]
+
+
+AnswerUnits = Callable[[np.ndarray, np.ndarray], Answers]  # (features, group) → answers
 
 
 def of_explanations(
@@ -82,3 +88,8 @@ def state_inputs(
     if groups == 1:
         return lacks
     return np.concatenate([lacks, np.eye(groups, dtype=np.float32)[group]], axis=1)
+
+
+def unit_inputs(units: LabelledUnits) -> Float[np.ndarray, "n i"]:
+    """The inputs of training units."""
+    return state_inputs(units.features, units.group, groups=len(units.instance.access))

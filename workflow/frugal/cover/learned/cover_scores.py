@@ -10,7 +10,9 @@ others learned; nothing else differs. Goes beyond the paper, whose networks are 
 `sequence`. Knows no solver, no classifier, and nothing that its kind of information withholds.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,13 +20,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from frugal.core.scaling import fit_scaling
-from frugal.cover.generators.answers import Answers, of_explanations
-from frugal.cover.generators.training import (
+from frugal.core.stored import Array
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.learned.answers import Answers, AnswerUnits, of_explanations
+from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays, put_back
+from frugal.cover.learned.training import (
     TrainingSettings,
+    held_out_split,
     scored,
     torch_generator,
     train_network,
 )
+from frugal.cover.worlds import explanation_index
 
 FIRST_SHARPNESS = 2.0  # log of λ before training; u lies in [0, 1]
 
@@ -179,6 +186,95 @@ def fit_cover_generator(
         generator=torch_generator(rng),
     )  # fmt: skip
     return CoverGenerator(network, explanations, open_to, tuple(history))
+
+
+@dataclass(frozen=True, eq=False)
+class NamedSets:
+    """The explanations of training units, by names and costs alone.
+
+    Attributes:
+        index: number of each unit's explanation. (n,)
+        explanations: distinct action sets. (k, m)
+        cost: of each. (k,)
+    """
+
+    index: Int[np.ndarray, " n"]
+    explanations: Int[np.ndarray, "k m"]
+    cost: Float[np.ndarray, " k"]
+
+    @staticmethod
+    def of(units: LabelledUnits) -> "NamedSets":
+        """Those of these units."""
+        index, explanations, _ = explanation_index(units.action_set)
+        cost = np.zeros(len(explanations))
+        cost[index] = units.cost
+        return NamedSets(index, explanations, cost)
+
+    def seen_in(self, features: np.ndarray, rows: np.ndarray) -> Bool[np.ndarray, "k d"]:
+        """What some of the rows show to be covered; see `seen_cover`."""
+        return seen_cover(features[rows], self.index[rows], explanations=len(self.explanations))
+
+
+def scores_arrays(fitted: CoverGenerator) -> dict[str, np.ndarray]:
+    """All that a scorer answers from."""
+    sets = {"explanations": fitted.explanations, "open_to": fitted.open_to}
+    return network_arrays(fitted.network) | sets
+
+
+def fit_action_scores(
+    settings: Mapping[str, Any],
+    units: LabelledUnits,
+    rng: np.random.Generator,
+    effects: Bool[np.ndarray, "a d"] | None,
+) -> tuple[dict[str, np.ndarray], tuple[float, ...]]:
+    """Fit `ActionScores`; the arrays and the held-out accuracy after each epoch.
+
+    Args:
+        settings: of the generator.
+        units: to learn from.
+        rng: held-out rows, order of rows.
+        effects: of the actions, where they are known.
+    """
+    named, training = NamedSets.of(units), TrainingSettings.of(settings)
+    actions, d = units.instance.gain.shape
+    network = ActionScores(named.explanations, actions=actions, features=d, effects=effects)
+    fitted = fit_cover_generator(
+        units.features, units.group, named.index, named.explanations, network=network,
+        split=held_out_split(len(units), share=training.held_out_share, rng=rng),
+        groups=len(units.instance.access), settings=training, rng=rng,
+    )  # fmt: skip
+    return scores_arrays(fitted), fitted.history
+
+
+def scores_answerer(network: nn.Module, arrays: Arrays) -> AnswerUnits:
+    """(features, group) → answers, of a network of this shape with the stored weights."""
+    put_back(network, arrays)
+    return CoverGenerator(network, arrays["explanations"], arrays["open_to"], ()).answer
+
+
+def action_scores_answerer(
+    arrays: Arrays, instance: CoverInstance, effects: Bool[np.ndarray, "a d"] | None
+) -> AnswerUnits:
+    """(features, group) → answers, of stored `ActionScores`."""
+    actions, d = instance.gain.shape
+    network = ActionScores(arrays["explanations"], actions=actions, features=d, effects=effects)
+    return scores_answerer(network, arrays)
+
+
+def check_action_scores(stored: StoredGenerator, **own: Array) -> None:
+    """The arrays are stored `ActionScores`, with its own parts, or `DataError`."""
+    a, d = stored.actions, stored.features
+    stored.require_scores(
+        members=Array("int64", ("k", "slots"), low=0, high=a),
+        real=Array("float32", (a + 1,), low=0, high=1),
+        cost=Array("float32", (a + 1,)),
+        log_price=Array("float32", ()),
+        log_sharpness=Array("float32", (d,)),
+        **own,
+    )
+    sets = stored.stored.arrays["explanations"]
+    stored.require_derived("members", np.where(sets < 0, a, sets), "made of its explanations")
+    stored.require_derived("real", np.arange(a + 1) < a, "1 for each action and 0 for none")
 
 
 def seen_cover(

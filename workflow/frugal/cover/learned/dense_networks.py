@@ -5,16 +5,27 @@ is a matter of settings. They know states and, of each training unit, what their
 gives; no costs, no classifier.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from frugal.cover.generators.answers import EMPTY, Answers, as_action_sets, sorted_sets
-from frugal.cover.generators.training import (
+from frugal.cover.instance import CoverInstance
+from frugal.cover.learned.answers import (
+    EMPTY,
+    Answers,
+    AnswerUnits,
+    as_action_sets,
+    sorted_sets,
+    state_inputs,
+)
+from frugal.cover.learned.stored import NETWORK, Arrays, put_back
+from frugal.cover.learned.training import (
     TrainingSettings,
     fill_weights,
     held_out_split,
@@ -45,6 +56,13 @@ class DenseSettings:
     sparsity: float
     training: TrainingSettings
 
+    @staticmethod
+    def of(settings: Mapping[str, Any]) -> "DenseSettings":
+        """Those of a generator's block of config."""
+        names = ("hidden", "layers", "dropout", "loss_weight", "sparsity")
+        own = {name: settings[name] for name in names}
+        return DenseSettings(**own, training=TrainingSettings.of(settings))
+
 
 @dataclass(frozen=True, eq=False)
 class DenseGenerator:
@@ -67,6 +85,29 @@ class DenseGenerator:
 
 
 NO_NAMES = np.empty(0, dtype=np.int64)
+
+
+def dense_answerer(
+    arrays: Arrays, instance: CoverInstance, read: Callable[[Tensor], Answers]
+) -> AnswerUnits:
+    """(features, group) → answers, of a stored dense network whose outputs `read` reads."""
+    groups = len(instance.access)
+    linear = [w for name, w in _in_order(arrays) if w.ndim == 2]
+    network = dense_network(
+        linear[0].shape[1], len(linear[-1]), hidden=len(linear[0]), layers=len(linear) - 1,
+        dropout=0.0, generator=torch.Generator(),
+    )  # fmt: skip
+    put_back(network, arrays)
+    fitted = DenseGenerator(network, NO_NAMES, ())
+    return lambda features, group: read(
+        fitted.outputs(state_inputs(features, group, groups=groups))
+    )
+
+
+def _in_order(arrays: Arrays) -> list[tuple[str, np.ndarray]]:
+    """Weights of a network of numbered layers, in the order of the layers."""
+    own = [(name, array) for name, array in arrays.items() if name.startswith(NETWORK)]
+    return sorted(own, key=lambda pair: int(pair[0].removeprefix(NETWORK).split(".")[0]))
 
 
 def read_explanations(scores: Tensor, explanations: Int[np.ndarray, "k m"]) -> Answers:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from frugal.core.errors import ConfigError
-from frugal.search.planners.kernels import LOWER, UPPER, bound_pass, exact_pass
+from frugal.search.planning.kernels import LOWER, UPPER, bound_pass, exact_pass
 from frugal.search.records import OutcomeTable, history_count
 
 SLACK = 1e-12  # of a comparison between sums of probabilities that are equal on paper

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from frugal.core.errors import ConfigError
-from frugal.search.planners.kernels import greedy_pass, optimal_pass, trials_pass
-from frugal.search.planners.stopping import SLACK, may_stop
+from frugal.search.planning.kernels import greedy_pass, optimal_pass, trials_pass
+from frugal.search.planning.stopping import SLACK, may_stop
 from frugal.search.records import OutcomeTable, SearchPolicy
 
 

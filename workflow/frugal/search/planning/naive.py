@@ -7,7 +7,7 @@ the outcomes; it must not know the stopping statistic, which it has no use for.
 import numpy as np
 
 from frugal.core.errors import ConfigError
-from frugal.search.planners.constrained import backward_induction
+from frugal.search.planning.constrained import backward_induction
 from frugal.search.records import OutcomeTable, SearchPolicy, history_count
 
 EMPTY_REWARD = -1.0  # of stopping before the first trial, as in the release

@@ -1,0 +1,51 @@
+"""The kind `dense_named`: the paper's multi-class network MC."""
+
+import numpy as np
+
+from frugal.cover.generator import GeneratorKind, Learned
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.learned.answers import AnswerUnits, unit_inputs
+from frugal.cover.learned.cover_scores import NamedSets
+from frugal.cover.learned.dense_networks import (
+    DenseSettings,
+    dense_answerer,
+    fit_named,
+    read_explanations,
+)
+from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
+
+
+def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
+    """An output for each explanation."""
+    named = NamedSets.of(units)
+    fitted = fit_named(
+        unit_inputs(units), named.index, explanations=len(named.explanations),
+        settings=DenseSettings.of(settings), rng=rng,
+    )  # fmt: skip
+    return network_arrays(fitted.network) | {"explanations": named.explanations}, fitted.history
+
+
+def check(stored: StoredGenerator) -> None:
+    """A dense network with an output for each explanation."""
+    stored.require_dense("k", {"explanations": stored.explanations})
+
+
+def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
+    """The likeliest explanation."""
+    explanations = arrays["explanations"]
+    return dense_answerer(arrays, instance, lambda out: read_explanations(out, explanations))
+
+
+DENSE_NAMED = GeneratorKind(
+    name="dense_named",
+    place=20,
+    label="named, dense (MC)",
+    look=("blue", "s", True),
+    fit=fit,
+    check=check,
+    answerer=answerer,
+    settings={},
+    shares=("dense_network", "learning_steps"),
+    doc="the paper's multi-class network, from names of explanations",
+    least=2,
+)

@@ -1,0 +1,55 @@
+"""The kind `padded_full_action`: the paper's network FA, a block of effects for each action."""
+
+import numpy as np
+
+from frugal.cover.generator import GeneratorKind, Learned
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.learned.answers import AnswerUnits, unit_inputs
+from frugal.cover.learned.dense_networks import (
+    DenseSettings,
+    dense_answerer,
+    fit_padded_full_action,
+    read_blocks,
+)
+from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
+
+
+def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
+    """An output for each feature of each slot."""
+    fitted = fit_padded_full_action(
+        unit_inputs(units), units.action_set, units.instance.gain > 0,
+        settings=DenseSettings.of(settings), rng=rng,
+    )  # fmt: skip
+    return network_arrays(fitted.network) | {"names": fitted.names}, fitted.history
+
+
+def check(stored: StoredGenerator) -> None:
+    """A dense network with a block of features for each slot, and the names it may say."""
+    size = stored.require_dense("outputs", {"names": stored.names})
+    if size["outputs"] % stored.features:
+        raise stored.stored.refusal(
+            f"has {size['outputs']} outputs; allowed are multiples of the {stored.features} "
+            "features"
+        )
+    stored.require_names()
+
+
+def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
+    """The likeliest action of each block."""
+    names, effects = arrays["names"], instance.gain > 0
+    return dense_answerer(arrays, instance, lambda out: read_blocks(out, names, effects))
+
+
+PADDED_FULL_ACTION = GeneratorKind(
+    name="padded_full_action",
+    place=40,
+    label="full action, padded (FA)",
+    look=("vermillion", "^", True),
+    fit=fit,
+    check=check,
+    answerer=answerer,
+    settings={},
+    shares=("dense_network", "learning_steps"),
+    doc="the paper's network over effects of actions, padded to the longest set",
+    least=2,
+)

@@ -1,0 +1,64 @@
+"""The kind `seen_cover`: the cheapest explanation seen to cover what the unit lacks."""
+
+import numpy as np
+
+from frugal.core.stored import Array
+from frugal.cover.generator import GeneratorKind, Learned
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.learned.answers import Answers, AnswerUnits, of_explanations
+from frugal.cover.learned.cover_scores import NamedSets, cheapest_seen_cover
+from frugal.cover.learned.stored import Arrays, StoredGenerator
+
+
+def fit(settings, units: LabelledUnits, rng) -> Learned:
+    """Note what each explanation is seen to cover, and for which groups."""
+    del settings, rng
+    named = NamedSets.of(units)
+    open_to = np.zeros((len(units.instance.access), len(named.explanations)), dtype=bool)
+    open_to[units.group, named.index] = True
+    return {
+        "covered": named.seen_in(units.features, np.arange(len(units))),
+        "cost": named.cost,
+        "open_to": open_to,
+        "explanations": named.explanations,
+    }, ()
+
+
+def check(stored: StoredGenerator) -> None:
+    """Explanations with what they are seen to cover."""
+    stored.require(
+        {
+            "covered": Array("bool", ("k", stored.features)),
+            "cost": Array("float64", ("k",), low=0),
+            "open_to": stored.open_to,
+            "explanations": stored.explanations,
+        }
+    )
+
+
+def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
+    """Look up the cheapest."""
+    del instance
+
+    def answer(features: np.ndarray, group: np.ndarray) -> Answers:
+        open_to = arrays["open_to"].astype(bool)
+        best, sure = cheapest_seen_cover(
+            features, group, arrays["covered"], arrays["cost"], open_to
+        )
+        known = np.asarray(open_to[group].any(axis=1))
+        return of_explanations(arrays["explanations"], best, sure.astype(np.float64), known)
+
+    return answer
+
+
+SEEN_COVER = GeneratorKind(
+    name="seen_cover",
+    place=60,
+    label="named, closed form",
+    look=("sky", "o", False),
+    fit=fit,
+    check=check,
+    answerer=answerer,
+    settings={},
+    doc="the cheapest explanation that training units show to cover what the unit lacks",
+)

@@ -1,0 +1,1 @@
+"""The learners behind generators: networks, scorers, neighbours, and what their files hold."""

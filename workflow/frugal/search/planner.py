@@ -1,0 +1,81 @@
+"""What a planner of treatment searches is; a file of `search.planners` declares each.
+
+Knows no planner.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float64
+
+from frugal.core.declarations import declared, load_one
+from frugal.core.errors import ConfigError
+from frugal.search.outcome_counts import OutcomeCounts
+from frugal.search.records import OutcomeTable, SearchPolicy
+
+Reads = Literal["bound", "model", "records"]
+
+
+@dataclass(frozen=True, eq=False)
+class Planning:
+    """What a planner may read, as far as its declaration says.
+
+    Attributes:
+        options: of the comparison; see `SearchOptions`.
+        counts: of the records.
+        table: model of the outcomes; None for planners that read records alone.
+        statistic: a bound on the stopping statistic; None for those that read none. (x, h)
+        stop_rule: `<=` or `<`, by that bound.
+    """
+
+    options: Any
+    counts: OutcomeCounts
+    table: OutcomeTable | None = None
+    statistic: Float64[np.ndarray, "x h"] | None = None
+    stop_rule: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPlanner:
+    """A planner, declared in a file of `search.planners` that bears its name.
+
+    Attributes:
+        name: in tables and in the config.
+        place: tables and figures list planners by this number.
+        label: in figures and on pages.
+        look: colour, by its word in `draw.style`; marker and stroke of matplotlib.
+        reads: "bound": a model of the outcomes and a bound on the stopping statistic; "model": the
+            model; "records": how often what was tried after what, and came out how.
+        thresholds: key of a grid that lists its thresholds; None if it has none.
+        plan: (what it reads, threshold) → policy.
+        doc: a line for the pages.
+        may_try_nothing: True where a search may end before its first trial.
+    """
+
+    name: str
+    place: int
+    label: str
+    look: tuple[str, str, str]
+    reads: Reads
+    thresholds: str | None
+    plan: Callable[[Planning, float], SearchPolicy]
+    doc: str
+    may_try_nothing: bool = False
+
+
+def planners_of(names: Iterable[str]) -> Mapping[str, SearchPlanner]:
+    """The planners of these names, in the order in which tables list them.
+
+    Raises:
+        ConfigError: there is no such planner.
+    """
+    known = declared("frugal.search.planners", "SearchPlanner")
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"a comparison names the planner {name!r}; allowed are {', '.join(known)}"
+            )
+    found = [load_one("frugal.search.planners", "SearchPlanner", name) for name in names]
+    return {one.name: one for one in sorted(found, key=lambda one: one.place)}
