@@ -12,6 +12,7 @@ from afape_frames import CASE, FIRST, SUMMARY, legend_texts
 from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.studies.afape.figures import style as afape_style
+from frugal.studies.afape.figures.decision import decision_figure
 from frugal.studies.afape.figures.parts import (
     LEAST_ROWS,
     calibration_figure,
@@ -19,7 +20,7 @@ from frugal.studies.afape.figures.parts import (
     frequency_figure,
 )
 from frugal.studies.afape.figures.spread import convergence_figure, resample_figure
-from frugal.studies.afape.figures.trust import decision_figure, trust_figure
+from frugal.studies.afape.figures.trust import trust_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex

@@ -4,6 +4,7 @@ Each edit is made in a copy of the project; `snakemake -n` then counts the jobs 
 tiny study would need.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from frugal.core.schema_check import read_yaml
 
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, plain_environment, run
 
@@ -22,6 +24,8 @@ RECIPE = r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(RECIPE, PAGE, re.DOTALL | re.MULTILINE))  # module → text
 ESTIMATOR, KIND = "judge/estimators/trimmed_blocking.py", "acquire/policies/cheapest.py"
+GENERATOR, PLANNER = "cover/generators/commonest.py", "search/planners/single.py"
+FIGURE = "studies/afape/figures/worth.py"
 
 
 @pytest.fixture
@@ -94,12 +98,13 @@ OWN = {"draw_missingness": 1, "impute_features": 1, "train_agent": 1, "roll_out"
         (a_column("afape"), OWN),
         (lambda p: add(p, ESTIMATOR, RECIPES[ESTIMATOR]), {**REST, **FIGURES}),
         (lambda p: add(p, KIND, RECIPES[KIND]), {}),
+        (lambda p: add(p, FIGURE, RECIPES[FIGURE]), FIGURES),
         (
             lambda p: add(p, "acquire/policies/dqn.py", "\nEDITED = True\n"),
             {"train_agent": 1, "roll_out": 1, "fit_nuisances": 1, **REST, **FIGURES},
         ),
     ],
-    ids=["words", "column of another study", "column", "estimator", "new kind", "kind"],
+    ids=["words", "column of another study", "column", "estimator", "new kind", "figure", "kind"],
 )
 def test_an_edit_runs_again_what_it_can_change(tiny_run, copy, edit, again):
     edit(copy)
@@ -134,3 +139,54 @@ def test_the_recipe_of_a_kind_of_agent_makes_an_agent_that_is_judged(copy, resul
     half = summary[(summary["agent"] == "half") & (summary["estimator"] == "ground_truth")]
     assert len(truth) == len(half) == 2
     assert (truth["status"] == "ok").all()
+
+
+def test_the_recipe_of_a_figure_is_drawn_with_its_table(copy, results):
+    add(copy, FIGURE, RECIPES[FIGURE])
+    start(copy, results, "--cores", "1")
+    table = next(results.glob("results/figures/**/worth.parquet"))
+    assert table.with_suffix(".png").stat().st_size > 10_000
+    assert {"estimator", "ess"} <= set(pd.read_parquet(table).columns)
+
+
+def add_and_run(copy: Path, tmp_path: Path, module: str, config: dict, study: str) -> Path:
+    """Run a study from the start, with a recipe's module, on a config over the default's."""
+    add(copy, module, RECIPES[module])
+    (copy / "mine.yaml").write_text(json.dumps(config), encoding="utf-8")
+    results = tmp_path / "results"
+    environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
+    words = ["--cores", "1", "--directory", str(results), "--configfile", str(copy / "mine.yaml")]
+    done = run([str(BIN / "snakemake"), study, *words], copy, environment)
+    assert done.returncode == 0, done.stdout[-3000:]
+    return results
+
+
+def test_the_recipe_of_a_generator_makes_rows_and_marks(copy, tmp_path):
+    scenario = read_yaml(ROOT / "config.yaml")["recourse"]["scenarios"][0]
+    names = ["hamming", "commonest"]
+    scenario |= {"generators": names, "source": scenario["source"] | {"draws": 400}}
+    figures = {key: scenario[key] for key in ("dataset", "variant")}
+    figures |= {"seed": 0, "subset": "all", "mistakes_of": names}
+    block = {"generators": {"commonest": {"kind": "commonest", "augmentation": "none"}},
+             "scenarios": [scenario | {"seeds": [0], "subsets": ["all"]}],
+             "figures": figures}  # fmt: skip
+    results = add_and_run(copy, tmp_path, GENERATOR, {"recourse": block}, "recourse")
+    summary = pd.read_parquet(results / "results/summary/recourse.parquet")
+    assert set(summary["generator"]) == set(names)
+    drawn = next(results.glob("results/figures/**/recourse_accuracy.parquet"))
+    assert "commonest" in set(pd.read_parquet(drawn)["generator"])
+
+
+def test_the_recipe_of_a_planner_makes_rows_and_lines(copy, tmp_path):
+    config = read_yaml(ROOT / "tests/workflow/tiny_search.yaml")
+    config["datasets"] = {name: str(ROOT / path) for name, path in config["datasets"].items()}
+    for scenario in config["treatment"]["scenarios"].values():
+        for grid in scenario["grids"].values():
+            grid["planners"] = ["cdp", "cg", "ndp", "single"]
+    results = add_and_run(copy, tmp_path, PLANNER, config, "treatment")
+    summary = pd.read_parquet(results / "results/summary/treatment.parquet")
+    single = summary[summary["planner"] == "single"]
+    assert (single["mean_trials"] == 1).all()
+    assert len(single) > 0
+    drawn = next(results.glob("results/figures/**/tradeoff.parquet"))
+    assert "single" in set(pd.read_parquet(drawn)["planner"])

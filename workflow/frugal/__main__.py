@@ -59,6 +59,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.plans import plan_command
 
             return plan_command(words[1:])
+        case ["reference"]:
+            from frugal.run.reference import reference_command
+
+            return reference_command(words[1:])
         case ["compile"]:
             from frugal.run.compiled import compile_command
 

@@ -9,10 +9,11 @@ from snakemake.io import contains_wildcard
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
+from frugal.core.declarations import declared
 from frugal.core.links import require_no_way_out
 from frugal.core.receipts import survey, tidy_up
 from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path
-from frugal.core.sources import source_digest
+from frugal.core.sources import STAGES, source_digest
 from frugal.core.errors import FrugalError
 from frugal.run.study import load_study, published_file
 from frugal_engine import (
@@ -237,17 +238,31 @@ def stage_params(stage, settings=None):
     }
 
 
-def figure_outputs(names, folder, category, caption="../report/{}.rst", **labels):
+def figures_of(stage):
+    """Names of the figures that a stage draws, by the declarations of its study."""
+    package = STAGES[stage].rsplit(".", 2)[0]
+    found = declared(f"{package}.figures", "PrintedFigure")
+    drawn = [name for name, one in found.items() if stage in one.says["stages"]]
+    return sorted(drawn, key=lambda name: (found[name].says["place"], name))
+
+
+def caption_of(name):
+    """The caption of a figure: its own, or the words that hold for every figure."""
+    own = Path(workflow.basedir, "workflow/report", f"{name}.rst")
+    return f"../report/{name if own.exists() else 'figure'}.rst"
+
+
+def figure_outputs(stage, folder, category, prefix="", **labels):
     """PNG and its table as a page (both in the report), PDF and table of each figure, audited."""
     outputs = {}
-    for name in names:
+    for name in figures_of(stage):
         for kind, suffix, shown in (
             ("png", "png", "figure"),
             ("page", "html", "table"),
         ):
             outputs[f"{name}_{kind}"] = report(
                 f"{folder}/{name}.{suffix}",
-                caption=caption.format(name),
+                caption=caption_of(prefix + name),
                 category=category,
                 labels={"figure": name.replace("_", " "), **labels, "shown": shown},
             )

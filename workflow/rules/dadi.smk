@@ -8,7 +8,6 @@ except FrugalError as error:
     cannot_start(error)
 
 FOLD = "dataset={dataset}/fold={fold}"
-DADI_FIGURES = ["dadi_tradeoff", "dadi_panels", "dadi_audit", "dadi_curves"]
 
 
 wildcard_constraints:
@@ -193,7 +192,7 @@ rule draw_dadi_figures:
         ],
     output:
         **figure_outputs(
-            DADI_FIGURES,
+            "draw_dadi_figures",
             "results/figures/study=dadi/dataset={dataset}",
             "dadi: fair acquisition against an adversary",
             dataset="{dataset}",
@@ -218,6 +217,6 @@ rule dadi:
         expand(
             "results/figures/study=dadi/dataset={dataset}/{name}.png",
             dataset=DADI.datasets,
-            name=DADI_FIGURES,
+            name=figures_of("draw_dadi_figures"),
         ),
     localrule: True

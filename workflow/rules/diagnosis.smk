@@ -326,7 +326,7 @@ rule draw_diagnosis_figures:
         summary="results/summary/diagnosis.parquet",
     output:
         **figure_outputs(
-            DIAGNOSIS_FIGURES,
+            "draw_diagnosis_figures",
             "results/figures/study=diagnosis",
             "diagnosis: which panels to order, for every budget",
             dataset=config["diagnosis"]["figures"]["dataset"],
@@ -349,5 +349,8 @@ rule diagnosis:
         "results/summary/diagnosis.parquet",
         "results/checks/diagnosis.json",
         DIAGNOSIS.comparison_files(),
-        expand("results/figures/study=diagnosis/{name}.png", name=DIAGNOSIS_FIGURES),
+        expand(
+            "results/figures/study=diagnosis/{name}.png",
+            name=figures_of("draw_diagnosis_figures"),
+        ),
     localrule: True

@@ -8,13 +8,6 @@ except FrugalError as error:
     cannot_start(error)
 
 FRONT = "dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
-DIAGNOSIS_FIGURES = [
-    "diagnosis_front",
-    "diagnosis_front_zoomed",
-    "diagnosis_curves",
-    "diagnosis_panels",
-    "diagnosis_patients",
-]
 
 
 def diagnosed(family):

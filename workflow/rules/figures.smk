@@ -1,7 +1,5 @@
 # Figures: each as PNG and PDF with the table that it shows beside it, and a caption in the report.
 
-SCENARIO_FIGURES = ["trust", "decision", "cost_split", "frequency", "calibration"]
-STUDY_FIGURES = ["convergence", "resamples"]
 FIGURE_CATEGORY = "afape: acquisition policies judged under missing data"
 
 
@@ -13,7 +11,7 @@ rule draw_scenario_figures:
         calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
     output:
         **figure_outputs(
-            SCENARIO_FIGURES,
+            "draw_scenario_figures",
             "results/figures/dataset={dataset}/mechanism={mechanism}",
             FIGURE_CATEGORY,
             dataset="{dataset}",
@@ -41,7 +39,7 @@ rule draw_study_figures:
         ),
     output:
         **figure_outputs(
-            STUDY_FIGURES,
+            "draw_study_figures",
             "results/figures/study=afape",
             FIGURE_CATEGORY,
             dataset="all",
@@ -67,6 +65,12 @@ rule afape:
     input:
         "results/summary/afape.parquet",
         "results/checks/afape.json",
-        expand("results/figures/study=afape/{name}.png", name=STUDY_FIGURES),
-        STUDY.scenario_files("results/figures/{scenario}/trust.png"),
+        expand(
+            "results/figures/study=afape/{name}.png",
+            name=figures_of("draw_study_figures"),
+        ),
+        [
+            STUDY.scenario_files(f"results/figures/{{scenario}}/{name}.png")
+            for name in figures_of("draw_scenario_figures")
+        ],
     localrule: True

@@ -7,14 +7,6 @@ try:
 except FrugalError as error:
     cannot_start(error)
 
-RECOURSE_FIGURES = [
-    "recourse_sizes",
-    "recourse_accuracy",
-    "recourse_confidence",
-    "recourse_mistakes",
-    "recourse_repair",
-]
-
 
 wildcard_constraints:
     variant=r"[A-Za-z0-9_.-]+",
@@ -132,7 +124,7 @@ rule draw_recourse_figures:
         outcomes=RECOURSE.outcome_files("outcomes.parquet"),
     output:
         **figure_outputs(
-            RECOURSE_FIGURES,
+            "draw_recourse_figures",
             "results/figures/study=recourse",
             "recourse: cheapest actions, proven and learnt",
             dataset=config["recourse"]["figures"]["dataset"],
@@ -154,5 +146,8 @@ rule recourse:
     input:
         "results/summary/recourse.parquet",
         "results/checks/recourse.json",
-        expand("results/figures/study=recourse/{name}.png", name=RECOURSE_FIGURES),
+        expand(
+            "results/figures/study=recourse/{name}.png",
+            name=figures_of("draw_recourse_figures"),
+        ),
     localrule: True

@@ -143,7 +143,7 @@ rule draw_world_figures:
         means="results/summary/treatment_means.parquet",
         policies="results/policies/dataset={dataset}/policies.parquet",
     output:
-        **search_figures(WORLD_FIGURES, "drawn"),
+        **search_figures("draw_world_figures", "drawn"),
     log:
         said="logs/draw_world_figures/dataset={dataset}.log",
         used="benchmarks/draw_world_figures/dataset={dataset}.jsonl",
@@ -167,7 +167,7 @@ rule draw_table_figures:
         units="results/searches/dataset={dataset}/units.parquet",
         catalogue="results/searches/dataset={dataset}/catalogue.json",
     output:
-        **search_figures(TABLE_FIGURES, "read"),
+        **search_figures("draw_table_figures", "read"),
     log:
         said="logs/draw_table_figures/dataset={dataset}.log",
         used="benchmarks/draw_table_figures/dataset={dataset}.jsonl",

@@ -8,26 +8,27 @@ except FrugalError as error:
     cannot_start(error)
 
 
-WORLD_FIGURES = ["data_size", "size_curves", "tradeoff", "bounds", "thresholds", "tree"]
-TABLE_FIGURES = ["search_curves", "table_tradeoff", "delta", "price", "tree"]
-
-
-def search_figures(names, kind):
+def search_figures(stage, kind):
     """The outputs of each figure of a scenario."""
     return figure_outputs(
-        names,
+        stage,
         f"results/figures/study=treatment/dataset={{dataset}}/units={kind}",
         "treatment: searches for a near-optimal treatment",
-        caption="../report/search_{}.rst",
+        prefix="search_",
         dataset="{dataset}",
     )
 
 
 def search_figure_files(suffix):
-    """One figure per scenario stands for all that its job draws."""
-    folder = "results/figures/study=treatment/dataset={}/units={}/tree.{}"
+    """The figures of every scenario."""
+    folder = "results/figures/study=treatment/dataset={}/units={}/{}.{}"
+    kinds = (
+        ("drawn", True, "draw_world_figures"),
+        ("read", False, "draw_table_figures"),
+    )
     return [
-        folder.format(name, kind, suffix)
-        for kind, simulated in (("drawn", True), ("read", False))
-        for name in SEARCHES.scenarios(simulated=simulated)
+        folder.format(dataset, kind, name, suffix)
+        for kind, simulated, stage in kinds
+        for dataset in SEARCHES.scenarios(simulated=simulated)
+        for name in figures_of(stage)
     ]

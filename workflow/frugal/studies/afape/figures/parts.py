@@ -16,7 +16,9 @@ from matplotlib.ticker import LogLocator
 
 from frugal.core.errors import DataError
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
+from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
     agent_label,
     agent_order,
@@ -284,3 +286,50 @@ def _split_handles(estimators: Sequence[str]) -> list[Patch]:
             label="misclassification",
         ),
     ]
+
+
+def _calibration(given: Scenario) -> tuple[Figure, pd.DataFrame]:
+    """Calibration of what was fitted; a sentence in its place where nothing was."""
+    curves, estimates = given.calibration, given.estimates
+    if len(curves):
+        return calibration_figure(curves), curves
+    reasons = estimates.loc[estimates["status"] == "not_identified", "reason"]
+    said = "No fitted probability serves any test row: nothing to calibrate."
+    if len(reasons):
+        said = f"Not identified, nothing fitted. {reasons.iloc[0]}"
+    return style.sentence_figure(said), curves
+
+
+def _split(given: Scenario) -> tuple[Figure, pd.DataFrame]:
+    return cost_split_figure(given.estimates, **given.unit), given.estimates
+
+
+def _frequency(given: Scenario) -> tuple[Figure, pd.DataFrame]:
+    return frequency_figure(given.frequencies), given.frequencies
+
+
+COST_SPLIT = PrintedFigure(
+    name="cost_split",
+    place=30,
+    stages=("draw_scenario_figures",),
+    draw=_split,
+    doc="what an agent pays for panels and for errors",
+)
+
+
+FREQUENCY = PrintedFigure(
+    name="frequency",
+    place=40,
+    stages=("draw_scenario_figures",),
+    draw=_frequency,
+    doc="how often an agent acquires each panel",
+)
+
+
+CALIBRATION = PrintedFigure(
+    name="calibration",
+    place=50,
+    stages=("draw_scenario_figures",),
+    draw=_calibration,
+    doc="fitted probabilities against observed rates",
+)

@@ -16,7 +16,9 @@ from matplotlib.patches import Patch
 
 from frugal.core.errors import DataError
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.afape.figures.given import Study
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
     agent_label,
@@ -302,3 +304,36 @@ def _box_handles(figure: Figure, estimators: Sequence[str]) -> list[Line2D | Pat
             Patch(facecolor="white", edgecolor=style.GREY, label="some resamples without support")
         )
     return handles
+
+
+def _errors(given: Study) -> tuple[Figure, pd.DataFrame]:
+    """Convergence to the truth; a sentence in its place where there is no error to show."""
+    lines = given.convergence
+    if len(lines):
+        return convergence_figure(lines, **given.unit), lines
+    said = "None of the chosen estimators has an estimate: no error to show."
+    if given.summary["truth"].isna().all():
+        said = "The truth is unknown in every scenario: no error to show."
+    return style.sentence_figure(said), lines
+
+
+def _resamples(given: Study) -> tuple[Figure, pd.DataFrame]:
+    return resample_figure(given.resamples, given.behind, **given.unit), given.resamples
+
+
+CONVERGENCE = PrintedFigure(
+    name="convergence",
+    place=10,
+    stages=("draw_study_figures",),
+    draw=_errors,
+    doc="errors of estimators as records grow in number",
+)
+
+
+RESAMPLES = PrintedFigure(
+    name="resamples",
+    place=20,
+    stages=("draw_study_figures",),
+    draw=_resamples,
+    doc="estimates on resamples of the records",
+)

@@ -42,6 +42,11 @@ def estimator_style(name: str) -> Look:
     return look_of(name, ESTIMATORS, what="estimator")
 
 
+def estimator_label(estimator: str) -> str:
+    """Words for an estimator."""
+    return estimator_style(estimator).label
+
+
 def estimator_order(names: Iterable[str]) -> list[str]:
     """Distinct estimators in the order in which every figure lists them."""
     return order_of(names, ESTIMATORS, what="estimator")

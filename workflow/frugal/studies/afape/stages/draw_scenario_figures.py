@@ -4,17 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.draw.style import sentence_figure
-from frugal.studies.afape.figures.parts import (
-    calibration_figure,
-    cost_split_figure,
-    frequency_figure,
-)
-from frugal.studies.afape.figures.trust import decision_figure, trust_figure
-from frugal.studies.shared.frames import drawn
+from frugal.draw.figures import draw_all
+from frugal.studies.afape.figures.given import Scenario
 
 
 def draw_scenario_figures(
@@ -27,29 +21,16 @@ def draw_scenario_figures(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Draw the first seed's estimates: trust, decision, cost split, frequencies, calibration."""
+    """Draw the first seed's estimates: every figure that is declared for this stage."""
     del progress
     seed = estimates["seed"].iloc[0]
-    first = estimates[estimates["seed"] == seed].assign(**streams.wildcards)
     agent = settings["frequency_agent"]
     chosen = frequencies[(frequencies["seed"] == seed) & (frequencies["agent"] == agent)]
-    chosen = chosen.assign(**streams.wildcards)
-    curves = calibration[calibration["seed"] == seed]
-    unit = {"cost_unit": catalogue["report"]["cost_unit"]}
-    return {
-        **drawn("trust", trust_figure(first, **unit), first),
-        **drawn("decision", decision_figure(first, **unit), first),
-        **drawn("cost_split", cost_split_figure(first, **unit), first),
-        **drawn("frequency", frequency_figure(chosen), chosen),
-        **drawn("calibration", _calibration(curves, first), curves),
-    }
-
-
-def _calibration(curves: pd.DataFrame, estimates: pd.DataFrame) -> Figure:
-    """Calibration of what was fitted; a sentence in its place where nothing was."""
-    if len(curves):
-        return calibration_figure(curves)
-    reasons = estimates.loc[estimates["status"] == "not_identified", "reason"]
-    if len(reasons):
-        return sentence_figure(f"Not identified, nothing fitted. {reasons.iloc[0]}")
-    return sentence_figure("No fitted probability serves any test row: nothing to calibrate.")
+    given = Scenario(
+        estimates=estimates[estimates["seed"] == seed].assign(**streams.wildcards),
+        frequencies=chosen.assign(**streams.wildcards),
+        calibration=calibration[calibration["seed"] == seed],
+        unit={"cost_unit": catalogue["report"]["cost_unit"]},
+    )
+    figures = load_all("frugal.studies.afape.figures", "PrintedFigure")
+    return draw_all(figures, "draw_scenario_figures", given)

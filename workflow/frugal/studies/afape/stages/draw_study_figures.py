@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.draw.style import sentence_figure
-from frugal.studies.afape.figures.spread import convergence_figure, resample_figure
-from frugal.studies.shared.frames import drawn
+from frugal.draw.figures import draw_all
+from frugal.studies.afape.figures.given import Study
 
 
 def draw_study_figures(
@@ -23,27 +22,17 @@ def draw_study_figures(
 ) -> dict[str, Any]:
     """Draw convergence over seeds (Fig. 5) and resamples of the first seed (Figs 6, A.4, A.5)."""
     del streams, progress
-    seed = summary["seed"].iloc[0]
-    boxes = resamples[
-        (resamples["seed"] == seed) & resamples["estimator"].isin(settings["estimators"])
-    ]
-    behind = summary[(summary["seed"] == seed) & summary["estimator"].isin(settings["estimators"])]
+    first, chosen = summary["seed"].iloc[0], settings["estimators"]
+
+    def of_first(table: pd.DataFrame) -> pd.DataFrame:
+        return table[(table["seed"] == first) & table["estimator"].isin(chosen)]
+
     lines = convergence[
         convergence["agent"].isin(settings["convergence_agents"])
-        & convergence["estimator"].isin(settings["estimators"])
+        & convergence["estimator"].isin(chosen)
         & convergence["truth"].notna()
     ]
     unit = {"cost_unit": settings["cost_unit"]}
-    return {
-        **drawn("convergence", _errors(lines, summary, unit), lines),
-        **drawn("resamples", resample_figure(boxes, behind, **unit), boxes),
-    }
-
-
-def _errors(lines: pd.DataFrame, summary: pd.DataFrame, unit: Mapping[str, str]) -> Figure:
-    """Convergence to the truth; a sentence in its place where there is no error to show."""
-    if len(lines):
-        return convergence_figure(lines, **unit)
-    if summary["truth"].isna().all():
-        return sentence_figure("The truth is unknown in every scenario: no error to show.")
-    return sentence_figure("None of the chosen estimators has an estimate: no error to show.")
+    given = Study(summary, of_first(resamples), of_first(summary), lines, unit)
+    figures = load_all("frugal.studies.afape.figures", "PrintedFigure")
+    return draw_all(figures, "draw_study_figures", given)

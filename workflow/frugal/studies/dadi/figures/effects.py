@@ -15,7 +15,9 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
+from frugal.studies.dadi.figures.given import DataSet
 from frugal.studies.dadi.figures.style import (
     AGENT,
     METHODS,
@@ -204,3 +206,30 @@ def _bars(
     value = rows[measure].to_numpy(dtype=np.float64)
     ends = np.clip(ends_of(rows, measure), 0, 1)
     draw_bars(axes, at, value - floor, base=floor, colour=colour, width=0.92 * width, ends=ends)
+
+
+def _tradeoff(given: DataSet) -> tuple[Figure, pd.DataFrame]:
+    return tradeoff_figure(given.means, **given.words), given.means
+
+
+def _panels(given: DataSet) -> tuple[Figure, pd.DataFrame]:
+    figure = panels_figure(given.singles, given.selection, groups=given.groups, **given.words)
+    return figure, given.selection
+
+
+TRADEOFF = PrintedFigure(
+    name="dadi_tradeoff",
+    place=10,
+    stages=("draw_dadi_figures",),
+    draw=_tradeoff,
+    doc="accuracy against disparity, method by method",
+)
+
+
+PANELS = PrintedFigure(
+    name="dadi_panels",
+    place=20,
+    stages=("draw_dadi_figures",),
+    draw=_panels,
+    doc="what panels predict alone, and how often they are acquired",
+)

@@ -10,8 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
 from frugal.draw.style import Look
+from frugal.studies.dadi.figures.given import DataSet
 from frugal.studies.dadi.figures.style import draw_lines, titled, told_of
 
 _LEARNERS = {
@@ -101,3 +103,29 @@ def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> F
     style.add_legend(figure, [look.handle(line="-") for look in looks.values()])
     titled(figure, title, told_of(curves["fold"].nunique(), whiskers=False), caution)
     return figure
+
+
+def _audit(given: DataSet) -> tuple[Figure, pd.DataFrame]:
+    return audit_figure(given.audit, given.means, **given.words), given.audit
+
+
+def _curves(given: DataSet) -> tuple[Figure, pd.DataFrame]:
+    return curves_figure(given.curves, **given.words), given.curves
+
+
+AUDIT = PrintedFigure(
+    name="dadi_audit",
+    place=30,
+    stages=("draw_dadi_figures",),
+    draw=_audit,
+    doc="what independent learners tell of the group",
+)
+
+
+CURVES = PrintedFigure(
+    name="dadi_curves",
+    place=40,
+    stages=("draw_dadi_figures",),
+    draw=_curves,
+    doc="how training went",
+)

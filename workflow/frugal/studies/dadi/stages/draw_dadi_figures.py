@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.studies.dadi.figures.effects import panels_figure, tradeoff_figure
-from frugal.studies.dadi.figures.trust import audit_figure, curves_figure
-from frugal.studies.shared.frames import drawn
+from frugal.draw.figures import draw_all
+from frugal.studies.dadi.figures.given import DataSet
 
 
 def draw_dadi_figures(
@@ -27,14 +27,11 @@ def draw_dadi_figures(
     del progress
     dataset = streams.wildcards["dataset"]
     words = {"title": catalogue["report"]["title"], "caution": settings["caution"]}
-    points, told, alone, learnt = (_of(table, dataset) for table in (means, audit, singles, curves))
     chosen, groups = _grouped(_of(selection, dataset), settings)
-    return {
-        **drawn("dadi_tradeoff", tradeoff_figure(points, **words), points),
-        **drawn("dadi_panels", panels_figure(alone, chosen, groups=groups, **words), chosen),
-        **drawn("dadi_audit", audit_figure(told, points, **words), told),
-        **drawn("dadi_curves", curves_figure(learnt, **words), learnt),
-    }
+    tables = (_of(table, dataset) for table in (means, audit, singles, curves))
+    given = DataSet(*tables, selection=chosen, groups=groups, words=words)
+    figures = load_all("frugal.studies.dadi.figures", "PrintedFigure")
+    return draw_all(figures, "draw_dadi_figures", given)
 
 
 def _of(table: pd.DataFrame, dataset: str) -> pd.DataFrame:

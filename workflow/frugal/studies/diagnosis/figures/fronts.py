@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures.given import Front
 from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
 
 SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM", "sensitivity": "sensitivity",
@@ -136,3 +138,30 @@ def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
             label = f"{len(alike)} classifiers, {words}" if len(alike) > 1 else None
             handles.append(method_style(alike[0]).handle(label=label))
     return handles
+
+
+def _whole(given: Front) -> tuple[Figure, pd.DataFrame]:
+    return front_figure(given.solutions, highest_cost=None, **given.names), given.solutions
+
+
+def _zoomed(given: Front) -> tuple[Figure, pd.DataFrame]:
+    rows, most = given.solutions, given.highest_cost
+    return front_figure(rows, highest_cost=most, **given.names), rows[rows["cost"] <= most]
+
+
+FRONT = PrintedFigure(
+    name="diagnosis_front",
+    place=10,
+    stages=("draw_diagnosis_figures",),
+    draw=_whole,
+    doc="score against cost, solution by solution",
+)
+
+
+ZOOMED = PrintedFigure(
+    name="diagnosis_front_zoomed",
+    place=20,
+    stages=("draw_diagnosis_figures",),
+    draw=_zoomed,
+    doc="the cheap end of the front",
+)

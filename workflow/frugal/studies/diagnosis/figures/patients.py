@@ -13,7 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures.given import Front
 
 _LABEL_LOOKS = ((style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"))
 _BELIEF = {"belief": style.Look("belief", style.BLUE, "o")}
@@ -173,3 +175,30 @@ def _draw_patient(
     right.set_yticks([])
     right.tick_params(labelbottom=True)
     right.spines["left"].set_visible(False)
+
+
+def _panels(given: Front) -> tuple[Figure, pd.DataFrame]:
+    return panels_figure(given.shares, title=given.title), given.shares
+
+
+def _patients(given: Front) -> tuple[Figure, pd.DataFrame]:
+    title = f"{given.title}: three test patients"
+    return patients_figure(given.steps, title=title, **given.unit), given.steps
+
+
+PANELS = PrintedFigure(
+    name="diagnosis_panels",
+    place=40,
+    stages=("draw_diagnosis_figures",),
+    draw=_panels,
+    doc="panels that a policy orders, by group and label",
+)
+
+
+PATIENTS = PrintedFigure(
+    name="diagnosis_patients",
+    place=50,
+    stages=("draw_diagnosis_figures",),
+    draw=_patients,
+    doc="three patients, step by step",
+)

@@ -16,8 +16,10 @@ from matplotlib.ticker import MaxNLocator
 
 from frugal.core.errors import DataError
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
 from frugal.draw.style import Look
+from frugal.studies.diagnosis.figures.given import Front
 
 _SPLITS = {
     "train": Look("training units", style.BLUE, "", line="-"),
@@ -118,3 +120,16 @@ def _handles(mine: pd.DataFrame, *, faint: bool) -> list[Line2D]:
     if faint:
         handles.append(_FAINT.handle(line="-"))
     return handles
+
+
+def _curves(given: Front) -> tuple[Figure, pd.DataFrame]:
+    return curves_figure(given.training, **given.chosen), given.training
+
+
+CURVES = PrintedFigure(
+    name="diagnosis_curves",
+    place=30,
+    stages=("draw_diagnosis_figures",),
+    draw=_curves,
+    doc="how the training of a policy went",
+)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
-from frugal.studies.diagnosis.figures.fronts import front_figure
-from frugal.studies.diagnosis.figures.patients import panels_figure, patients_figure
-from frugal.studies.diagnosis.figures.training import curves_figure
+from frugal.draw.figures import draw_all
+from frugal.studies.diagnosis.figures.given import Front
 from frugal.studies.diagnosis.patient_frames import (
     group_of_units,
     panel_shares,
@@ -18,7 +18,6 @@ from frugal.studies.diagnosis.patient_frames import (
     telling_patients,
 )
 from frugal.studies.diagnosis.stages.choose_policy import chosen_solution, solution_rows
-from frugal.studies.shared.frames import drawn
 
 
 def draw_diagnosis_figures(
@@ -39,32 +38,25 @@ def draw_diagnosis_figures(
     data, _ = table_from_frames(table, catalogue)
     method, title = settings["method"], settings["title"]
     unit = {"cost_unit": settings["cost_unit"]}
-    solutions = solution_rows_of(summary, settings)
     whole = float(scores["full_cost"].iloc[0])
-    names = {"method": method, "scores": (settings["criterion"], "auroc"), "title": title} | unit
-    zoomed = settings["zoom_share"] * whole
     budget = settings["budget_share"] * whole
     policy = chosen_solution(scores, budget=budget, score=settings["criterion"])
     pair = int(policy["pair"])
-    training = curves.drop(columns=[c for c in ("dataset", "family", "group") if c in curves])
     mine = solution_rows(outcomes, method, pair, "test")
     log = solution_rows(decisions, method, pair, "test")
-    shares = panel_shares(data, group_of_units(data, settings["group"]), mine, log)
     units = {c["name"]: c["unit"] or "" for c in catalogue["columns"]}
-    steps = patient_steps(data, units, mine, log, telling_patients(mine, log))
     which = f"λ = {policy['lambda']:.3g}, ρ = −{-policy['rho']:.3g} per mean panel"
-    split = {"pair": pair, "classifier_split": "validation"}
-    split["title"] = f"{title}: training at {which}"
-    return {
-        **drawn("diagnosis_front", front_figure(solutions, highest_cost=None, **names), solutions),
-        **drawn(
-            "diagnosis_front_zoomed", front_figure(solutions, highest_cost=zoomed, **names),
-            solutions[solutions["cost"] <= zoomed],
-        ),
-        **drawn("diagnosis_curves", curves_figure(training, **split, **unit), training),
-        **drawn("diagnosis_panels", panels_figure(shares, title=title), shares),
-        **drawn(
-            "diagnosis_patients",
-            patients_figure(steps, title=f"{title}: three test patients", **unit), steps,
-        ),
-    }  # fmt: skip
+    training = f"{title}: training at {which}"
+    given = Front(
+        title=title,
+        solutions=solution_rows_of(summary, settings),
+        names=unit | {"method": method, "scores": (settings["criterion"], "auroc"), "title": title},
+        highest_cost=settings["zoom_share"] * whole,
+        training=curves.drop(columns=[c for c in ("dataset", "family", "group") if c in curves]),
+        chosen=unit | {"pair": pair, "classifier_split": "validation", "title": training},
+        shares=panel_shares(data, group_of_units(data, settings["group"]), mine, log),
+        steps=patient_steps(data, units, mine, log, telling_patients(mine, log)),
+        unit=unit,
+    )
+    figures = load_all("frugal.studies.diagnosis.figures", "PrintedFigure")
+    return draw_all(figures, "draw_diagnosis_figures", given)

@@ -12,11 +12,11 @@ import pandas as pd
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
+from frugal.draw.figures import outputs_of
 from frugal.studies.diagnosis.figures.patients import patients_figure
 from frugal.studies.diagnosis.frames import JUDGED
 from frugal.studies.diagnosis.patient_frames import patient_steps
 from frugal.studies.diagnosis.stages.choose_policy import chosen_solution
-from frugal.studies.shared.frames import drawn
 
 
 def draw_patient(
@@ -60,4 +60,4 @@ def draw_patient(
     report = catalogue["report"]
     title = f"{report['title']}: policy {int(policy['pair'])} of {policy['method']}"
     figure = patients_figure(steps, cost_unit=report["cost_unit"], title=title)
-    return drawn("patient", figure, steps)
+    return outputs_of("patient", figure, steps)

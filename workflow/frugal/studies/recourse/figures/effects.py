@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
 from frugal.studies.recourse.figures.style import (
     generator_label,
@@ -180,3 +181,30 @@ def _repair_handle(name: Hashable, row: pd.Series) -> Line2D:
     empty = f", {100 * row['empty_share']:.0f} % empty" if row["empty_share"] >= 0.005 else ""
     label = f"{generator_label(str(name))} ({price}{empty})"
     return generator_style(str(name)).handle(label=label)
+
+
+SIZES = PrintedFigure(
+    name="recourse_sizes",
+    place=10,
+    stages=("draw_recourse_figures",),
+    draw=lambda given: (sizes_figure(given.sizes), given.sizes),
+    doc="units by the number of actions that they need",
+)
+
+
+ACCURACY = PrintedFigure(
+    name="recourse_accuracy",
+    place=20,
+    stages=("draw_recourse_figures",),
+    draw=lambda given: (accuracy_figure(given.summary), given.summary),
+    doc="how often a generator's answer is the cheapest set",
+)
+
+
+REPAIR = PrintedFigure(
+    name="recourse_repair",
+    place=50,
+    stages=("draw_recourse_figures",),
+    draw=lambda given: (repair_figure(given.summary), given.summary),
+    doc="what a repair by the solver changes",
+)

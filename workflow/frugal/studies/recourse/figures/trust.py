@@ -12,8 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
 from frugal.studies.recourse.figures.effects import scenario_words
+from frugal.studies.recourse.figures.given import Scenario
 from frugal.studies.recourse.figures.style import (
     generator_label,
     generator_looks,
@@ -139,3 +141,25 @@ def _draw_mistakes(axes: Axes, rows: pd.DataFrame, name: str, top: float) -> Non
             0.5, 0.5, "none", transform=axes.transAxes, ha="center", style="italic",
             color=style.GREY,
         )  # fmt: skip
+
+
+def _confidence(given: Scenario) -> tuple[Figure, pd.DataFrame]:
+    return confidence_figure(given.confidence, given.frequencies), given.confidence
+
+
+CONFIDENCE = PrintedFigure(
+    name="recourse_confidence",
+    place=30,
+    stages=("draw_recourse_figures",),
+    draw=_confidence,
+    doc="accuracy by confidence and by training frequency",
+)
+
+
+MISTAKES = PrintedFigure(
+    name="recourse_mistakes",
+    place=40,
+    stages=("draw_recourse_figures",),
+    draw=lambda given: (mistake_figure(given.mistakes), given.mistakes),
+    doc="what wrong answers cost",
+)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.studies.recourse.figures.effects import accuracy_figure, repair_figure, sizes_figure
-from frugal.studies.recourse.figures.trust import confidence_figure, mistake_figure
+from frugal.draw.figures import draw_all
+from frugal.studies.recourse.figures.given import Scenario
 from frugal.studies.recourse.frames import SCENARIO
-from frugal.studies.shared.frames import drawn
 
 
 def draw_recourse_figures(
@@ -31,20 +31,18 @@ def draw_recourse_figures(
     chosen = {key: shown[key] for key in SCENARIO[:3]}
     grouped = labelled[several & (labelled["seed"].astype(str) == shown["seed"])]
     grouped = _rows(labelled, chosen) if grouped.empty else grouped
-    bars = _rows(summary, shown)
-    binned = _rows(confidence, shown)
-    classes = _rows(frequencies, shown)
     wrong = _rows(outcomes, shown)
     wrong = wrong[~wrong["correct"] & wrong["generator"].isin(settings["mistakes_of"])]
     named = ["dataset", "variant", "generator", "feasible", "answer_cost", "true_cost"]
-    wrong = wrong[named]
-    return {
-        **drawn("recourse_sizes", sizes_figure(grouped), grouped),
-        **drawn("recourse_accuracy", accuracy_figure(bars), bars),
-        **drawn("recourse_confidence", confidence_figure(binned, classes), binned),
-        **drawn("recourse_mistakes", mistake_figure(wrong), wrong),
-        **drawn("recourse_repair", repair_figure(bars), bars),
-    }
+    given = Scenario(
+        sizes=grouped,
+        summary=_rows(summary, shown),
+        confidence=_rows(confidence, shown),
+        frequencies=_rows(frequencies, shown),
+        mistakes=wrong[named],
+    )
+    figures = load_all("frugal.studies.recourse.figures", "PrintedFigure")
+    return draw_all(figures, "draw_recourse_figures", given)
 
 
 def _rows(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:

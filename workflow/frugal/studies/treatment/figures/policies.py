@@ -14,7 +14,9 @@ from matplotlib.figure import Figure
 
 from frugal.core.errors import DataError
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.treatment.figures.given import Table, World
 from frugal.studies.treatment.figures.series import SERIES, series_handles, series_order
 
 MOST_LEAVES = 16  # of a tree that a page can hold
@@ -219,3 +221,32 @@ def _draw_tree(axes: Axes, nodes: list[_Node], deepest: int) -> None:
     axes.set_xlim(-0.05, deepest + 1.0)
     axes.set_ylim(leaves - 0.4, -0.6)
     axes.axis("off")
+
+
+def _curves(given: Table) -> tuple[Figure, pd.DataFrame]:
+    figure = search_curve_figure(given.curves, subtitle=given.subtitle, **given.title)
+    return figure, given.curves
+
+
+def _policy_tree(given: World | Table) -> tuple[Figure, pd.DataFrame]:
+    tree = given.tree
+    figure = policy_tree_figure(tree.rows, contexts=tree.contexts, title=tree.name, best=tree.best)
+    return figure, tree.rows[tree.rows["context"].isin(tree.contexts)]
+
+
+SEARCH_CURVES = PrintedFigure(
+    name="search_curves",
+    place=10,
+    stages=("draw_table_figures",),
+    draw=_curves,
+    doc="best outcome found after each trial",
+)
+
+
+TREE = PrintedFigure(
+    name="tree",
+    place=90,
+    stages=("draw_world_figures", "draw_table_figures"),
+    draw=_policy_tree,
+    doc="a policy as a tree",
+)

@@ -17,7 +17,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.treatment.figures.given import Table, World
 from frugal.studies.treatment.figures.series import (
     SERIES,
     draw_bands,
@@ -194,3 +196,91 @@ def _panels(count: int, *, height_in: float) -> tuple[Figure, list[Axes]]:
     figure = style.new_figure(height_in=height_in)
     grid = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)
     return figure, list(grid[0])
+
+
+def _data_size(given: World) -> tuple[Figure, pd.DataFrame]:
+    return data_size_figure(given.growth, **given.title), given.growth
+
+
+def _tradeoff(given: World | Table) -> tuple[Figure, pd.DataFrame]:
+    return tradeoff_figure(given.tradeoff, **given.title), given.tradeoff
+
+
+def _bounds(given: World) -> tuple[Figure, pd.DataFrame]:
+    return tradeoff_figure(given.bounds, **given.title), given.bounds
+
+
+def _profile(given: World | Table, rows: pd.DataFrame, x: str) -> tuple[Figure, pd.DataFrame]:
+    return profile_figure(rows, x=x, **given.title), rows
+
+
+DATA_SIZE = PrintedFigure(
+    name="data_size",
+    place=10,
+    stages=("draw_world_figures",),
+    draw=_data_size,
+    doc="efficacy and trials by training units",
+)
+
+
+SIZE_CURVES = PrintedFigure(
+    name="size_curves",
+    place=20,
+    stages=("draw_world_figures",),
+    draw=lambda given: _profile(given, given.growth, "n_train"),
+    doc="the same, measure by measure",
+)
+
+
+TRADEOFF = PrintedFigure(
+    name="tradeoff",
+    place=30,
+    stages=("draw_world_figures",),
+    draw=_tradeoff,
+    doc="efficacy against trials, planner by planner",
+)
+
+
+BOUNDS = PrintedFigure(
+    name="bounds",
+    place=40,
+    stages=("draw_world_figures",),
+    draw=_bounds,
+    doc="efficacy against trials, bound by bound",
+)
+
+
+THRESHOLDS = PrintedFigure(
+    name="thresholds",
+    place=50,
+    stages=("draw_world_figures",),
+    draw=lambda given: _profile(given, given.thresholds, "threshold"),
+    doc="models and bounds along δ",
+)
+
+
+TABLE_TRADEOFF = PrintedFigure(
+    name="table_tradeoff",
+    place=20,
+    stages=("draw_table_figures",),
+    draw=_tradeoff,
+    doc="efficacy against trials, planner by planner",
+)
+
+
+DELTA = PrintedFigure(
+    name="delta",
+    place=30,
+    stages=("draw_table_figures",),
+    draw=lambda given: _profile(given, given.delta, "threshold"),
+    doc="efficacy and trials along δ",
+)
+
+
+PRICE = PrintedFigure(
+    name="price",
+    place=40,
+    stages=("draw_table_figures",),
+    draw=lambda given: _profile(given, given.price, "threshold"),
+    doc="efficacy and trials along λ",
+)

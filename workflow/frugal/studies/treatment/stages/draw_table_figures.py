@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.studies.shared.frames import drawn
-from frugal.studies.treatment.figures.policies import policy_tree_figure, search_curve_figure
-from frugal.studies.treatment.figures.tradeoffs import profile_figure, tradeoff_figure
+from frugal.draw.figures import draw_all
+from frugal.studies.treatment.figures.given import Table, Tree
 from frugal.studies.treatment.policy_frames import bounded, facetted, search_curves, tree_policy
 
 _CONTEXTS = 2  # trees on a page: those of the most frequent contexts
@@ -35,23 +35,20 @@ def draw_table_figures(
     found = search_curves(curves[curves["dataset"] == dataset], settings)
     planned = facetted(means, facet="outcome_model", series="planner")
     planned = planned[planned["planner"] != "doctor"]
-    delta = planned[planned["planner"] != "ndp"].assign(parameter="δ")
-    price = planned[planned["planner"] == "ndp"].assign(parameter="λ")
     tree, name = tree_policy(policies, settings)
     frequent = units["context"].value_counts().sort_index().sort_values(ascending=False)
     contexts = [catalogue["contexts"][x] for x in frequent.index[:_CONTEXTS]]
-    subtitle = (
-        f"{settings['tree']['outcome_model']}, δ = {settings['delta']:g}, "
-        f"λ = {settings['trial_price']:g}, ± 1 s.e. over {found['repeats'].iloc[0]} splits"
-    )
-    figures = {
-        "search_curves": (search_curve_figure(found, subtitle=subtitle, **title), found),
-        "table_tradeoff": (tradeoff_figure(planned, **title), planned),
-        "delta": (profile_figure(delta, x="threshold", **title), delta),
-        "price": (profile_figure(price, x="threshold", **title), price),
-        "tree": (
-            policy_tree_figure(tree, contexts=contexts, title=name, best=settings["best"]),
-            tree[tree["context"].isin(contexts)],
+    given = Table(
+        title=title,
+        curves=found,
+        subtitle=(
+            f"{settings['tree']['outcome_model']}, δ = {settings['delta']:g}, "
+            f"λ = {settings['trial_price']:g}, ± 1 s.e. over {found['repeats'].iloc[0]} splits"
         ),
-    }
-    return {k: v for key, value in figures.items() for k, v in drawn(key, *value).items()}
+        tradeoff=planned,
+        delta=planned[planned["planner"] != "ndp"].assign(parameter="δ"),
+        price=planned[planned["planner"] == "ndp"].assign(parameter="λ"),
+        tree=Tree(tree, name, contexts, settings["best"]),
+    )
+    figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")
+    return draw_all(figures, "draw_table_figures", given)

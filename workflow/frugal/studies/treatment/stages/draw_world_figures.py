@@ -5,14 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.studies.shared.frames import drawn
-from frugal.studies.treatment.figures.policies import policy_tree_figure
-from frugal.studies.treatment.figures.tradeoffs import (
-    data_size_figure,
-    profile_figure,
-    tradeoff_figure,
-)
+from frugal.draw.figures import draw_all
+from frugal.studies.treatment.figures.given import Tree, World
 from frugal.studies.treatment.policy_frames import at_size, bounded, facetted, same, tree_policy
 
 
@@ -28,27 +24,20 @@ def draw_world_figures(
     del progress
     means = means[means["dataset"] == streams.wildcards["dataset"]]
     title = {"title": settings["title"]}
-    growth = facetted(_sizes(means, settings["sizes"]), facet="outcome_model", series="planner")
     sweep = at_size(means, settings["sweep"]["n_train"])
-    smoothed = bounded(sweep[sweep["outcome_model"] == "smoothed"], "upper")
-    tradeoff = facetted(smoothed, facet="outcome_model", series="planner")
-    by_bound = sweep[(sweep["outcome_model"] == "smoothed") & sweep["planner"].isin(["cdp", "cg"])]
-    bounds = facetted(by_bound, facet="planner", series="bound")
-    thresholds = _thresholds(sweep)
+    smoothed = sweep[sweep["outcome_model"] == "smoothed"]
+    by_bound = smoothed[smoothed["planner"].isin(["cdp", "cg"])]
     tree, name = tree_policy(policies, settings)
-    contexts = sorted(tree["context"].unique())[:2]
-    figures = {
-        "data_size": (data_size_figure(growth, **title), growth),
-        "size_curves": (profile_figure(growth, x="n_train", **title), growth),
-        "tradeoff": (tradeoff_figure(tradeoff, **title), tradeoff),
-        "bounds": (tradeoff_figure(bounds, **title), bounds),
-        "thresholds": (profile_figure(thresholds, x="threshold", **title), thresholds),
-        "tree": (
-            policy_tree_figure(tree, contexts=contexts, title=name, best=settings["best"]),
-            tree[tree["context"].isin(contexts)],
-        ),
-    }
-    return {k: v for key, value in figures.items() for k, v in drawn(key, *value).items()}
+    given = World(
+        title=title,
+        growth=facetted(_sizes(means, settings["sizes"]), facet="outcome_model", series="planner"),
+        tradeoff=facetted(bounded(smoothed, "upper"), facet="outcome_model", series="planner"),
+        bounds=facetted(by_bound, facet="planner", series="bound"),
+        thresholds=_thresholds(sweep),
+        tree=Tree(tree, name, sorted(tree["context"].unique())[:2], settings["best"]),
+    )
+    figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")
+    return draw_all(figures, "draw_world_figures", given)
 
 
 def _sizes(means: pd.DataFrame, grid: Mapping[str, Any]) -> pd.DataFrame:

@@ -1,0 +1,34 @@
+"""What the drawing stage of the diagnosis study hands to figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The front that the config names, and of it the policy that its budget leads to.
+
+    Attributes:
+        title: of the data set.
+        solutions: of all methods, on test units.
+        names: method, scores, title and unit of cost, as the front's figures take them.
+        highest_cost: right end of the zoomed front.
+        training: curves.
+        chosen: of the policy whose training is shown: pair, split, title, unit of cost.
+        shares: of units that got each panel, by group.
+        steps: of three patients.
+        unit: `cost_unit`, as figures take it.
+    """
+
+    title: str
+    solutions: pd.DataFrame
+    names: Mapping[str, Any]
+    highest_cost: float
+    training: pd.DataFrame
+    chosen: Mapping[str, Any]
+    shares: pd.DataFrame
+    steps: pd.DataFrame
+    unit: Mapping[str, str]
