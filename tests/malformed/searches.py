@@ -17,7 +17,7 @@ from tests.unit.search_files import AMR_DRUGS, DRUGS, amr_file, kpneumoniae_file
 from tests.unit.search_files import BREAKPOINTS as CLSI
 from tests.unit.spoiling import DELETE, spoilt
 
-SEARCHES = "Data sets of `treatment`: YAML and files"
+TREATMENT = "Data sets of `treatment`: YAML and files"
 RECOURSE = "`recourse`: catalogues, units and rules of one's own"
 ECOLI: dict[str, Any] = {
     "name": "own", "title": "Own", "note": "made up", "reader": "ecoli_ast",
@@ -102,7 +102,7 @@ def _yamls() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
 
 def searches() -> Iterator[Case]:
     """YAML, then files."""
-    add = partial(Case, SEARCHES)
+    add = partial(Case, TREATMENT)
     for place, value, words in _yamls():
         yield add(
             of_change(place, value),

@@ -14,7 +14,7 @@ from frugal.run.study import load_study
 from frugal.studies.dadi.spec import load_dadi_study
 from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
-from frugal.studies.treatment.spec import load_search_study
+from frugal.studies.treatment.spec import load_treatment_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ PLACES = list(places(DEFAULT))
 def start(config: dict[str, Any]) -> None:
     """All that is checked before the first job."""
     study = load_study(config, ROOT)
-    load_search_study(config, ROOT)
+    load_treatment_study(config, ROOT)
     load_recourse_study(config, ROOT)
     load_dadi_study(config, study.descriptions)
     load_diagnosis_study(config, study.descriptions)

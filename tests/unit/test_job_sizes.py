@@ -12,7 +12,7 @@ from frugal.run.study import load_study
 from frugal.studies.dadi.spec import load_dadi_study
 from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
-from frugal.studies.treatment.spec import load_search_study
+from frugal.studies.treatment.spec import load_treatment_study
 
 ROOT = Path(__file__).parents[2]
 DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
@@ -25,7 +25,7 @@ def sizings(config, **rows):
         study,
         load_dadi_study(config, study.descriptions),
         load_diagnosis_study(config, study.descriptions),
-        load_search_study(config, ROOT),
+        load_treatment_study(config, ROOT),
         load_recourse_study(config, ROOT),
         rows=rows,
     )

@@ -9,7 +9,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.run.config_schema import config_schema
 from frugal.search.description import load_search_description, locate_search_file
-from frugal.studies.treatment.spec import load_search_study
+from frugal.studies.treatment.spec import load_treatment_study
 
 ROOT = Path(__file__).parents[2]
 DATASETS = sorted((ROOT / "config/datasets/treatment").glob("*.yaml"))
@@ -95,7 +95,7 @@ def test_only_what_is_published_as_a_file_is_downloaded():
 
 def _loaded(config):
     check_against_schema(config, config_schema(), where="c")
-    return load_search_study(config, ROOT)
+    return load_treatment_study(config, ROOT)
 
 
 def test_the_default_draws_its_units():

@@ -13,7 +13,7 @@ from frugal.core.streams import Streams
 from frugal.search.records import SearchSizeError
 from frugal.studies.treatment import columns
 from frugal.studies.treatment.searches import IDENTITY
-from frugal.studies.treatment.spec import load_search_study
+from frugal.studies.treatment.spec import load_treatment_study
 from frugal.studies.treatment.stages.add_cpu_times import add_cpu_times
 from frugal.studies.treatment.stages.check_treatment import check_treatment
 from frugal.studies.treatment.stages.compare_planners import compare_planners
@@ -81,7 +81,7 @@ def _config(folder):
 
 def _run(folder):
     """Every stage by hand, as the rules would call them."""
-    study = load_search_study(_config(folder), ROOT)
+    study = load_treatment_study(_config(folder), ROOT)
     made: dict[str, dict] = {}
     for name in ("own", "world"):
         common = {"streams": Streams(1, "test", {"dataset": name}), "progress": silent}
@@ -231,7 +231,7 @@ def test_any_policy_can_be_drawn_by_its_columns(run):
 
 
 def test_too_many_covariates_are_refused_before_contexts_are_named(tmp_path):
-    study = load_search_study(_config(tmp_path), ROOT)
+    study = load_treatment_study(_config(tmp_path), ROOT)
     world = read_yaml(tmp_path / "world.yaml")
     world["options"]["covariates"] = 30
     (tmp_path / "world.yaml").write_text(yaml.safe_dump(world))

@@ -15,7 +15,7 @@ from tests.workflow.runs import BIN, ROOT, frugal, payloads, plain_environment, 
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 TINY = (ROOT / "tests/workflow/tiny_dadi.yaml",)
-WEIGHTS = "results/dadi/dataset=telling_loans/fold=0/weights.safetensors"
+WEIGHTS = "results/agents/dataset=telling_loans/fold=0/weights.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(finished, tmp_pa
     again = subprocess.run(words, cwd=tmp_path, env=plain_environment(), capture_output=True)
     assert again.returncode == 0, again.stderr[-2000:]
     made, wanted = payloads(tmp_path), payloads(folder)
-    names = [name for name in made if name.startswith("results/dadi")]
+    names = [name for name in made if name.startswith("results/agents")]
     assert f"{WEIGHTS}" in names
     for name in names:
         assert made[name] == wanted[name], name

@@ -71,7 +71,7 @@ def test_a_changed_outcome_is_found_by_the_audit(finished):
 
 def test_training_again_gives_the_same_bytes(finished):
     before = payloads(finished)
-    place = f"results/fronts/{RUN}/group=1"
+    place = f"results/agents/{RUN}/group=1"
     for name in ("policies.safetensors", "curves.parquet"):
         (finished / place / name).unlink()
     wanted = f"{place}/policies.safetensors"

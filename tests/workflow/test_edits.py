@@ -117,36 +117,24 @@ def results(tiny_run, tmp_path: Path) -> Path:
     return shutil.copytree(tiny_run.folder, tmp_path / "results")
 
 
-def test_the_recipe_of_an_estimator_makes_rows_and_marks(copy, results):
-    add(copy, ESTIMATOR, RECIPES[ESTIMATOR])
-    start(copy, results, "--cores", "1")
+def test_recipes_of_estimator_agent_and_figure_are_judged_and_drawn(copy, results):
+    for module in (ESTIMATOR, KIND, FIGURE):
+        add(copy, module, RECIPES[module])
+    said = start(copy, results, "--cores", "1", agents="    one: {kind: cheapest, panels: 1}\n")
+    assert jobs(said)["roll_out"] == 1
     summary = pd.read_parquet(results / "results/summary/afape.parquet")
     rows = summary[summary["estimator"] == "trimmed_blocking"]
     blocking = summary[summary["estimator"] == "blocking"].set_index(["agent", "seed"])["estimate"]
     assert len(rows) == len(blocking)
     assert (rows["status"] == "ok").all()
     assert (rows.set_index(["agent", "seed"])["estimate"] <= blocking).all()
+    truth = summary[(summary["agent"] == "one") & (summary["estimator"] == "ground_truth")]
+    assert list(truth["status"]) == ["ok", "ok"]
     drawn = next(results.glob("results/figures/**/trust.parquet"))
     assert "trimmed_blocking" in set(pd.read_parquet(drawn)["estimator"])
-
-
-def test_the_recipe_of_a_kind_of_agent_makes_an_agent_that_is_judged(copy, results):
-    add(copy, KIND, RECIPES[KIND])
-    said = start(copy, results, "--cores", "1", agents="    one: {kind: cheapest, panels: 1}\n")
-    assert jobs(said)["roll_out"] == 1
-    summary = pd.read_parquet(results / "results/summary/afape.parquet")
-    truth = summary[(summary["agent"] == "one") & (summary["estimator"] == "ground_truth")]
-    half = summary[(summary["agent"] == "half") & (summary["estimator"] == "ground_truth")]
-    assert len(truth) == len(half) == 2
-    assert (truth["status"] == "ok").all()
-
-
-def test_the_recipe_of_a_figure_is_drawn_with_its_table(copy, results):
-    add(copy, FIGURE, RECIPES[FIGURE])
-    start(copy, results, "--cores", "1")
     table = next(results.glob("results/figures/**/worth.parquet"))
     assert table.with_suffix(".png").stat().st_size > 10_000
-    assert {"estimator", "ess"} <= set(pd.read_parquet(table).columns)
+    assert {"trimmed_blocking", "blocking"} <= set(pd.read_parquet(table)["estimator"])
 
 
 def add_and_run(copy: Path, tmp_path: Path, module: str, config: dict, study: str) -> Path:

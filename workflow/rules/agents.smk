@@ -3,10 +3,10 @@
 
 rule train_agent:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        classifier="results/classifiers/dataset={dataset}/classifier.safetensors",
-        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        classifier=rules.fit_classifier.output.classifier,
+        masks=rules.draw_missingness.output.masks,
     output:
         **audited(
             policy="results/agents/dataset={dataset}/mechanism={mechanism}/agent={agent}/policy.safetensors",

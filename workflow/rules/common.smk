@@ -181,7 +181,7 @@ def located(inputs):
 
 def published(wildcards):
     """Where a raw file of any study is published; their settings are read by now."""
-    asked = [study.fetch_settings for study in (STUDY, SEARCHES, RECOURSE)]
+    asked = [study.fetch_settings for study in (STUDY, TREATMENT, RECOURSE)]
     return published_file(asked, wildcards.dataset, wildcards.file)
 
 

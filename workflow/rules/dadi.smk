@@ -16,12 +16,12 @@ wildcard_constraints:
 
 rule train_dadi:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
     output:
         **audited(
-            weights=f"results/dadi/{FOLD}/weights.safetensors",
-            curves=f"results/dadi/{FOLD}/curves.parquet",
+            weights=f"results/agents/{FOLD}/weights.safetensors",
+            curves=f"results/agents/{FOLD}/curves.parquet",
         ),
     log:
         said=f"logs/train_dadi/{FOLD}.log",
@@ -38,9 +38,9 @@ rule train_dadi:
 
 rule roll_out_dadi:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        weights=f"results/dadi/{FOLD}/weights.safetensors",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        weights=rules.train_dadi.output.weights,
     output:
         **audited(
             decisions=f"results/dadi/{FOLD}/decisions.parquet",
@@ -62,9 +62,9 @@ rule roll_out_dadi:
 
 rule audit_fairness:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        outcomes=f"results/dadi/{FOLD}/outcomes.parquet",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        outcomes=rules.roll_out_dadi.output.outcomes,
     output:
         **audited(audit=f"results/dadi/{FOLD}/audit.parquet"),
     log:
@@ -82,9 +82,9 @@ rule audit_fairness:
 
 rule fit_fair_baselines:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        weights=f"results/dadi/{FOLD}/weights.safetensors",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        weights=rules.train_dadi.output.weights,
     output:
         **audited(
             predictions=f"results/dadi/{FOLD}/predictions.parquet",
@@ -107,9 +107,9 @@ rule fit_fair_baselines:
 
 rule score_dadi:
     input:
-        outcomes=f"results/dadi/{FOLD}/outcomes.parquet",
-        predictions=f"results/dadi/{FOLD}/predictions.parquet",
-        audit=f"results/dadi/{FOLD}/audit.parquet",
+        outcomes=rules.roll_out_dadi.output.outcomes,
+        predictions=rules.fit_fair_baselines.output.predictions,
+        audit=rules.audit_fairness.output.audit,
     output:
         **audited(
             scores=f"results/dadi/{FOLD}/scores.parquet",
@@ -158,10 +158,10 @@ rule summarise_dadi:
 
 rule check_dadi:
     input:
-        summary="results/summary/dadi.parquet",
-        means="results/summary/dadi_means.parquet",
-        selection="results/summary/dadi_selection.parquet",
-        least_disparity="results/summary/dadi_least_disparity.parquet",
+        summary=rules.summarise_dadi.output.summary,
+        means=rules.summarise_dadi.output.means,
+        selection=rules.summarise_dadi.output.selection,
+        least_disparity=rules.summarise_dadi.output.least_disparity,
     output:
         **audited(checks="results/checks/dadi.json"),
     log:
@@ -181,13 +181,13 @@ rule check_dadi:
 
 rule draw_dadi_figures:
     input:
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        means="results/summary/dadi_means.parquet",
-        selection="results/summary/dadi_selection.parquet",
-        singles="results/summary/dadi_singles.parquet",
-        audit="results/summary/dadi_audit.parquet",
+        catalogue=rules.prepare_data.output.catalogue,
+        means=rules.summarise_dadi.output.means,
+        selection=rules.summarise_dadi.output.selection,
+        singles=rules.summarise_dadi.output.singles,
+        audit=rules.summarise_dadi.output.audit,
         curves=lambda w: [
-            f"results/dadi/dataset={w.dataset}/fold={fold}/curves.parquet"
+            f"results/agents/dataset={w.dataset}/fold={fold}/curves.parquet"
             for fold in config["dadi"]["folds"]["run"]
         ],
     output:
@@ -212,8 +212,8 @@ rule draw_dadi_figures:
 
 rule dadi:
     input:
-        "results/summary/dadi.parquet",
-        "results/checks/dadi.json",
+        rules.summarise_dadi.output.summary,
+        rules.check_dadi.output.checks,
         expand(
             "results/figures/study=dadi/dataset={dataset}/{name}.png",
             dataset=DADI.datasets,

@@ -36,7 +36,7 @@ rule train_encoder:
 rule tabulate_states:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
-        encoder="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/encoder.safetensors",
+        encoder=rules.train_encoder.output.encoder,
     output:
         **audited(
             states="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/states.safetensors",
@@ -81,8 +81,8 @@ rule train_front:
         unpack(lambda w: DIAGNOSIS.completed_inputs(w.dataset, w.seed)),
     output:
         **audited(
-            policies=f"results/fronts/{FRONT}/group={{group}}/policies.safetensors",
-            curves=f"results/fronts/{FRONT}/group={{group}}/curves.parquet",
+            policies=f"results/agents/{FRONT}/group={{group}}/policies.safetensors",
+            curves=f"results/agents/{FRONT}/group={{group}}/curves.parquet",
         ),
     log:
         said=f"logs/train_front/{FRONT}/group={{group}}.log",
@@ -228,8 +228,8 @@ rule summarise_diagnosis:
 
 rule check_diagnosis:
     input:
-        summary="results/summary/diagnosis.parquet",
-        hypervolumes="results/summary/diagnosis_hypervolumes.parquet",
+        summary=rules.summarise_diagnosis.output.summary,
+        hypervolumes=rules.summarise_diagnosis.output.hypervolumes,
         recounted=DIAGNOSIS.run_files("recounted.parquet"),
     output:
         **audited(checks="results/checks/diagnosis.json"),
@@ -323,7 +323,7 @@ rule draw_patient:
 rule draw_diagnosis_figures:
     input:
         unpack(lambda w: DIAGNOSIS.figure_inputs()),
-        summary="results/summary/diagnosis.parquet",
+        summary=rules.summarise_diagnosis.output.summary,
     output:
         **figure_outputs(
             "draw_diagnosis_figures",
@@ -346,8 +346,8 @@ rule draw_diagnosis_figures:
 
 rule diagnosis:
     input:
-        "results/summary/diagnosis.parquet",
-        "results/checks/diagnosis.json",
+        rules.summarise_diagnosis.output.summary,
+        rules.check_diagnosis.output.checks,
         DIAGNOSIS.comparison_files(),
         expand(
             "results/figures/study=diagnosis/{name}.png",

@@ -3,15 +3,15 @@
 
 rule estimate_costs:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
-        graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
-        identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        masks=rules.draw_missingness.output.masks,
+        graph=rules.draw_missingness.output.graph,
+        identification=rules.draw_missingness.output.identification,
         blocked=STUDY.rollout_files("blocked.parquet"),
         worlds=STUDY.rollout_files("worlds.parquet"),
-        propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",
-        agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
+        propensities=rules.fit_nuisances.output.propensities,
+        agents=rules.fit_nuisances.output.agents,
     output:
         **audited(
             estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
@@ -53,7 +53,7 @@ rule summarise_afape:
 
 rule check_afape:
     input:
-        summary="results/summary/afape.parquet",
+        summary=rules.summarise_afape.output.summary,
     output:
         **audited(checks="results/checks/afape.json"),
     log:

@@ -5,10 +5,10 @@ FIGURE_CATEGORY = "afape: acquisition policies judged under missing data"
 
 rule draw_scenario_figures:
     input:
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
-        frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
-        calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
+        catalogue=rules.prepare_data.output.catalogue,
+        estimates=rules.estimate_costs.output.estimates,
+        frequencies=rules.estimate_costs.output.frequencies,
+        calibration=rules.fit_nuisances.output.calibration,
     output:
         **figure_outputs(
             "draw_scenario_figures",
@@ -32,7 +32,7 @@ rule draw_scenario_figures:
 
 rule draw_study_figures:
     input:
-        summary="results/summary/afape.parquet",
+        summary=rules.summarise_afape.output.summary,
         resamples=STUDY.scenario_files("results/estimates/{scenario}/resamples.parquet"),
         convergence=STUDY.scenario_files(
             "results/estimates/{scenario}/convergence.parquet"
@@ -63,8 +63,8 @@ rule draw_study_figures:
 
 rule afape:
     input:
-        "results/summary/afape.parquet",
-        "results/checks/afape.json",
+        rules.summarise_afape.output.summary,
+        rules.check_afape.output.checks,
         expand(
             "results/figures/study=afape/{name}.png",
             name=figures_of("draw_study_figures"),

@@ -3,8 +3,8 @@
 
 rule draw_missingness:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
     output:
         **audited(
             masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
@@ -29,9 +29,9 @@ rule draw_missingness:
 
 rule impute_features:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        masks=rules.draw_missingness.output.masks,
     output:
         **audited(
             imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",

@@ -3,8 +3,8 @@
 
 rule fit_classifier:
     input:
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
     output:
         **audited(
             classifier="results/classifiers/dataset={dataset}/classifier.safetensors"

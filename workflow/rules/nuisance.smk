@@ -4,11 +4,11 @@
 rule fit_nuisances:
     input:
         unpack(trained_policies),
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
-        graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
-        identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        masks=rules.draw_missingness.output.masks,
+        graph=rules.draw_missingness.output.graph,
+        identification=rules.draw_missingness.output.identification,
         blocked=STUDY.rollout_files("blocked.parquet"),
     output:
         **audited(

@@ -6,8 +6,8 @@ from frugal.run.memory import used
 
 # Of the files in which rules stand; all others are those of afape, the first study.
 STUDY_OF_FILE = {
-    "search": "treatment",
-    "search_common": "treatment",
+    "treatment": "treatment",
+    "treatment_common": "treatment",
     "recourse": "recourse",
     "dadi": "dadi",
     "diagnosis": "diagnosis",

@@ -40,9 +40,9 @@ rule label_units:
 
 rule answer_units:
     input:
-        labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",
-        instance="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/instance.safetensors",
-        names="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/names.json",
+        labels=rules.label_units.output.labels,
+        instance=rules.label_units.output.instance,
+        names=rules.label_units.output.names,
     output:
         **audited(
             outcomes="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/outcomes.parquet",
@@ -97,7 +97,7 @@ rule summarise_recourse:
 
 rule check_recourse:
     input:
-        summary="results/summary/recourse.parquet",
+        summary=rules.summarise_recourse.output.summary,
         outcomes=RECOURSE.outcome_files("outcomes.parquet"),
         labels=RECOURSE.label_files("labels.parquet"),
     output:
@@ -117,10 +117,10 @@ rule check_recourse:
 
 rule draw_recourse_figures:
     input:
-        summary="results/summary/recourse.parquet",
-        sizes="results/summary/recourse_sizes.parquet",
-        confidence="results/summary/recourse_confidence.parquet",
-        frequencies="results/summary/recourse_frequencies.parquet",
+        summary=rules.summarise_recourse.output.summary,
+        sizes=rules.summarise_recourse.output.sizes,
+        confidence=rules.summarise_recourse.output.confidence,
+        frequencies=rules.summarise_recourse.output.frequencies,
         outcomes=RECOURSE.outcome_files("outcomes.parquet"),
     output:
         **figure_outputs(
@@ -144,8 +144,8 @@ rule draw_recourse_figures:
 
 rule recourse:
     input:
-        "results/summary/recourse.parquet",
-        "results/checks/recourse.json",
+        rules.summarise_recourse.output.summary,
+        rules.check_recourse.output.checks,
         expand(
             "results/figures/study=recourse/{name}.png",
             name=figures_of("draw_recourse_figures"),

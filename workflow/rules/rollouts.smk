@@ -4,14 +4,14 @@
 rule roll_out:
     input:
         unpack(trained_policy),
-        table="results/data/dataset={dataset}/table.parquet",
-        catalogue="results/data/dataset={dataset}/catalogue.json",
-        classifier="results/classifiers/dataset={dataset}/classifier.safetensors",
-        masks="results/missingness/dataset={dataset}/mechanism={mechanism}/masks.parquet",
-        graph="results/missingness/dataset={dataset}/mechanism={mechanism}/graph.json",
-        identification="results/missingness/dataset={dataset}/mechanism={mechanism}/identification.json",
-        imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",
-        rounds="results/imputations/dataset={dataset}/mechanism={mechanism}/rounds.parquet",
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        classifier=rules.fit_classifier.output.classifier,
+        masks=rules.draw_missingness.output.masks,
+        graph=rules.draw_missingness.output.graph,
+        identification=rules.draw_missingness.output.identification,
+        imputed=rules.impute_features.output.imputed,
+        rounds=rules.impute_features.output.rounds,
     output:
         **audited(
             blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/blocked.parquet",

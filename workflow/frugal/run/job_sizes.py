@@ -17,7 +17,7 @@ from frugal.run.study import Study
 from frugal.studies.dadi.spec import DadiStudy
 from frugal.studies.diagnosis.spec import DiagnosisStudy
 from frugal.studies.recourse.spec import RecourseStudy
-from frugal.studies.treatment.spec import SearchStudy
+from frugal.studies.treatment.spec import TreatmentStudy
 
 # Of a size that is not told (a file that is not there yet) there is no entry.
 SIZES = {
@@ -65,7 +65,7 @@ def config_sizes(
     study: Study,
     dadi: DadiStudy,
     diagnosis: DiagnosisStudy,
-    searches: SearchStudy,
+    searches: TreatmentStudy,
     recourse: RecourseStudy,
     *,
     rows: Mapping[str, int],
@@ -233,7 +233,7 @@ def _of_diagnosis(diagnosis: DiagnosisStudy, tables: Mapping[str, int | None]) -
         yield _sizing(("train_selection",), keys, {"steps": max(1, transitions)})
 
 
-def _of_searches(searches: SearchStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:
+def _of_searches(searches: TreatmentStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:
     for name, described in searches.descriptions.items():
         entry = searches.block["scenarios"][name]
         grids = entry["grids"].values()

@@ -238,7 +238,7 @@ def _states_of(encoder: str) -> str:
 
 def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
     """Folder of what was trained for one front."""
-    return f"results/fronts/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+    return f"results/agents/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
 
 
 def run_folder(dataset: str, family: str, criterion: str, seed: str) -> str:

@@ -24,7 +24,7 @@ _PREPARING = ("prescribing", "test_share")
 
 
 @dataclass(frozen=True, eq=False)
-class SearchStudy:
+class TreatmentStudy:
     """A validated treatment block with the descriptions of the data sets that it uses.
 
     Attributes:
@@ -112,7 +112,7 @@ class SearchStudy:
         }
 
 
-def load_search_study(config: Mapping[str, Any], base: Path) -> SearchStudy:
+def load_treatment_study(config: Mapping[str, Any], base: Path) -> TreatmentStudy:
     """Check the treatment block and load the descriptions that its scenarios name.
 
     Args:
@@ -143,7 +143,7 @@ def load_search_study(config: Mapping[str, Any], base: Path) -> SearchStudy:
         _check_grids(at, entry["grids"], simulated=simulated)
         _check_figures(at, entry["grids"]["sweep"], block["figures"], simulated=simulated)
     mirror = config["data_mirror"]
-    return SearchStudy(block, None if mirror is None else Path(mirror), descriptions)
+    return TreatmentStudy(block, None if mirror is None else Path(mirror), descriptions)
 
 
 def _check_grids(at: str, grids: Mapping[str, Any], *, simulated: bool) -> None:

@@ -1,12 +1,12 @@
 # Treatment search: units and their tests, policies learned and played, the summary and its figures.
 
 
-include: "search_common.smk"
+include: "treatment_common.smk"
 
 
 rule prepare_searches:
     input:
-        unpack(located(lambda w: SEARCHES.raw_inputs(w.dataset))),
+        unpack(located(lambda w: TREATMENT.raw_inputs(w.dataset))),
     output:
         **audited(
             units="results/searches/dataset={dataset}/units.parquet",
@@ -22,7 +22,7 @@ rule prepare_searches:
         mem_mb=memory,
     params:
         **stage_params(
-            "prepare_searches", lambda w: SEARCHES.prepare_settings(w.dataset)
+            "prepare_searches", lambda w: TREATMENT.prepare_settings(w.dataset)
         ),
     shell:
         run_stage("prepare_searches")
@@ -30,7 +30,7 @@ rule prepare_searches:
 
 rule compare_planners:
     input:
-        unpack(located(lambda w: SEARCHES.compare_inputs(w.dataset))),
+        unpack(located(lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(
             scores="results/policies/dataset={dataset}/scores.parquet",
@@ -47,7 +47,7 @@ rule compare_planners:
         mem_mb=memory,
     params:
         **stage_params(
-            "compare_planners", lambda w: SEARCHES.compare_settings(w.dataset)
+            "compare_planners", lambda w: TREATMENT.compare_settings(w.dataset)
         ),
     shell:
         run_stage("compare_planners")
@@ -56,7 +56,7 @@ rule compare_planners:
 # Outside results/: a measurement is not the same twice, and everything there must be.
 rule time_planners:
     input:
-        unpack(located(lambda w: SEARCHES.compare_inputs(w.dataset))),
+        unpack(located(lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     log:
@@ -67,15 +67,15 @@ rule time_planners:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("time_planners", lambda w: SEARCHES.compare_settings(w.dataset)),
+        **stage_params("time_planners", lambda w: TREATMENT.compare_settings(w.dataset)),
     shell:
         run_stage("time_planners")
 
 
 rule summarise_treatment:
     input:
-        scores=SEARCHES.files("results/policies/dataset={dataset}/scores.parquet"),
-        best_after=SEARCHES.files(
+        scores=TREATMENT.files("results/policies/dataset={dataset}/scores.parquet"),
+        best_after=TREATMENT.files(
             "results/policies/dataset={dataset}/best_after.parquet"
         ),
     output:
@@ -100,8 +100,8 @@ rule summarise_treatment:
 # CPU seconds differ from run to run, so that no other step may read what has them
 rule add_cpu_times:
     input:
-        repeats="results/summary/treatment_repeats.parquet",
-        timings=SEARCHES.files(
+        repeats=rules.summarise_treatment.output.repeats,
+        timings=TREATMENT.files(
             "benchmarks/time_planners/dataset={dataset}/timings.parquet"
         ),
     output:
@@ -121,8 +121,8 @@ rule add_cpu_times:
 
 rule check_treatment:
     input:
-        repeats="results/summary/treatment_repeats.parquet",
-        trials=SEARCHES.files("results/policies/dataset={dataset}/trials.parquet"),
+        repeats=rules.summarise_treatment.output.repeats,
+        trials=TREATMENT.files("results/policies/dataset={dataset}/trials.parquet"),
     output:
         **audited(checks="results/checks/treatment.json"),
     log:
@@ -133,17 +133,17 @@ rule check_treatment:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("check_treatment", SEARCHES.check_settings()),
+        **stage_params("check_treatment", TREATMENT.check_settings()),
     shell:
         run_stage("check_treatment")
 
 
 rule draw_world_figures:
     input:
-        means="results/summary/treatment_means.parquet",
-        policies="results/policies/dataset={dataset}/policies.parquet",
+        means=rules.summarise_treatment.output.means,
+        policies=rules.compare_planners.output.policies,
     output:
-        **search_figures("draw_world_figures", "drawn"),
+        **treatment_figures("draw_world_figures", "drawn"),
     log:
         said="logs/draw_world_figures/dataset={dataset}.log",
         used="benchmarks/draw_world_figures/dataset={dataset}.jsonl",
@@ -153,7 +153,7 @@ rule draw_world_figures:
         mem_mb=memory,
     params:
         **stage_params(
-            "draw_world_figures", lambda w: SEARCHES.figure_settings(w.dataset)
+            "draw_world_figures", lambda w: TREATMENT.figure_settings(w.dataset)
         ),
     shell:
         run_stage("draw_world_figures")
@@ -161,13 +161,13 @@ rule draw_world_figures:
 
 rule draw_table_figures:
     input:
-        means="results/summary/treatment_means.parquet",
-        curves="results/summary/treatment_curves.parquet",
-        policies="results/policies/dataset={dataset}/policies.parquet",
-        units="results/searches/dataset={dataset}/units.parquet",
-        catalogue="results/searches/dataset={dataset}/catalogue.json",
+        means=rules.summarise_treatment.output.means,
+        curves=rules.summarise_treatment.output.curves,
+        policies=rules.compare_planners.output.policies,
+        units=rules.prepare_searches.output.units,
+        catalogue=rules.prepare_searches.output.catalogue,
     output:
-        **search_figures("draw_table_figures", "read"),
+        **treatment_figures("draw_table_figures", "read"),
     log:
         said="logs/draw_table_figures/dataset={dataset}.log",
         used="benchmarks/draw_table_figures/dataset={dataset}.jsonl",
@@ -177,7 +177,7 @@ rule draw_table_figures:
         mem_mb=memory,
     params:
         **stage_params(
-            "draw_table_figures", lambda w: SEARCHES.figure_settings(w.dataset)
+            "draw_table_figures", lambda w: TREATMENT.figure_settings(w.dataset)
         ),
     shell:
         run_stage("draw_table_figures")
@@ -185,7 +185,7 @@ rule draw_table_figures:
 
 rule treatment:
     input:
-        "results/summary/treatment.parquet",
-        "results/checks/treatment.json",
-        search_figure_files("png"),
+        rules.add_cpu_times.output.summary,
+        rules.check_treatment.output.checks,
+        treatment_figure_files("png"),
     localrule: True

@@ -1,25 +1,25 @@
 # What the rules of the treatment study share: its checked settings, and the files of its figures.
 
-from frugal.studies.treatment.spec import load_search_study
+from frugal.studies.treatment.spec import load_treatment_study
 
 try:
-    SEARCHES = load_search_study(config, Path(workflow.basedir))
+    TREATMENT = load_treatment_study(config, Path(workflow.basedir))
 except FrugalError as error:
     cannot_start(error)
 
 
-def search_figures(stage, kind):
+def treatment_figures(stage, kind):
     """The outputs of each figure of a scenario."""
     return figure_outputs(
         stage,
         f"results/figures/study=treatment/dataset={{dataset}}/units={kind}",
         "treatment: searches for a near-optimal treatment",
-        prefix="search_",
+        prefix="treatment_",
         dataset="{dataset}",
     )
 
 
-def search_figure_files(suffix):
+def treatment_figure_files(suffix):
     """The figures of every scenario."""
     folder = "results/figures/study=treatment/dataset={}/units={}/{}.{}"
     kinds = (
@@ -29,6 +29,6 @@ def search_figure_files(suffix):
     return [
         folder.format(dataset, kind, name, suffix)
         for kind, simulated, stage in kinds
-        for dataset in SEARCHES.scenarios(simulated=simulated)
+        for dataset in TREATMENT.scenarios(simulated=simulated)
         for name in figures_of(stage)
     ]
