@@ -19,6 +19,7 @@ rule estimate_costs:
             convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/convergence.parquet",
             frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
             efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
+            comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}/comparisons.parquet",
         ),
     log:
         said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
@@ -36,8 +37,16 @@ rule estimate_costs:
 rule summarise_afape:
     input:
         estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
+        comparisons=STUDY.scenario_files(
+            "results/estimates/{scenario}/comparisons.parquet"
+        ),
     output:
-        **audited(summary="results/summary/afape.parquet"),
+        **audited(
+            summary="results/summary/afape.parquet",
+            comparisons="results/summary/comparisons.parquet",
+            verdicts="results/summary/verdicts.parquet",
+            sentence="results/summary/verdict.txt",
+        ),
     log:
         said="logs/summarise_afape.log",
         used="benchmarks/summarise_afape.jsonl",
@@ -46,7 +55,7 @@ rule summarise_afape:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("summarise_afape"),
+        **stage_params("summarise_afape", {"cost_units": STUDY.cost_units()}),
     shell:
         run_stage("summarise_afape")
 

@@ -13,6 +13,7 @@ onstart:
 
 onsuccess:
     note_engine()
+    say_verdicts()
 
 
 rule plan:

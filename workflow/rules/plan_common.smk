@@ -50,6 +50,13 @@ def say_plan():
     print("\n".join(shown), file=sys.stderr, flush=True)
 
 
+def say_verdicts():
+    """The answers of the study, where it was part of the run."""
+    told = Path(rules.summarise_afape.output.sentence)
+    if any(job.rule.name == "afape" for job in workflow.dag.jobs) and told.exists():
+        print(f"\n{told.read_text(encoding='utf-8')}", file=sys.stderr)
+
+
 def note_engine():
     """The CPU time of Snakemake itself, without its jobs, as one more measurement, and all sizes."""
     path = Path("benchmarks/engine.jsonl")

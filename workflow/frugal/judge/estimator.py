@@ -57,6 +57,8 @@ class Estimator:
         terms: its formula on a case in which nothing lacks.
         doc: one sentence on what it does.
         equation: tag of the formula that `terms` calls.
+        read: verdicts read the estimator with the lowest number of those that can be computed on
+            enough rows; None for those that are shown but never read.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Estimator:
     terms: Callable[[Case], Terms]
     doc: str
     equation: str
+    read: int | None = None
 
     @property
     def propensity(self) -> Need | None:

@@ -9,3 +9,7 @@ _FOUND = load_all("frugal.judge.estimators", "Estimator").values()
 ESTIMATORS: Mapping[str, Estimator] = {
     one.name: one for one in sorted(_FOUND, key=lambda one: (one.place, one.name))
 }
+READ = sorted(
+    (name for name, one in ESTIMATORS.items() if one.read is not None),
+    key=lambda name: ESTIMATORS[name].read or 0,
+)  # those that verdicts read, the best first

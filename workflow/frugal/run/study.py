@@ -143,6 +143,11 @@ class Study:
         units = {self.descriptions[name].cost_unit for name in used}
         return units.pop() if len(units) == 1 else "unit of each data set"
 
+    def cost_units(self) -> dict[str, str]:
+        """The unit of cost of each data set of `afape`."""
+        used = dict.fromkeys(entry["dataset"] for entry in self.config["afape"]["scenarios"])
+        return {name: self.descriptions[name].cost_unit for name in used}
+
     def remarks(self) -> list[str]:
         """What is allowed and probably not meant: a sentence each, for the start of a run."""
         told = {

@@ -200,6 +200,7 @@ STABILISED_AFAIS_S_POLICY = Estimator(
     terms=_rows_with_s(stabilised_afais_s, Need.PROPENSITY, Need.AFA_PROPENSITY_BY_POLICY),
     doc="The same; what the policy did follows from the policy, where it was a regression.",
     equation="[afape, eq. A.9]",
+    read=10,
 )
 
 STABILISED_AFAIS_S_TRUE = Estimator(

@@ -94,6 +94,7 @@ STABILISED_IPW = Estimator(
     terms=_complete_cases(stabilised_ipw, Need.PROPENSITY),
     doc="The same, divided by the sum of the weights.",
     equation="[afape, eq. 3]",
+    read=20,
 )
 
 STABILISED_IPW_TRUE = Estimator(

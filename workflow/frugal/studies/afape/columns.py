@@ -46,6 +46,28 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "taken": ("", "True for the method whose fit is used"),
     "minimum": ("", "smallest value"),
     "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
+    # comparisons and verdicts
+    "other": ("", "name of the policy that it is compared with"),
+    "difference": (
+        COST,
+        "cost of `agent` minus cost of `other`, on the same rows; in verdicts the "
+        "other way round: what the runner-up costs more",
+    ),
+    "not_worse": (
+        "",
+        "True where `agent` cannot be told from the best policy (comparisons with "
+        "the best, 95 %); in verdicts the names of all such policies",
+    ),
+    "simultaneous_half_width": (
+        COST,
+        "half of the interval of the cost of `agent` that holds for all policies at once",
+    ),
+    "runner_up": ("", "the next policy: of those that cannot be told apart, else of all"),
+    "difference_low": (COST, "lower end of its interval, all pairs at once"),
+    "difference_high": (COST, "upper end of its interval, all pairs at once"),
+    "sure": ("", "True where every other policy is worse by more than chance"),
+    "left_out": ("", "policies that stand on too few rows to be read"),
+    "sentence": ("", "the verdict in words"),
     # estimates
     "estimate": (COST, "estimated cost per unit at run time"),
     "std_error": (COST, "standard error by influence function; nuisances taken as known"),

@@ -14,6 +14,7 @@ from frugal.core.table import Table
 from frugal.core.terms import Terms
 from frugal.data.tables import table_from_frames
 from frugal.judge.case import COSTS, Case, acquired_sets, build_case
+from frugal.judge.comparisons import InfluenceStore
 from frugal.judge.convergence import prefix_estimates
 from frugal.judge.cost_intervals import (
     CostRange,
@@ -39,6 +40,7 @@ from frugal.judge.rubin import rubin
 from frugal.judge.summary import summarise
 from frugal.judge.views import Seen, compare_views
 from frugal.studies.afape.laws import require_law
+from frugal.studies.afape.pairs import keep, pairs
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
 INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
@@ -66,21 +68,24 @@ def estimate_costs(
     data = whole.take(rows)
     scenario = {"masks": masks[masks["row_id"].isin(data.row_id)], "propensities": propensities}
     found: dict[str, list[pd.DataFrame]] = {}
-    for agent in progress(blocked.values("agent"), desc="agents"):
-        acted = blocked.table("agent", agent)
-        stored = scenario | {
-            "blocked": acted[acted["row_id"].isin(data.row_id)],
-            "worlds": worlds.table("agent", agent),
-            "agents": agents[agents["agent"] == agent],
-        }
-        # each agent's draws are its own, whoever is judged beside it
-        own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
-        judged, seen = _judge_agent(data, identification, stored, settings, own)
-        judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
-        for name, frame in judged.items():
-            frame.insert(0, "agent", agent)
-            found.setdefault(name, []).append(frame)
-    return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+    with InfluenceStore() as kept:
+        for agent in progress(blocked.values("agent"), desc="agents"):
+            acted = blocked.table("agent", agent)
+            stored = scenario | {
+                "blocked": acted[acted["row_id"].isin(data.row_id)],
+                "worlds": worlds.table("agent", agent),
+                "agents": agents[agents["agent"] == agent],
+            }
+            # each agent's draws are its own, whoever is judged beside it
+            own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
+            judged, seen = _judge_agent(data, identification, stored, settings, own, kept)
+            judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
+            for name, frame in judged.items():
+                frame.insert(0, "agent", agent)
+                found.setdefault(name, []).append(frame)
+        tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+        tables["comparisons"] = pairs(tables["estimates"], kept, streams)
+    return tables
 
 
 def _judge_agent(
@@ -89,6 +94,7 @@ def _judge_agent(
     stored: Mapping[str, pd.DataFrame],
     settings: Mapping[str, Any],
     streams: Streams,
+    kept: InfluenceStore,
 ) -> tuple[dict[str, pd.DataFrame], list[Seen]]:
     """One policy's tables over all seeds, and what the views of each seed are compared by."""
     found: dict[str, list[pd.DataFrame]] = {}
@@ -105,7 +111,11 @@ def _judge_agent(
         judged = _judge(
             case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
         )
-        truth = judged["estimates"].set_index("estimator")["estimate"].get("ground_truth", np.nan)
+        rows = judged["estimates"]
+        for name in rows.loc[rows["status"] == "ok", "estimator"]:
+            at = (seed, streams.wildcards["agent"])
+            keep(kept, at, ESTIMATORS[name], case, terms[name])
+        truth = rows.set_index("estimator")["estimate"].get("ground_truth", np.nan)
         judged["convergence"] = _convergence(
             terms, settings["convergence_sizes"], streams.generator("order", seed)
         )

@@ -1,21 +1,71 @@
-"""Stage `summarise_afape`: the study's summary table, one row per estimate that was asked for."""
+"""Stage `summarise_afape`: the study's summary tables: estimates, comparisons, and verdicts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from frugal.core.streams import Streams
+from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.verdicts import Words, verdict
 
 KEY = ["dataset", "mechanism", "agent", "estimator", "seed"]
 NUMBERS = ["estimate", "ci_low", "ci_high", "truth", "n", "ess"]
+SCENARIO = ["dataset", "mechanism"]
+PAIR = [*SCENARIO, "seed", "estimator", "agent", "other"]
 
 
 def summarise_afape(
-    *, estimates: pd.DataFrame, settings: Any, streams: Streams, progress: Callable[..., Any]
-) -> dict[str, pd.DataFrame]:
-    """Put all scenarios under each other; the contract's columns stand first."""
-    del settings, streams, progress
-    further = [c for c in estimates.columns if c not in KEY + NUMBERS]
+    *,
+    estimates: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Put all scenarios under each other, the contract's columns first; one verdict for each.
+
+    Settings: `cost_units` (data set → unit of cost).
+    """
+    del streams, progress
+    summary, pairs = _ordered(estimates, KEY + NUMBERS), _ordered(comparisons, PAIR)
+    labels = {name: one.label for name, one in ESTIMATORS.items()}
+    found = []
+    for (dataset, mechanism, seed), rows in summary.groupby([*SCENARIO, "seed"], sort=False):
+        mine = pairs[
+            (pairs["dataset"] == dataset)
+            & (pairs["mechanism"] == mechanism)
+            & (pairs["seed"] == seed)
+        ]
+        words = Words(settings["cost_units"][dataset], labels)
+        told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
+        found.append(told | verdict(rows, mine, READ, words))
+    verdicts = pd.DataFrame(found)
+    return {
+        "summary": summary,
+        "comparisons": pairs,
+        "verdicts": verdicts,
+        "sentence": _page(verdicts).encode(),
+    }
+
+
+def _ordered(table: pd.DataFrame, first: list[str]) -> pd.DataFrame:
+    """The columns that are promised, then the others; names as text."""
     texts = dict.fromkeys(["dataset", "mechanism", "agent"], "str")
-    return {"summary": estimates.astype(texts)[KEY + NUMBERS + further]}
+    further = [c for c in table.columns if c not in first]
+    return table.astype(texts)[first + further]
+
+
+def _page(verdicts: pd.DataFrame) -> str:
+    """A sentence for each scenario: that of its first draw, and in how many it is the same."""
+    lines = []
+    for (dataset, mechanism), rows in verdicts.groupby(SCENARIO, sort=False):
+        first = rows.iloc[0]
+        lines.append(f"{dataset}, {mechanism}. {first['sentence']}")
+        if len(rows) > 1 and first["agent"]:
+            same = int((rows["agent"] == first["agent"]).sum())
+            sure = int(rows["sure"].sum())
+            lines[-1] += (
+                f" The same policy in {same} of {len(rows)} draws of the gaps; sure in {sure}."
+            )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,121 @@
+"""One answer for a scenario, in numbers and in words."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.judge.comparisons import compare
+from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.verdicts import Words, estimator_to_read, verdict
+
+WORDS = Words("euro", {"first": "the first estimator", "second": "the second"})
+ORDER = ["first", "second"]
+
+
+def _rows(costs: dict[str, float], **changes: Any) -> pd.DataFrame:
+    """Rows of the summary: every agent by both estimators."""
+    rows = pd.DataFrame(
+        [
+            {"agent": agent, "estimator": name, "estimate": cost, "status": "ok", "reason": "",
+             "n": 1000, "ess": 400.0, "largest_weight_share": 0.01}
+            for agent, cost in costs.items()
+            for name in ORDER
+        ]
+    )  # fmt: skip
+    return rows.assign(**changes)
+
+
+def _pairs(rows: pd.DataFrame, error: float) -> pd.DataFrame:
+    """Their comparisons, all estimates being independent with one standard error."""
+    found = []
+    for name, mine in rows.groupby("estimator"):
+        agents, value = list(mine["agent"]), mine["estimate"].to_numpy()
+        told = compare(value, np.eye(len(value)) * error**2, np.random.default_rng(0))
+        for a, agent in enumerate(agents):
+            for b, other in enumerate(agents):
+                if a != b:
+                    half = told.half_width[a, b]
+                    found.append(
+                        {"estimator": name, "agent": agent, "other": other,
+                         "difference": told.difference[a, b],
+                         "ci_low": told.difference[a, b] - half,
+                         "ci_high": told.difference[a, b] + half,
+                         "not_worse": told.not_worse[a],
+                         "simultaneous_half_width": told.simultaneous[a]}
+                    )  # fmt: skip
+    columns = ["estimator", "agent", "other", "not_worse"]
+    return pd.DataFrame(found, columns=None if found else columns)
+
+
+def _told(costs: dict[str, float], error: float, **changes: Any) -> dict[str, Any]:
+    rows = _rows(costs, **changes)
+    return verdict(rows, _pairs(rows, error), ORDER, WORDS)
+
+
+def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
+    found = _told({"dqn": 1.68, "random_90": 1.87, "never": 3.0}, 0.02)
+    assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "random_90", True)
+    assert found["not_worse"] == "dqn"
+    assert found["difference"] == pytest.approx(0.19)
+    assert found["ci_low"] < 1.68 < found["ci_high"]
+    assert found["difference_low"] > 0
+    assert str(found["sentence"]).startswith("Use dqn: 1.68 euro a case (1.63 to 1.73), 0.19 (0.1")
+    assert "less than random 90, the next. Read from the first estimator" in str(found["sentence"])
+    assert "400 of 1,000 rows' worth." in str(found["sentence"])
+
+
+def test_policies_that_cannot_be_told_apart_are_named_and_one_is_still_taken():
+    found = _told({"never": 1.1, "dqn": 1.0, "always": 5.0}, 0.3)
+    assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "never", False)
+    assert found["not_worse"] == "dqn,never"
+    said = str(found["sentence"])
+    assert said.startswith("Cannot be told: dqn and never differ by 0.1 ± ")
+    assert "rows would tell" in said
+    assert "Until then take dqn: 1 a case" in said
+
+
+def test_the_rows_that_would_tell_grow_with_the_square_of_the_noise():
+    few, many = (_told({"a": 1.0, "b": 1.1}, error)["reason"] for error in (0.1, 0.2))
+    numbers = [float(str(words).split()[1].replace(",", "")) for words in (few, many)]
+    assert numbers[1] / numbers[0] == pytest.approx(4, rel=0.1)
+
+
+def test_the_estimator_that_is_read_follows_from_the_order_and_what_stands_on_enough_rows():
+    rows = _rows({"a": 1.0, "b": 2.0})
+    assert estimator_to_read(rows, ORDER) == "first"
+    assert estimator_to_read(rows, ORDER[::-1]) == "second"
+    thin = rows["estimator"] == "first"
+    for column, value in (("ess", 12.0), ("largest_weight_share", 0.4), ("status", "no_support")):
+        weaker = rows.astype({"status": object})
+        weaker.loc[thin, column] = value
+        assert estimator_to_read(weaker, ORDER) == "second", column
+    assert estimator_to_read(rows.assign(ess=12.0), ORDER) is None
+
+
+def test_a_policy_on_too_few_rows_is_left_out_and_named():
+    rows = _rows({"a": 1.0, "b": 2.0, "c": 0.1})
+    rows.loc[rows["agent"] == "c", "ess"] = 3.0
+    found = verdict(rows, _pairs(rows, 0.01), ORDER, WORDS)
+    assert (found["agent"], found["left_out"]) == ("a", "c")
+    assert "Left out, on too few rows: c." in str(found["sentence"])
+
+
+def test_what_nothing_can_read_is_a_verdict_with_its_reason():
+    reason = "The propensity is not identified"
+    found = _told({"a": 1.0, "b": 2.0}, 0.1, status="not_identified", reason=reason)
+    assert (found["agent"], found["estimator"], found["sure"]) == ("", "", False)
+    assert found["sentence"] == "Cannot be told: The propensity is not identified."
+    thin = _told({"a": 1.0, "b": 2.0}, 0.1, ess=4.0)
+    assert "fewer than 30 rows' worth" in str(thin["sentence"])
+
+
+def test_a_single_policy_is_judged_and_not_preferred():
+    found = _told({"a": 1.0}, 0.1)
+    assert (found["agent"], found["runner_up"], found["sure"]) == ("a", "", False)
+    assert str(found["sentence"]).startswith("Only a can be judged: 1 euro a case.")
+
+
+def test_what_is_read_is_weighted_and_known_without_the_truth():
+    assert READ == ["stabilised_afais_s_policy", "stabilised_ipw"]
+    assert all(ESTIMATORS[name].propensity is not None for name in READ)
