@@ -34,8 +34,36 @@ rule estimate_costs:
         run_stage("estimate_costs")
 
 
+rule check_graph:
+    input:
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        masks=rules.draw_missingness.output.masks,
+        identification=rules.draw_missingness.output.identification,
+        propensities=rules.fit_nuisances.output.propensities,
+    output:
+        **audited(
+            contrasts="results/nuisances/dataset={dataset}/mechanism={mechanism}/contrasts.parquet",
+            graph_check="results/nuisances/dataset={dataset}/mechanism={mechanism}/graph_check.parquet",
+        ),
+    log:
+        said="logs/check_graph/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/check_graph/dataset={dataset}/mechanism={mechanism}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("check_graph"),
+    shell:
+        run_stage("check_graph")
+
+
 rule summarise_afape:
     input:
+        graph_check=STUDY.scenario_files(
+            "results/nuisances/{scenario}/graph_check.parquet"
+        ),
         estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
         comparisons=STUDY.scenario_files(
             "results/estimates/{scenario}/comparisons.parquet"

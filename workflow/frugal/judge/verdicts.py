@@ -92,6 +92,17 @@ def verdict(
     return found | {"sentence": _sentence(found, words)}
 
 
+def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
+    """A verdict whose graph the records refute: nothing is sure, and the sentence begins with it.
+
+    Args:
+        found: the verdict.
+        words: what speaks most against the graph.
+    """
+    said = f"The records contradict the assumed graph: {words}. If it held: {found['sentence']}"
+    return found | {"sure": False, "reason": "the records contradict the graph", "sentence": said}
+
+
 def _agents(rows: pd.DataFrame) -> int:
     return int(rows["agent"].nunique())
 

@@ -46,6 +46,15 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "taken": ("", "True for the method whose fit is used"),
     "minimum": ("", "smallest value"),
     "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
+    # does the graph hold?
+    "kind": ("", "of the other side: panels, column or label"),
+    "score": ("standard errors", "of a product that has mean zero if the graph holds"),
+    "rows": ("rows", "on which it stands"),
+    "share": ("", "share of all rows in which both panels are recorded; empty of a column"),
+    "expected": ("", "the same by the graph; empty where some row's cause is not recorded"),
+    "tested": ("", "number of contrasts"),
+    "p_value": ("", "probability of so large a score if the graph holds, all looked at together"),
+    "graph_refuted": ("", "True where that is below 0.05"),
     # comparisons and verdicts
     "other": ("", "name of the policy that it is compared with"),
     "difference": (

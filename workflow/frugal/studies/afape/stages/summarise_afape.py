@@ -6,12 +6,16 @@ from typing import Any
 import pandas as pd
 
 from frugal.core.streams import Streams
+from frugal.judge.estimator import Need
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.verdicts import Words, verdict
+from frugal.judge.verdicts import Words, contradicted, verdict
 
 KEY = ["dataset", "mechanism", "agent", "estimator", "seed"]
 NUMBERS = ["estimate", "ci_low", "ci_high", "truth", "n", "ess"]
 SCENARIO = ["dataset", "mechanism"]
+DRAW = [*SCENARIO, "seed"]
+WARNING = "graph_refuted"
+_FITTED = (Need.PROPENSITY, Need.PATTERN_PROPENSITY)
 PAIR = [*SCENARIO, "seed", "estimator", "agent", "other"]
 
 
@@ -19,6 +23,7 @@ def summarise_afape(
     *,
     estimates: pd.DataFrame,
     comparisons: pd.DataFrame,
+    graph_check: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -28,18 +33,24 @@ def summarise_afape(
     Settings: `cost_units` (data set → unit of cost).
     """
     del streams, progress
-    summary, pairs = _ordered(estimates, KEY + NUMBERS), _ordered(comparisons, PAIR)
+    checked = graph_check.astype({"dataset": str, "mechanism": str}).set_index(DRAW)
+    summary = _warned(_ordered(estimates, KEY + NUMBERS), checked)
+    graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
+    pairs = _ordered(comparisons, PAIR)
     labels = {name: one.label for name, one in ESTIMATORS.items()}
     found = []
-    for (dataset, mechanism, seed), rows in summary.groupby([*SCENARIO, "seed"], sort=False):
+    for (dataset, mechanism, seed), rows in summary.groupby(DRAW, sort=False):
         mine = pairs[
             (pairs["dataset"] == dataset)
             & (pairs["mechanism"] == mechanism)
             & (pairs["seed"] == seed)
         ]
-        words = Words(settings["cost_units"][dataset], labels)
+        answer = verdict(rows, mine, READ, Words(settings["cost_units"][dataset], labels))
+        graph = graphs[dataset, mechanism, seed]
+        if graph["graph_refuted"]:
+            answer = contradicted(answer, graph["sentence"])
         told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
-        found.append(told | verdict(rows, mine, READ, words))
+        found.append(told | answer | {"p_value": graph["p_value"]})
     verdicts = pd.DataFrame(found)
     return {
         "summary": summary,
@@ -54,6 +65,16 @@ def _ordered(table: pd.DataFrame, first: list[str]) -> pd.DataFrame:
     texts = dict.fromkeys(["dataset", "mechanism", "agent"], "str")
     further = [c for c in table.columns if c not in first]
     return table.astype(texts)[first + further]
+
+
+def _warned(summary: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
+    """The warning `graph_refuted` on estimates that rest on fitted probabilities of a graph."""
+    weighted = [name for name, one in ESTIMATORS.items() if one.propensity in _FITTED]
+    refuted = checked["graph_refuted"].reindex(pd.MultiIndex.from_frame(summary[DRAW]))
+    rows = refuted.to_numpy() & summary["estimator"].isin(weighted) & (summary["status"] == "ok")
+    warning = summary["warning"].to_numpy(dtype=object, copy=True)
+    warning[rows] = [f"{old},{WARNING}" if old else WARNING for old in warning[rows]]
+    return summary.assign(warning=warning)
 
 
 def _page(verdicts: pd.DataFrame) -> str:
