@@ -1,0 +1,96 @@
+"""The kind `cascade`: boosted trees per set of panels, and windows of belief that lead to the next.
+
+Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.policies.cascade_policies import NO_END, CascadePolicies
+from frugal.acquire.train.cascade import Cascade, fit_cascades
+from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.tree_sets import SetBeliefs, TreeRows, boosting_of
+from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Learn on the records, blocked.
+
+    Raises:
+        DataError: the label has other than two classes, or one of them too few rows.
+    """
+    ground.require_two_classes("cascade")
+    rows, objective = cost_rows(ground, settings)
+    return learn(rows, objective, settings, np.array([np.inf]))
+
+
+def cost_rows(ground: Ground, settings: Mapping[str, Any]) -> tuple[TreeRows, Objective]:
+    """The records as rows that trees learn from, and the table's costs as what is sought."""
+    world = ground.world(terminals=2)
+    learns = np.ones(len(world), dtype=bool)
+    rng = ground.streams.generator("trees")
+    objective = Objective("cost", world.label, ground.table.misclassification_cost)
+    return TreeRows(world, learns, boosting_of(settings), rng), objective
+
+
+def learn(
+    rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+) -> Learned:
+    """Cascades as a bundle holds them; `mean_return` is the score of each, out of fold."""
+    cascades, beliefs = fit_cascades(rows, objective, settings=settings, budgets=budgets)
+    return learned(cascades, beliefs, rows.world.action_cost)
+
+
+def learned(cascades: Sequence[Cascade], beliefs: SetBeliefs, cost: np.ndarray) -> Learned:
+    """What cascades leave: their windows, and the trees of their sets, each stored once."""
+    used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
+    ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
+    number = {key: k for k, key in enumerate(ensembles)}
+    length = max(len(c.path) for c in cascades)
+
+    def padded(entries: Sequence[Any], last: Any) -> list[Any]:
+        return [*entries, *[last] * (length - len(entries))]
+
+    policies = CascadePolicies(
+        np.stack([[beliefs.rows.bits(s) for s in padded(c.path, c.path[-1])] for c in cascades]),
+        np.array([[number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
+                  for c in cascades]),
+        np.array([padded(c.low, 1.0) for c in cascades]),
+        np.minimum([padded(c.high, 1.0) for c in cascades], NO_END),
+        np.array([c.threshold for c in cascades]),
+        tuple(ensembles.values()),
+        cost,
+    )  # fmt: skip
+    curve = pd.DataFrame(
+        {
+            "transitions": [len(beliefs.rows.world)] * len(cascades),
+            "mean_return": [c.score for c in cascades],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CascadePolicies:
+    """The trained cascades."""
+    if not isinstance(stored, Mapping):
+        raise ConfigError(f"an agent of kind {settings['kind']!r} acts by what `train_agent` made")
+    return CascadePolicies.from_arrays(stored, layout)
+
+
+CASCADE = AgentKind(
+    name="cascade",
+    build=build,
+    fit=fit,
+    settings={
+        "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
+        "gates": ("count", "sets that are bought one after the other, at most"),
+        "sets": ("count", "of panels that trees are fitted to, at most; two at least"),
+        "price_weights": ("count", "worths of money that are tried, two at least; not for a cost"),
+    },
+    doc="boosted trees per set of panels; the next set is bought if the belief is in a window",
+)

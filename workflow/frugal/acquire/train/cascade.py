@@ -1,0 +1,288 @@
+"""Cascades: a few sets of panels, one after the other, each bought if the belief lies in a window.
+
+One boosted model per set, cross-fitted. Sets are found by forward search on out-of-fold loss and
+price; which set follows which, and the windows of belief in which it is bought, by backward
+induction on realised payoffs, at a range of prices; what is kept is the best of all that within
+each budget, or the cheapest. Knows no files and no policy interface.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.acquire.train.payoff import Objective, Payoff, best_window
+from frugal.acquire.train.tree_sets import (
+    PanelSet,
+    SetBeliefs,
+    TreeRows,
+    belief_edges,
+    log_loss,
+)
+
+SWEEPS = 2  # over the windows of a path, on the units that come to them
+BEAM = 3  # sets of one size that are extended, and panels tried first
+SHORTLIST = 2  # cascades a budget that are told again by all repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """Sets that contain each other, and when the next one is bought.
+
+    Attributes:
+        path: the sets, the first one bought by everyone.
+        low: of belief, from which on the next set is bought. (len(path) − 1,)
+        high: below which it is.
+        threshold: of belief, from which on a unit is called ill.
+        score: of the objective, out of fold.
+        price: mean, on the same units.
+    """
+
+    path: tuple[PanelSet, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    threshold: float
+    score: float
+    price: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """The sets of a search, with belief, price and cuts of each. Shapes: M sets, n units."""
+
+    panels: Sequence[PanelSet]
+    rows: TreeRows
+    belief: Float[np.ndarray, "M n"]
+    price: Float[np.ndarray, "M n"]
+    edges: Sequence[np.ndarray]
+
+    @classmethod
+    def of(cls, panels: Sequence[PanelSet], beliefs: SetBeliefs) -> "Sets":
+        """With what trees say of them."""
+        belief = np.stack([beliefs.belief(one) for one in panels])
+        price = np.stack([beliefs.rows.price(one) for one in panels])
+        return cls(panels, beliefs.rows, belief, price, [belief_edges(b) for b in belief])
+
+    def supersets(self, k: int) -> list[int]:
+        """Sets that contain set k and add something that it does not show."""
+        shown = self.rows.columns(self.panels[k])
+        return [
+            j for j, other in enumerate(self.panels)
+            if self.panels[k] < other and (self.rows.columns(other) & ~shown).any()
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A path of sets as units go along it. Shapes: s sets, n units.
+
+    Attributes:
+        belief: at each set; where a set offers a unit nothing new, that before. (s, n)
+        price: paid so far. (s, n)
+        edges: cuts of the belief at each set.
+    """
+
+    belief: Float[np.ndarray, "s n"]
+    price: Float[np.ndarray, "s n"]
+    edges: Sequence[np.ndarray]
+
+    @classmethod
+    def along(cls, sets: Sets, path: Sequence[int]) -> "Walk":
+        """That of some sets, each inside the next."""
+        belief, available = [sets.belief[path[0]]], sets.rows.world.available
+        for before, after in pairwise(path):
+            new = sets.rows.bits(sets.panels[after] - sets.panels[before])
+            belief.append(np.where((available & new).any(axis=1), sets.belief[after], belief[-1]))
+        return cls(np.stack(belief), sets.price[list(path)], [sets.edges[k] for k in path])
+
+    def windows(
+        self, payoff: Payoff, weight: float, label: np.ndarray
+    ) -> tuple[list[float], list[float]]:
+        """Windows of most worth, by backward induction on the units that come to each."""
+        steps = len(self.belief) - 1
+        low, high = [0.0] * steps, [np.inf] * steps
+        worth = payoff.of_verdicts(label, self.belief) - weight * self.price
+        for sweep in range(SWEEPS):
+            reached = self._reached(low, high) if sweep else np.ones_like(self.belief, dtype=bool)
+            later = worth[-1]
+            for j in reversed(range(steps)):
+                gain = later - worth[j]
+                low[j], high[j], _ = best_window(gain, self.belief[j], self.edges[j], reached[j])
+                later = np.where(self._open(j, low[j], high[j]), later, worth[j])
+        return low, high
+
+    def ends(
+        self, low: Sequence[float], high: Sequence[float]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Belief and price at which each unit's episode ends."""
+        at = self._reached(low, high).sum(axis=0) - 1
+        units = np.arange(self.belief.shape[1])
+        return self.belief[at, units], self.price[at, units]
+
+    def _open(self, j: int, low: float, high: float) -> Bool[np.ndarray, " n"]:
+        return (self.belief[j] >= low) & (self.belief[j] < high)
+
+    def _reached(self, low: Sequence[float], high: Sequence[float]) -> Bool[np.ndarray, "s n"]:
+        reached = [np.ones(self.belief.shape[1], dtype=bool)]
+        for j in range(len(self.belief) - 1):
+            reached.append(reached[-1] & self._open(j, low[j], high[j]))
+        return np.stack(reached)
+
+
+def fit_cascades(
+    rows: TreeRows,
+    objective: Objective,
+    *,
+    settings: Mapping[str, Any],
+    budgets: Float[np.ndarray, " b"],
+) -> tuple[list[Cascade], SetBeliefs]:
+    """The best cascade within each budget, or the cheapest of all, and the trees of their sets.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        objective: what is sought, on all of them.
+        settings: `gates`, `sets`, `price_weights`; see `acquire.policies.cascade`.
+        budgets: most that a unit may cost on average; not read where the price is sought itself.
+
+    Returns:
+        Cascades from the cheapest on, none twice; and the trees, of which their sets are part.
+    """
+    first = SetBeliefs(rows, 1)
+    found = searched_sets(first, most=settings["sets"])
+    draft = planned(Sets.of(found, first), objective, settings)
+    short = within_budgets(draft, objective, budgets, most=SHORTLIST)
+    used = sorted({one for cascade in short for one in cascade.path}, key=_in_order)
+    beliefs = SetBeliefs(rows, rows.settings.repeats) if rows.settings.repeats > 1 else first
+    final = planned(Sets.of(used, beliefs), objective, settings)
+    return within_budgets(final, objective, budgets, most=1), beliefs
+
+
+def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
+    """Singles, what lies on the hull of price and loss, and all panels.
+
+    What a larger set would tell is guessed by adding up log-odds before it is fitted, so that few
+    sets are.
+    """
+    rows, label = beliefs.rows, beliefs.rows.world.label
+    base = rows.base
+    whole = rows.reduced(range(rows.world.panels)) | base
+    singles = [p for p in range(rows.world.panels) if p not in base and rows.grows(base, p)]
+    start = beliefs.of(base).log_odds
+    fitted = {base: log_loss(start, label), whole: log_loss(beliefs.of(whole).log_odds, label)}
+    for p in singles[: max(0, most - len(fitted))]:
+        fitted[base | {p}] = log_loss(beliefs.of(base | {p}).log_odds, label)
+    told = {p: beliefs.of(base | {p}).log_odds - start for p in singles if base | {p} in fitted}
+    prices = {one: float(rows.price(one).mean()) for one in fitted}
+    while len(fitted) < most:
+        guessed: dict[PanelSet, float] = {}
+        for one in _extended(fitted, prices):
+            for p in told:
+                larger = one | {p}
+                if larger not in fitted and rows.grows(one, p) and rows.reduced(larger) == larger:
+                    sum_of_both = beliefs.of(one).log_odds + told[p]
+                    guessed[larger] = min(log_loss(sum_of_both, label), fitted[one])
+        prices |= {one: float(rows.price(one).mean()) for one in guessed}
+        wanted = [one for one in _hull(fitted | guessed, prices) if one in guessed]
+        if not wanted:
+            break
+        for one in wanted[: most - len(fitted)]:
+            fitted[one] = log_loss(beliefs.of(one).log_odds, label)
+    return sorted(fitted, key=_in_order)
+
+
+def _extended(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
+    """Sets on the hull, and the best few of each size."""
+    chosen = set(_hull(loss, price))
+    for size in {len(one) for one in loss}:
+        chosen |= set(sorted((o for o in loss if len(o) == size), key=loss.__getitem__)[:BEAM])
+    return sorted(chosen, key=_in_order)
+
+
+def _hull(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
+    """Sets that no mixture of two others beats in price and loss, from the cheapest on."""
+    hull: list[PanelSet] = []
+    for one in sorted(loss, key=lambda s: (price[s], loss[s], sorted(s))):
+        if hull and loss[one] >= loss[hull[-1]]:
+            continue
+        while len(hull) > 1 and _above(hull[-2], hull[-1], one, loss, price):
+            hull.pop()
+        hull.append(one)
+    return hull
+
+
+def _above(
+    a: PanelSet,
+    b: PanelSet,
+    c: PanelSet,
+    loss: Mapping[PanelSet, float],
+    price: Mapping[PanelSet, float],
+) -> bool:
+    """Whether b lies on or above the line from a to c."""
+    slope = (loss[c] - loss[a]) * (price[b] - price[a])
+    return (loss[b] - loss[a]) * (price[c] - price[a]) >= slope
+
+
+def _in_order(one: PanelSet) -> tuple[int, list[int]]:
+    return len(one), sorted(one)
+
+
+def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> list[Cascade]:
+    """Cascades for a range of worths of money, judged on all units."""
+    whole = float(sets.price.mean(axis=1).max())
+    made: list[Cascade] = []
+    score = max(objective.judged(sets.belief[k], sets.price[k])[0] for k in range(len(sets.panels)))
+    for weight in objective.price_weights(whole, settings["price_weights"]):
+        payoff = objective.payoff(score)
+        here = []
+        for path in _paths(sets, payoff, float(weight), settings["gates"]):
+            walk = Walk.along(sets, path)
+            low, high = walk.windows(payoff, float(weight), objective.label)
+            belief, price = walk.ends(low, high)
+            reached, threshold = objective.judged(belief, price)
+            chain = tuple(sets.panels[k] for k in path)
+            here.append(
+                Cascade(chain, tuple(low), tuple(high), threshold, reached, float(price.mean()))
+            )
+        made += here
+        score = max(one.score for one in here) if objective.budgeted else score
+    return made
+
+
+def _paths(sets: Sets, payoff: Payoff, weight: float, gates: int) -> list[list[int]]:
+    """From the first set on: for each next set the best continuation, of at most so many steps."""
+    label = sets.rows.world.label
+    worth = payoff.of_verdicts(label, sets.belief) - weight * sets.price
+    above = [sets.supersets(k) for k in range(len(sets.panels))]
+    ahead, after = worth, [[k] for k in range(len(sets.panels))]
+    for _ in range(gates - 1):
+        best, paths = worth.copy(), [[k] for k in range(len(sets.panels))]
+        for k, larger in enumerate(above):
+            gains = [_gain(sets, k, ahead[j] - worth[k]) for j in larger]
+            if gains and max(gain for gain, _ in gains) > 0:
+                at = int(np.argmax([gain for gain, _ in gains]))
+                best[k] = np.where(gains[at][1], ahead[larger[at]], worth[k])
+                paths[k] = [k, *after[larger[at]]]
+        ahead, after = best, paths
+    start = next(k for k, one in enumerate(sets.panels) if one == sets.rows.base)
+    return [[start], *([start, *after[j]] for j in above[start])]
+
+
+def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray, " n"]]:
+    """What the best window at a set gains in all, and who is in it."""
+    low, high, total = best_window(gain, sets.belief[k], sets.edges[k])
+    return total, (sets.belief[k] >= low) & (sets.belief[k] < high)
+
+
+def within_budgets(
+    made: Sequence[Cascade], objective: Objective, budgets: Float[np.ndarray, " b"], *, most: int
+) -> list[Cascade]:
+    """The best few within each budget, none twice, from the cheapest on."""
+    order = sorted(made, key=lambda one: (-one.score, one.price, len(one.path)))
+    chosen: dict[int, Cascade] = {}
+    for budget in budgets if objective.budgeted else [np.inf]:
+        fitting = [one for one in order if one.price <= budget]
+        chosen |= {id(one): one for one in fitting[:most]}
+    return sorted(chosen.values(), key=lambda one: (one.price, one.score))
