@@ -173,7 +173,7 @@ def test_the_best_window_is_the_best_of_all(seed):
 def test_payoffs_of_a_score_are_zero_sum_at_the_score_itself():
     rng = np.random.default_rng(0)
     label, belief = rng.integers(2, size=200), rng.random(200)
-    sought = Objective("f1", label, np.zeros((2, 2)))
+    sought = Objective.of("f1", label, np.zeros((2, 2)))
     score, threshold = sought.judged(belief, np.zeros(200))
     said = belief >= threshold
     payoff = sought.payoff(score)

@@ -58,7 +58,7 @@ def rows_of(world: World, *, judging: int = 0, **changed: Any) -> TreeRows:
 
 def objective(name: ObjectiveName, world: World) -> Objective:
     """Errors of either kind cost the same."""
-    return Objective(name, world.label, ERROR * (1 - np.eye(2)))
+    return Objective.of(name, world.label, ERROR * (1 - np.eye(2)))
 
 
 def layout_of(world: World) -> Layout:

@@ -34,7 +34,7 @@ def cost_rows(ground: Ground, settings: Mapping[str, Any]) -> tuple[TreeRows, Ob
     world = ground.world(terminals=2)
     learns = np.ones(len(world), dtype=bool)
     rng = ground.streams.generator("trees")
-    objective = Objective("cost", world.label, ground.table.misclassification_cost)
+    objective = Objective.of("cost", world.label, ground.table.misclassification_cost)
     return TreeRows(world, learns, boosting_of(settings), rng), objective
 
 

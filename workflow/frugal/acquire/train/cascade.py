@@ -24,7 +24,8 @@ from frugal.acquire.train.tree_sets import (
 )
 
 SWEEPS = 2  # over the windows of a path, on the units that come to them
-BEAM = 3  # sets of one size that are extended, and panels tried first
+BEAM = 3  # sets of one size that are extended
+ADDED = (0.5, 0.75, 1.0)  # shares of a panel's log-odds that a larger set may add
 SHORTLIST = 2  # cascades a budget that are told again by all repeats
 
 
@@ -99,12 +100,12 @@ class Walk:
         return cls(np.stack(belief), sets.price[list(path)], [sets.edges[k] for k in path])
 
     def windows(
-        self, payoff: Payoff, weight: float, label: np.ndarray
+        self, payoff: Payoff, weight: float, ill: np.ndarray
     ) -> tuple[list[float], list[float]]:
         """Windows of most worth, by backward induction on the units that come to each."""
         steps = len(self.belief) - 1
         low, high = [0.0] * steps, [np.inf] * steps
-        worth = payoff.of_verdicts(label, self.belief) - weight * self.price
+        worth = payoff.of_verdicts(ill, self.belief) - weight * self.price
         for sweep in range(SWEEPS):
             reached = self._reached(low, high) if sweep else np.ones_like(self.belief, dtype=bool)
             later = worth[-1]
@@ -152,45 +153,80 @@ def fit_cascades(
     """
     first = SetBeliefs(rows, 1)
     found = searched_sets(first, most=settings["sets"])
-    draft = planned(Sets.of(found, first), objective, settings)
+    whole = rows.reduced(range(rows.world.panels)) | rows.base
+    informed = objective.knowing(first.belief(whole))
+    draft = planned(Sets.of(found, first), informed, settings)
     short = within_budgets(draft, objective, budgets, most=SHORTLIST)
-    used = sorted({one for cascade in short for one in cascade.path}, key=_in_order)
+    used = sorted({rows.base, *(one for cascade in short for one in cascade.path)}, key=_in_order)
     beliefs = SetBeliefs(rows, rows.settings.repeats) if rows.settings.repeats > 1 else first
-    final = planned(Sets.of(used, beliefs), objective, settings)
+    informed = objective.knowing(beliefs.belief(whole))
+    final = planned(Sets.of(used, beliefs), informed, settings)
     return within_budgets(final, objective, budgets, most=1), beliefs
 
 
 def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
-    """Singles, what lies on the hull of price and loss, and all panels.
+    """No panel and all, single ones, and larger sets that may lie on the hull of price and loss.
 
     What a larger set would tell is guessed by adding up log-odds before it is fitted, so that few
-    sets are.
+    sets are. Where no guess lies on the hull, the best set short of all grows by the panel of the
+    most gain for its price.
     """
-    rows, label = beliefs.rows, beliefs.rows.world.label
-    base = rows.base
+    rows, base = beliefs.rows, beliefs.rows.base
     whole = rows.reduced(range(rows.world.panels)) | base
+    fitted = {one: _loss(beliefs, one) for one in (base, whole)}
+    used = np.bincount(beliefs.of(whole).ensemble.feature + 1, minlength=rows.adds.shape[1] + 1)
+    weight = rows.adds @ used[1:]
     singles = [p for p in range(rows.world.panels) if p not in base and rows.grows(base, p)]
-    start = beliefs.of(base).log_odds
-    fitted = {base: log_loss(start, label), whole: log_loss(beliefs.of(whole).log_odds, label)}
-    for p in singles[: max(0, most - len(fitted))]:
-        fitted[base | {p}] = log_loss(beliefs.of(base | {p}).log_odds, label)
-    told = {p: beliefs.of(base | {p}).log_odds - start for p in singles if base | {p} in fitted}
-    prices = {one: float(rows.price(one).mean()) for one in fitted}
+    singles = sorted(singles, key=lambda p: (-weight[p], p))[: most // 2]
+    fitted |= {base | {p}: _loss(beliefs, base | {p}) for p in singles}
     while len(fitted) < most:
-        guessed: dict[PanelSet, float] = {}
-        for one in _extended(fitted, prices):
-            for p in told:
-                larger = one | {p}
-                if larger not in fitted and rows.grows(one, p) and rows.reduced(larger) == larger:
-                    sum_of_both = beliefs.of(one).log_odds + told[p]
-                    guessed[larger] = min(log_loss(sum_of_both, label), fitted[one])
-        prices |= {one: float(rows.price(one).mean()) for one in guessed}
+        guessed = _guessed(beliefs, fitted, singles)
+        prices = {one: float(rows.price(one).mean()) for one in [*fitted, *guessed]}
         wanted = [one for one in _hull(fitted | guessed, prices) if one in guessed]
+        wanted = wanted or _grown(fitted, guessed, prices, whole)
         if not wanted:
             break
         for one in wanted[: most - len(fitted)]:
-            fitted[one] = log_loss(beliefs.of(one).log_odds, label)
+            fitted[one] = _loss(beliefs, one)
     return sorted(fitted, key=_in_order)
+
+
+def _loss(beliefs: SetBeliefs, one: PanelSet) -> float:
+    return log_loss(beliefs.of(one).log_odds, beliefs.rows.world.label)
+
+
+def _guessed(
+    beliefs: SetBeliefs, fitted: Mapping[PanelSet, float], singles: Sequence[int]
+) -> dict[PanelSet, float]:
+    """Losses of sets of one more panel, what a panel tells on its own being added in part."""
+    rows, label = beliefs.rows, beliefs.rows.world.label
+    start = beliefs.of(rows.base).log_odds
+    prices = {one: float(rows.price(one).mean()) for one in fitted}
+    guessed: dict[PanelSet, float] = {}
+    for one in _extended(fitted, prices):
+        for p in singles:
+            larger = one | {p}
+            if larger not in fitted and rows.grows(one, p) and rows.reduced(larger) == larger:
+                own, more = beliefs.of(one).log_odds, beliefs.of(rows.base | {p}).log_odds - start
+                guess = min(log_loss(own + share * more, label) for share in ADDED)
+                guessed[larger] = min(guess, guessed.get(larger, np.inf))
+    return guessed
+
+
+def _grown(
+    fitted: Mapping[PanelSet, float],
+    guessed: Mapping[PanelSet, float],
+    prices: Mapping[PanelSet, float],
+    whole: PanelSet,
+) -> list[PanelSet]:
+    """The best set short of all, and the panel of the most gain for its price; none if none is."""
+    best = min((one for one in fitted if one != whole), key=lambda one: (fitted[one], prices[one]))
+    larger = [one for one in guessed if best < one]
+
+    def gain(one: PanelSet) -> float:
+        return (fitted[best] - guessed[one]) / max(prices[one] - prices[best], 1e-12)
+
+    return [max(larger, key=gain)] if larger else []
 
 
 def _extended(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
@@ -237,9 +273,9 @@ def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> li
     for weight in objective.price_weights(whole, settings["price_weights"]):
         payoff = objective.payoff(score)
         here = []
-        for path in _paths(sets, payoff, float(weight), settings["gates"]):
+        for path in _paths(sets, objective.ill, payoff, float(weight), settings["gates"]):
             walk = Walk.along(sets, path)
-            low, high = walk.windows(payoff, float(weight), objective.label)
+            low, high = walk.windows(payoff, float(weight), objective.ill)
             belief, price = walk.ends(low, high)
             reached, threshold = objective.judged(belief, price)
             chain = tuple(sets.panels[k] for k in path)
@@ -251,10 +287,11 @@ def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> li
     return made
 
 
-def _paths(sets: Sets, payoff: Payoff, weight: float, gates: int) -> list[list[int]]:
-    """From the first set on: for each next set the best continuation, of at most so many steps."""
-    label = sets.rows.world.label
-    worth = payoff.of_verdicts(label, sets.belief) - weight * sets.price
+def _paths(
+    sets: Sets, ill: np.ndarray, payoff: Payoff, weight: float, gates: int
+) -> list[list[int]]:
+    """From the first set on: for each next set the best continuation, of at most so many gates."""
+    worth = payoff.of_verdicts(ill, sets.belief) - weight * sets.price
     above = [sets.supersets(k) for k in range(len(sets.panels))]
     ahead, after = worth, [[k] for k in range(len(sets.panels))]
     for _ in range(gates - 1):

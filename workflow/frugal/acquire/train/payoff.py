@@ -2,16 +2,19 @@
 
 For a given score each of the three is linear in units: a unit that is called ill is worth `hit` if
 it is ill and −`alarm` if not, and a panel costs its price. That is how rules are planned; they are
-then judged by the score itself. Knows beliefs, labels and prices; no panels and no trees.
+then judged by the score itself. In place of labels stands what is believed of a unit once all is
+known of it, where that is told: it has the same mean and far less chance in it, so that the best
+of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.learn.thresholds import best_threshold
+from frugal.learn.weighted_logistic import fit_logistic
 
 ObjectiveName = Literal["f1", "am", "cost"]
 SMALLEST = 1e-9  # distance of a threshold from 0 and 1
@@ -35,11 +38,10 @@ class Payoff:
         return self.alarm / (self.hit + self.alarm)
 
     def of_verdicts(
-        self, label: Int[np.ndarray, " n"], belief: Float[np.ndarray, "*n"]
+        self, ill: Float[np.ndarray, " n"], belief: Float[np.ndarray, "*n"]
     ) -> Float[np.ndarray, "*n"]:
-        """What the better thing to say turned out to be worth for each unit. (…, n)"""
-        worth = np.where(label == 1, self.hit, -self.alarm)
-        return np.where(belief >= self.threshold, worth, 0.0)
+        """What the better thing to say is worth for units so likely to be ill. (…, n)"""
+        return np.where(belief >= self.threshold, ill * self.hit - (1 - ill) * self.alarm, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +50,34 @@ class Objective:
 
     Attributes:
         name: f1 or am: the highest within a budget; cost: the least sum of prices and errors.
-        label: 1 for an ill unit. (n,)
+        ill: 1 for an ill unit, 0 for another; or a probability. (n,)
         errors: cost of saying a class (column) of a unit of a class (row); read by `cost`. (2, 2)
     """
 
     name: ObjectiveName
-    label: Int[np.ndarray, " n"]
+    ill: Float[np.ndarray, " n"]
     errors: Float[np.ndarray, "2 2"]
+
+    @classmethod
+    def of(
+        cls, name: ObjectiveName, label: Int[np.ndarray, " n"], errors: Float[np.ndarray, "2 2"]
+    ) -> "Objective":
+        """On units whose labels are all that is known."""
+        return cls(name, label.astype(np.float64), errors)
+
+    def knowing(self, belief: Float[np.ndarray, " n"]) -> "Objective":
+        """The same with what is believed of units when all is known, out of fold.
+
+        It is fitted to the labels first, in log-odds by a slope and an intercept, so that its mean
+        is theirs.
+        """
+        odds = np.log(np.clip(belief, SMALLEST, 1 - SMALLEST))
+        odds = (odds - np.log1p(-np.clip(belief, SMALLEST, 1 - SMALLEST)))[:, None]
+        if np.ptp(odds) == 0:
+            return self
+        label = self.ill.astype(np.int64)
+        fitted = fit_logistic(odds, label, np.ones(len(odds)), ridge=SMALLEST)
+        return replace(self, ill=fitted.probability(odds))
 
     @property
     def budgeted(self) -> bool:
@@ -69,7 +92,7 @@ class Objective:
         if self.name == "f1":
             return Payoff(1 - score / 2, max(score / 2, SMALLEST))
         if self.name == "am":
-            ill = float(self.label.mean())
+            ill = float(self.ill.mean())
             return Payoff(0.5 / ill, 0.5 / (1 - ill))
         hit = float(self.errors[1, 0] - self.errors[1, 1])
         return Payoff(
@@ -85,11 +108,12 @@ class Objective:
         costs of errors, and the score is minus the mean cost.
         """
         if self.budgeted:
-            threshold, score = best_threshold(self.label, belief, criterion=self.name)
+            threshold, score = best_threshold(self.ill, belief, criterion=self.name)
             return score, float(np.clip(threshold, SMALLEST, 1 - SMALLEST))
         threshold = self.payoff(0.0).threshold
         said = (belief >= threshold).astype(np.int64)
-        return -float((self.errors[self.label, said] + price).mean()), threshold
+        error = self.ill * self.errors[1, said] + (1 - self.ill) * self.errors[0, said]
+        return -float((error + price).mean()), threshold
 
     def price_weights(self, full: float, count: int) -> Float[np.ndarray, " b"]:
         """Worth of a unit of price for which rules are planned: 1 for a cost, else a range.
@@ -98,7 +122,7 @@ class Objective:
         """
         if not self.budgeted:
             return np.ones(1)
-        most = float(self.label.mean()) * self.payoff(0.5).hit / max(full, SMALLEST)
+        most = float(self.ill.mean()) * self.payoff(0.5).hit / max(full, SMALLEST)
         return np.concatenate([[0.0], np.geomspace(0.003, 3.0, count - 1)]) * most
 
 

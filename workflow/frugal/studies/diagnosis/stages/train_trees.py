@@ -86,7 +86,7 @@ def fitted(
     trees = TreeRows(
         world.take(rows), np.isin(part[rows], TRAINED), boosting_of(settings["agent"]), rng
     )
-    objective = Objective(settings["criterion"], data.label[rows], data.misclassification_cost)
+    objective = Objective.of(settings["criterion"], data.label[rows], data.misclassification_cost)
     full = float(full_cost(data, world)[rows].mean())
     budgets = np.array(sorted(settings["budget_shares"])) * full * (1 + ROUNDING)
     own = settings["agent"]
