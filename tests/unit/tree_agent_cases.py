@@ -80,3 +80,50 @@ def nested_world(n: int, seed: int, *, missing: float = 0.3) -> World:
     available = rng.random((n, 4)) >= missing
     available[:, 0] |= available[:, 1]
     return of_values(values, provides, label, [1.0, 2.0, 0.0, 3.0], available)
+
+
+LATTICE: dict[str, Any] = {
+    "copies": 4, "sets": 32, "price_weights": 4,
+    "gains": {"trees": 40, "leaves": 6, "learning_rate": 0.2, "min_leaf": 30, "ridge": 1.0},
+}  # fmt: skip
+CELL_PRICE = (0.5, 0.8, 0.3)
+
+
+def cell_risk(cell: np.ndarray) -> np.ndarray:
+    """Risk in each cell of column 0 (0, 1, 2) and three bits; the second bit tells by the first."""
+    group, one, two, three = cell.T
+    turned = np.where(one == 1, two, 1 - two)
+    odds = -1.5 + 1.0 * group + 2.5 * (turned - 0.5) * (group == 1) + 1.5 * (three - 0.5)
+    return 1 / (1 + np.exp(-2 * odds))
+
+
+def cells() -> np.ndarray:
+    """All cells, which are equally likely."""
+    grid = np.meshgrid(np.arange(3), *[np.arange(2)] * 3, indexing="ij")
+    return np.stack([axis.ravel() for axis in grid], axis=1)
+
+
+def cell_world(n: int, seed: int) -> World:
+    """Units drawn over the cells."""
+    rng = np.random.default_rng(seed)
+    cell = cells()[rng.integers(24, size=n)]
+    label = (rng.random(n) < cell_risk(cell)).astype(np.int64)
+    return of_values(cell.astype(np.float64), np.eye(4, dtype=bool)[1:], label, list(CELL_PRICE))
+
+
+def best_cell_cost() -> float:
+    """Least expected cost of any rule on the cells, by dynamic programming over what is seen."""
+    every, risk = cells(), cell_risk(cells())
+
+    def least(inside: np.ndarray, bought: frozenset[int]) -> float:
+        ill = risk[inside].mean()
+        best = ERROR * min(ill, 1 - ill)
+        for panel in {0, 1, 2} - bought:
+            value = CELL_PRICE[panel]
+            for level in (0, 1):
+                part = inside & (every[:, 1 + panel] == level)
+                value += part.sum() / inside.sum() * least(part, bought | {panel})
+            best = min(best, value)
+        return best
+
+    return float(np.mean([least(every[:, 0] == g, frozenset()) for g in range(3)]))

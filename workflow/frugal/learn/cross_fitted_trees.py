@@ -5,7 +5,7 @@ not learnt from are told by all trees. The kept `TreeEnsemble` is that average, 
 in a file says of a new row what was said here. Knows rows and columns; no panels, no costs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
+from frugal.learn.tree_scoring import leaf_sums
 from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
 
 MOST_LOG_ODDS = 20.0
 LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
 BINS = 63
+MEAN_BINS = 31
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,36 @@ def folds_of(
     return fold
 
 
+@dataclass(frozen=True, eq=False)
+class FoldedTrees:
+    """The trees of each repeat and fold.
+
+    Attributes:
+        parts: in the order of repeats, then folds.
+        fold: of each row, −1 for rows that are not learnt from. (repeats, n)
+    """
+
+    parts: Sequence[TreeEnsemble]
+    fold: Int[np.ndarray, "repeats n"]
+
+    def log_odds(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Of class 1, of the same rows, by trees that did not see them, averaged. (n,)"""
+        total, count = np.zeros(len(values)), np.zeros(len(values))
+        folds = len(self.parts) // len(self.fold)
+        for number, part in enumerate(self.parts):
+            of_row = self.fold[number // folds]
+            rows = np.flatnonzero((of_row < 0) | (of_row == number % folds))
+            seen = values[rows]
+            total[rows] += leaf_sums(part, seen, np.ones_like(seen, dtype=bool))[:, 1]
+            count[rows] += 1
+        return np.clip(total / count, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+    @property
+    def ensemble(self) -> TreeEnsemble:
+        """All trees, averaged in log-odds."""
+        return joined(self.parts, share=1 / len(self.parts))
+
+
 def fit_cross_fitted(
     values: Float[np.ndarray, "n d"],
     label: Int[np.ndarray, " n"],
@@ -99,6 +131,19 @@ def fit_cross_fitted(
     settings: BoostingSettings,
     seed: int,
 ) -> CrossFitted:
+    """Fit trees to some rows and let them tell of the same. See `fit_folded`."""
+    trees = fit_folded(values, label, fold, settings=settings, seed=seed)
+    return CrossFitted(trees.log_odds(values), trees.ensemble)
+
+
+def fit_folded(
+    values: Float[np.ndarray, "n d"],
+    label: Int[np.ndarray, " n"],
+    fold: Int[np.ndarray, "repeats n"],
+    *,
+    settings: BoostingSettings,
+    seed: int,
+) -> FoldedTrees:
     """Fit trees to the columns that have a value anywhere, one booster for each repeat and fold.
 
     Args:
@@ -112,24 +157,19 @@ def fit_cross_fitted(
     seen = values[:, used].astype(np.float32)
     if not len(used):
         used, seen = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
-    boosters, left_out, loss = [], [], np.zeros(settings.trees)
+    boosters, loss = [], np.zeros(settings.trees)
     for repeat, folds in enumerate(fold):
         for k in range(settings.folds):
             train, out = np.flatnonzero((folds >= 0) & (folds != k)), np.flatnonzero(folds == k)
             drawn = seed + repeat * settings.folds + k
             booster, losses = _booster(seen, label, train, out, settings, drawn)
             boosters.append(booster)
-            left_out.append(out)
             loss += len(out) * _filled(losses, settings.trees)
-    kept = 1 + int(loss.argmin())
-    total, count = np.zeros(len(values)), np.zeros(len(values))
-    others = np.flatnonzero(fold[0] < 0)
-    for booster, out in zip(boosters, left_out, strict=True):
-        rows = np.concatenate([out, others])
-        total[rows] += booster.predict(seen[rows], raw_score=True, num_iteration=kept)
-        count[rows] += 1
-    log_odds = np.clip(total / count, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-    return CrossFitted(log_odds, _averaged(boosters, used, values.shape[1], kept))
+    kept, columns = 1 + int(loss.argmin()), values.shape[1]
+    trees = [_tree_parts(one, used, kept, column=1, columns=2) for one in boosters]
+    return FoldedTrees(
+        [join_trees(parts, link="softmax", columns=columns) for parts in trees], fold
+    )
 
 
 def _filled(losses: list[float], trees: int) -> Float[np.ndarray, " trees"]:
@@ -166,14 +206,129 @@ def _booster(
     return booster, losses["out"]["binary_logloss"]
 
 
-def _averaged(boosters: list[Any], used: np.ndarray, columns: int, kept: int) -> TreeEnsemble:
-    """The mean of the boosters' log-odds as one ensemble over all columns of the table."""
+def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:
+    """One ensemble of the trees of several, leaf rows times a share; `split_ensemble` undoes it."""
+    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
+    rows = np.cumsum([0, *(len(part.leaf_value) for part in parts)])
+    right = [
+        part.right + np.where(part.feature < 0, row, node)
+        for part, node, row in zip(parts, nodes, rows, strict=False)
+    ]
+    return TreeEnsemble(
+        np.concatenate([part.root + at for part, at in zip(parts, nodes, strict=False)]).astype(
+            np.int32
+        ),
+        np.concatenate([part.feature for part in parts]),
+        np.concatenate([part.threshold for part in parts]),
+        np.concatenate(right).astype(np.int32),
+        np.concatenate([part.missing_left for part in parts]),
+        np.concatenate([part.leaf_value for part in parts]) * share,
+        "softmax",
+        parts[0].columns,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMeans:
+    """Trees that tell k means at once.
+
+    Attributes:
+        told: of every row, by trees that did not see it. (n, k)
+        ensemble: the same of any row: the sums of its leaf rows.
+    """
+
+    told: Float[np.ndarray, "n k"]
+    ensemble: TreeEnsemble
+
+
+def fit_means(
+    values: Float[np.ndarray, "n d"],
+    targets: Float[np.ndarray, "n k"],
+    counts: Bool[np.ndarray, "n k"],
+    half: Int[np.ndarray, " n"],
+    *,
+    trees: int,
+    leaves: int,
+    learning_rate: float,
+    min_leaf: int,
+    ridge: float,
+    seed: int,
+) -> FittedMeans:
+    """Boosted regressions of k targets on the same columns, each fitted on either half of the rows.
+
+    Args:
+        values: NaN where unknown. (n, d)
+        targets: what is to be told. (n, k)
+        counts: False where a row is not learnt from. (n, k)
+        half: 0 or 1 of each row. (n,)
+        trees: of each half and target.
+        leaves: of a tree, at most.
+        learning_rate: shrinkage of each tree.
+        min_leaf: fewest rows of a leaf; less where there are few rows.
+        ridge: penalty of leaf values.
+        seed: of LightGBM's draws.
+    """
+    import lightgbm  # slow to import, not needed to score
+
+    used = np.flatnonzero(~np.isnan(values).all(axis=0))
+    seen, told, parts = values[:, used].astype(np.float32), np.zeros(targets.shape), []
+    for part in (0, 1):
+        train, out = np.flatnonzero(half != part), np.flatnonzero(half == part)
+        chosen = {
+            "objective": "regression", "num_threads": 1, "verbosity": -1, "deterministic": True,
+            "force_row_wise": True, "max_bin": MEAN_BINS, "seed": seed,
+            "learning_rate": learning_rate, "num_leaves": leaves, "lambda_l2": ridge,
+            "min_data_in_leaf": max(1, min(min_leaf, len(train) // LEAST_SHARE)),
+            "feature_pre_filter": False,
+        }  # fmt: skip
+        data = lightgbm.Dataset(seen[train], np.zeros(len(train)), params=chosen)
+        for k in range(targets.shape[1]):
+            weight = counts[train, k].astype(np.float64)
+            if not weight.any():
+                continue
+            data.set_label(np.where(weight > 0, targets[train, k], 0.0))
+            data.set_weight(weight)
+            booster = lightgbm.train(chosen, data, num_boost_round=trees)
+            told[out, k] = booster.predict(seen[out])
+            grown = _tree_parts(booster, used, trees, column=k, columns=targets.shape[1])
+            parts += [part | {"leaf_value": part["leaf_value"] / 2} for part in grown]
+    if not parts:
+        parts = [lightgbm_tree({"leaf_value": 0.0}, 0, targets.shape[1])]
+    return FittedMeans(told, join_trees(parts, link="softmax", columns=values.shape[1]))
+
+
+def _tree_parts(
+    booster: Any, used: np.ndarray, kept: int, *, column: int, columns: int
+) -> list[dict[str, np.ndarray]]:
+    """Trees of one booster, on the columns of the table, that tell one of several columns."""
     parts = []
-    for booster in boosters:
-        for tree in booster.dump_model(num_iteration=kept)["tree_info"]:
-            part = lightgbm_tree(tree["tree_structure"], 1, 2)
-            inner = part["feature"] >= 0
-            part["feature"][inner] = used[part["feature"][inner]]
-            part["leaf_value"] /= len(boosters)
-            parts.append(part)
-    return join_trees(parts, link="softmax", columns=columns)
+    for tree in booster.dump_model(num_iteration=kept)["tree_info"]:
+        part = lightgbm_tree(tree["tree_structure"], column, columns)
+        inner = part["feature"] >= 0
+        part["feature"][inner] = used[part["feature"][inner]]
+        parts.append(part)
+    return parts
+
+
+def split_ensemble(
+    ensemble: TreeEnsemble, counts: Int[np.ndarray, " parts"]
+) -> tuple[TreeEnsemble, ...]:
+    """Ensembles that were joined, each of so many trees."""
+    last = np.cumsum(counts)
+    root = np.append(ensemble.root, len(ensemble.feature))
+    leaves = np.concatenate([[0], np.cumsum(ensemble.feature < 0)])
+    found = []
+    for first, end in zip(last - counts, last, strict=True):
+        nodes = slice(int(root[first]), int(root[end]))
+        rows = slice(int(leaves[nodes.start]), int(leaves[nodes.stop]))
+        leaf = ensemble.feature[nodes] < 0
+        shift = np.where(leaf, rows.start, nodes.start)
+        found.append(
+            TreeEnsemble(
+                ensemble.root[first:end] - ensemble.root[first], ensemble.feature[nodes],
+                ensemble.threshold[nodes], (ensemble.right[nodes] - shift).astype(np.int32),
+                ensemble.missing_left[nodes], ensemble.leaf_value[rows], ensemble.link,
+                ensemble.columns,
+            )
+        )  # fmt: skip
+    return tuple(found)

@@ -13,7 +13,7 @@ from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
 from frugal.acquire.policies.cascade_policies import NO_END, CascadePolicies
 from frugal.acquire.train.cascade import Cascade, fit_cascades
 from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.tree_sets import SetBeliefs, TreeRows, boosting_of
+from frugal.acquire.train.tree_sets import SetBeliefs, TreeRows, cost_rows
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -25,17 +25,9 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         DataError: the label has other than two classes, or one of them too few rows.
     """
     ground.require_two_classes("cascade")
-    rows, objective = cost_rows(ground, settings)
+    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
+    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
     return learn(rows, objective, settings, np.array([np.inf]))
-
-
-def cost_rows(ground: Ground, settings: Mapping[str, Any]) -> tuple[TreeRows, Objective]:
-    """The records as rows that trees learn from, and the table's costs as what is sought."""
-    world = ground.world(terminals=2)
-    learns = np.ones(len(world), dtype=bool)
-    rng = ground.streams.generator("trees")
-    objective = Objective.of("cost", world.label, ground.table.misclassification_cost)
-    return TreeRows(world, learns, boosting_of(settings), rng), objective
 
 
 def learn(

@@ -20,9 +20,11 @@ from frugal.acquire.train.tree_sets import (
     SetBeliefs,
     TreeRows,
     belief_edges,
+    hull,
     log_loss,
 )
 
+SHARES = (0.003, 3.0)  # worths of money, from nearly none to one at which no panel pays
 SWEEPS = 2  # over the windows of a path, on the units that come to them
 BEAM = 3  # sets of one size that are extended
 ADDED = (0.5, 0.75, 1.0)  # shares of a panel's log-odds that a larger set may add
@@ -182,7 +184,7 @@ def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
     while len(fitted) < most:
         guessed = _guessed(beliefs, fitted, singles)
         prices = {one: float(rows.price(one).mean()) for one in [*fitted, *guessed]}
-        wanted = [one for one in _hull(fitted | guessed, prices) if one in guessed]
+        wanted = [one for one in hull(fitted | guessed, prices) if one in guessed]
         wanted = wanted or _grown(fitted, guessed, prices, whole)
         if not wanted:
             break
@@ -231,34 +233,10 @@ def _grown(
 
 def _extended(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
     """Sets on the hull, and the best few of each size."""
-    chosen = set(_hull(loss, price))
+    chosen = set(hull(loss, price))
     for size in {len(one) for one in loss}:
         chosen |= set(sorted((o for o in loss if len(o) == size), key=loss.__getitem__)[:BEAM])
     return sorted(chosen, key=_in_order)
-
-
-def _hull(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
-    """Sets that no mixture of two others beats in price and loss, from the cheapest on."""
-    hull: list[PanelSet] = []
-    for one in sorted(loss, key=lambda s: (price[s], loss[s], sorted(s))):
-        if hull and loss[one] >= loss[hull[-1]]:
-            continue
-        while len(hull) > 1 and _above(hull[-2], hull[-1], one, loss, price):
-            hull.pop()
-        hull.append(one)
-    return hull
-
-
-def _above(
-    a: PanelSet,
-    b: PanelSet,
-    c: PanelSet,
-    loss: Mapping[PanelSet, float],
-    price: Mapping[PanelSet, float],
-) -> bool:
-    """Whether b lies on or above the line from a to c."""
-    slope = (loss[c] - loss[a]) * (price[b] - price[a])
-    return (loss[b] - loss[a]) * (price[c] - price[a]) >= slope
 
 
 def _in_order(one: PanelSet) -> tuple[int, list[int]]:
@@ -270,7 +248,8 @@ def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> li
     whole = float(sets.price.mean(axis=1).max())
     made: list[Cascade] = []
     score = max(objective.judged(sets.belief[k], sets.price[k])[0] for k in range(len(sets.panels)))
-    for weight in objective.price_weights(whole, settings["price_weights"]):
+    shares = np.append(0.0, np.geomspace(*SHARES, settings["price_weights"] - 1))
+    for weight in objective.price_weights(whole, shares):
         payoff = objective.payoff(score)
         here = []
         for path in _paths(sets, objective.ill, payoff, float(weight), settings["gates"]):

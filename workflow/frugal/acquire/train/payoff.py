@@ -115,15 +115,18 @@ class Objective:
         error = self.ill * self.errors[1, said] + (1 - self.ill) * self.errors[0, said]
         return -float((error + price).mean()), threshold
 
-    def price_weights(self, full: float, count: int) -> Float[np.ndarray, " b"]:
+    def price_weights(
+        self, full: float, shares: Float[np.ndarray, " s"]
+    ) -> Float[np.ndarray, " b"]:
         """Worth of a unit of price for which rules are planned: 1 for a cost, else a range.
 
-        From one at which all panels are nearly free to one at which none pays.
+        Args:
+            full: mean price of all panels.
+            shares: of the worth at which all panels cost as much as a call of every ill unit gains.
         """
         if not self.budgeted:
             return np.ones(1)
-        most = float(self.ill.mean()) * self.payoff(0.5).hit / max(full, SMALLEST)
-        return np.concatenate([[0.0], np.geomspace(0.003, 3.0, count - 1)]) * most
+        return shares * float(self.ill.mean()) * self.payoff(0.5).hit / max(full, SMALLEST)
 
 
 def best_window(

@@ -146,6 +146,35 @@ def belief_edges(belief: Float[np.ndarray, " n"]) -> Float[np.ndarray, " e"]:
     return (values[above - 1] + values[above]) / 2 if len(values) > 1 else np.zeros(0)
 
 
+def cost_rows(world: World, settings: Mapping[str, Any], rng: np.random.Generator) -> TreeRows:
+    """Records of which all learn, and judge out of fold."""
+    return TreeRows(world, np.ones(len(world), dtype=bool), boosting_of(settings), rng)
+
+
 def boosting_of(settings: Mapping[str, Any]) -> BoostingSettings:
     """The trees of a block of settings."""
     return BoostingSettings.of(settings["boosting"])
+
+
+def hull(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
+    """Sets that no mixture of two others beats in price and loss, from the cheapest on."""
+    hull: list[PanelSet] = []
+    for one in sorted(loss, key=lambda s: (price[s], loss[s], sorted(s))):
+        if hull and loss[one] >= loss[hull[-1]]:
+            continue
+        while len(hull) > 1 and _above(hull[-2], hull[-1], one, loss, price):
+            hull.pop()
+        hull.append(one)
+    return hull
+
+
+def _above(
+    a: PanelSet,
+    b: PanelSet,
+    c: PanelSet,
+    loss: Mapping[PanelSet, float],
+    price: Mapping[PanelSet, float],
+) -> bool:
+    """Whether b lies on or above the line from a to c."""
+    slope = (loss[c] - loss[a]) * (price[b] - price[a])
+    return (loss[b] - loss[a]) * (price[c] - price[a]) >= slope

@@ -17,6 +17,7 @@ METHODS: dict[str, Look] = {
     "sm_ddpo_end2end": Look("SM-DDPO, end to end", style.BLUE, "o"),
     "sm_ddpo_pretrain": Look("SM-DDPO, pretrained", style.SKY, "s"),
     "cascade": Look("cascade of trees", style.VERMILLION, "D"),
+    "lattice": Look("lattice of trees", style.GREEN, "d"),
     "cwcf": Look("CWCF", style.VERMILLION, "v"),
     "greedy": Look("greedy information", style.GREEN, "^"),
     "random": Look("random selection", style.GREY, "X"),
