@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.cascade import learned
-from frugal.acquire.policies.cascade_policies import CascadePolicies
+from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cascade import Sets, Walk, fit_cascades
 from frugal.acquire.train.payoff import Objective, best_window
@@ -21,7 +20,7 @@ BUDGETS = np.array([0.05, 0.33, 1.0, 2.0])
 
 def policies_of(found, world):
     cascades, beliefs = found
-    made = learned(cascades, beliefs, world.action_cost)
+    made = learned_cascades(cascades, beliefs)
     return CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
 
 
@@ -127,7 +126,7 @@ def test_free_panels_come_at_once_and_contained_ones_are_not_bought_after():
 def test_stored_cascades_read_back_act_alike_and_spoilt_ones_are_refused(front):
     world = cases.open_world(500, 2)
     cascades, beliefs = front
-    arrays = learned(cascades, beliefs, world.action_cost).arrays
+    arrays = dict(learned_cascades(cascades, beliefs).arrays)
     layout = cases.layout_of(world)
     one = CascadePolicies.from_arrays(arrays, layout)
     two = CascadePolicies.from_arrays(one.to_arrays(), layout)

@@ -3,17 +3,16 @@
 Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
-from frugal.acquire.policies.cascade_policies import NO_END, CascadePolicies
-from frugal.acquire.train.cascade import Cascade, fit_cascades
+from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
+from frugal.acquire.train.cascade import fit_cascades
 from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.tree_sets import SetBeliefs, TreeRows, cost_rows
+from frugal.acquire.train.tree_sets import TreeRows, cost_rows
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -35,42 +34,14 @@ def learn(
 ) -> Learned:
     """Cascades as a bundle holds them; `mean_return` is the score of each, out of fold."""
     cascades, beliefs = fit_cascades(rows, objective, settings=settings, budgets=budgets)
-    return learned(cascades, beliefs, rows.world.action_cost)
-
-
-def learned(cascades: Sequence[Cascade], beliefs: SetBeliefs, cost: np.ndarray) -> Learned:
-    """What cascades leave: their windows, and the trees of their sets, each stored once."""
-    used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
-    ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
-    number = {key: k for k, key in enumerate(ensembles)}
-    length = max(len(c.path) for c in cascades)
-
-    def padded(entries: Sequence[Any], last: Any) -> list[Any]:
-        return [*entries, *[last] * (length - len(entries))]
-
-    policies = CascadePolicies(
-        np.stack([[beliefs.rows.bits(s) for s in padded(c.path, c.path[-1])] for c in cascades]),
-        np.array([[number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
-                  for c in cascades]),
-        np.array([padded(c.low, 1.0) for c in cascades]),
-        np.minimum([padded(c.high, 1.0) for c in cascades], NO_END),
-        np.array([c.threshold for c in cascades]),
-        tuple(ensembles.values()),
-        cost,
-    )  # fmt: skip
-    curve = pd.DataFrame(
-        {
-            "transitions": [len(beliefs.rows.world)] * len(cascades),
-            "mean_return": [c.score for c in cascades],
-        }
-    )
-    return Learned(policies.to_arrays(), curve)
+    return learned_cascades(cascades, beliefs)
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CascadePolicies:
     """The trained cascades."""
+    del settings
     if not isinstance(stored, Mapping):
-        raise ConfigError(f"an agent of kind {settings['kind']!r} acts by what `train_agent` made")
+        raise ConfigError("an agent of kind 'cascade' acts by what `train_agent` made")
     return CascadePolicies.from_arrays(stored, layout)
 
 

@@ -1,16 +1,21 @@
 """Cascades that act: sets of panels one after the other, each bought if the belief is in a window.
 
-Arrays in, decisions out. Knows no labels, no prices beyond an order, and no training.
+What training found goes into arrays; arrays in, decisions out. Knows no labels.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
+from frugal.acquire.kinds import Learned
 from frugal.acquire.reading import Reading, panel_or_stop
+from frugal.acquire.train.cascade import Cascade
 from frugal.acquire.train.selection import tilted_belief
+from frugal.acquire.train.tree_sets import SetBeliefs
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under
 from frugal.core.stored import Stored as Checked
@@ -166,6 +171,38 @@ class CascadePolicies(Reading):
             own["sets"], own["model"], own["low"], own["high"], own["threshold"], ensembles,
             layout.action_cost,
         )  # fmt: skip
+
+
+def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learned:
+    """What cascades leave: their windows, and the trees of their sets, each stored once.
+
+    `mean_return` of the curve is the score of each, out of fold.
+    """
+    used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
+    ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
+    number = {key: k for k, key in enumerate(ensembles)}
+    length = max(len(c.path) for c in cascades)
+
+    def padded(entries: Sequence[Any], last: Any) -> list[Any]:
+        return [*entries, *[last] * (length - len(entries))]
+
+    policies = CascadePolicies(
+        np.stack([[beliefs.rows.bits(s) for s in padded(c.path, c.path[-1])] for c in cascades]),
+        np.array([[number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
+                  for c in cascades]),
+        np.array([padded(c.low, 1.0) for c in cascades]),
+        np.minimum([padded(c.high, 1.0) for c in cascades], NO_END),
+        np.array([c.threshold for c in cascades]),
+        tuple(ensembles.values()),
+        beliefs.rows.world.action_cost,
+    )  # fmt: skip
+    curve = pd.DataFrame(
+        {
+            "transitions": [len(beliefs.rows.world)] * len(cascades),
+            "mean_return": [c.score for c in cascades],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
 
 
 def _range(low: float, high: float) -> str:

@@ -19,7 +19,11 @@ BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
 RUN_FILES = ("scores", "outcomes", "decisions")
-TREE_KINDS = ("cascade", "lattice")  # kinds of agents whose front `train_trees` learns at once
+TREE_KINDS = (
+    "cascade",
+    "lattice",
+    "permutation",
+)  # kinds of agents whose front `train_trees` learns at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import cascade, lattice
+from frugal.acquire.policies import cascade, lattice, permutation
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
@@ -35,7 +35,11 @@ from frugal.studies.diagnosis.frames import (
 
 TRAINED = ("encoder", "agent")  # all rows that a front learns from, imputer and policies together
 ROUNDING = 1e-9  # of a budget: the price of full observation fits a budget of all of it
-_LEARN: dict[str, Callable[..., Learned]] = {"cascade": cascade.learn, "lattice": lattice.learn}
+_LEARN: dict[str, Callable[..., Learned]] = {
+    "cascade": cascade.learn,
+    "lattice": lattice.learn,
+    "permutation": permutation.learn,
+}
 
 
 def train_trees(
