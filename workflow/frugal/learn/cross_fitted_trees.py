@@ -289,7 +289,7 @@ def fit_means(
             data.set_label(np.where(weight > 0, targets[train, k], 0.0))
             data.set_weight(weight)
             booster = lightgbm.train(chosen, data, num_boost_round=trees)
-            told[out, k] = booster.predict(seen[out])
+            told[out, k] = np.asarray(booster.predict(seen[out]))
             grown = _tree_parts(booster, used, trees, column=k, columns=targets.shape[1])
             parts += [part | {"leaf_value": part["leaf_value"] / 2} for part in grown]
     if not parts:

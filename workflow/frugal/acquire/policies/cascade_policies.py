@@ -200,6 +200,7 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
         {
             "transitions": [len(beliefs.rows.world)] * len(cascades),
             "mean_return": [c.score for c in cascades],
+            "acquisition_cost": [c.price for c in cascades],
         }
     )
     return Learned(policies.to_arrays(), curve)

@@ -34,7 +34,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
-    """Rules as a bundle holds them; `mean_return` is the score of each, out of fold."""
+    """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
     rules, lattice, beliefs, every = fit_lattice(
         rows, objective, settings=settings, budgets=budgets
     )
@@ -54,6 +54,7 @@ def learn(
         {
             "transitions": [len(rows.world)] * len(rules),
             "mean_return": [rule.score for rule in rules],
+            "acquisition_cost": [rule.price for rule in rules],
         }
     )
     return Learned(policies.to_arrays(), curve)

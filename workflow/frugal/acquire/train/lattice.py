@@ -21,6 +21,7 @@ from frugal.learn.cross_fitted_trees import FittedMeans, fit_means
 
 SHARES = (0.03, 1.5)  # worths of money for which gains are learnt
 NEARBY = np.geomspace(0.4, 2.5, 9)  # times the worth that gains were learnt for, when they act
+MOST_COUNTED = 2**12  # sets; those of twelve panels
 SAMPLE = 2000  # units on which sets are compared
 NO_GAIN = -np.inf
 SMALLEST = 1e-9
@@ -212,30 +213,28 @@ def lattice_sets(beliefs: MaskedBeliefs, *, most: int) -> list[PanelSet]:
     if sum(sizes) > most:
         total = max(1, (most - 2) // max(len(sizes) - 2, 1))
     while level:
-        found = {
-            one | {p}
-            for one in level
-            for p in range(rows.world.panels)
-            if rows.grows(one, p) and rows.reduced(one | {p}) == one | {p}
-        }
-        level = sorted(found, key=sorted)
+        level = _one_larger(rows, level)
         if total is not None and len(level) > total:
             level = _best_of(level, beliefs, whole, total)
         kept += level
     return [one for one in kept if one != whole] + [whole]
 
 
+def _one_larger(rows: TreeRows, level: Sequence[PanelSet]) -> list[PanelSet]:
+    """Sets with one panel more, no panel of which adds nothing to the others."""
+    found: set[PanelSet] = set()
+    for one in level:
+        larger = [one | {p} for p in range(rows.world.panels) if rows.grows(one, p)]
+        found |= {each for each in larger if rows.reduced(each) == each}
+    return sorted(found, key=sorted)
+
+
 def _all_sizes(rows: TreeRows) -> list[int]:
     """Numbers of sets of each size, or as many as make it clear that they are too many."""
-    level, sizes = {rows.base}, []
-    while level and sum(sizes) < 2**12:
+    level, sizes = [rows.base], []
+    while level and sum(sizes) < MOST_COUNTED:
         sizes.append(len(level))
-        level = {
-            one | {p}
-            for one in level
-            for p in range(rows.world.panels)
-            if rows.grows(one, p) and rows.reduced(one | {p}) == one | {p}
-        }
+        level = _one_larger(rows, level)
     return sizes + [1] * (len(rows.reduced(range(rows.world.panels))) + 1 - len(sizes))
 
 
