@@ -12,9 +12,8 @@ import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.reading import Reading, panel_or_stop
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.train.cascade import Cascade
-from frugal.acquire.train.selection import tilted_belief
 from frugal.acquire.train.tree_sets import SetBeliefs
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under

@@ -10,10 +10,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.reading import Reading, panel_or_stop
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.train.lattice import with_belief
 from frugal.acquire.train.masked_trees import told
-from frugal.acquire.train.selection import tilted_belief
 from frugal.acquire.train.tree_sets import DIGITS
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under

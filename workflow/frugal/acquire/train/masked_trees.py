@@ -21,7 +21,9 @@ def with_bits(
     values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
 ) -> Float[np.ndarray, "m w"]:
     """Values, then 1 for each panel that was bought, NaN for each other. (m, d + a)"""
-    return np.concatenate([values, np.where(acquired, 1.0, np.nan)], axis=1)
+    bits = np.full(acquired.shape, np.nan)
+    bits[acquired] = 1.0
+    return np.concatenate([values, bits], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
