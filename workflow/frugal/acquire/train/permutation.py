@@ -66,11 +66,15 @@ def _stopping(
 
 
 def panel_order(rows: TreeRows) -> list[int]:
-    """Panels with a price, from the one whose loss weighs most for its price to the least."""
+    """Panels with a price, from the one whose loss weighs most for its price to the least.
+
+    A panel inside another is left out: who goes on would pay for both.
+    """
     importance = permutation_importance(rows)
     price = np.maximum(rows.world.action_cost, SMALLEST_PRICE)
     order = np.argsort(-importance / price, kind="stable").tolist()
-    return [panel for panel in order if panel not in rows.base]
+    whole = rows.reduced(range(rows.world.panels))
+    return [panel for panel in order if panel in whole - rows.base]
 
 
 def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
