@@ -212,7 +212,8 @@ def diagnosis(point, default):
             "criteria": ["f1"], "seeds": [0],
             "baselines": default["scenarios"][0]["baselines"],
             "fixed_panels": ["basic chemistry", "blood count"],
-            "selection": default["scenarios"][0]["selection"], "compare_imputers": True,
+            "selection": default["scenarios"][0]["selection"],
+            "trees": default["scenarios"][0]["trees"], "compare_imputers": True,
         }],
     }  # fmt: skip
 

@@ -20,6 +20,7 @@ from frugal.studies.diagnosis.stages.train_baselines import train_baselines
 from frugal.studies.diagnosis.stages.train_encoder import train_encoder
 from frugal.studies.diagnosis.stages.train_front import train_front
 from frugal.studies.diagnosis.stages.train_selection import train_selection
+from frugal.studies.diagnosis.stages.train_trees import train_trees
 from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.unit.stored_bundles import as_read
@@ -53,10 +54,13 @@ def tiny_block() -> dict[str, Any]:
         "greedy": {"kind": "greedy", "units": 60, "neighbours": 10, "least_gains": [0.01, 0.05]},
         "cwcf": {"kind": "cwcf", "cost_weights": [0.01, 0.1], "class_weights": [1, 3], "dqn": DQN},
     }
+    for agent in block["trees"].values():
+        agent["boosting"] |= {"trees": 20, "repeats": 1, "min_leaf": 10}
     block["scenarios"] = [
         {"dataset": NAME, "encoder": "mean", "methods": [FRONT], "criteria": ["f1"],
          "seeds": [0, 1], "baselines": ["logistic"], "fixed_panels": ["blood count"],
-         "selection": list(block["selection"]), "compare_imputers": False}
+         "selection": list(block["selection"]), "trees": list(block["trees"]),
+         "compare_imputers": False}
     ]  # fmt: skip
     shown = {"dataset": NAME, "method": FRONT, "criterion": "f1", "seed": 0}
     block["figures"] |= shown
@@ -139,6 +143,11 @@ class TinyRun:
             train_selection, study.selection_settings(NAME, "f1"), wild, **given,
             decisions=decisions,
         )  # fmt: skip
+        for family in study.tree_families():
+            made[family] = run(
+                train_trees, study.tree_settings(family, "f1"), wild | {"trees": family},
+                **self.data,
+            )  # fmt: skip
         made["bayes"] = run(
             apply_bayes_rule, {"criterion": "f1"}, wild, **self.data, description=self.path
         )

@@ -47,7 +47,7 @@ def small(settings: dict[str, Any]) -> dict[str, Any]:
         "transitions": 3000, "memory": 3000, "learning_starts": 200, "outer_loops": 3,
         "watched_units": 50, "validate_every": 1, "updates": 60, "units": 30, "neighbours": 5,
         "pretraining_iterations": 20, "iterations": 20, "exploration_iterations": 10,
-        "evaluate_every": 20, "evaluated_rows": 20, "steps": 128,
+        "evaluate_every": 20, "evaluated_rows": 20, "steps": 128, "trees": 20,
     }  # fmt: skip
 
     def shrunk(value: Any, name: str = "") -> Any:
@@ -67,7 +67,13 @@ def quick(kind: str) -> dict[str, Any]:
     return settings
 
 
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["afape"]["agents"]
+def configured(name: str) -> dict[str, Any]:
+    """Agents of a config that learn or act."""
+    block = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["afape"]["agents"]
+    return {name: agent for name, agent in block.items() if agent}
+
+
+CONFIG = configured("config.yaml") | configured("config/every_agent.yaml")
 SETTINGS = {kind: quick(kind) for kind in TRAINED}
 
 

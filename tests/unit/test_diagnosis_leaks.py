@@ -46,7 +46,7 @@ def test_encoder_and_policies_are_the_same(both):
         assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
-@pytest.mark.parametrize("family", [FRONT, "baselines", "selection"])
+@pytest.mark.parametrize("family", [FRONT, "cascade", "baselines", "selection"])
 def test_validation_units_are_diagnosed_the_same_and_test_units_are_not(both, family):
     for name in ("scores", "outcomes", "decisions"):
         plain, other = (t.runs[NAME, family, "f1", "0"][name] for t in both)

@@ -46,7 +46,15 @@ def test_every_solution_is_one_row_of_the_summary(tiny):
     summary = tiny.summary["summary"]
     assert not summary.duplicated(["dataset", "method", "criterion", "seed", "pair"]).any()
     assert list(summary.columns[:5]) == KEYS[:5]
-    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes"}
+    assert set(summary["family"]) == {
+        FRONT,
+        "cascade",
+        "lattice",
+        "permutation",
+        "baselines",
+        "selection",
+        "bayes",
+    }
     front = summary[(summary["method"] == FRONT) & (summary["seed"] == 0)]
     assert sorted(zip(front["lambda"], front["rho"], strict=True)) == [
         (2.0, -0.2), (2.0, -1 / 60), (8.0, -0.2), (8.0, -1 / 60)

@@ -67,6 +67,31 @@ def test_a_policy_is_found_in_the_file_of_its_group(config):
         assert chosen["policies"] == {}
 
 
+def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
+    study = load_diagnosis_study(config, DESCRIPTIONS)
+    settings = study.tree_settings("cascade", "am")
+    assert (settings["name"], settings["criterion"]) == ("cascade", "am")
+    assert settings["agent"] == config["diagnosis"]["trees"]["cascade"]
+    assert set(config["diagnosis"]["budget_shares"]) <= set(settings["budget_shares"])
+    chosen = study.choice_settings("clinical_simulator", "cascade", "f1", "0", "90.5")
+    assert len(chosen["policies"]) == len(settings["budget_shares"])
+    assert {p["file"] for p in chosen["policies"].values()} == {
+        "results/fronts/dataset=clinical_simulator/family=cascade/criterion=f1/seed=0"
+        "/policies.safetensors"
+    }
+    assert ("clinical_simulator", "cascade", "f1", "0") in study.runs()
+
+
+def test_trees_are_of_kinds_made_of_trees_under_names_of_their_own(config):
+    block = config["diagnosis"]
+    block["trees"]["sm_ddpo_end2end"] = block["trees"]["cascade"]
+    assert "sm_ddpo_end2end is a name under diagnosis.methods, too" in _refusal(config)
+    del block["trees"]["sm_ddpo_end2end"]
+    block["trees"]["cascade"] = {"kind": "dqn"}
+    words = "diagnosis.trees.cascade.kind names 'dqn'; kinds made of trees are cascade, lattice"
+    assert words in _refusal(config)
+
+
 def _refusal(config, descriptions=None):
     with pytest.raises(ConfigError) as caught:
         load_diagnosis_study(config, descriptions or DESCRIPTIONS)
@@ -79,6 +104,7 @@ def _refusal(config, descriptions=None):
         ("encoder", "emflw", "encoder names 'emflw'; encoders are emflow, mean; did you mean"),
         ("methods", ["ddpo"], "methods names 'ddpo'; those under diagnosis.methods are"),
         ("selection", ["gredy"], "selection names 'gredy'"),
+        ("trees", ["lettice"], "trees names 'lettice'; those under diagnosis.trees are cascade"),
         ("baselines", ["lightgmb"], "baselines names 'lightgmb'"),
         ("fixed_panels", ["interview"], "fixed_panels names 'interview'; its panels with a cost"),
     ],

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.reading import tilted_belief
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.train.greedy_information import (
@@ -18,7 +19,6 @@ from frugal.acquire.train.selection import (
     SelectionPolicies,
     fixed_plan,
     panels_by_use,
-    tilted_belief,
     tuned_threshold,
     without_nested,
 )

@@ -33,7 +33,8 @@ def finished(tmp_path_factory) -> Path:
 
 def test_the_summary_checks_and_figures_are_there(finished):
     summary = pd.read_parquet(finished / "results/summary/diagnosis.parquet")
-    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes"}
+    trees = {"cascade", "lattice", "permutation"}
+    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes", *trees}
     assert (summary["n"] == PARTS["test"]).all()
     assert json.loads((finished / "results/checks/diagnosis.json").read_text())["passed"]
     folder = finished / "results/figures/study=diagnosis"
@@ -55,6 +56,22 @@ def test_a_budget_is_answered_and_a_patient_drawn_on_demand(finished):
     drawn = snakemake(finished, page, configs=config)
     assert drawn.returncode == 0, drawn.stdout[-3000:]
     assert (finished / page).is_file()
+
+
+def test_a_front_of_trees_answers_a_budget_and_draws_a_patient(finished):
+    config = [finished / "config.yaml"]
+    own = RUN.replace(FRONT, "cascade")
+    table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
+    row_id = int(table.loc[table["part"] == "test", "row_id"].iloc[0])
+    wanted = [
+        f"results/choices/{own}/budget=200/choice.json",
+        f"results/patients/{own}/budget=200/row_id={row_id}/patient.png",
+    ]
+    asked = snakemake(finished, *wanted, configs=config)
+    assert asked.returncode == 0, asked.stdout[-3000:]
+    choice = json.loads((finished / wanted[0]).read_text())
+    assert (finished / choice["policy"]["file"]).is_file()
+    assert "cascade" in choice["sentence"]
 
 
 def test_a_changed_outcome_is_found_by_the_audit(finished):

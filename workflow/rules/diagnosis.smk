@@ -4,6 +4,7 @@
 wildcard_constraints:
     encoder=r"[A-Za-z0-9_.-]+",
     family="|".join(DIAGNOSIS.families()),
+    trees="|".join(DIAGNOSIS.tree_families()) or "-",
     criterion="f1|am",
     group=r"[0-9]+",
     budget=r"[0-9.]+",
@@ -87,6 +88,8 @@ rule train_front:
     log:
         said=f"logs/train_front/{FRONT}/group={{group}}.log",
         used=f"benchmarks/train_front/{FRONT}/group={{group}}.jsonl",
+    wildcard_constraints:
+        family="|".join(config["diagnosis"]["methods"]),
     conda:
         "../../envs/core.yaml"
     resources:
@@ -110,6 +113,8 @@ rule roll_out_front:
     log:
         said=f"logs/roll_out_front/{FRONT}.log",
         used=f"benchmarks/roll_out_front/{FRONT}.jsonl",
+    wildcard_constraints:
+        family="|".join(config["diagnosis"]["methods"]),
     conda:
         "../../envs/core.yaml"
     resources:
@@ -118,6 +123,29 @@ rule roll_out_front:
         **stage_params("roll_out_front", lambda w: DIAGNOSIS.rollout_settings(w.family)),
     shell:
         run_stage("roll_out_front")
+
+
+rule train_trees:
+    input:
+        unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
+    output:
+        **diagnosed("{trees}"),
+        **audited(
+            policies="results/fronts/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/policies.safetensors",
+        ),
+    log:
+        said="logs/train_trees/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}.log",
+        used="benchmarks/train_trees/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params(
+            "train_trees", lambda w: DIAGNOSIS.tree_settings(w.trees, w.criterion)
+        ),
+    shell:
+        run_stage("train_trees")
 
 
 rule train_baselines:

@@ -13,6 +13,8 @@ from frugal.core.errors import DataError
 from frugal.core.world import World
 from frugal.learn.imputers import Imputer
 
+SMALLEST_BELIEF = 1e-9  # keeps odds finite
+
 
 class Reading(ABC):
     """What follows from `read`, `decide` and `conclude`."""
@@ -111,3 +113,18 @@ def panel_or_stop(
 ) -> Float[np.ndarray, "*m {a}+1"]:
     """1 for the panel where the state goes on, else for "stop". (…, a + 1)"""
     return np.eye(a + 1)[np.where(goes_on, panel, a)]
+
+
+def tilted_belief(
+    belief: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
+) -> Float[np.ndarray, "*m 2"]:
+    """Beliefs with odds divided by those of a threshold τ, so that p = τ becomes one half.
+
+        p′ / (1 − p′) = p / (1 − p) · (1 − τ) / τ
+
+    The most probable diagnosis is then 1 exactly if p ≥ τ (up to ties), and the order of units,
+    hence the AUROC, is kept.
+    """
+    ill = np.clip(belief[..., 1], SMALLEST_BELIEF, 1 - SMALLEST_BELIEF)
+    odds = ill / (1 - ill) * ((1 - threshold) / threshold)
+    return np.stack([1 / (1 + odds), odds / (1 + odds)], axis=-1)

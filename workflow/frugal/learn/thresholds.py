@@ -13,7 +13,10 @@ CRITERIA = ("f1", "am")
 
 
 def best_threshold(
-    label: Int[np.ndarray, " n"], probability: Float[np.ndarray, " n"], *, criterion: str
+    label: Int[np.ndarray, " n"] | Float[np.ndarray, " n"],
+    probability: Float[np.ndarray, " n"],
+    *,
+    criterion: str,
 ) -> tuple[float, float]:
     """Threshold t whose rule "positive if probability ≥ t" scores highest on these units.
 
@@ -22,7 +25,7 @@ def best_threshold(
     is not among the rules.
 
     Args:
-        label: 1 for a positive unit, 0 for a negative one. (n,)
+        label: 1 for a positive unit, 0 for a negative one; or how positive it is, between. (n,)
         probability: of the positive class. (n,)
         criterion: f1 = 2 TP / (2 TP + FP + FN), or am = (TPR + TNR) / 2.
 
@@ -37,16 +40,16 @@ def best_threshold(
         raise ConfigError(
             f"a threshold cannot be tuned for {criterion!r}; allowed: {', '.join(CRITERIA)}"
         )
-    positives = int((label == 1).sum())
+    positives = label.sum()
     negatives = len(label) - positives
     if not positives or not negatives:
         raise DataError(
-            f"a threshold is tuned on units of both classes; there are {positives} positive and "
-            f"{negatives} negative ones"
+            f"a threshold is tuned on units of both classes; there are {positives:g} positive "
+            f"and {negatives:g} negative ones"
         )
     values, place = np.unique(-probability, return_inverse=True)
-    hits = np.cumsum(np.bincount(place, weights=label == 1))
-    alarms = np.cumsum(np.bincount(place, weights=label != 1))
+    hits = np.cumsum(np.bincount(place, weights=label))
+    alarms = np.cumsum(np.bincount(place, weights=1 - label))
     if criterion == "f1":
         score = 2 * hits / (hits + alarms + positives)
     else:

@@ -37,13 +37,24 @@ def predict_proba(
     Raises:
         DataError: the ensemble was fitted on another number of columns.
     """
+    return _apply_link(ensemble, leaf_sums(ensemble, values, observed))
+
+
+def leaf_sums(
+    ensemble: TreeEnsemble, values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
+) -> Float[np.ndarray, "n k"]:
+    """Sum of the leaf rows that each row reaches, one per tree. (n, k)
+
+    Raises:
+        DataError: the ensemble was fitted on another number of columns.
+    """
     _check_columns(ensemble, values)
     total = np.zeros((len(values), ensemble.classes))
     for start in range(0, len(values), BLOCK):
         part = slice(start, start + BLOCK)
         seen = masked_float32(values[part], observed[part])
         _add_leaves(ensemble.nodes, ensemble.root, ensemble.leaf_value, seen, total[part])
-    return _apply_link(ensemble, total)
+    return total
 
 
 def predict_proba_sets(

@@ -200,7 +200,7 @@ def fit_forest(
     parts = [
         _sklearn_tree(tree.tree_, mean, forest.classes_, classes) for tree in forest.estimators_
     ]
-    return _join(parts, link="mean", columns=values.shape[1])
+    return join_trees(parts, link="mean", columns=values.shape[1])
 
 
 def fit_boosting(
@@ -252,8 +252,8 @@ def fit_boosting(
     parts = []
     for index, tree in enumerate(booster.dump_model()["tree_info"]):
         scored_class = 1 if binary else index % classes
-        parts.append(_lightgbm_tree(tree["tree_structure"], scored_class, classes))
-    return _join(parts, link="softmax", columns=values.shape[1])
+        parts.append(lightgbm_tree(tree["tree_structure"], scored_class, classes))
+    return join_trees(parts, link="softmax", columns=values.shape[1])
 
 
 def train_booster(
@@ -328,7 +328,7 @@ def _sklearn_tree(
     }
 
 
-def _lightgbm_tree(structure: Mapping, scored_class: int, classes: int) -> dict[str, np.ndarray]:
+def lightgbm_tree(structure: Mapping, scored_class: int, classes: int) -> dict[str, np.ndarray]:
     """Nodes of one LightGBM tree, read from its dumped structure, left before right."""
     rows: list[tuple[int, float, int, bool]] = []
     scores: list[float] = []
@@ -357,7 +357,7 @@ def _lightgbm_tree(structure: Mapping, scored_class: int, classes: int) -> dict[
     }
 
 
-def _join(
+def join_trees(
     parts: Sequence[Mapping[str, np.ndarray]], *, link: Literal["mean", "softmax"], columns: int
 ) -> TreeEnsemble:
     """One ensemble of single trees: children and leaf rows shifted to their common arrays."""

@@ -43,6 +43,7 @@ GROWS = {
     "train_front": ("steps", "panels", "policies"),
     "roll_out_front": ("rows", "panels", "policies"),
     "train_baselines": ("rows", "columns", "policies"),
+    "train_trees": ("rows", "panels"),
     "train_selection": ("rows", "panels", "steps"),
     "apply_bayes_rule": ("rows", "panels"),
     "recount_diagnoses": ("rows", "policies"),

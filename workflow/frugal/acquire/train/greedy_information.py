@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.encoders import TabulatedEncoder
-from frugal.acquire.reading import CompletesRows, panel_or_stop
-from frugal.acquire.train.selection import tilted_belief
+from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief
 from frugal.acquire.train.state_classifier import StateClassifier
 from frugal.core.state_codes import set_codes
 from frugal.learn.imputers import Imputer

@@ -10,27 +10,16 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.reading import CompletesRows, panel_or_stop
+from frugal.acquire.reading import (
+    SMALLEST_BELIEF,
+    CompletesRows,
+    panel_or_stop,
+    tilted_belief,
+)
 from frugal.acquire.train.state_classifier import StateClassifier
 from frugal.learn.imputers import Imputer
 
-SMALLEST_BELIEF = 1e-9  # keeps odds finite
 Criterion = Literal["f1", "am"]
-
-
-def tilted_belief(
-    belief: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
-) -> Float[np.ndarray, "*m 2"]:
-    """Beliefs with odds divided by those of a threshold τ, so that p = τ becomes one half.
-
-        p′ / (1 − p′) = p / (1 − p) · (1 − τ) / τ
-
-    The most probable diagnosis is then 1 exactly if p ≥ τ (up to ties), and the order of units,
-    hence the AUROC, is kept.
-    """
-    ill = np.clip(belief[..., 1], SMALLEST_BELIEF, 1 - SMALLEST_BELIEF)
-    odds = ill / (1 - ill) * ((1 - threshold) / threshold)
-    return np.stack([1 / (1 + odds), odds / (1 + odds)], axis=-1)
 
 
 def tuned_threshold(

@@ -19,6 +19,11 @@ BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
 RUN_FILES = ("scores", "outcomes", "decisions")
+TREE_KINDS = (
+    "cascade",
+    "lattice",
+    "permutation",
+)  # kinds of agents whose front `train_trees` learns at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +137,11 @@ class DiagnosisStudy:
             for g, group in enumerate(self.groups() if family in self.block["methods"] else [])
             for k, pair in enumerate(group)
         }
+        if family in self.block["trees"]:
+            places = {
+                str(pair): {"file": f"{folder}/policies.safetensors", "position": pair}
+                for pair in range(len(self.tree_budget_shares()))
+            }
         return {
             "budget": float(budget),
             "score": criterion,
@@ -163,6 +173,19 @@ class DiagnosisStudy:
             "training": dict(self.block["training"]),
         }
 
+    def tree_budget_shares(self) -> list[float]:
+        """Budgets within which a front of trees has its best policy, the smallest first."""
+        return sorted({*self.block["tree_budget_shares"], *self.block["budget_shares"]})
+
+    def tree_settings(self, family: str, criterion: str) -> dict[str, Any]:
+        """Settings of `train_trees`: the agent, what it is to reach, and within what."""
+        return {
+            "name": family,
+            "agent": dict(self.block["trees"][family]),
+            "criterion": criterion,
+            "budget_shares": self.tree_budget_shares(),
+        }
+
     def baseline_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
         """Settings of `train_baselines`: classifiers by name, and the panels each is given."""
         entry = self.scenario(dataset)
@@ -173,8 +196,12 @@ class DiagnosisStudy:
         }
 
     def families(self) -> list[str]:
-        """Families of learned policies."""
-        return list(self.block["methods"])
+        """Families that are trained as a front."""
+        return [*self.block["methods"], *self.tree_families()]
+
+    def tree_families(self) -> list[str]:
+        """Families of agents made of trees."""
+        return list(self.block["trees"])
 
     def comparison_files(self) -> list[str]:
         """Comparisons of imputers, one per data set."""
@@ -215,6 +242,9 @@ class DiagnosisStudy:
             name, seeds = entry["dataset"], [str(seed) for seed in entry["seeds"]]
             if entry["baselines"]:
                 others += [(name, BASELINES, c, s) for c in entry["criteria"] for s in seeds]
+            others += [
+                (name, f, c, s) for f in entry["trees"] for c in entry["criteria"] for s in seeds
+            ]
             if entry["selection"]:
                 others += [(name, SELECTION, entry["criteria"][0], s) for s in seeds]
             if self.has_bayes_rule(name):
@@ -267,7 +297,7 @@ def load_diagnosis_study(
             raise ConfigError(f"{at}: {name} stands there twice")
         seen.add(name)
         _require_among(entry["encoder"], block["encoders"], f"{at}.encoder", "encoders")
-        for key in ("methods", "selection", "baselines"):
+        for key in ("methods", "selection", "baselines", "trees"):
             for chosen in entry[key]:
                 _require_among(chosen, block[key], f"{at}.{key}", f"those under diagnosis.{key}")
         _check_description(descriptions[name], at)
@@ -276,8 +306,18 @@ def load_diagnosis_study(
         panels = [panel.name for panel in descriptions[name].panels if not panel.free]
         for panel in entry["fixed_panels"]:
             _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
+    _check_trees(block)
     _check_shown(study)
     return study
+
+
+def _check_trees(block: Mapping[str, Any]) -> None:
+    """Agents made of trees are of kinds that learn a whole front, under a name of their own."""
+    for name, agent in block["trees"].items():
+        key = f"config: diagnosis.trees.{name}"
+        _require_among((agent or {}).get("kind"), TREE_KINDS, f"{key}.kind", "kinds made of trees")
+        if name in block["methods"]:
+            raise ConfigError(f"{key}: {name} is a name under diagnosis.methods, too; take another")
 
 
 def _check_description(described: Description, at: str) -> None:

@@ -16,6 +16,9 @@ FULL, FIXED = "_full", "_fixed"  # ends of the name of a classifier on all, or o
 METHODS: dict[str, Look] = {
     "sm_ddpo_end2end": Look("SM-DDPO, end to end", style.BLUE, "o"),
     "sm_ddpo_pretrain": Look("SM-DDPO, pretrained", style.SKY, "s"),
+    "cascade": Look("cascade of trees", style.VERMILLION, "D"),
+    "lattice": Look("lattice of trees", style.GREEN, "d"),
+    "permutation": Look("permutation importance", style.PURPLE, "<"),
     "cwcf": Look("CWCF", style.VERMILLION, "v"),
     "greedy": Look("greedy information", style.GREEN, "^"),
     "random": Look("random selection", style.GREY, "X"),
@@ -29,7 +32,7 @@ CLASSIFIERS = {
     "lightgbm": "LightGBM",
     "perceptron": "perceptron",
 }
-_SPARE = ("p", "h", "d", "8", "H", "<", ">")
+_SPARE = ("p", "h", "8", "H", ">")
 
 
 def method_style(name: str) -> Look:

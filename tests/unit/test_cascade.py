@@ -1,0 +1,180 @@
+"""Cascades of boosted trees on worlds whose best cascade is known, and as stored policies."""
+
+import numpy as np
+import pytest
+from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.cascade import Sets, Walk, fit_cascades
+from frugal.acquire.train.payoff import Objective, best_window
+from frugal.acquire.train.tree_sets import belief_edges
+from frugal.core.errors import DataError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit import tree_agent_cases as cases
+
+pytestmark = pytest.mark.trains
+
+BUDGETS = np.array([0.05, 0.33, 1.0, 2.0])
+
+
+def policies_of(found, world):
+    cascades, beliefs = found
+    made = learned_cascades(cascades, beliefs)
+    return CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
+
+
+def run(policies, world):
+    return roll_out(policies, world, uniforms=np.zeros((len(world), world.panels + 1)))
+
+
+def said_ill(episodes):
+    """Probability of "ill" at the end of each member's episodes. (K, n)"""
+    assert episodes.verdict is not None
+    return episodes.verdict[..., 1]
+
+
+@pytest.fixture(scope="module")
+def cheapest():
+    world = cases.open_world(4000, 0)
+    return fit_cascades(
+        cases.rows_of(world), cases.objective("cost", world), settings=cases.CASCADE,
+        budgets=np.array([np.inf]),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def front():
+    world = cases.open_world(4000, 0)
+    return fit_cascades(
+        cases.rows_of(world), cases.objective("f1", world), settings=cases.CASCADE, budgets=BUDGETS
+    )
+
+
+def test_the_cheapest_cascade_orders_the_telling_panel_for_open_units_alone(cheapest):
+    world = cases.open_world(4000, 1)
+    (cascade,), _ = cheapest
+    assert cascade.path == (frozenset(), frozenset({0}))
+    episodes = run(policies_of(cheapest, world), world)
+    np.testing.assert_array_equal(episodes.acquired[0, :, 0], world.values[:, 0] == 1)
+    wrong = (said_ill(episodes)[0] > 0.5) != world.label
+    cost = episodes.cost[0] + cases.ERROR * wrong
+    assert abs(cost.mean() - cases.BEST_COST) < 4 * cost.std() / len(cost) ** 0.5
+    assert abs(-cascade.score - cases.BEST_COST) < 4 * cost.std() / len(cost) ** 0.5
+
+
+def test_a_front_has_the_best_cascade_within_each_budget(front):
+    world = cases.open_world(6000, 1)
+    cascades, _ = front
+    prices = [one.price for one in cascades]
+    assert prices == sorted(prices)
+    assert cascades[0].path == (frozenset(),) or cascades[0].price <= BUDGETS[0]
+    affordable = [one for one in cascades if one.price <= 0.33][-1]
+    assert affordable.path == (frozenset(), frozenset({0}))
+    episodes = run(policies_of(front, world), world)
+    said, ill = said_ill(episodes) > 0.5, world.label == 1
+    f1 = 2 * (said & ill).sum(axis=1) / (said.sum(axis=1) + ill.sum())
+    told = cases.TOLD
+    true, rate = 0.1 * 0.98 + 0.3 * 0.5 * told, 0.1 * 0.98 + 0.3 * 0.5 + 0.6 * 0.02
+    best = 2 * true / (0.1 + 0.3 * 0.5 + rate)
+    assert abs(f1[cascades.index(affordable)] - best) < 0.02
+    assert f1[cascades.index(affordable)] > f1[0] + 0.1
+
+
+def test_plans_end_where_the_stored_policies_end(front):
+    """Units that only judge are told by all trees, as any new unit is; panels are lacking."""
+    world = cases.nested_world(1500, 3)
+    rows = cases.rows_of(world, judging=500)
+    found = fit_cascades(
+        rows, cases.objective("f1", world), settings=cases.CASCADE, budgets=np.array([0.5, 2, 6])
+    )
+    policies = policies_of(found, world)
+    episodes = run(policies, world)
+    for k, one in enumerate(found[0]):
+        walk = Walk.along(Sets.of(one.path, found[1]), range(len(one.path)))
+        belief, price = walk.ends(one.low, one.high)
+        judged = ~rows.learns
+        np.testing.assert_allclose(episodes.cost[k, judged], price[judged])
+        reading = policies.read(world.visible(np.arange(len(world)), episodes.acquired[k]),
+                                episodes.acquired[k])  # fmt: skip
+        told = policies.believe(
+            np.broadcast_to(reading, (policies.members, *reading.shape)), episodes.acquired
+        )[k, :, 1]
+        np.testing.assert_allclose(told[judged], belief[judged], atol=1e-9)
+        said = said_ill(episodes)[k] > 0.5
+        np.testing.assert_array_equal(said[judged], belief[judged] >= one.threshold)
+
+
+def test_free_panels_come_at_once_and_contained_ones_are_not_bought_after():
+    world = cases.nested_world(1200, 4, missing=0.0)
+    rows = cases.rows_of(world)
+    assert rows.base == {2}
+    assert rows.reduced(range(4)) == {1, 2, 3}
+    cascades, beliefs = fit_cascades(
+        rows, cases.objective("f1", world), settings=cases.CASCADE, budgets=np.array([3.0, 6.0])
+    )
+    for one in cascades:
+        assert one.path[0] == {2}
+        shown = [rows.columns(panels).sum() for panels in one.path]
+        assert (np.diff(shown) > 0).all()
+    episodes = run(policies_of((cascades, beliefs), world), world)
+    assert episodes.acquired[..., 2].all()
+    after = episodes.acquired[..., 0] & episodes.acquired[..., 1]
+    assert not after.any() or any({0, 1} <= panels for one in cascades for panels in one.path)
+
+
+def test_stored_cascades_read_back_act_alike_and_spoilt_ones_are_refused(front):
+    world = cases.open_world(500, 2)
+    cascades, beliefs = front
+    arrays = dict(learned_cascades(cascades, beliefs).arrays)
+    layout = cases.layout_of(world)
+    one = CascadePolicies.from_arrays(arrays, layout)
+    two = CascadePolicies.from_arrays(one.to_arrays(), layout)
+    np.testing.assert_array_equal(run(one, world).acquired, run(two, world).acquired)
+    np.testing.assert_array_equal(run(one, world).verdict, run(two, world).verdict)
+    sets = arrays["sets"].copy()
+    sets[-1, 0] = True
+    sets[-1, 1] = False
+    for changed, words in (
+        ({"sets": sets}, "does not contain the one before"),
+        ({"model": arrays["model"] + 50}, "names the model"),
+        ({"threshold": arrays["threshold"] * 0}, "above 0"),
+        ({"low": arrays["low"] - 2}, "'low'"),
+    ):
+        with pytest.raises(DataError, match=words):
+            CascadePolicies.from_arrays(arrays | changed, layout)
+
+
+def test_a_cascade_says_in_words_what_it_does(cheapest):
+    (sentence,) = policies_of(cheapest, cases.open_world(10, 0)).sentences(["A", "B"])
+    assert sentence.startswith("A if the risk is ")
+    assert sentence.endswith("ill from 50 % on")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000))
+def test_the_best_window_is_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    belief, gain = rng.random(n).round(1), rng.normal(size=n)
+    among, edges = rng.random(n) < 0.8, belief_edges(belief)
+    low, high, total = best_window(gain, belief, edges, among)
+    ends = np.concatenate([[0.0], edges, [np.inf]])
+
+    def worth(a, b):
+        return gain[among & (belief >= a) & (belief < b)].sum()
+
+    best = max(0.0, max(worth(a, b) for i, a in enumerate(ends) for b in ends[i + 1 :]))
+    assert abs(total - best) < 1e-9
+    assert abs(worth(low, high) - best) < 1e-9
+
+
+def test_payoffs_of_a_score_are_zero_sum_at_the_score_itself():
+    rng = np.random.default_rng(0)
+    label, belief = rng.integers(2, size=200), rng.random(200)
+    sought = Objective.of("f1", label, np.zeros((2, 2)))
+    score, threshold = sought.judged(belief, np.zeros(200))
+    said = belief >= threshold
+    payoff = sought.payoff(score)
+    worth = np.where(label == 1, payoff.hit, -payoff.alarm)[said].sum()
+    assert abs(worth - score / 2 * label.sum()) < 1e-9

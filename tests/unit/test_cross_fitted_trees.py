@@ -1,0 +1,64 @@
+"""Trees that never tell of a row that they saw, and the ensemble that is kept of them."""
+
+import numpy as np
+import pytest
+from frugal.core.errors import DataError
+from frugal.learn.cross_fitted_trees import BoostingSettings, fit_cross_fitted, folds_of
+from frugal.learn.tree_scoring import predict_proba
+
+from tests.unit.tree_agent_cases import BOOSTING
+
+pytestmark = pytest.mark.trains
+
+
+def loss(log_odds, label):
+    return np.logaddexp(0, np.where(label == 1, -log_odds, log_odds)).mean()
+
+
+def test_rows_learnt_from_are_told_by_trees_that_did_not_see_them():
+    rng = np.random.default_rng(0)
+    values, label = rng.normal(size=(600, 4)), rng.integers(2, size=600)
+    learns = np.arange(600) < 500
+    settings = BoostingSettings.of(BOOSTING | {"min_leaf": 2, "leaves": 31})
+    fold = folds_of(label, learns, folds=3, repeats=2, rng=rng)
+    fitted = fit_cross_fitted(values, label, fold, settings=settings, seed=1)
+    again = predict_proba(fitted.ensemble, values, np.ones_like(values, dtype=bool))
+    seen = np.log(again[:, 1] / again[:, 0])
+    assert loss(fitted.log_odds[learns], label[learns]) > np.log(2) - 0.01  # noise
+    assert loss(seen[learns], label[learns]) < np.log(2) - 0.02
+    np.testing.assert_allclose(fitted.log_odds[~learns], seen[~learns], atol=1e-10)
+
+
+def test_columns_without_any_value_are_left_out_and_keep_their_places():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(400, 3))
+    label = (values[:, 2] > 0).astype(np.int64)
+    values[:, 1] = np.nan
+    fold = folds_of(label, np.ones(400, dtype=bool), folds=3, repeats=1, rng=rng)
+    fitted = fit_cross_fitted(values, label, fold, settings=BoostingSettings.of(BOOSTING), seed=1)
+    assert fitted.ensemble.columns == 3
+    assert set(fitted.ensemble.feature) <= {-1, 0, 2}
+    assert loss(fitted.log_odds, label) < 0.1
+
+
+def test_no_column_at_all_gives_the_base_rate():
+    label = (np.arange(300) % 3 == 0).astype(np.int64)
+    fold = folds_of(label, np.ones(300, dtype=bool), folds=3, repeats=1,
+                    rng=np.random.default_rng(0))  # fmt: skip
+    fitted = fit_cross_fitted(
+        np.full((300, 2), np.nan), label, fold, settings=BoostingSettings.of(BOOSTING), seed=1
+    )
+    np.testing.assert_allclose(1 / (1 + np.exp(-fitted.log_odds)), 1 / 3, atol=0.01)
+
+
+def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
+    label = np.array([1] * 7 + [0] * 20)
+    learns = np.arange(27) != 3
+    fold = folds_of(label, learns, folds=3, repeats=4, rng=np.random.default_rng(0))
+    for one in fold:
+        assert one[3] == -1
+        assert np.bincount(one[learns & (label == 1)]).tolist() == [2, 2, 2]
+        assert sorted(np.bincount(one[label == 0])) == [6, 7, 7]
+    with pytest.raises(DataError, match="class 1 has 2 training rows; allowed are at least"):
+        folds_of(label[5:], np.ones(22, dtype=bool), folds=3, repeats=1,
+                 rng=np.random.default_rng(0))  # fmt: skip

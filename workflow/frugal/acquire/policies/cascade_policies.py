@@ -1,0 +1,236 @@
+"""Cascades that act: sets of panels one after the other, each bought if the belief is in a window.
+
+What training found goes into arrays; arrays in, decisions out. Knows no labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Float32, Int
+
+from frugal.acquire.kinds import Learned
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.train.cascade import Cascade
+from frugal.acquire.train.tree_sets import SetBeliefs
+from frugal.core.layout import Layout
+from frugal.core.stored import Array, part_of, under
+from frugal.core.stored import Stored as Checked
+from frugal.learn.tree_scoring import predict_proba
+from frugal.learn.trees import TreeEnsemble
+
+TREES = "trees."  # prefix of a model's arrays, before its number
+NO_END = 2.0  # a window's upper end where it has none
+
+
+@dataclass(frozen=True, eq=False)
+class CascadePolicies(Reading):
+    """K cascades of s sets. Shapes: a panels, M models.
+
+    A state belongs to the first set of its cascade that contains what was acquired; panels of no
+    set are not looked at. Its belief is that of this set's trees. If panels of the set are left,
+    the cheapest is bought; else the next set that offers something, while the windows on the way
+    hold the belief.
+
+    Attributes:
+        sets: each contains the one before. (K, s, a)
+        model: of each set. (K, s)
+        low: belief from which on the next set is bought. (K, s)
+        high: below which it is; the last set's window is empty. (K, s)
+        threshold: belief from which on a unit is called ill. (K,)
+        ensembles: the models.
+        cost: of the panels. (a,)
+    """
+
+    sets: Bool[np.ndarray, "K s a"]
+    model: Int[np.ndarray, "K s"]
+    low: Float[np.ndarray, "K s"]
+    high: Float[np.ndarray, "K s"]
+    threshold: Float[np.ndarray, " K"]
+    ensembles: Sequence[TreeEnsemble]
+    cost: Float[np.ndarray, " a"]
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.sets)
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """What the state shows, as trees read it. (m, d)"""
+        del acquired
+        return values.astype(np.float32)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        stage = self._stage(acquired)
+        belief, left = self._belief(reading, stage), available & ~acquired
+        going = np.ones(stage.shape, dtype=bool)
+        wanted = np.zeros_like(left)
+        for t in range(self.sets.shape[1]):
+            offered = left & self.sets[:, None, t]
+            here = going & (t >= stage)
+            buys = here & offered.any(axis=2)
+            wanted |= offered & buys[..., None]
+            within = (belief >= self.low[:, None, t]) & (belief < self.high[:, None, t])
+            going &= ~here | (~buys & within)
+        panel = np.where(wanted, self.cost, np.inf).argmin(axis=2)
+        return panel_or_stop(panel, np.any(wanted, axis=2), acquired.shape[2])
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities as the trees have them. (K, m, 2)"""
+        ill = self._belief(reading, self._stage(acquired))
+        return np.stack([1 - ill, ill], axis=-1)
+
+    def _stage(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
+        """Number of the first set that contains what was acquired of the last."""
+        own = acquired & self.sets[:, None, -1]
+        return np.stack(
+            [(own <= self.sets[:, None, t]).all(axis=2) for t in range(self.sets.shape[1])], axis=2
+        ).argmax(axis=2)
+
+    def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
+        model = np.take_along_axis(self.model, stage, axis=1)
+        belief = np.empty(stage.shape)
+        for k, ensemble in enumerate(self.ensembles):
+            asked = model == k
+            if asked.any():
+                rows = reading[asked]
+                belief[asked] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[:, 1]
+        return belief
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What each cascade does, in words."""
+        return [self._sentence(k, panels) for k in range(self.members)]
+
+    def _sentence(self, k: int, panels: Sequence[str]) -> str:
+        said = []
+        for t in range(self.sets.shape[1]):
+            before = self.sets[k, t - 1] if t else np.zeros_like(self.sets[k, t])
+            names = [panels[int(j)] for j in np.flatnonzero(self.sets[k, t] & ~before)]
+            if names:
+                within = _range(self.low[k, t - 1], self.high[k, t - 1]) if t else ""
+                said.append(" + ".join(names) + within)
+        ordered = "; then ".join(said) or "no panel"
+        return f"{ordered}; ill from {100 * self.threshold[k]:.3g} % on"
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policies are; `from_arrays` is the inverse."""
+        own = {name: getattr(self, name) for name in ("sets", "model", "low", "high", "threshold")}
+        trees = {
+            f"{TREES}{k}.{name}": array
+            for k, ensemble in enumerate(self.ensembles)
+            for name, array in ensemble.to_arrays().items()
+        }
+        return own | trees
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "CascadePolicies":
+        """The policies that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such policies; the sentence says where.
+        """
+        names = [name for name in arrays if not name.startswith(TREES)]
+        own = part_of(arrays, {name: name for name in names})
+        stored = Checked("cascade", own)
+        stored.require(
+            {
+                "sets": Array("bool", ("K", "sets", len(layout.actions))),
+                "model": Array("int64", ("K", "sets"), low=0),
+                "low": Array("float64", ("K", "sets"), low=0.0, high=1.0),
+                "high": Array("float64", ("K", "sets"), low=0.0, high=NO_END),
+                "threshold": Array("float64", ("K",), above=0, high=1),
+            }
+        )
+        ensembles = stored_ensembles(arrays, layout)
+        if int(own["model"].max()) >= len(ensembles):
+            raise stored.refusal(
+                f"names the model {own['model'].max()}; there are {len(ensembles)}, from 0 on"
+            )
+        if (own["sets"][:, :-1] > own["sets"][:, 1:]).any():
+            raise stored.refusal("has a set that does not contain the one before it")
+        return CascadePolicies(
+            own["sets"], own["model"], own["low"], own["high"], own["threshold"], ensembles,
+            layout.action_cost,
+        )  # fmt: skip
+
+
+def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learned:
+    """What cascades leave: their windows, and the trees of their sets, each stored once.
+
+    `mean_return` of the curve is the score of each, out of fold.
+    """
+    used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
+    ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
+    number = {key: k for k, key in enumerate(ensembles)}
+    length = max(len(c.path) for c in cascades)
+
+    def padded(entries: Sequence[Any], last: Any) -> list[Any]:
+        return [*entries, *[last] * (length - len(entries))]
+
+    policies = CascadePolicies(
+        np.stack([[beliefs.rows.bits(s) for s in padded(c.path, c.path[-1])] for c in cascades]),
+        np.array([[number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
+                  for c in cascades]),
+        np.array([padded(c.low, 1.0) for c in cascades]),
+        np.minimum([padded(c.high, 1.0) for c in cascades], NO_END),
+        np.array([c.threshold for c in cascades]),
+        tuple(ensembles.values()),
+        beliefs.rows.world.action_cost,
+    )  # fmt: skip
+    curve = pd.DataFrame(
+        {
+            "transitions": [len(beliefs.rows.world)] * len(cascades),
+            "mean_return": [c.score for c in cascades],
+            "acquisition_cost": [c.price for c in cascades],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
+
+
+def _range(low: float, high: float) -> str:
+    """A window of belief in words."""
+    if low <= 0 and high > 1:
+        return ""
+    if high > 1:
+        return f" if the risk is {100 * low:.3g} % or more"
+    if low <= 0:
+        return f" if the risk is below {100 * high:.3g} %"
+    return f" if the risk is {100 * low:.3g} to {100 * high:.3g} %"
+
+
+def stored_ensembles(arrays: Mapping[str, np.ndarray], layout: Layout) -> tuple[TreeEnsemble, ...]:
+    """The models among a bundle's arrays, in the order of their numbers.
+
+    Raises:
+        DataError: one is no ensemble, or is for other columns or classes.
+    """
+    count = len({name.split(".")[1] for name in arrays if name.startswith(TREES)})
+    found = []
+    for k in range(count):
+        part = under(arrays, f"{TREES}{k}.")
+        ensemble = TreeEnsemble.from_arrays(part)
+        own, wanted = (ensemble.columns, ensemble.classes), (len(layout.columns), 2)
+        if own != wanted:
+            raise Checked("trees", part).refusal(
+                f"are for {own[0]} columns and {own[1]} classes; allowed: {wanted[0]} and 2"
+            )
+        found.append(ensemble)
+    return tuple(found)

@@ -1,0 +1,98 @@
+"""The kind `lattice`: one boosted model for all sets of panels, and trees that tell what pays next.
+
+Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.policies.lattice_policies import LatticePolicies
+from frugal.acquire.train.lattice import fit_lattice
+from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.tree_sets import TreeRows, cost_rows
+from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
+from frugal.learn.cross_fitted_trees import joined
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Learn on the records, blocked.
+
+    Raises:
+        DataError: the label has other than two classes, or one of them too few rows.
+    """
+    ground.require_two_classes("lattice")
+    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
+    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
+    return learn(rows, objective, settings, np.array([np.inf]))
+
+
+def learn(
+    rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+) -> Learned:
+    """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
+    rules, lattice, beliefs, every = fit_lattice(
+        rows, objective, settings=settings, budgets=budgets
+    )
+    used = sorted({rule.gains for rule in rules})
+    trees = [one.ensemble for k in used for one in every[k].fitted]
+    policies = LatticePolicies(
+        np.stack([rows.bits(one) for one in lattice.sets]),
+        np.array([used.index(rule.gains) for rule in rules]),
+        np.array([rule.weight for rule in rules]),
+        np.array([rule.threshold for rule in rules]),
+        beliefs.ensemble,
+        joined(trees),
+        np.array([len(one.root) for one in trees]).reshape(len(used), len(lattice.sets)),
+        rows.world.action_cost,
+    )
+    curve = pd.DataFrame(
+        {
+            "transitions": [len(rows.world)] * len(rules),
+            "mean_return": [rule.score for rule in rules],
+            "acquisition_cost": [rule.price for rule in rules],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> LatticePolicies:
+    """The trained rules."""
+    del settings
+    if not isinstance(stored, Mapping):
+        raise ConfigError("an agent of kind 'lattice' acts by what `train_agent` made")
+    return LatticePolicies.from_arrays(stored, layout)
+
+
+LATTICE = AgentKind(
+    name="lattice",
+    build=build,
+    fit=fit,
+    settings={
+        "boosting": ("cross_fitted_boosting", "the trees that believe, on all sets of panels"),
+        "copies": ("count", "of each row, in each of which other panels are hidden"),
+        "sets": ("count", "of panels in which something is decided, at most; the best are taken"),
+        "price_weights": ("count", "worths of money that gains are learnt for; not for a cost"),
+        "gains": {
+            "type": "object",
+            "description": "trees that tell what a panel gains, on either half of the rows",
+            "additionalProperties": False,
+            "required": ["trees", "leaves", "learning_rate", "min_leaf", "ridge"],
+            "properties": {
+                "trees": {"$ref": "#/$defs/count"},
+                "leaves": {"type": "integer", "minimum": 2},
+                "learning_rate": {"$ref": "#/$defs/positive"},
+                "min_leaf": {
+                    "$ref": "#/$defs/count",
+                    "description": "rows; a fifteenth of the rows if that is less",
+                },
+                "ridge": {"type": "number", "minimum": 0, "description": "penalty of leaf values"},
+            },
+        },
+    },
+    doc="one boosted model for all sets of panels; a panel is bought where what it gains pays",
+)

@@ -1,0 +1,304 @@
+"""Cascades: a few sets of panels, one after the other, each bought if the belief lies in a window.
+
+One boosted model per set, cross-fitted. Sets are found by forward search on out-of-fold loss and
+price; which set follows which, and the windows of belief in which it is bought, by backward
+induction on realised payoffs, at a range of prices; what is kept is the best of all that within
+each budget, or the cheapest. Knows no files and no policy interface.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.acquire.train.payoff import Objective, Payoff, best_window
+from frugal.acquire.train.tree_sets import (
+    PanelSet,
+    SetBeliefs,
+    TreeRows,
+    belief_edges,
+    hull,
+    log_loss,
+)
+
+SHARES = (0.003, 3.0)  # worths of money, from nearly none to one at which no panel pays
+SWEEPS = 2  # over the windows of a path, on the units that come to them
+BEAM = 3  # sets of one size that are extended
+ADDED = (0.5, 0.75, 1.0)  # shares of a panel's log-odds that a larger set may add
+SHORTLIST = 2  # cascades a budget that are told again by all repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """Sets that contain each other, and when the next one is bought.
+
+    Attributes:
+        path: the sets, the first one bought by everyone.
+        low: of belief, from which on the next set is bought. (len(path) − 1,)
+        high: below which it is.
+        threshold: of belief, from which on a unit is called ill.
+        score: of the objective, out of fold.
+        price: mean, on the same units.
+    """
+
+    path: tuple[PanelSet, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    threshold: float
+    score: float
+    price: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """The sets of a search, with belief, price and cuts of each. Shapes: M sets, n units."""
+
+    panels: Sequence[PanelSet]
+    rows: TreeRows
+    belief: Float[np.ndarray, "M n"]
+    price: Float[np.ndarray, "M n"]
+    edges: Sequence[np.ndarray]
+
+    @classmethod
+    def of(cls, panels: Sequence[PanelSet], beliefs: SetBeliefs) -> "Sets":
+        """With what trees say of them."""
+        belief = np.stack([beliefs.belief(one) for one in panels])
+        price = np.stack([beliefs.rows.price(one) for one in panels])
+        return cls(panels, beliefs.rows, belief, price, [belief_edges(b) for b in belief])
+
+    def supersets(self, k: int) -> list[int]:
+        """Sets that contain set k and add something that it does not show."""
+        shown = self.rows.columns(self.panels[k])
+        return [
+            j for j, other in enumerate(self.panels)
+            if self.panels[k] < other and (self.rows.columns(other) & ~shown).any()
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A path of sets as units go along it. Shapes: s sets, n units.
+
+    Attributes:
+        belief: at each set; where a set offers a unit nothing new, that before. (s, n)
+        price: paid so far. (s, n)
+        edges: cuts of the belief at each set.
+    """
+
+    belief: Float[np.ndarray, "s n"]
+    price: Float[np.ndarray, "s n"]
+    edges: Sequence[np.ndarray]
+
+    @classmethod
+    def along(cls, sets: Sets, path: Sequence[int]) -> "Walk":
+        """That of some sets, each inside the next."""
+        belief, available = [sets.belief[path[0]]], sets.rows.world.available
+        for before, after in pairwise(path):
+            new = sets.rows.bits(sets.panels[after] - sets.panels[before])
+            belief.append(np.where((available & new).any(axis=1), sets.belief[after], belief[-1]))
+        return cls(np.stack(belief), sets.price[list(path)], [sets.edges[k] for k in path])
+
+    def windows(
+        self, payoff: Payoff, weight: float, ill: np.ndarray
+    ) -> tuple[list[float], list[float]]:
+        """Windows of most worth, by backward induction on the units that come to each."""
+        steps = len(self.belief) - 1
+        low, high = [0.0] * steps, [np.inf] * steps
+        worth = payoff.of_verdicts(ill, self.belief) - weight * self.price
+        for sweep in range(SWEEPS):
+            reached = self._reached(low, high) if sweep else np.ones_like(self.belief, dtype=bool)
+            later = worth[-1]
+            for j in reversed(range(steps)):
+                gain = later - worth[j]
+                low[j], high[j], _ = best_window(gain, self.belief[j], self.edges[j], reached[j])
+                later = np.where(self._open(j, low[j], high[j]), later, worth[j])
+        return low, high
+
+    def ends(
+        self, low: Sequence[float], high: Sequence[float]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Belief and price at which each unit's episode ends."""
+        at = self._reached(low, high).sum(axis=0) - 1
+        units = np.arange(self.belief.shape[1])
+        return self.belief[at, units], self.price[at, units]
+
+    def _open(self, j: int, low: float, high: float) -> Bool[np.ndarray, " n"]:
+        return (self.belief[j] >= low) & (self.belief[j] < high)
+
+    def _reached(self, low: Sequence[float], high: Sequence[float]) -> Bool[np.ndarray, "s n"]:
+        reached = [np.ones(self.belief.shape[1], dtype=bool)]
+        for j in range(len(self.belief) - 1):
+            reached.append(reached[-1] & self._open(j, low[j], high[j]))
+        return np.stack(reached)
+
+
+def fit_cascades(
+    rows: TreeRows,
+    objective: Objective,
+    *,
+    settings: Mapping[str, Any],
+    budgets: Float[np.ndarray, " b"],
+) -> tuple[list[Cascade], SetBeliefs]:
+    """The best cascade within each budget, or the cheapest of all, and the trees of their sets.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        objective: what is sought, on all of them.
+        settings: `gates`, `sets`, `price_weights`; see `acquire.policies.cascade`.
+        budgets: most that a unit may cost on average; not read where the price is sought itself.
+
+    Returns:
+        Cascades from the cheapest on, none twice; and the trees, of which their sets are part.
+    """
+    first = SetBeliefs(rows, 1)
+    found = searched_sets(first, most=settings["sets"])
+    whole = rows.reduced(range(rows.world.panels)) | rows.base
+    informed = objective.knowing(first.belief(whole))
+    draft = planned(Sets.of(found, first), informed, settings)
+    short = within_budgets(draft, objective, budgets, most=SHORTLIST)
+    used = sorted({rows.base, *(one for cascade in short for one in cascade.path)}, key=_in_order)
+    beliefs = SetBeliefs(rows, rows.settings.repeats) if rows.settings.repeats > 1 else first
+    informed = objective.knowing(beliefs.belief(whole))
+    final = planned(Sets.of(used, beliefs), informed, settings)
+    return within_budgets(final, objective, budgets, most=1), beliefs
+
+
+def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
+    """No panel and all, single ones, and larger sets that may lie on the hull of price and loss.
+
+    What a larger set would tell is guessed by adding up log-odds before it is fitted, so that few
+    sets are. Where no guess lies on the hull, the best set short of all grows by the panel of the
+    most gain for its price.
+    """
+    rows, base = beliefs.rows, beliefs.rows.base
+    whole = rows.reduced(range(rows.world.panels)) | base
+    fitted = {one: _loss(beliefs, one) for one in (base, whole)}
+    used = np.bincount(beliefs.of(whole).ensemble.feature + 1, minlength=rows.adds.shape[1] + 1)
+    weight = rows.adds @ used[1:]
+    singles = [p for p in range(rows.world.panels) if p not in base and rows.grows(base, p)]
+    singles = sorted(singles, key=lambda p: (-weight[p], p))[: most // 2]
+    fitted |= {base | {p}: _loss(beliefs, base | {p}) for p in singles}
+    while len(fitted) < most:
+        guessed = _guessed(beliefs, fitted, singles)
+        prices = {one: float(rows.price(one).mean()) for one in [*fitted, *guessed]}
+        wanted = [one for one in hull(fitted | guessed, prices) if one in guessed]
+        wanted = wanted or _grown(fitted, guessed, prices, whole)
+        if not wanted:
+            break
+        for one in wanted[: most - len(fitted)]:
+            fitted[one] = _loss(beliefs, one)
+    return sorted(fitted, key=_in_order)
+
+
+def _loss(beliefs: SetBeliefs, one: PanelSet) -> float:
+    return log_loss(beliefs.of(one).log_odds, beliefs.rows.world.label)
+
+
+def _guessed(
+    beliefs: SetBeliefs, fitted: Mapping[PanelSet, float], singles: Sequence[int]
+) -> dict[PanelSet, float]:
+    """Losses of sets of one more panel, what a panel tells on its own being added in part."""
+    rows, label = beliefs.rows, beliefs.rows.world.label
+    start = beliefs.of(rows.base).log_odds
+    prices = {one: float(rows.price(one).mean()) for one in fitted}
+    guessed: dict[PanelSet, float] = {}
+    for one in _extended(fitted, prices):
+        for p in singles:
+            larger = one | {p}
+            if larger not in fitted and rows.grows(one, p) and rows.reduced(larger) == larger:
+                own, more = beliefs.of(one).log_odds, beliefs.of(rows.base | {p}).log_odds - start
+                guess = min(log_loss(own + share * more, label) for share in ADDED)
+                guessed[larger] = min(guess, guessed.get(larger, np.inf))
+    return guessed
+
+
+def _grown(
+    fitted: Mapping[PanelSet, float],
+    guessed: Mapping[PanelSet, float],
+    prices: Mapping[PanelSet, float],
+    whole: PanelSet,
+) -> list[PanelSet]:
+    """The best set short of all, and the panel of the most gain for its price; none if none is."""
+    best = min((one for one in fitted if one != whole), key=lambda one: (fitted[one], prices[one]))
+    larger = [one for one in guessed if best < one]
+
+    def gain(one: PanelSet) -> float:
+        return (fitted[best] - guessed[one]) / max(prices[one] - prices[best], 1e-12)
+
+    return [max(larger, key=gain)] if larger else []
+
+
+def _extended(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
+    """Sets on the hull, and the best few of each size."""
+    chosen = set(hull(loss, price))
+    for size in {len(one) for one in loss}:
+        chosen |= set(sorted((o for o in loss if len(o) == size), key=loss.__getitem__)[:BEAM])
+    return sorted(chosen, key=_in_order)
+
+
+def _in_order(one: PanelSet) -> tuple[int, list[int]]:
+    return len(one), sorted(one)
+
+
+def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> list[Cascade]:
+    """Cascades for a range of worths of money, judged on all units."""
+    whole = float(sets.price.mean(axis=1).max())
+    made: list[Cascade] = []
+    score = max(objective.judged(sets.belief[k], sets.price[k])[0] for k in range(len(sets.panels)))
+    shares = np.append(0.0, np.geomspace(*SHARES, settings["price_weights"] - 1))
+    for weight in objective.price_weights(whole, shares):
+        payoff = objective.payoff(score)
+        here = []
+        for path in _paths(sets, objective.ill, payoff, float(weight), settings["gates"]):
+            walk = Walk.along(sets, path)
+            low, high = walk.windows(payoff, float(weight), objective.ill)
+            belief, price = walk.ends(low, high)
+            reached, threshold = objective.judged(belief, price)
+            chain = tuple(sets.panels[k] for k in path)
+            here.append(
+                Cascade(chain, tuple(low), tuple(high), threshold, reached, float(price.mean()))
+            )
+        made += here
+        score = max(one.score for one in here) if objective.budgeted else score
+    return made
+
+
+def _paths(
+    sets: Sets, ill: np.ndarray, payoff: Payoff, weight: float, gates: int
+) -> list[list[int]]:
+    """From the first set on: for each next set the best continuation, of at most so many gates."""
+    worth = payoff.of_verdicts(ill, sets.belief) - weight * sets.price
+    above = [sets.supersets(k) for k in range(len(sets.panels))]
+    ahead, after = worth, [[k] for k in range(len(sets.panels))]
+    for _ in range(gates - 1):
+        best, paths = worth.copy(), [[k] for k in range(len(sets.panels))]
+        for k, larger in enumerate(above):
+            gains = [_gain(sets, k, ahead[j] - worth[k]) for j in larger]
+            if gains and max(gain for gain, _ in gains) > 0:
+                at = int(np.argmax([gain for gain, _ in gains]))
+                best[k] = np.where(gains[at][1], ahead[larger[at]], worth[k])
+                paths[k] = [k, *after[larger[at]]]
+        ahead, after = best, paths
+    start = next(k for k, one in enumerate(sets.panels) if one == sets.rows.base)
+    return [[start], *([start, *after[j]] for j in above[start])]
+
+
+def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray, " n"]]:
+    """What the best window at a set gains in all, and who is in it."""
+    low, high, total = best_window(gain, sets.belief[k], sets.edges[k])
+    return total, (sets.belief[k] >= low) & (sets.belief[k] < high)
+
+
+def within_budgets(
+    made: Sequence[Cascade], objective: Objective, budgets: Float[np.ndarray, " b"], *, most: int
+) -> list[Cascade]:
+    """The best few within each budget, none twice, from the cheapest on."""
+    order = sorted(made, key=lambda one: (-one.score, one.price, len(one.path)))
+    chosen: dict[int, Cascade] = {}
+    for budget in budgets if objective.budgeted else [np.inf]:
+        fitting = [one for one in order if one.price <= budget]
+        chosen |= {id(one): one for one in fitting[:most]}
+    return sorted(chosen.values(), key=lambda one: (one.price, one.score))

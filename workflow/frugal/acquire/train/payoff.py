@@ -1,0 +1,157 @@
+"""What a rule that orders panels and says a class is worth: F1, AM, or an expected cost.
+
+For a given score each of the three is linear in units: a unit that is called ill is worth `hit` if
+it is ill and −`alarm` if not, and a panel costs its price. That is how rules are planned; they are
+then judged by the score itself. In place of labels stands what is believed of a unit once all is
+known of it, where that is told: it has the same mean and far less chance in it, so that the best
+of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.learn.thresholds import best_threshold
+from frugal.learn.weighted_logistic import fit_logistic
+
+ObjectiveName = Literal["f1", "am", "cost"]
+SMALLEST = 1e-9  # distance of a threshold from 0 and 1
+
+
+@dataclass(frozen=True)
+class Payoff:
+    """Worth of saying "ill", "healthy" being worth 0.
+
+    Attributes:
+        hit: of a unit that is ill; above 0.
+        alarm: what it costs of one that is not; above 0.
+    """
+
+    hit: float
+    alarm: float
+
+    @property
+    def threshold(self) -> float:
+        """Belief from which on "ill" is the better thing to say."""
+        return self.alarm / (self.hit + self.alarm)
+
+    def of_verdicts(
+        self, ill: Float[np.ndarray, " n"], belief: Float[np.ndarray, "*n"]
+    ) -> Float[np.ndarray, "*n"]:
+        """What the better thing to say is worth for units so likely to be ill. (…, n)"""
+        return np.where(belief >= self.threshold, ill * self.hit - (1 - ill) * self.alarm, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What is sought on some units.
+
+    Attributes:
+        name: f1 or am: the highest within a budget; cost: the least sum of prices and errors.
+        ill: 1 for an ill unit, 0 for another; or a probability. (n,)
+        errors: cost of saying a class (column) of a unit of a class (row); read by `cost`. (2, 2)
+    """
+
+    name: ObjectiveName
+    ill: Float[np.ndarray, " n"]
+    errors: Float[np.ndarray, "2 2"]
+
+    @classmethod
+    def of(
+        cls, name: ObjectiveName, label: Int[np.ndarray, " n"], errors: Float[np.ndarray, "2 2"]
+    ) -> "Objective":
+        """On units whose labels are all that is known."""
+        return cls(name, label.astype(np.float64), errors)
+
+    def knowing(self, belief: Float[np.ndarray, " n"]) -> "Objective":
+        """The same with what is believed of units when all is known, out of fold.
+
+        It is fitted to the labels first, in log-odds by a slope and an intercept, so that its mean
+        is theirs.
+        """
+        odds = np.log(np.clip(belief, SMALLEST, 1 - SMALLEST))
+        odds = (odds - np.log1p(-np.clip(belief, SMALLEST, 1 - SMALLEST)))[:, None]
+        if np.ptp(odds) == 0:
+            return self
+        label = self.ill.astype(np.int64)
+        fitted = fit_logistic(odds, label, np.ones(len(odds)), ridge=SMALLEST)
+        return replace(self, ill=fitted.probability(odds))
+
+    @property
+    def budgeted(self) -> bool:
+        """True where prices are bounded, False where they are part of what is sought."""
+        return self.name != "cost"
+
+    def payoff(self, score: float) -> Payoff:
+        """What units are worth to a rule that is to pass a score.
+
+        A rule has F1 above F exactly if Σ (1 − F/2) · hits − F/2 · alarms is above F/2 · ill units.
+        """
+        if self.name == "f1":
+            return Payoff(1 - score / 2, max(score / 2, SMALLEST))
+        if self.name == "am":
+            ill = float(self.ill.mean())
+            return Payoff(0.5 / ill, 0.5 / (1 - ill))
+        hit = float(self.errors[1, 0] - self.errors[1, 1])
+        return Payoff(
+            max(hit, SMALLEST), max(float(self.errors[0, 1] - self.errors[0, 0]), SMALLEST)
+        )
+
+    def judged(
+        self, belief: Float[np.ndarray, " n"], price: Float[np.ndarray, " n"]
+    ) -> tuple[float, float]:
+        """Score of beliefs at which episodes end, and the threshold that they are read by.
+
+        For F1 and AM the threshold is the best on these units. For a cost it follows from the
+        costs of errors, and the score is minus the mean cost.
+        """
+        if self.budgeted:
+            threshold, score = best_threshold(self.ill, belief, criterion=self.name)
+            return score, float(np.clip(threshold, SMALLEST, 1 - SMALLEST))
+        threshold = self.payoff(0.0).threshold
+        said = (belief >= threshold).astype(np.int64)
+        error = self.ill * self.errors[1, said] + (1 - self.ill) * self.errors[0, said]
+        return -float((error + price).mean()), threshold
+
+    def price_weights(
+        self, full: float, shares: Float[np.ndarray, " s"]
+    ) -> Float[np.ndarray, " b"]:
+        """Worth of a unit of price for which rules are planned: 1 for a cost, else a range.
+
+        Args:
+            full: mean price of all panels.
+            shares: of the worth at which all panels cost as much as a call of every ill unit gains.
+        """
+        if not self.budgeted:
+            return np.ones(1)
+        return shares * float(self.ill.mean()) * self.payoff(0.5).hit / max(full, SMALLEST)
+
+
+def best_window(
+    gain: Float[np.ndarray, " n"],
+    belief: Float[np.ndarray, " n"],
+    edges: Float[np.ndarray, " e"],
+    among: Bool[np.ndarray, " n"] | None = None,
+) -> tuple[float, float, float]:
+    """From which belief on and below which gains sum to most, and that sum; (1, 1, 0): nowhere.
+
+    Args:
+        gain: of going on, for each unit.
+        belief: by which it is decided.
+        edges: between the allowed ends, ascending; below the first and above the last: no end.
+        among: units that count; None: all.
+    """
+    place = np.searchsorted(edges, belief, side="right")
+    if among is not None:
+        place, gain = place[among], gain[among]
+    total = np.concatenate([[0.0], np.cumsum(np.bincount(place, gain, minlength=len(edges) + 1))])
+    before = np.minimum.accumulate(total)
+    last = int((total - before).argmax())
+    best = float(total[last] - before[last])
+    if best <= 0:
+        return 1.0, 1.0, 0.0
+    first = int(total[: last + 1].argmin())
+    ends = np.concatenate([[0.0], edges, [np.inf]])
+    return float(ends[first]), float(ends[last]), best

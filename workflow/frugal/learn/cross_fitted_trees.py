@@ -1,0 +1,334 @@
+"""Boosted trees of two classes, cross-fitted: trees tell of a training row that never saw it.
+
+Log-odds are averaged over folds and over repeats, each of which folds the rows anew; rows that are
+not learnt from are told by all trees. The kept `TreeEnsemble` is that average, so that what stands
+in a file says of a new row what was said here. Knows rows and columns; no panels, no costs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.core.errors import DataError
+from frugal.learn.tree_scoring import leaf_sums
+from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
+
+MOST_LOG_ODDS = 20.0
+LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
+BINS = 63
+MEAN_BINS = 31
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """How trees are fitted. A leaf has `min_leaf` rows, or a fifteenth of the rows if that is less.
+
+    Attributes:
+        trees: most of them; the loss on the rows left out tells how many are kept.
+        leaves: of a tree, at most.
+        learning_rate: shrinkage of each tree.
+        min_leaf: fewest rows of a leaf.
+        ridge: penalty of leaf values.
+        column_share: drawn for each tree.
+        row_share: drawn for each tree.
+        folds: of a repeat.
+        repeats: divisions into folds whose trees are averaged.
+    """
+
+    trees: int
+    leaves: int
+    learning_rate: float
+    min_leaf: int
+    ridge: float
+    column_share: float
+    row_share: float
+    folds: int
+    repeats: int
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "BoostingSettings":
+        """From a block of config."""
+        return cls(**settings)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """Trees on some columns.
+
+    Attributes:
+        log_odds: of class 1, of every row; of a row learnt from, by trees that did not see it. (n,)
+        ensemble: all trees, averaged.
+    """
+
+    log_odds: Float[np.ndarray, " n"]
+    ensemble: TreeEnsemble
+
+
+def folds_of(
+    label: Int[np.ndarray, " n"],
+    learns: Bool[np.ndarray, " n"],
+    *,
+    folds: int,
+    repeats: int,
+    rng: np.random.Generator,
+) -> Int[np.ndarray, "repeats n"]:
+    """Fold of each row that is learnt from, −1 of others; each class is spread evenly over folds.
+
+    Raises:
+        DataError: a class has fewer rows than there are folds.
+    """
+    fold = np.full((repeats, len(label)), -1, dtype=np.int64)
+    for name in (0, 1):
+        rows = np.flatnonzero(learns & (label == name))
+        if len(rows) < folds:
+            raise DataError(
+                f"trees are cross-fitted in {folds} folds; class {name} has {len(rows)} training "
+                "rows; allowed are at least as many as folds"
+            )
+        for repeat in range(repeats):
+            fold[repeat, rng.permutation(rows)] = np.arange(len(rows)) % folds
+    return fold
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedTrees:
+    """The trees of each repeat and fold.
+
+    Attributes:
+        parts: in the order of repeats, then folds.
+        fold: of each row, −1 for rows that are not learnt from. (repeats, n)
+    """
+
+    parts: Sequence[TreeEnsemble]
+    fold: Int[np.ndarray, "repeats n"]
+
+    def log_odds(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Of class 1, of the same rows, by trees that did not see them, averaged. (n,)"""
+        total, count = np.zeros(len(values)), np.zeros(len(values))
+        folds = len(self.parts) // len(self.fold)
+        for number, part in enumerate(self.parts):
+            of_row = self.fold[number // folds]
+            rows = np.flatnonzero((of_row < 0) | (of_row == number % folds))
+            seen = values[rows]
+            total[rows] += leaf_sums(part, seen, np.ones_like(seen, dtype=bool))[:, 1]
+            count[rows] += 1
+        return np.clip(total / count, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+    @property
+    def ensemble(self) -> TreeEnsemble:
+        """All trees, averaged in log-odds."""
+        return joined(self.parts, share=1 / len(self.parts))
+
+
+def fit_cross_fitted(
+    values: Float[np.ndarray, "n d"],
+    label: Int[np.ndarray, " n"],
+    fold: Int[np.ndarray, "repeats n"],
+    *,
+    settings: BoostingSettings,
+    seed: int,
+) -> CrossFitted:
+    """Fit trees to some rows and let them tell of the same. See `fit_folded`."""
+    trees = fit_folded(values, label, fold, settings=settings, seed=seed)
+    return CrossFitted(trees.log_odds(values), trees.ensemble)
+
+
+def fit_folded(
+    values: Float[np.ndarray, "n d"],
+    label: Int[np.ndarray, " n"],
+    fold: Int[np.ndarray, "repeats n"],
+    *,
+    settings: BoostingSettings,
+    seed: int,
+) -> FoldedTrees:
+    """Fit trees to the columns that have a value anywhere, one booster for each repeat and fold.
+
+    Args:
+        values: of all rows, NaN where unknown. (n, d)
+        label: 0 or 1. (n,)
+        fold: of each row, −1 for rows that are not learnt from. (repeats, n)
+        settings: how.
+        seed: of LightGBM's draws.
+    """
+    used = np.flatnonzero(~np.isnan(values).all(axis=0))
+    seen = values[:, used].astype(np.float32)
+    if not len(used):
+        used, seen = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
+    boosters, loss = [], np.zeros(settings.trees)
+    for repeat, folds in enumerate(fold):
+        for k in range(settings.folds):
+            train, out = np.flatnonzero((folds >= 0) & (folds != k)), np.flatnonzero(folds == k)
+            drawn = seed + repeat * settings.folds + k
+            booster, losses = _booster(seen, label, train, out, settings, drawn)
+            boosters.append(booster)
+            loss += len(out) * _filled(losses, settings.trees)
+    kept, columns = 1 + int(loss.argmin()), values.shape[1]
+    trees = [_tree_parts(one, used, kept, column=1, columns=2) for one in boosters]
+    return FoldedTrees(
+        [join_trees(parts, link="softmax", columns=columns) for parts in trees], fold
+    )
+
+
+def _filled(losses: list[float], trees: int) -> Float[np.ndarray, " trees"]:
+    """Loss after each tree; where nothing was left to split, that after the last. (trees,)"""
+    return np.array([*losses, *[losses[-1]] * (trees - len(losses))])
+
+
+def _booster(
+    seen: np.ndarray,
+    label: np.ndarray,
+    train: np.ndarray,
+    out: np.ndarray,
+    settings: BoostingSettings,
+    seed: int,
+) -> tuple[Any, list[float]]:
+    """One booster, and its loss on the rows left out after each tree."""
+    import lightgbm  # slow to import, not needed to score
+
+    chosen = {
+        "objective": "binary", "metric": "binary_logloss", "num_threads": 1, "verbosity": -1,
+        "deterministic": True, "force_row_wise": True, "max_bin": BINS, "seed": seed,
+        "learning_rate": settings.learning_rate, "num_leaves": settings.leaves,
+        "min_data_in_leaf": max(1, min(settings.min_leaf, len(train) // LEAST_SHARE)),
+        "feature_fraction": settings.column_share, "bagging_fraction": settings.row_share,
+        "bagging_freq": 1, "lambda_l2": settings.ridge, "feature_pre_filter": False,
+    }  # fmt: skip
+    data = lightgbm.Dataset(seen[train], label=label[train])
+    told = lightgbm.Dataset(seen[out], label=label[out], reference=data)
+    losses: dict[str, dict[str, list[float]]] = {}
+    booster = lightgbm.train(
+        chosen, data, num_boost_round=settings.trees, valid_sets=[told], valid_names=["out"],
+        callbacks=[lightgbm.record_evaluation(losses)],
+    )  # fmt: skip
+    return booster, losses["out"]["binary_logloss"]
+
+
+def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:
+    """One ensemble of the trees of several, leaf rows times a share; `split_ensemble` undoes it."""
+    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
+    rows = np.cumsum([0, *(len(part.leaf_value) for part in parts)])
+    right = [
+        part.right + np.where(part.feature < 0, row, node)
+        for part, node, row in zip(parts, nodes, rows, strict=False)
+    ]
+    return TreeEnsemble(
+        np.concatenate([part.root + at for part, at in zip(parts, nodes, strict=False)]).astype(
+            np.int32
+        ),
+        np.concatenate([part.feature for part in parts]),
+        np.concatenate([part.threshold for part in parts]),
+        np.concatenate(right).astype(np.int32),
+        np.concatenate([part.missing_left for part in parts]),
+        np.concatenate([part.leaf_value for part in parts]) * share,
+        "softmax",
+        parts[0].columns,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMeans:
+    """Trees that tell k means at once.
+
+    Attributes:
+        told: of every row, by trees that did not see it. (n, k)
+        ensemble: the same of any row: the sums of its leaf rows.
+    """
+
+    told: Float[np.ndarray, "n k"]
+    ensemble: TreeEnsemble
+
+
+def fit_means(
+    values: Float[np.ndarray, "n d"],
+    targets: Float[np.ndarray, "n k"],
+    counts: Bool[np.ndarray, "n k"],
+    half: Int[np.ndarray, " n"],
+    *,
+    trees: int,
+    leaves: int,
+    learning_rate: float,
+    min_leaf: int,
+    ridge: float,
+    seed: int,
+) -> FittedMeans:
+    """Boosted regressions of k targets on the same columns, each fitted on either half of the rows.
+
+    Args:
+        values: NaN where unknown. (n, d)
+        targets: what is to be told. (n, k)
+        counts: False where a row is not learnt from. (n, k)
+        half: 0 or 1 of each row. (n,)
+        trees: of each half and target.
+        leaves: of a tree, at most.
+        learning_rate: shrinkage of each tree.
+        min_leaf: fewest rows of a leaf; less where there are few rows.
+        ridge: penalty of leaf values.
+        seed: of LightGBM's draws.
+    """
+    import lightgbm  # slow to import, not needed to score
+
+    used = np.flatnonzero(~np.isnan(values).all(axis=0))
+    seen, told, parts = values[:, used].astype(np.float32), np.zeros(targets.shape), []
+    for part in (0, 1):
+        train, out = np.flatnonzero(half != part), np.flatnonzero(half == part)
+        chosen = {
+            "objective": "regression", "num_threads": 1, "verbosity": -1, "deterministic": True,
+            "force_row_wise": True, "max_bin": MEAN_BINS, "seed": seed,
+            "learning_rate": learning_rate, "num_leaves": leaves, "lambda_l2": ridge,
+            "min_data_in_leaf": max(1, min(min_leaf, len(train) // LEAST_SHARE)),
+            "feature_pre_filter": False,
+        }  # fmt: skip
+        data = lightgbm.Dataset(seen[train], np.zeros(len(train)), params=chosen)
+        for k in range(targets.shape[1]):
+            weight = counts[train, k].astype(np.float64)
+            if not weight.any():
+                continue
+            data.set_label(np.where(weight > 0, targets[train, k], 0.0))
+            data.set_weight(weight)
+            booster = lightgbm.train(chosen, data, num_boost_round=trees)
+            told[out, k] = np.asarray(booster.predict(seen[out]))
+            grown = _tree_parts(booster, used, trees, column=k, columns=targets.shape[1])
+            parts += [part | {"leaf_value": part["leaf_value"] / 2} for part in grown]
+    if not parts:
+        parts = [lightgbm_tree({"leaf_value": 0.0}, 0, targets.shape[1])]
+    return FittedMeans(told, join_trees(parts, link="softmax", columns=values.shape[1]))
+
+
+def _tree_parts(
+    booster: Any, used: np.ndarray, kept: int, *, column: int, columns: int
+) -> list[dict[str, np.ndarray]]:
+    """Trees of one booster, on the columns of the table, that tell one of several columns."""
+    parts = []
+    for tree in booster.dump_model(num_iteration=kept)["tree_info"]:
+        part = lightgbm_tree(tree["tree_structure"], column, columns)
+        inner = part["feature"] >= 0
+        part["feature"][inner] = used[part["feature"][inner]]
+        parts.append(part)
+    return parts
+
+
+def split_ensemble(
+    ensemble: TreeEnsemble, counts: Int[np.ndarray, " parts"]
+) -> tuple[TreeEnsemble, ...]:
+    """Ensembles that were joined, each of so many trees."""
+    last = np.cumsum(counts)
+    root = np.append(ensemble.root, len(ensemble.feature))
+    leaves = np.concatenate([[0], np.cumsum(ensemble.feature < 0)])
+    found = []
+    for first, end in zip(last - counts, last, strict=True):
+        nodes = slice(int(root[first]), int(root[end]))
+        rows = slice(int(leaves[nodes.start]), int(leaves[nodes.stop]))
+        leaf = ensemble.feature[nodes] < 0
+        shift = np.where(leaf, rows.start, nodes.start)
+        found.append(
+            TreeEnsemble(
+                ensemble.root[first:end] - ensemble.root[first], ensemble.feature[nodes],
+                ensemble.threshold[nodes], (ensemble.right[nodes] - shift).astype(np.int32),
+                ensemble.missing_left[nodes], ensemble.leaf_value[rows], ensemble.link,
+                ensemble.columns,
+            )
+        )  # fmt: skip
+    return tuple(found)

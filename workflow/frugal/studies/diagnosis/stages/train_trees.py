@@ -1,0 +1,97 @@
+"""Stage `train_trees`: a front of an agent made of boosted trees, learnt at once.
+
+Trees learn from the parts `encoder` and `agent`, cross-fitted. Sets, windows and thresholds are
+chosen on their out-of-fold predictions and those on `validation`, pooled; `test` decides nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.kinds import Learned
+from frugal.acquire.policies import cascade, lattice, permutation
+from frugal.acquire.registry import build_policy
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.tree_sets import TreeRows, boosting_of
+from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.data.availability import available_panels
+from frugal.studies.diagnosis.frames import (
+    JUDGED,
+    Judged,
+    Solution,
+    divided,
+    full_cost,
+    rollout_frames,
+    rows_of,
+    run_frames,
+    task_of,
+)
+
+TRAINED = ("encoder", "agent")  # all rows that a front learns from, imputer and policies together
+ROUNDING = 1e-9  # of a budget: the price of full observation fits a budget of all of it
+_LEARN: dict[str, Callable[..., Learned]] = {
+    "cascade": cascade.learn,
+    "lattice": lattice.learn,
+    "permutation": permutation.learn,
+}
+
+
+def train_trees(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Fit a front of one agent, and run it on all judged units.
+
+    Settings: `name` and `agent`, its block; `criterion`; `budget_shares` of the mean price of full
+    observation of the rows that choose.
+    """
+    data, part = divided(table, catalogue, streams)
+    world, own = task_of(data, terminals=len(data.classes)), settings["agent"]
+    learned, rows = fitted(data, part, world, settings, streams.generator("train"))
+    learnt_from = data.take(rows)
+    header = bundle_header(
+        own["kind"], own, Layout.of(data),
+        rows_digest(learnt_from, learnt_from.values, available_panels(learnt_from)),
+    )  # fmt: skip
+    bundle = Bundle(header, learned.arrays)
+    policies: Any = build_policy(own, table=data, stored=bundle.stored("policies"))
+    words = policies.sentences([panel.name for panel in data.actions])
+    solutions = [Solution(settings["name"], k, np.nan, np.nan, w) for k, w in enumerate(words)]
+    outcomes, decisions = [], []
+    for split in progress(list(JUDGED), desc="units"):
+        here = Judged.of(data, world, rows_of(part, split), split, streams)
+        run = roll_out(policies, here.world, uniforms=here.first_of_equals, beliefs=True)
+        frames = rollout_frames(solutions, here, run)
+        outcomes.append(frames[0])
+        decisions.append(frames[1])
+    whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
+    return run_frames(solutions, outcomes, decisions, whole) | {"policies": bundle}
+
+
+def fitted(
+    data: Table,
+    part: np.ndarray,
+    world: World,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> tuple[Learned, np.ndarray]:
+    """What training leaves, and the rows that it saw: those of trees, then those that judge."""
+    rows = np.flatnonzero(np.isin(part, (*TRAINED, "validation")))
+    trees = TreeRows(
+        world.take(rows), np.isin(part[rows], TRAINED), boosting_of(settings["agent"]), rng
+    )
+    objective = Objective.of(settings["criterion"], data.label[rows], data.misclassification_cost)
+    full = float(full_cost(data, world)[rows].mean())
+    budgets = np.array(sorted(settings["budget_shares"])) * full * (1 + ROUNDING)
+    own = settings["agent"]
+    return _LEARN[own["kind"]](trees, objective, own, budgets), rows
