@@ -76,7 +76,7 @@ def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
     chosen = study.choice_settings("clinical_simulator", "cascade", "f1", "0", "90.5")
     assert len(chosen["policies"]) == len(settings["budget_shares"])
     assert {p["file"] for p in chosen["policies"].values()} == {
-        "results/fronts/dataset=clinical_simulator/family=cascade/criterion=f1/seed=0"
+        "results/agents/dataset=clinical_simulator/family=cascade/criterion=f1/seed=0"
         "/policies.safetensors"
     }
     assert ("clinical_simulator", "cascade", "f1", "0") in study.runs()

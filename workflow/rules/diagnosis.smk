@@ -131,7 +131,7 @@ rule train_trees:
     output:
         **diagnosed("{trees}"),
         **audited(
-            policies="results/fronts/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/policies.safetensors",
+            policies="results/agents/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/policies.safetensors",
         ),
     log:
         said="logs/train_trees/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}.log",
