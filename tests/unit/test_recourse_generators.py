@@ -26,7 +26,9 @@ pytestmark = pytest.mark.trains
 STEPS = {"epochs": 30, "batch": 128, "learning_rate": 0.1, "weight_decay": 0.0}
 STEPS |= {"held_out_share": 0.1, "patience": 30}
 DENSE = {"hidden": 64, "layers": 1, "dropout": 0.0, "loss_weight": 0.1, "sparsity": 0.05}
-SETTINGS = {
+BY_TYPE = {"count": 5, "integer": 5, "probability": 0.5, "positive": 0.5, "number": 0.5}
+BY_TYPE |= {"boolean": True}
+_OWN = {
     "hamming": {"neighbours": 5},
     "seen_cover": {},
     "named": STEPS,
@@ -37,6 +39,18 @@ SETTINGS = {
     "padded_full_action": STEPS | DENSE | {"learning_rate": 0.01},
     "sequence_full_action": STEPS | {"hidden": 64, "learning_rate": 0.01},
 }
+
+
+def settings_of(kind: str) -> dict[str, object]:
+    """Settings of a kind that these tests know, or values of the types that it declares."""
+    if kind in _OWN:
+        return _OWN[kind]
+    settings = STEPS | DENSE if KINDS[kind].shares else {}
+    own = KINDS[kind].settings.items()
+    return settings | {key: BY_TYPE[said[0]] for key, said in own if isinstance(said, tuple)}
+
+
+SETTINGS = {kind: settings_of(kind) for kind in KINDS}
 
 
 def _world(seed: int, *, features: int, draws: int) -> LabelledUnits:
@@ -146,7 +160,9 @@ def test_every_generator_learns_a_small_world_and_repeats_itself(kind):
     )
     right = (answer == truth).all(axis=1)
     _, count = np.unique(SMALL.action_set, axis=0, return_counts=True)
-    assert right.mean() > (count.max() / len(SMALL) + 0.2 if kind != "hamming" else 0.4)
+    commonest = count.max() / len(SMALL)
+    learns = KINDS[kind].shares or kind in ("hamming", "seen_cover")
+    assert right.mean() >= (commonest + 0.2 if learns else commonest)
     assert ((found[0].confidence >= 0) & (found[0].confidence <= 1 + 1e-6)).all()
     np.testing.assert_array_equal(found[0].action_set, found[1].action_set)
     np.testing.assert_array_equal(found[0].confidence, found[1].confidence)

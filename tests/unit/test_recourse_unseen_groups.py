@@ -7,6 +7,8 @@ from frugal.cover.accuracy import judge_answers
 from frugal.cover.generator import KINDS, fit_generator
 from frugal.cover.instance import CoverInstance, LabelledUnits
 
+from tests.unit.test_recourse_generators import settings_of
+
 pytestmark = pytest.mark.trains
 
 STEPS = {"epochs": 2, "batch": 8, "learning_rate": 0.01, "weight_decay": 0.0}
@@ -35,7 +37,9 @@ def _units(group: list[int]) -> LabelledUnits:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_group_that_training_never_met_is_answered_and_repaired(kind):
     fitted = fit_generator(
-        STEPS | {"kind": kind}, _units([0, 0, 0, 1, 1, 1] * 2), rng=np.random.default_rng(0)
+        settings_of(kind) | STEPS | {"kind": kind},
+        _units([0, 0, 0, 1, 1, 1] * 2),
+        rng=np.random.default_rng(0),
     )
     test = _units([2, 2, 2, 0])
     answers = fitted.answer(test.features, test.group)

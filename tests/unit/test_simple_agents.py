@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.fixed import FixedPolicy
 from frugal.acquire.policies.random import RandomPolicy
-from frugal.acquire.registry import build_policy
+from frugal.acquire.registry import KINDS, build_policy
 from frugal.core.errors import ConfigError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,8 +91,8 @@ def test_config_names_an_agent():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"kind": "oracle"}, "'oracle'; allowed are cwcf, dadi, dqn, fixed"),
-        ({}, "None; allowed are cwcf, dadi, dqn, fixed"),
+        ({"kind": "oracle"}, f"'oracle'; allowed are {', '.join(KINDS)}"),
+        ({}, f"None; allowed are {', '.join(KINDS)}"),
         ({"kind": "random"}, "takes exactly kind, probability"),
         ({"kind": "random", "probability": 0.1, "seed": 3}, "takes exactly kind, probability"),
         ({"kind": "random", "probability": "often"}, "'often'; it must be a number"),

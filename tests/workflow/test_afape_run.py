@@ -57,6 +57,7 @@ def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
         "draw_missingness": 1,
         "draw_scenario_figures": 1,
         "draw_study_figures": 1,
+        "check_graph": 1,
         "estimate_costs": 1,
         "fit_classifier": 1,
         "fit_nuisances": 1,
@@ -116,7 +117,7 @@ def test_nothing_is_left_to_do(tiny_run):
         ({"figures": {"estimators": ["blocking"]}}, set()),
         (
             {"nuisance": {"bins": 4}},
-            {"fit_nuisances", "estimate_costs", "summarise_afape", "check_afape"},
+            {"fit_nuisances", "check_graph", "estimate_costs", "summarise_afape", "check_afape"},
         ),
     ],
 )

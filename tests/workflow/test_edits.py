@@ -87,7 +87,7 @@ def a_column(study: str) -> Callable[[Path], None]:
 
 
 OWN = {"draw_missingness": 1, "impute_features": 1, "train_agent": 1, "roll_out": 4,
-       "fit_nuisances": 1, **REST, **FIGURES}  # fmt: skip
+       "fit_nuisances": 1, "check_graph": 1, **REST, **FIGURES}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,14 @@ OWN = {"draw_missingness": 1, "impute_features": 1, "train_agent": 1, "roll_out"
         (lambda p: add(p, FIGURE, RECIPES[FIGURE]), FIGURES),
         (
             lambda p: add(p, "acquire/policies/dqn.py", "\nEDITED = True\n"),
-            {"train_agent": 1, "roll_out": 1, "fit_nuisances": 1, **REST, **FIGURES},
+            {
+                "train_agent": 1,
+                "roll_out": 1,
+                "fit_nuisances": 1,
+                "check_graph": 1,
+                **REST,
+                **FIGURES,
+            },
         ),
     ],
     ids=["words", "column of another study", "column", "estimator", "new kind", "figure", "kind"],
@@ -178,3 +185,19 @@ def test_the_recipe_of_a_planner_makes_rows_and_lines(copy, tmp_path):
     assert len(single) > 0
     drawn = next(results.glob("results/figures/**/tradeoff.parquet"))
     assert "single" in set(pd.read_parquet(drawn)["planner"])
+
+
+def test_recipes_pass_the_tests_that_try_every_declaration(copy):
+    for module, text in RECIPES.items():
+        add(copy, module, text)
+    for part in ("tests", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
+        kept = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        kept(ROOT / part, copy / part)
+    files = ["figure_style", "simple_agents", "estimators", "recourse_generators", "stored_models"]
+    files += ["recourse_unseen_groups", "seaborn"]
+    chosen = "commonest or marker or simple or estimators or seaborn"
+    words = ["-q", "-p", "no:cacheprovider", "-k", chosen]
+    words += [f"tests/unit/test_{name}.py" for name in files]
+    environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
+    done = run([str(BIN / "python"), "-m", "pytest", *words], copy, environment)
+    assert done.returncode == 0, done.stdout[-3000:]

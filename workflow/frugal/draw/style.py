@@ -94,7 +94,7 @@ class Look:
     @property
     def size(self) -> float:
         """Factor on the size of the marker: those of thin strokes are drawn larger."""
-        return 1.5 if not isinstance(self.marker, str) or self.marker in "x+12" else 1.0
+        return 1.5 if not isinstance(self.marker, str) or self.marker in "x+1234|_" else 1.0
 
     def handle(self, *, line: Stroke = "none", label: str | None = None) -> Line2D:
         """Entry of a legend, with the stroke of its line or without one."""

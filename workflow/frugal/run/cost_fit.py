@@ -29,6 +29,7 @@ GROWS = {
     "train_agent": ("steps", "panels"),
     "roll_out": ("rows", "panels", "seeds"),
     "fit_nuisances": ("rows", "panels", "seeds", "policies"),
+    "check_graph": ("rows", "panels", "seeds"),
     "estimate_costs": ("rows", "panels", "seeds", "policies"),
     "draw_scenario_figures": ("policies",),
     "summarise_afape": ("seeds",),

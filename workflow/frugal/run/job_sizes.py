@@ -29,7 +29,7 @@ SIZES = {
     "steps": "transitions, iterations or epochs of training",
 }
 _AFAPE = ("draw_missingness", "impute_features", "train_agent", "roll_out", "fit_nuisances",
-          "estimate_costs", "draw_scenario_figures")  # fmt: skip
+          "check_graph", "estimate_costs", "draw_scenario_figures")  # fmt: skip
 _DADI = ("train_dadi", "roll_out_dadi", "audit_fairness", "fit_fair_baselines", "score_dadi",
          "draw_dadi_figures")  # fmt: skip
 _PLANNERS = ("prepare_searches", "compare_planners", "time_planners", "draw_world_figures",

@@ -10,6 +10,8 @@ import pandas as pd
 class Scenario:
     """One data set and mechanism, by its first seed.
 
+    Handed over by `draw_scenario_figures`.
+
     Attributes:
         estimates: rows of the summary.
         frequencies: of panels, of one agent.
@@ -26,6 +28,8 @@ class Scenario:
 @dataclass(frozen=True, eq=False)
 class Study:
     """All scenarios.
+
+    Handed over by `draw_study_figures`.
 
     Attributes:
         summary: the study's table.

@@ -11,6 +11,8 @@ import pandas as pd
 class DataSet:
     """One data set.
 
+    Handed over by `draw_dadi_figures`.
+
     Attributes:
         means: over folds, of every method and γ.
         audit: what learners tell of the group.

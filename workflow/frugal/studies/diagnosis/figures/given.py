@@ -11,6 +11,8 @@ import pandas as pd
 class Front:
     """The front that the config names, and of it the policy that its budget leads to.
 
+    Handed over by `draw_diagnosis_figures`.
+
     Attributes:
         title: of the data set.
         solutions: of all methods, on test units.

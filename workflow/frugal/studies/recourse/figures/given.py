@@ -9,6 +9,8 @@ import pandas as pd
 class Scenario:
     """The scenario that the config names.
 
+    Handed over by `draw_recourse_figures`.
+
     Attributes:
         sizes: labelled units by number of actions, of every scenario with groups.
         summary: rows of the study's table.

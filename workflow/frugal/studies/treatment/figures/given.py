@@ -28,6 +28,8 @@ class Tree:
 class World:
     """Means over the realisations of one world.
 
+    Handed over by `draw_world_figures`.
+
     Attributes:
         title: of the world, as figures take it.
         growth: by training units.
@@ -48,6 +50,8 @@ class World:
 @dataclass(frozen=True, eq=False)
 class Table:
     """Means over the splits of one table.
+
+    Handed over by `draw_table_figures`.
 
     Attributes:
         title: of the table, as figures take it.
