@@ -39,6 +39,8 @@ OPERATORS = (
     *(f"core/ReplaceBinaryOperator_{a}_{b}" for a in SWAPS for b in SWAPS if a != b),
     *(f"core/ReplaceComparisonOperator_{a}_{b}" for a in COMPARED for b in COMPARED if a != b),
 )  # fmt: skip
+# Arguments that change no result: how a declaration is shown, what is promised, where code is kept.
+UNTOLD = ("place", "look", "strict", "frozen", "eq", "repr", "slots", "cache")
 LOADERS = ("load_one", "load_all")  # of `frugal.core.declarations`: they import a folder
 TIMES = 5  # a mutant may take so many times what its tests take without it
 
@@ -51,7 +53,7 @@ def modules() -> list[Path]:
 
 
 class _Plain(ast.NodeTransformer):
-    """Leaves out what is no science: types, and where and how a declaration is shown."""
+    """Leaves out types and the arguments of `UNTOLD`."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
@@ -65,7 +67,7 @@ class _Plain(ast.NodeTransformer):
         return ast.Assign([node.target], node.value or ast.Constant(None), lineno=node.lineno)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        if node.arg in ("place", "look"):
+        if node.arg in UNTOLD:
             node.value = ast.Constant(None)
         return self.generic_visit(node)
 
