@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.acquire.kinds import Ground
-from frugal.acquire.policies import cwcf, dadi, greedy
+from frugal.acquire.policies import cwcf, dadi, dqn, greedy, sb3
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.learn.trees import fit_forest
@@ -56,6 +56,30 @@ def test_cwcf_learns_costs_in_units_of_the_dearest_error(monkeypatch):
     column = records.values[:, 1]
     expected = (column - np.nanmean(column)) / np.nanstd(column)
     np.testing.assert_allclose(got[:, 1], np.nan_to_num(expected), atol=1e-6)
+
+
+DQN = {
+    "hidden": [4], "double": False, "dueling": False, "huber_bound": None, "learning_rate": 0.01,
+    "learning_rate_last": 0.01, "discount": 1.0, "batch": 4, "memory": 100, "learning_starts": 10,
+    "transitions_per_update": 4, "target_every": 8, "exploration_share": 0.5, "epsilon_first": 1.0,
+    "epsilon_last": 0.2, "max_gradient_norm": 1.0, "episodes": 4, "transitions": 40,
+    "start": "free", "moments": 5,
+}  # fmt: skip
+SB3 = {"algorithm": "DQN", "policy": "MlpPolicy", "steps": 40, "arguments": {}, "greedy": True}
+SB3 |= {"episodes": 4}
+
+
+@pytest.mark.parametrize(("kind", "settings"), [(dqn, DQN), (sb3, SB3)])
+def test_agents_that_only_stop_learn_costs_in_units_of_the_dearest_error(
+    monkeypatch, kind, settings
+):
+    monkeypatch.setattr(kind, "StopReward", note)
+    with pytest.raises(Given) as stopped:
+        kind.fit(ground(), settings)
+    loss, weight = stopped.value.args[0]
+    assert weight.tolist() == [1 / 8]
+    assert set(np.unique(loss)) <= {0.0, 0.25, 1.0}
+    assert loss.max() > 0
 
 
 def test_dadi_trains_on_standardised_rows_apart_from_those_of_its_curves(monkeypatch):
