@@ -1,6 +1,6 @@
 # make env: the pinned environment in .venv · make run: the embedded default · make test: every check
 .DEFAULT_GOAL := help
-.PHONY: help env run test lint lock bench clean
+.PHONY: help env run test lint lock bench mutants clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -47,12 +47,28 @@ lint: env
 bench: env
 	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+# Mutants of the science, each judged by the tests that import it: docs/tests.md. Goes on where it stopped.
+PER_MODULE ?= 2
+ONLY ?=
+mutants: env build/mutation/venv/.ready
+	nice build/mutation/venv/bin/python -m tests.mutation.run run --per-module $(PER_MODULE) --only "$(ONLY)"
+
+build/mutation/venv/.ready: tests/mutation/requirements.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes --no-deps -r $<
+	touch $@
+
 lock: env
 	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" $(TORCH) --quiet -o requirements.lock
 	@echo '# What `make env` installs everything else with. Made by `make lock`.' > envs/uv.txt
 	echo uv | $(BIN)/uv pip compile - --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --no-header --no-annotate --quiet >> envs/uv.txt
+	@echo '# What `make mutants` mutates with: of Cosmic-ray only what it imports here. Made by `make lock`.' \
+		> tests/mutation/requirements.txt
+	printf 'cosmic-ray\nparso\nstevedore\nattrs\n' | $(BIN)/uv pip compile - --no-deps --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --python-version 3.11 --no-header --no-annotate --quiet \
+		>> tests/mutation/requirements.txt
 	$(BIN)/python envs/render.py
 
 clean:

@@ -214,3 +214,9 @@ def test_an_agent_is_judged_alike_whoever_stands_beside_it():
     two = two[two["agent"] == "half"].reset_index(drop=True)
     # batched sums of float32 networks and of solvers round otherwise
     np.testing.assert_allclose(one["estimate"], two["estimate"], rtol=1e-7)
+
+
+def test_kinds_that_take_a_file_say_so():
+    assert [kind.name for kind in KINDS.values() if is_filed(kind.name)] == [
+        kind.name for kind in KINDS.values() if "file" in kind.settings
+    ]

@@ -248,6 +248,23 @@ def test_an_answer_that_depends_on_the_other_rows_is_refused(tmp_path, answer):
     assert "must follow from that row alone" in sentence
 
 
+def test_the_row_whose_answer_differs_is_told(tmp_path):
+    values, acquired, available = states()
+    free = (available & ~acquired)[0, :, 0]
+    age = values[0, :, 0]
+    alone = (age[:, None] == age).sum(axis=1) == 1
+    row = int(np.flatnonzero(free & alone & (np.arange(20) > 5))[0])
+    sentence = refusal(
+        tmp_path,
+        f"""
+    def choose(values, acquired, available):
+        one = (len(values) == 20) & np.isclose(values["age"], {float(age[row])})
+        return np.where(one, "blood", "stop")
+    """,
+    )
+    assert f"another answer for row {row} when the other rows differ" in sentence
+
+
 @pytest.mark.parametrize(
     ("body", "line", "words"),
     [

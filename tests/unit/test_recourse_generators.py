@@ -11,6 +11,8 @@ from frugal.cover.instance import CoverInstance, LabelledUnits
 from frugal.cover.labelled_worlds import labelled_world
 from frugal.cover.learned.answers import as_action_sets, as_membership, sorted_sets, state_inputs
 from frugal.cover.learned.cover_scores import (
+    ActionScores,
+    NamedScores,
     cheapest_seen_cover,
     fit_cover_generator,
     seen_cover,
@@ -120,6 +122,47 @@ def test_slots_put_what_does_most_first():
     np.testing.assert_array_equal(
         slot_order(np.array([[0, 1], [2, -1], [0, 2]]), effects), [[1, 0], [2, -1], [2, 0]]
     )
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-np.asarray(x)))
+
+
+def test_scores_of_named_explanations_are_the_printed_sum():
+    """−v_E − λ Σⱼ Mⱼ u_Ej: v is the standardised cost times a price, u is 0 where E was seen."""
+    covered = np.array([[True, False, False], [False, False, True]])
+    network = NamedScores(covered, np.array([1.0, 5.0]))
+    with torch.no_grad():
+        network.uncovered.copy_(torch.tensor([[9.0, 0.5, -1.0], [0.2, 2.0, 9.0]]))
+        network.log_price.fill_(0.3)
+        network.log_sharpness.fill_(0.7)
+    lacks = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=np.float32)
+    u = _sigmoid([[-np.inf, 0.5, -1.0], [0.2, 2.0, -np.inf]])
+    expected = -np.exp(0.7) * (lacks @ u.T) - np.exp(0.3) * np.array([-1.0, 1.0])
+    found = network(torch.from_numpy(lacks)).detach().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_scores_of_sets_of_actions_are_the_printed_sum(given):
+    """The u of a set is the product over its actions, its v the sum of costs; −1 is none."""
+    effects = np.array([[True, False, False], [False, True, False]])
+    sets = np.array([[0, 1], [1, -1]])
+    network = ActionScores(sets, actions=2, features=3, effects=effects if given else None)
+    provides = np.array([[1.0, -0.5, 0.2], [-1.0, 2.0, 0.4], [7.0, 7.0, 7.0]], dtype=np.float32)
+    sharpness = np.array([0.1, 0.6, 1.1])
+    with torch.no_grad():
+        network.cost.copy_(torch.tensor([0.4, 1.5, 9.0]))
+        network.log_price.fill_(0.3)
+        network.log_sharpness.copy_(torch.from_numpy(sharpness))
+        if not given:
+            network.provides.copy_(torch.from_numpy(provides))
+    left = 1.0 - effects if given else _sigmoid(-provides[:2].astype(np.float64))
+    u = np.stack([left[0] * left[1], left[1]])
+    lacks = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=np.float32)
+    expected = -(lacks * np.exp(sharpness)) @ u.T - np.exp(0.3) * np.array([1.9, 1.5])
+    found = network(torch.from_numpy(lacks)).detach().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_seen_cover_takes_the_cheapest_that_is_seen_to_work():

@@ -278,7 +278,10 @@ def without(arrays: dict, name: str) -> dict:
         (lambda a: a | {"scale": np.zeros(5)}, "has 0.0 in the array 'scale'"),
         (lambda a: a | {"centre": np.full(5, np.nan)}, "has nan in the array 'centre'"),
         (lambda a: a | {"activation": np.array([9], np.uint8)}, "has 9 in the array 'activation'"),
-        (lambda a: a | {"column_bits": np.ones(1, np.uint8)}, "reads 9 inputs and has 6 actions"),
+        (
+            lambda a: a | {"column_bits": np.ones(1, np.uint8)},
+            "6 actions; allowed are 10 inputs for 5 columns",
+        ),
     ],
 )
 def test_other_arrays_are_refused_in_one_sentence(spoil, sentence):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from frugal.acquire.policies.fixed import FixedPolicy
+from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
 from frugal.acquire.policies.random import RandomPolicy
 from frugal.acquire.registry import KINDS, build_policy
 from frugal.core.errors import ConfigError
@@ -106,3 +107,22 @@ def test_config_names_an_agent():
 def test_config_that_names_no_agent_is_refused_in_one_sentence(settings, sentence):
     with pytest.raises(ConfigError, match=sentence):
         build_policy(settings, table=_table("labs", "scan"))
+
+
+def test_fixed_classifiers_acquire_their_panels_in_order_and_say_a_risk():
+    policies = FixedClassifiers(
+        np.array([[True, True, False], [False, False, True]]),
+        (lambda seen: seen[:, 0] / 4, lambda seen: seen[:, 1] / 4),
+        np.array([0.5, 0.5]),
+    )
+    acquired = np.zeros((2, 3, 3), dtype=bool)
+    acquired[:, 1, 0] = True
+    available = np.ones((2, 3, 3), dtype=bool)
+    available[:, 2] = False
+    law = policies.action_probabilities(np.zeros((2, 3, 2)), acquired, available)
+    assert law.argmax(axis=2).tolist() == [[0, 1, 3], [2, 2, 3]]
+    assert (law.sum(axis=2) == 1).all()
+    values = np.stack([np.array([[1.0, 3.0], [4.0, 0.0], [2.0, 1.0]])] * 2)
+    said = policies.predict(values, acquired)
+    assert said[:, :, 1].tolist() == [[0.25, 1.0, 0.5], [0.75, 0.0, 0.25]]
+    assert said[:, :, 0].tolist() == [[0.75, 0.0, 0.5], [0.25, 1.0, 0.75]]

@@ -10,7 +10,7 @@ from frugal.acquire.policies.diagnosis import DiagnosisPolicies, state_embedding
 from frugal.acquire.rewards import DiagnosisReward, theorem_reward
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSettings
-from frugal.acquire.train.sm_ddpo import SmDdpoResult, fit_sm_ddpo
+from frugal.acquire.train.sm_ddpo import SCORES, SmDdpoResult, _Keeper, _Visited, fit_sm_ddpo
 from frugal.acquire.train.training_scores import area_under_curve, f1_and_am
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError, DataError
@@ -133,6 +133,32 @@ def test_a_frozen_pretrained_classifier_is_one_for_all_and_does_not_move():
     start = frozen.curves.query("iteration == 0 and split == 'test'")
     # 0.85 with a standard deviation of 0.02 over eight trainings, of which the bound is five away
     assert (start.classifier_auroc_random > 0.75).all()
+
+
+def test_of_equal_looks_the_first_is_kept_and_the_one_before_training_never():
+    keeper = _Keeper(2, "f1")
+    stale = []
+    for iteration, f1 in enumerate([[0.9, 0.9], [0.5, 0.3], [0.5, 0.4], [0.4, 0.4], [0.4, 0.4]]):
+        scores = dict.fromkeys(SCORES, np.zeros(2)) | {"f1": np.array(f1)}
+        weights = {"w": np.full((2, 1), iteration, dtype=np.float32)}
+        keeper.look(iteration, 10 * iteration, weights, {"validation": scores})
+        stale.append(keeper.stale)
+    assert keeper.best.tolist() == [1, 2]
+    assert keeper.weights["w"].tolist() == [[1.0], [2.0]]
+    assert stale == [0, 0, 0, 1, 2]
+
+
+def test_the_latest_visited_states_are_drawn_alike():
+    """Of six states a memory of five holds the last five, and before it is full, what there is."""
+    visited, rng = _Visited(2, 5), np.random.default_rng(0)
+    for start in (0, 3):
+        step = np.arange(start, start + 3)
+        visited.add(np.stack([step, 10 + step]), np.stack([20 + step, 30 + step]))
+        row, code = visited.sample(200, rng)
+        held = set(range(max(0, start + 3 - 5), start + 3))
+        assert [set(r.tolist()) for r in row] == [held, {10 + state for state in held}]
+        assert np.array_equal(code, row + 20)
+        assert row.shape == (2, 200)
 
 
 def test_training_stops_when_no_policy_improves():

@@ -49,6 +49,22 @@ def test_exact_products_are_not_rounded_up():
     assert part_sizes(30, {"train": 0.1, "test": 0.9}) == {"train": 3, "test": 27}
 
 
+def test_the_largest_remainder_is_rounded_up():
+    fractions = {"train": 0.499999996, "test": 0.500000004}
+    assert part_sizes(1, fractions) == {"train": 0, "test": 1}
+    assert part_sizes(10, {"train": 0.25, "agent": 0.36, "test": 0.39}) == {
+        "train": 2, "agent": 4, "test": 4,
+    }  # fmt: skip
+
+
+@given(st.integers(0, 2**32))
+def test_classes_of_unequal_size_are_spread_evenly(seed):
+    """The r-th of m rows stands at (r + ½)/m: 1/16, 3/16, …; 1/6, 1/2, 5/6 of class 1."""
+    label = np.array([1] * 3 + [0] * 8)
+    order = stratified_order(label, np.random.default_rng(seed))
+    assert label[order].tolist() == [0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0]
+
+
 def test_order_is_a_permutation_and_random_within_class():
     label = np.array([0] * 50 + [1] * 50)
     orders = [stratified_order(label, np.random.default_rng(s)) for s in range(2)]
@@ -107,7 +123,35 @@ def test_counts_must_sum_to_the_rows():
 
 
 def test_part_without_a_class_is_refused():
+    label = np.array([0] * 9 + [1])  # the one row of class 1 stands in the middle
+    for part, parts in {
+        "train": {"train": 2.0, "test": 8.0},
+        "test": {"train": 8.0, "test": 2.0},
+    }.items():
+        with pytest.raises(DataError, match=f"part '{part}' has 2 rows and none of class 1"):
+            split_rows(label, np.full(10, ""), _spec("counts", parts), rng_seed=0)
+
+
+def test_parts_that_the_study_trains_on_have_every_class():
     label = np.array([0] * 9 + [1])
-    spec = _spec("counts", {"train": 5.0, "test": 5.0})
-    with pytest.raises(DataError, match=r"part '(train|test)' has 5 rows and none of class 1"):
-        split_rows(label, np.full(10, ""), spec, rng_seed=0)
+    spare = {"encoder": 8.0, "agent": 1.0, "test": 1.0}
+    with pytest.raises(DataError, match="part 'agent' has 1 rows and none of class 1"):
+        split_rows(label, np.full(10, ""), _spec("counts", spare), rng_seed=0)
+    label = np.arange(10) % 2
+    split = split_rows(
+        label,
+        np.full(10, ""),
+        _spec("counts", {"train": 4.0, "validation": 1.0, "test": 5.0}),
+        rng_seed=0,
+    )
+    assert Counter(split.tolist()) == {"train": 4, "validation": 1, "test": 5}
+
+
+def test_groups_alike_are_split_apart():
+    """Each group has a stream of its own: two that hold the same labels are not split alike."""
+    label, group = np.zeros(40, dtype=np.int64), np.array(["old"] * 20 + ["new"] * 20)
+    halves = {"train": 0.5, "test": 0.5}
+    split = split_rows(
+        label, group, _spec("given", groups={"old": halves, "new": halves}), rng_seed=0
+    )
+    assert (split[:20] != split[20:]).any()

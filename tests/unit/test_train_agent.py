@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frugal.acquire import kinds
+from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
 from frugal.acquire.kinds import Ground
 from frugal.acquire.policies import dqn as dqn_agent
 from frugal.acquire.policies.dqn import scaled_loss
@@ -137,6 +139,17 @@ def test_scaling_is_that_of_recorded_values(table, given):
     seen = np.where(table.columns_observed(recorded), table.values, np.nan)
     np.testing.assert_allclose(scaling.centre, np.nanmean(seen, axis=0), rtol=1e-12)
     np.testing.assert_allclose(scaling.scale, np.nanstd(seen, axis=0), rtol=1e-12)
+
+
+def test_observations_are_tabulated_where_their_table_is_small(monkeypatch, table, given):
+    """The table has 4 · n · 2^a · w bytes: n rows, a panels, a width of w."""
+    ground = ground_of(table, np.ones((len(table), 2), dtype=bool), given)
+    encoder = ValuesEncoder.of(ground.world(terminals=1))
+    gib = 4 * len(table) * 2**2 * encoder.width / 2**30
+    for share, most, tabulated in ((1.0, 2, True), (0.999, 2, False), (1.0, 1, False)):
+        monkeypatch.setattr(kinds, "TABLE_GIB", share * gib)
+        monkeypatch.setattr(kinds, "MAX_ACTIONS_TABULATED", most)
+        assert isinstance(ground.observed(encoder), TabulatedEncoder) == tabulated
 
 
 def test_the_loss_of_a_set_is_that_of_the_classifiers_decision(monkeypatch, table, given):

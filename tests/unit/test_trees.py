@@ -181,3 +181,22 @@ def test_refusals_say_what_was_found():
     observed[:, 1] = False
     with pytest.raises(DataError, match="column 1 is observed in no training row"):
         fit_forest(values, observed, label, classes=2, rng=rng, **FOREST)
+
+
+def test_an_ensemble_of_another_table_is_refused():
+    values, observed, label = draw(n=200, d=4, classes=3, share=0.6, seed=8)
+    ours = fit_forest(values, observed, label, classes=3, rng=np.random.default_rng(0), **FOREST)
+
+    def table(columns: int, classes: int) -> Table:
+        names = tuple(f"x{j}" for j in range(columns))
+        return Table(
+            np.arange(2), np.zeros((2, columns)), names, (), np.arange(2),
+            tuple("abcd"[:classes]), (Panel("all", names, 1.0, False),),
+            1.0 - np.eye(classes),
+        )  # fmt: skip
+
+    assert ours.require_table(table(4, 3)) is ours
+    for columns, classes in ((5, 3), (4, 2)):
+        said = f"for 4 columns and 3 classes; the table has {columns} and {classes}"
+        with pytest.raises(DataError, match=said):
+            ours.require_table(table(columns, classes))
