@@ -280,6 +280,12 @@ def test_held_out_rows_are_apart():
     assert len(held_out) == 2
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_dense_networks_alone_need_two_rows_to_train_on(kind):
+    """They normalise over the rows of a batch."""
+    assert KINDS[kind].least == (2 if "dense_network" in KINDS[kind].shares else 1)
+
+
 def test_unknown_kind_is_refused():
     with pytest.raises(ConfigError, match="no generator 'oracle'"):
         fit_generator({"kind": "oracle"}, SMALL, rng=np.random.default_rng(0))
