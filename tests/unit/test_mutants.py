@@ -52,10 +52,9 @@ def test_the_first_line_that_differs_is_told():
 
 
 def test_a_module_is_judged_by_tests_that_import_it_or_come_nearest():
-    assert run.tests_of(Path("frugal/data/splits.py")) == ["tests/unit/test_splits.py"]
-    assert "tests/unit/test_treatment_figures.py" in run.tests_of(
-        Path("frugal/search/planners/cg.py")
-    )
+    assert run.files_for(Path("frugal/data/splits.py"), run.ROOT) == ["tests/unit/test_splits.py"]
+    found = run.files_for(Path("frugal/search/planners/cg.py"), run.ROOT)
+    assert "tests/unit/test_treatment_figures.py" in found
 
 
 def test_each_equivalent_mutant_is_of_a_line_that_still_stands():
