@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.cover.instance import CoverInstance
+from frugal.cover.solvers.bitsets import pack_bits
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -195,3 +196,15 @@ def test_no_units_and_no_actions():
         np.zeros((0, 2), dtype=bool), np.zeros(0, np.int64), nothing, max_nodes=1
     )
     assert none.cost.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"), [(0, 1), (1, 1), (64, 1), (65, 2), (128, 2), (129, 3), (200, 4)]
+)
+def test_bits_fill_as_few_words_as_hold_them(columns, words):
+    member = np.random.default_rng(columns).random((3, columns)) < 0.5
+    packed = pack_bits(member)
+    assert packed.shape == (3, words)
+    for row, bits in zip(packed.tolist(), member, strict=True):
+        number = sum(word << (64 * k) for k, word in enumerate(row))
+        assert number == sum(1 << int(j) for j in np.flatnonzero(bits))

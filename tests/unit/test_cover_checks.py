@@ -146,3 +146,19 @@ def test_repair_says_what_it_costs():
     assert np.flatnonzero(repaired.added[0]).tolist() == [7]
     assert repaired.extra_cost.tolist() == [3.0]
     assert repaired.cost_after.tolist() == [13.0]
+
+
+def test_repair_takes_no_action_twice():
+    """Two of a feature are needed and each action gives one: the kept one cannot give both."""
+    instance = CoverInstance(
+        np.array([1.0, 3.0]), np.array([[1], [1]]), np.array([2]), np.ones((1, 2), dtype=bool)
+    )
+    repaired = repair_answers(
+        np.array([[0]]),
+        np.zeros(1, dtype=np.int64),
+        np.array([[True, False]]),
+        instance,
+        max_nodes=PLENTY,
+    )
+    assert repaired.chosen.tolist() == [[True, True]]
+    assert repaired.cost_after.tolist() == [4.0]

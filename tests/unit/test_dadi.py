@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from frugal.acquire.train import dadi
+from frugal.acquire.train.dadi_checkpoints import iterations_done
 from frugal.acquire.train.dadi_curves import Curves
 from frugal.acquire.train.dadi_losses import group_weights
 from frugal.acquire.train.dadi_networks import (
@@ -262,6 +263,13 @@ def test_a_rerun_gives_the_same_bytes_and_training_leaves_saved_states_alone():
     first, second = fit(values, label, sensitive, save=save), fit(values, label, sensitive)
     assert _same(first.weights, second.weights)
     assert all(_same(state, copy) for state, copy in zip(saved, copies, strict=True))
+
+
+def test_iterations_are_told_where_a_checkpoint_has_a_whole_number_of_them():
+    assert iterations_done(None) == 0
+    assert iterations_done({}) == 0
+    for told, expected in ((7, 7), (np.uint8(3), 3), (7.0, 0), ([7], 0), ([7, 8], 0), ("7", 0)):
+        assert iterations_done({"iteration": np.array(told)}) == expected
 
 
 def test_a_checkpoint_of_another_run_is_refused():

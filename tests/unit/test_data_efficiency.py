@@ -7,6 +7,7 @@ from frugal.judge.data_efficiency import (
     VIEWS,
     compare_positivity,
     data_efficiency,
+    needed_probability,
     trajectory_count,
 )
 
@@ -115,3 +116,11 @@ def test_counts_beyond_the_largest_float_are_infinite_where_a_row_has_them():
     by_view = {view.view: view for view in data_efficiency(np.ones((2, 200), dtype=bool))}
     assert by_view["black_box"].trajectories == np.inf
     assert by_view["off_environment_bandit"].runs == 2.0**200
+
+
+def test_a_set_without_a_panel_that_is_never_lacked_is_no_pattern():
+    """Panel 0 is in every pattern: R is never exactly {1}, but often more than it."""
+    law, patterns = np.array([[0.7, 0.3]]), np.array([[True, True], [True, False]])
+    for wanted, expected in (([False, True], [0.0, 0.7, 0.7]), ([True, False], [0.3, 0.7, 1.0])):
+        found = needed_probability(law, patterns, np.array([wanted]))
+        assert found[:, 0].tolist() == pytest.approx(expected, abs=1e-15)

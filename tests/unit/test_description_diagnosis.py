@@ -11,6 +11,7 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.availability import absent_panels, available_panels
 from frugal.data.description import load_description
+from frugal.data.description_checks import check_meaning
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import read_raw
@@ -219,6 +220,7 @@ def test_gzipped_csv_and_the_digest_of_its_content(tmp_path):
 
 
 def test_shipped_clinic_keeps_its_numbers():
+    check_meaning(_clinic())
     generator = load_description(YAML).source.generator
     assert generator is not None
     assert generator.name == "clinical_simulator"

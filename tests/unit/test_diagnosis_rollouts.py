@@ -45,6 +45,20 @@ class ReadingSoftmax(Reading):
         return self.plain.predict(reading[..., :D], acquired)
 
 
+def test_a_policy_that_reads_answers_values_as_it_answers_readings():
+    world, rng = problem(), np.random.default_rng(7)
+    acquired = rng.random((K, N, A)) < 0.4
+    available = acquired | (rng.random((K, N, A)) < 0.7)
+    values = np.stack([world.visible(np.arange(N), one) for one in acquired])
+    plain = SoftmaxPolicies(WEIGHT, greedy=False)
+    reader = ReadingSoftmax(plain)
+    expected = plain.action_probabilities(np.nan_to_num(values), acquired, available)
+    got = reader.action_probabilities(values, acquired, available)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+    expected = plain.predict(np.nan_to_num(values), acquired)
+    np.testing.assert_allclose(reader.predict(values, acquired), expected, rtol=1e-5, atol=1e-6)
+
+
 def shares(world: World, k: int, i: int, acquired: set[int], *, open_panels: set[int]) -> list:
     """Softmax of the scores of what is open and of both verdicts, from the definition."""
     seen = []

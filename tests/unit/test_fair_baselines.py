@@ -54,6 +54,18 @@ def test_free_columns_are_read_and_gaps_stop_nobody(sample, kind):
     assert np.isfinite(whole).all()
 
 
+def test_gaps_are_filled_with_the_mean_of_training(sample):
+    """Standardised values have the mean 0."""
+    gap = np.isnan(sample.values)
+    assert gap.any()
+    assert (sample.filled[gap] == 0).all()
+    assert np.array_equal(sample.filled[~gap], sample.values[~gap])
+    values, label, group = sample.of(np.array([7, 3]))
+    assert np.array_equal(values, sample.filled[[7, 3]])
+    assert label.tolist() == sample.label[[7, 3]].tolist()
+    assert group.tolist() == sample.sensitive[[7, 3]].tolist()
+
+
 @pytest.mark.parametrize("kind", ["lasso", "forward"])
 def test_a_selection_on_some_rows_reads_all_parts_of_the_table(sample, kind):
     found = chosen_panels(sample, KINDS[kind], ridge=1e-4, most_rows=N // 18)

@@ -1,9 +1,12 @@
 """The MIMIC-III cohorts agree with slow ones, stay by stay; bad files are one sentence."""
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.data import sofa
+from frugal.data import mimic_items, sofa
 from frugal.data.mimic_diagnosis import mimic_diagnosis
 from frugal.data.mimic_tables import EmptyCohortError
 
@@ -49,6 +52,10 @@ def test_features_are_the_first_values_of_the_first_day(tmp_path):
             expected = day[0][1] if day else float("nan")
             np.testing.assert_equal(row[name], expected)
     assert known > 10
+    on = {c["icustay_id"] for c in tables["CHARTEVENTS"] if c["value"] == "CMV"}
+    assert found.index[found["ventilated"] == "yes"].astype(int).tolist() == sorted(
+        on & set(found.index.astype(int))
+    )
     assert found["heart_rate"].dropna().between(10, 300).all()  # others are errors of recording
     assert set(found["diabetes"]) == {"yes", "no"}
 
@@ -121,3 +128,11 @@ def test_points_by_the_published_table():
     days = np.array([0, 0, 0, 0, 5])
     given = np.array([-1, -2, 3, 4, 5])
     assert sofa.suspected_infection(days, given).tolist() == [True, False, True, False, True]
+
+
+def test_item_numbers_are_those_that_were_compared_with_the_tables():
+    """Copied from D_LABITEMS and D_ITEMS by name; who changes one compares all again."""
+    lists = [mimic_items.LABS, mimic_items.CHARTS, mimic_items.DRIPS, mimic_items.HISTORY]
+    others = [mimic_items.URINE, mimic_items.IRRIGANT, mimic_items.POSSIBLE]
+    said = hashlib.sha256(json.dumps([lists, others], sort_keys=True).encode()).hexdigest()
+    assert said[:16] == "a5e472d5d9629e4f"

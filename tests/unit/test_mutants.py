@@ -12,15 +12,22 @@ CODE = """
 SHOWN = declare(place=3, look=("blue", (4, 1, 0)))
 
 def area(side: int | float, *, times: float = 2.0) -> float:
+    assert side >= 0, "bug: a side is negative"
     return times * side * side
 """
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("int | float", "int & float"), ("-> float", "-> int"), ("=3", "=4"), ("(4, 1", "(4, 2")],
+    [
+        ("int | float", "int & float"),
+        ("-> float", "-> int"),
+        ("=3", "=4"),
+        ("(4, 1", "(4, 2"),
+        ("side >=", "side >"),
+    ],
 )
-def test_types_and_looks_are_no_mutants(old, new):
+def test_types_looks_and_assertions_are_no_mutants(old, new):
     assert plain(CODE) == plain(CODE.replace(old, new))
 
 
@@ -40,15 +47,14 @@ def test_operators_and_constants_are_and_stars_of_signatures_are_told_apart():
 
 def test_the_first_line_that_differs_is_told():
     assert difference(CODE, CODE.replace("* side * side", "* side")) == (
-        5, "return times * side * side", "return times * side",
+        6, "return times * side * side", "return times * side",
     )  # fmt: skip
 
 
 def test_a_module_is_judged_by_tests_that_import_it_or_come_nearest():
-    assert run.tests_of(Path("frugal/data/splits.py")) == ["tests/unit/test_splits.py"]
-    assert "tests/unit/test_treatment_figures.py" in run.tests_of(
-        Path("frugal/search/planners/cg.py")
-    )
+    assert run.files_for(Path("frugal/data/splits.py"), run.ROOT) == ["tests/unit/test_splits.py"]
+    found = run.files_for(Path("frugal/search/planners/cg.py"), run.ROOT)
+    assert "tests/unit/test_treatment_figures.py" in found
 
 
 def test_each_equivalent_mutant_is_of_a_line_that_still_stands():

@@ -8,6 +8,7 @@ import lzma
 import tarfile
 import tracemalloc
 
+import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.data import packed as packed_files
@@ -188,3 +189,21 @@ def test_a_table_that_packs_well_is_read(tmp_path, small_limit):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(content))
     assert unpacked_bytes(path) == content
+
+
+def test_beyond_a_million_bytes_a_hundred_times_its_size_comes_out(
+    tmp_path, small_limit, monkeypatch
+):
+    """20,000 random bytes do not pack, so that a file of them and many zeros may be large."""
+    content = np.random.default_rng(0).bytes(20_000) + bytes(1_500_000)
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(content))
+    assert 15_000 < path.stat().st_size < 30_000
+    assert unpacked_bytes(path) == content
+    monkeypatch.setattr(packed_files, "MOST_TIMES", 50)
+    with pytest.raises(DataError, match=r"unpacks to more than 10\d{5} bytes"):
+        unpacked_bytes(path)
+    monkeypatch.setattr(packed_files, "MOST_TIMES", 100)
+    monkeypatch.setattr(packed_files, "MOST_UNPACKED", 1_200_000)
+    with pytest.raises(DataError, match="unpacks to more than 1200000 bytes"):
+        unpacked_bytes(path)

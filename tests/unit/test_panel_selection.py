@@ -97,6 +97,7 @@ def test_forward_selection_takes_or_leaves_the_unfair_panel_by_gamma(world):
 
     assert chosen(1.0) == [True, True, True, False]
     assert not chosen(0.5)[2]
+    assert not chosen(0.0)[2]  # hiding the group is all that counts
     assert chosen(0.5)[:2] == [True, True]
 
 

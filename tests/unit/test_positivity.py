@@ -1,5 +1,7 @@
 import numpy as np
 from frugal.judge.positivity import (
+    FAR_FROM_ONE,
+    balance_findings,
     policy_findings,
     propensity_findings,
     resample_findings,
@@ -33,6 +35,16 @@ def test_thresholds_are_as_named():
 
 def test_no_usable_row_is_the_only_thing_to_say():
     assert names(weight_findings(np.zeros(5))) == ["no_usable_row"]
+
+
+def test_weights_that_do_not_average_to_1_are_named():
+    assert balance_findings(np.array([0.5, 1.5, 1.0])) == ()
+    (finding,) = balance_findings(np.array([4.0, 0.0, 5.0]))
+    assert finding.name == "mean_weight_off_1"
+    assert "average 3 where their expectation is 1" in finding.sentence
+    for far, found in ((FAR_FROM_ONE - 1e-9, ()), (FAR_FROM_ONE + 1e-9, ("mean_weight_off_1",))):
+        for mean in (1 - far, 1 + far):
+            assert tuple(names(balance_findings(np.full(5, mean)))) == found
 
 
 def test_propensities():

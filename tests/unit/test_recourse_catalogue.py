@@ -127,6 +127,9 @@ def test_a_level_that_no_record_has_is_refused():
     raw = raw_from_frame(german_rows().replace("A13", "A14"), source="test")
     with pytest.raises(DataError, match="'account_not_overdrawn': no record has 'A13'"):
         capabilities_of(raw, rules)
+    raw = raw_from_frame(german_rows().replace(["A12", "A13"], "A14"), source="test")
+    with pytest.raises(DataError, match="no record has 'A12'"):  # the first of those that lack
+        capabilities_of(raw, rules)
 
 
 @pytest.mark.parametrize(

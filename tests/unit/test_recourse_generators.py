@@ -17,7 +17,7 @@ from frugal.cover.learned.cover_scores import (
     fit_cover_generator,
     seen_cover,
 )
-from frugal.cover.learned.dense_networks import slot_order, weighted_sparse_loss
+from frugal.cover.learned.dense_networks import SeededDropout, slot_order, weighted_sparse_loss
 from frugal.cover.learned.nearest import commonest_of_nearest, nearest_rows
 from frugal.cover.learned.training import TrainingSettings, held_out_split, train_network
 from frugal.cover.worlds import train_rows, variant_design
@@ -294,6 +294,23 @@ def test_held_out_rows_are_apart():
     rows, held_out = held_out_split(10, share=0.2, rng=np.random.default_rng(0))
     assert sorted([*rows, *held_out]) == list(range(10))
     assert len(held_out) == 2
+
+
+def test_dropout_enlarges_what_it_keeps_and_is_off_after_training():
+    """Of 8,000 values a share of .25 is zero within 5 standard errors of .0048."""
+    layer = SeededDropout(0.25, torch.Generator().manual_seed(0))
+    values = torch.full((40, 200), 3.0)
+    found = layer(values)
+    assert set(found.unique().tolist()) == {0.0, 4.0}
+    assert float((found == 0).float().mean()) == pytest.approx(0.25, abs=0.024)
+    assert torch.equal(layer.eval()(values), values)
+    assert torch.equal(SeededDropout(0.0, torch.Generator())(values), values)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_dense_networks_alone_need_two_rows_to_train_on(kind):
+    """They normalise over the rows of a batch."""
+    assert KINDS[kind].least == (2 if "dense_network" in KINDS[kind].shares else 1)
 
 
 def test_unknown_kind_is_refused():

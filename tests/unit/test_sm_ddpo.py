@@ -217,6 +217,18 @@ def test_classifier_gradient_is_that_of_autograd():
             assert torch.allclose(got[name][k], array.grad, atol=1e-6)
 
 
+def test_scores_where_a_class_is_absent():
+    """A rate of nobody counts 0: healthy units alone have a true positive rate of 0, and so on."""
+    none, all_ill = np.zeros(4, dtype=np.int64), np.ones(4, dtype=np.int64)
+    said = np.array([[0, 0, 0, 0], [1, 1, 1, 0]])
+    f1, am = f1_and_am(none, said)
+    assert f1.tolist() == [0, 0]
+    assert am.tolist() == [0.5, 0.125]
+    f1, am = f1_and_am(all_ill, said)
+    assert f1.tolist() == [0, 6 / 7]
+    assert am.tolist() == [0.5, 0.875]
+
+
 def test_scores_are_those_of_plain_counts():
     rng = np.random.default_rng(3)
     label, said = rng.integers(2, size=30), rng.integers(2, size=(2, 30))

@@ -251,6 +251,19 @@ def test_spoilt_generators_are_refused_or_answer(kind):
     _refused(said, *floats, "no ", "one more axis", "as complex64", "as float16")  # fmt: skip
 
 
+def test_a_decoder_of_other_inputs_is_refused():
+    """It reads what the encoder says, the unit's inputs and what was provided so far."""
+    settings = {"kind": "sequence_full_action"} | SETTINGS["sequence_full_action"]
+    fitted = fit_generator(
+        settings | {"epochs": 1, "hidden": 5}, SMALL, rng=np.random.default_rng(1)
+    )
+    name = next(name for name in fitted.arrays if name.endswith("move.weight"))
+    read = 5 + 2 * SMALL.features.shape[1]
+    wide = fitted.arrays | {name: np.zeros((5, read + 1), dtype=np.float32)}
+    with pytest.raises(DataError, match=rf"has {read + 1} inputs of .*; allowed: {read}$"):
+        answerer("sequence_full_action", wide, SMALL.instance)
+
+
 def test_a_generator_of_another_kind_or_catalogue_is_refused():
     fitted = fit_generator({"kind": "seen_cover"}, SMALL, rng=np.random.default_rng(1))
     for kind in {*KINDS, "nobody"} - {"seen_cover"}:
