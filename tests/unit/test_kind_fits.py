@@ -18,6 +18,8 @@ from frugal.learn.trees import fit_forest
 from tests.unit.afape_chain import small_table
 from tests.unit.dadi_cases import SETTINGS
 
+pytestmark = pytest.mark.trains
+
 ERRORS = np.array([[0.0, 2.0], [8.0, 0.0]])
 
 

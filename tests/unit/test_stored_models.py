@@ -259,7 +259,7 @@ def test_a_decoder_of_other_inputs_is_refused():
     )
     name = next(name for name in fitted.arrays if name.endswith("move.weight"))
     read = 5 + 2 * SMALL.features.shape[1]
-    wide = fitted.arrays | {name: np.zeros((5, read + 1), dtype=np.float32)}
+    wide = dict(fitted.arrays) | {name: np.zeros((5, read + 1), dtype=np.float32)}
     with pytest.raises(DataError, match=rf"has {read + 1} inputs of .*; allowed: {read}$"):
         answerer("sequence_full_action", wide, SMALL.instance)
 

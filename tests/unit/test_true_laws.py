@@ -2,12 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from frugal.acquire.policies.fixed import FixedPolicy
 from frugal.core.episodes import Episodes
 from frugal.judge.case import COSTS, _imputed
 from frugal.judge.true_laws import TrueLaws
 
 from tests.unit.afape_chain import draw, small_table
+
+pytestmark = pytest.mark.trains
 
 LAW = {"P2": {"intercept": 1.0, "values": {"X1": 0.5}}, "P3": {"intercept": 0.5}}
 

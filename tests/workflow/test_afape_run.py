@@ -65,6 +65,7 @@ def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
         "prepare_data": 1,
         "report": 1,
         "roll_out": len(AGENTS),
+        "give_verdicts": 1,
         "summarise_afape": 1,
         "train_agent": 1,
     }
@@ -112,12 +113,19 @@ def test_nothing_is_left_to_do(tiny_run):
     [
         (
             {"evaluation": {"resamples": 41}},
-            {"estimate_costs", "summarise_afape", "check_afape"},
+            {"estimate_costs", "summarise_afape", "check_afape", "give_verdicts"},
         ),
         ({"figures": {"estimators": ["blocking"]}}, set()),
         (
             {"nuisance": {"bins": 4}},
-            {"fit_nuisances", "check_graph", "estimate_costs", "summarise_afape", "check_afape"},
+            {
+                "fit_nuisances",
+                "check_graph",
+                "estimate_costs",
+                "summarise_afape",
+                "check_afape",
+                "give_verdicts",
+            },
         ),
     ],
 )

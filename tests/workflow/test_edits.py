@@ -18,7 +18,7 @@ from tests.workflow.runs import BIN, ROOT, TINY, jobs, plain_environment, run
 
 PARTS = ("Snakefile", "config.yaml", "requirements.lock", "config", "docs", "envs", "workflow")
 TARGET = "afape"
-REST = {"estimate_costs": 1, "summarise_afape": 1, "check_afape": 1}
+REST = {"estimate_costs": 1, "summarise_afape": 1, "check_afape": 1, "give_verdicts": 1}
 FIGURES = {"draw_scenario_figures": 1, "draw_study_figures": 1}
 RECIPE = r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -61,20 +61,9 @@ rule check_graph:
 
 rule summarise_afape:
     input:
-        graph_check=STUDY.scenario_files(
-            "results/nuisances/{scenario}/graph_check.parquet"
-        ),
         estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
-        comparisons=STUDY.scenario_files(
-            "results/estimates/{scenario}/comparisons.parquet"
-        ),
     output:
-        **audited(
-            summary="results/summary/afape.parquet",
-            comparisons="results/summary/comparisons.parquet",
-            verdicts="results/summary/verdicts.parquet",
-            sentence="results/summary/verdict.txt",
-        ),
+        **audited(summary="results/summary/afape.parquet"),
     log:
         said="logs/summarise_afape.log",
         used="benchmarks/summarise_afape.jsonl",
@@ -83,9 +72,37 @@ rule summarise_afape:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("summarise_afape", {"cost_units": STUDY.cost_units()}),
+        **stage_params("summarise_afape"),
     shell:
         run_stage("summarise_afape")
+
+
+rule give_verdicts:
+    input:
+        summary=rules.summarise_afape.output.summary,
+        graph_check=STUDY.scenario_files(
+            "results/nuisances/{scenario}/graph_check.parquet"
+        ),
+        comparisons=STUDY.scenario_files(
+            "results/estimates/{scenario}/comparisons.parquet"
+        ),
+    output:
+        **audited(
+            comparisons="results/summary/comparisons.parquet",
+            verdicts="results/summary/verdicts.parquet",
+            sentence="results/summary/verdict.txt",
+        ),
+    log:
+        said="logs/give_verdicts.log",
+        used="benchmarks/give_verdicts.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("give_verdicts", {"cost_units": STUDY.cost_units()}),
+    shell:
+        run_stage("give_verdicts")
 
 
 rule check_afape:

@@ -52,7 +52,7 @@ def say_plan():
 
 def say_verdicts():
     """The answers of the study, where it was part of the run."""
-    told = Path(rules.summarise_afape.output.sentence)
+    told = Path(rules.give_verdicts.output.sentence)
     if any(job.rule.name == "afape" for job in workflow.dag.jobs) and told.exists():
         print(f"\n{told.read_text(encoding='utf-8')}", file=sys.stderr)
 

@@ -14,6 +14,8 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.core.scaling import fit_scaling
+
 DRAWS = 20_000  # of the law of the largest score
 LEAST_ROWS = 30  # on which a score is looked at
 LEVEL = 0.05  # below it a graph counts as refuted
@@ -124,6 +126,8 @@ def _contrasts(
     rest = given.observed - given.probability
     for k, panel in enumerate(given.panels):
         rows = np.isfinite(rest[:, k])
+        if rows.sum() < LEAST_ROWS:
+            continue
         for kind, known in (("column", columns), ("label", label)):
             for name, values in known.items():
                 psi = np.where(rows, rest[:, k], 0.0)
@@ -152,9 +156,7 @@ def _left_over(
     values: Float[np.ndarray, " m"], causes: Float[np.ndarray, "m c"]
 ) -> Float[np.ndarray, " m"]:
     """Values less what the causes and their squares say of them, linearly. (m,)"""
-    centred = causes - causes.mean(axis=0)
-    scale = centred.std(axis=0)
-    plain = centred[:, scale > 0] / scale[scale > 0]
+    plain = fit_scaling(causes).standardise(causes)
     design = np.hstack([np.ones((len(values), 1)), plain, plain**2])
     return values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
 

@@ -33,6 +33,7 @@ GROWS = {
     "estimate_costs": ("rows", "panels", "seeds", "policies"),
     "draw_scenario_figures": ("policies",),
     "summarise_afape": ("seeds",),
+    "give_verdicts": ("seeds",),
     "train_dadi": ("steps", "panels", "policies"),
     "roll_out_dadi": ("rows", "panels", "policies"),
     "audit_fairness": ("rows", "panels", "policies"),

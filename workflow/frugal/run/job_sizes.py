@@ -149,7 +149,7 @@ def _of_afape(study: Study) -> Iterator[Sizing]:
     yield _sizing(_AFAPE, {}, shared)
     scenarios = block["scenarios"]
     yield _sizing(
-        ("summarise_afape", "check_afape", "draw_study_figures"),
+        ("summarise_afape", "give_verdicts", "check_afape", "draw_study_figures"),
         {},
         shared | {"seeds": len(block["seeds"]) * len(scenarios)},
     )

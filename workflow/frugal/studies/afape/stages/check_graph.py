@@ -88,7 +88,7 @@ def _known(
     columns = {
         name: values[:, k]
         for k, name in enumerate(data.columns)
-        if np.isfinite(values[:, k]).all() and values[:, k].std() > 0
+        if np.isfinite(values[:, k]).all() and np.ptp(values[:, k]) > 0
     }
     label = {name: (data.label == k).astype(np.float64) for k, name in enumerate(data.classes) if k}
     return columns, label
