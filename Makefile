@@ -48,7 +48,7 @@ bench: env
 	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 # Mutants of the science, each judged by the tests that import it: docs/tests.md. Goes on where it stopped.
-PER_MODULE ?= 2
+PER_MODULE ?= 3
 ONLY ?=
 mutants: env build/mutation/venv/.ready
 	nice build/mutation/venv/bin/python -m tests.mutation.run run --per-module $(PER_MODULE) --only "$(ONLY)"

@@ -286,7 +286,7 @@ def table() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Mutants of the science, each judged by tests.")
     parser.add_argument("what", choices=("run", "table", "count"))
-    parser.add_argument("--per-module", type=int, default=2)
+    parser.add_argument("--per-module", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="parts of modules' paths, with commas between")
     given = parser.parse_args()

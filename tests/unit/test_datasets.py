@@ -81,6 +81,8 @@ def test_parts_have_the_class_shares_of_the_table(name):
     for part in ("train", "agent", "test"):
         label = prepared.table.label[prepared.split == part]
         assert abs(label.sum() - positive * len(label)) <= 2
+        told = prepared.report["parts"][part]
+        assert told == {"rows": len(label), "class_rows": np.bincount(label).tolist()}
 
 
 def test_another_seed_moves_rows_but_not_the_data():

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import signal
@@ -12,9 +13,12 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from frugal.__main__ import main
+from frugal.core.errors import DataError
+from frugal.data.downloads import _received
 from frugal.data.packed import ALWAYS_UNPACKED
 from frugal.studies.shared.stages import fetch_file as stage
 
@@ -220,3 +224,25 @@ def test_a_download_that_is_killed_leaves_nothing(address, tmp_path, number):
     assert job.wait(20) != 0
     assert list(tmp_path.iterdir()) == [temporary]
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("announced", "expected", "said"),
+    [
+        ("5", 5, None),
+        (None, 5, None),
+        ("5", None, None),
+        ("6", 5, "announces 6 bytes"),
+        (None, 4, "sends more than 4 bytes"),
+        ("6", None, "it ended after 5 of 6 bytes"),
+        (None, 6, "sent 5 bytes, but 6 bytes are expected"),
+    ],
+)
+def test_as_many_bytes_as_announced_and_expected_are_taken(announced, expected, said):
+    headers = {} if announced is None else {"Content-Length": announced}
+    response = SimpleNamespace(headers=headers, read1=io.BytesIO(b"abcde").read1)
+    if said is None:
+        assert _received("http://x", response, expected, lambda: None) == b"abcde"
+    else:
+        with pytest.raises((DataError, OSError), match=said):
+            _received("http://x", response, expected, lambda: None)

@@ -1,5 +1,6 @@
 """Raw files are found where they should be, and refused if they are not the right ones."""
 
+import gzip
 import hashlib
 
 import pytest
@@ -85,3 +86,13 @@ def test_wrong_digest_names_both(tmp_path):
 
 def test_without_a_digest_of_the_content_nothing_is_unpacked(tmp_path):
     assert verify_content(tmp_path / "absent.gz", None) is None
+
+
+def test_content_is_that_of_the_digest_whatever_the_packing(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(CONTENT))
+    assert verify_content(path, None) is None
+    assert verify_content(path, DIGEST) == DIGEST
+    for other in ("0" * 64, "f" * 64):
+        with pytest.raises(DataError, match=f"has SHA-256 {DIGEST}, but {other} is expected"):
+            verify_content(path, other)

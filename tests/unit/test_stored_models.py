@@ -14,6 +14,7 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import StoredArrays
 from frugal.cover.generator import KINDS, answerer, fit_generator
+from frugal.cover.learned.stored import StoredGenerator
 from frugal.learn.conditional_gaussian import Gaussian
 from frugal.learn.emflow import EmFlow
 from frugal.learn.flows import AffineFlow
@@ -262,6 +263,20 @@ def test_a_decoder_of_other_inputs_is_refused():
     wide = dict(fitted.arrays) | {name: np.zeros((5, read + 1), dtype=np.float32)}
     with pytest.raises(DataError, match=rf"has {read + 1} inputs of .*; allowed: {read}$"):
         answerer("sequence_full_action", wide, SMALL.instance)
+
+
+@pytest.mark.parametrize(
+    ("names", "fits"),
+    [([0, 2, -1], True), ([-1], True), ([-1, -1], False), ([2, 0, -1], False), ([1, 1, -1], False),
+     ([0, 2], False)],
+)  # fmt: skip
+def test_names_of_actions_rise_and_end_with_none(names, fits):
+    stored = StoredGenerator("x", {"names": np.array(names)}, SMALL.instance)
+    if fits:
+        stored.require_names()
+    else:
+        with pytest.raises(DataError, match="not rising numbers of actions and then -1"):
+            stored.require_names()
 
 
 def test_a_generator_of_another_kind_or_catalogue_is_refused():

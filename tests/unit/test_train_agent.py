@@ -1,12 +1,13 @@
 """An agent that learns: on which rows, from what the records hold, and how it is stored and run."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from frugal.acquire import kinds
-from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
+from frugal.acquire.encoders import TabulatedEncoder
 from frugal.acquire.kinds import Ground
 from frugal.acquire.policies import dqn as dqn_agent
 from frugal.acquire.policies.dqn import scaled_loss
@@ -25,6 +26,7 @@ from frugal.studies.afape.stages.roll_out import roll_out
 from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
+from tests.unit.acquisition_cases import small_problem
 from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, small_table
 from tests.unit.stored_bundles import as_read
 
@@ -141,15 +143,16 @@ def test_scaling_is_that_of_recorded_values(table, given):
     np.testing.assert_allclose(scaling.scale, np.nanstd(seen, axis=0), rtol=1e-12)
 
 
-def test_observations_are_tabulated_where_their_table_is_small(monkeypatch, table, given):
+def test_observations_are_tabulated_where_their_table_is_small(monkeypatch):
     """The table has 4 · n · 2^a · w bytes: n rows, a panels, a width of w."""
-    ground = ground_of(table, np.ones((len(table), 2), dtype=bool), given)
-    encoder = ValuesEncoder.of(ground.world(terminals=1))
-    gib = 4 * len(table) * 2**2 * encoder.width / 2**30
-    for share, most, tabulated in ((1.0, 2, True), (0.999, 2, False), (1.0, 1, False)):
+    world, encoder = small_problem()
+    n, a = len(world), 4
+    ground: Any = SimpleNamespace(recorded=np.ones((n, a), dtype=bool))
+    gib = 4 * n * 2**a * encoder.width / 2**30
+    for share, most, tabulated in ((1.0, a, True), (0.999, a, False), (1.0, a - 1, False)):
         monkeypatch.setattr(kinds, "TABLE_GIB", share * gib)
         monkeypatch.setattr(kinds, "MAX_ACTIONS_TABULATED", most)
-        assert isinstance(ground.observed(encoder), TabulatedEncoder) == tabulated
+        assert isinstance(Ground.observed(ground, encoder), TabulatedEncoder) == tabulated
 
 
 def test_the_loss_of_a_set_is_that_of_the_classifiers_decision(monkeypatch, table, given):

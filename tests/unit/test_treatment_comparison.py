@@ -81,7 +81,7 @@ def test_every_combination_is_one_row():
     strict = rows[(rows.threshold == 0) & rows.planner.isin(["cdp", "cg"])]
     true = strict[strict.outcome_model == "true"]
     assert (true.efficacy == 1).all()
-    assert (rows.cpu_s > 0).all()
+    assert (rows.cpu_s >= 0).all()
     assert rows.mean_trials.between(1, 4).all()
     assert (rows.worst_case <= 4).all()
 
