@@ -65,6 +65,7 @@ rule afape:
     input:
         rules.summarise_afape.output.summary,
         rules.check_afape.output.checks,
+        rules.give_verdicts.output.sentence,
         expand(
             "results/figures/study=afape/{name}.png",
             name=figures_of("draw_study_figures"),
