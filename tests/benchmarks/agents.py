@@ -137,9 +137,18 @@ def scores(
     }  # fmt: skip
 
 
+def answers(rows: pd.DataFrame) -> pd.DataFrame:
+    """What `choose` answers on each division: the agent whose pooled score is the highest."""
+    agents = rows[(rows["agent"] != REFERENCE) & (rows["pooled"] > 0)]
+    best = agents.loc[agents.groupby(["table", "seed"])["pooled"].idxmax()]
+    spent = agents.groupby(["table", "seed"])["cpu_s"].sum().rename("cpu_s").reset_index()
+    return best.drop(columns="cpu_s").merge(spent, on=["table", "seed"]).assign(agent="choose")
+
+
 def show(rows: pd.DataFrame) -> None:
     """Means over divisions, and F1 less that of all panels, paired, with a 95 % interval."""
     rows = rows.drop_duplicates(["table", "seed", "agent"], keep="last")
+    rows = pd.concat([rows, answers(rows)], ignore_index=True)
     plain = rows[rows["agent"] == REFERENCE].set_index(["table", "seed"])["f1"].rename("reference")
     rows = rows.join(plain, on=["table", "seed"])
     rows["difference"] = rows["f1"] - rows["reference"]

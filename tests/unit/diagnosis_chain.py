@@ -56,6 +56,8 @@ def tiny_block() -> dict[str, Any]:
     }
     for agent in block["trees"].values():
         agent["boosting"] |= {"trees": 20, "repeats": 1, "min_leaf": 10}
+        if "network" in agent:
+            agent["network"] |= {"copies": 2, "hidden": 8, "epochs": 2}
     block["scenarios"] = [
         {"dataset": NAME, "encoder": "mean", "methods": [FRONT], "criteria": ["f1"],
          "seeds": [0, 1], "baselines": ["logistic"], "fixed_panels": ["blood count"],

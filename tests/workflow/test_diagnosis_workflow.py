@@ -33,7 +33,7 @@ def finished(tmp_path_factory) -> Path:
 
 def test_the_summary_checks_and_figures_are_there(finished):
     summary = pd.read_parquet(finished / "results/summary/diagnosis.parquet")
-    trees = {"cascade", "lattice", "permutation"}
+    trees = set(tiny_block()["trees"])
     assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes", *trees}
     assert (summary["n"] == PARTS["test"]).all()
     assert json.loads((finished / "results/checks/diagnosis.json").read_text())["passed"]
@@ -50,6 +50,7 @@ def test_a_budget_is_answered_and_a_patient_drawn_on_demand(finished):
     asked = snakemake(finished, *words, configs=config)
     assert asked.returncode == 0, asked.stdout[-3000:]
     assert "Within 200 USD: policy" in asked.stdout
+    assert "families before test units were looked at" in asked.stdout
     table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
     row_id = int(table.loc[table["part"] == "test", "row_id"].iloc[0])
     page = f"results/patients/{RUN}/budget=200/row_id={row_id}/patient.png"

@@ -132,6 +132,7 @@ rule train_trees:
         **diagnosed("{trees}"),
         **audited(
             policies="results/agents/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/policies.safetensors",
+            pooled="results/diagnoses/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/pooled.parquet",
         ),
     log:
         said="logs/train_trees/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}.log",
@@ -276,8 +277,9 @@ rule check_diagnosis:
 
 rule choose_policy:
     input:
-        scores=f"results/diagnoses/{FRONT}/scores.parquet",
-        outcomes=f"results/diagnoses/{FRONT}/outcomes.parquet",
+        unpack(
+            lambda w: DIAGNOSIS.choice_inputs(w.dataset, w.family, w.criterion, w.seed)
+        ),
     output:
         **audited(
             choice=f"results/choices/{FRONT}/budget={{budget}}/choice.json",
@@ -286,6 +288,8 @@ rule choose_policy:
     log:
         said=f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
         used=f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl",
+    wildcard_constraints:
+        family="|".join([*DIAGNOSIS.families(), "baselines", "selection", "all"]),
     conda:
         "../../envs/core.yaml"
     resources:

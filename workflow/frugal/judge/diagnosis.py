@@ -57,15 +57,7 @@ def diagnosis_scores(
     frame = pd.DataFrame({"n": len(label), "positives": int(ill.sum())}, index=range(len(said)))
     for name, cell in cells.items():
         frame[name] = cell.sum(axis=1)
-    hit, false_alarm, miss, rest = (cell.astype(np.float64) for cell in cells.values())
-    found, found_effect = _ratio(hit, hit + miss)
-    cleared, cleared_effect = _ratio(rest, rest + false_alarm)
-    estimates = {
-        "f1": _ratio(2 * hit, 2 * hit + false_alarm + miss),
-        "am": ((found + cleared) / 2, (found_effect + cleared_effect) / 2),
-        "sensitivity": (found, found_effect),
-        "specificity": (cleared, cleared_effect),
-        "precision": _ratio(hit, hit + false_alarm),
+    estimates = _of_verdicts(*(cell.astype(np.float64) for cell in cells.values())) | {
         "auroc": _auroc(label, probability),
         "cost": _ratio(cost, np.ones_like(cost)),
     }
@@ -73,6 +65,42 @@ def diagnosis_scores(
         frame[name] = value
         frame[f"{name}_se"] = _standard_error(effect)
     return frame
+
+
+def score_effects(
+    label: Int[np.ndarray, " n"], diagnosis: Int[np.ndarray, "K n"], *, score: str
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K n"]]:
+    """F1 or AM of each of K methods, and what each unit adds to its error to first order.
+
+    Effects of two methods on the same units are paired: the error of a difference follows from the
+    difference of the effects.
+
+    Args:
+        label: 1 for a positive unit, 0 for a negative one. (n,)
+        diagnosis: the class said by each method. (K, n)
+        score: f1 or am.
+    """
+    ill, said = (label == 1)[None], diagnosis == 1
+    cells = (ill & said, ~ill & said, ill & ~said, ~ill & ~said)
+    return _of_verdicts(*(cell.astype(np.float64) for cell in cells))[score]
+
+
+def _of_verdicts(
+    hit: Float[np.ndarray, "K n"],
+    false_alarm: Float[np.ndarray, "K n"],
+    miss: Float[np.ndarray, "K n"],
+    rest: Float[np.ndarray, "K n"],
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Scores that follow from what was said, and each unit's effect on them."""
+    found, found_effect = _ratio(hit, hit + miss)
+    cleared, cleared_effect = _ratio(rest, rest + false_alarm)
+    return {
+        "f1": _ratio(2 * hit, 2 * hit + false_alarm + miss),
+        "am": ((found + cleared) / 2, (found_effect + cleared_effect) / 2),
+        "sensitivity": (found, found_effect),
+        "specificity": (cleared, cleared_effect),
+        "precision": _ratio(hit, hit + false_alarm),
+    }
 
 
 def auroc(label: Int[np.ndarray, " n"], probability: Float[np.ndarray, "K n"]) -> np.ndarray:

@@ -61,10 +61,12 @@ class CrossFitted:
     Attributes:
         log_odds: of class 1, of every row; of a row learnt from, by trees that did not see it. (n,)
         ensemble: all trees, averaged.
+        alike: the same, but each row is told by trees of one fold of a repeat. (n,)
     """
 
     log_odds: Float[np.ndarray, " n"]
     ensemble: TreeEnsemble
+    alike: Float[np.ndarray, " n"]
 
 
 def folds_of(
@@ -107,15 +109,26 @@ class FoldedTrees:
 
     def log_odds(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         """Of class 1, of the same rows, by trees that did not see them, averaged. (n,)"""
-        total, count = np.zeros(len(values)), np.zeros(len(values))
+        return self.told(values)[0]
+
+    def told(
+        self, values: Float[np.ndarray, "n d"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """`log_odds`, and the same with one fold of a repeat for rows not learnt from, too."""
+        total, count = np.zeros((2, len(values))), np.zeros((2, len(values)))
         folds = len(self.parts) // len(self.fold)
+        turn = np.arange(len(values)) % folds
         for number, part in enumerate(self.parts):
-            of_row = self.fold[number // folds]
-            rows = np.flatnonzero((of_row < 0) | (of_row == number % folds))
+            of_row, k = self.fold[number // folds], number % folds
+            rows = np.flatnonzero((of_row < 0) | (of_row == k))
             seen = values[rows]
-            total[rows] += leaf_sums(part, seen, np.ones_like(seen, dtype=bool))[:, 1]
-            count[rows] += 1
-        return np.clip(total / count, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+            said = leaf_sums(part, seen, np.ones_like(seen, dtype=bool))[:, 1]
+            alike = (of_row[rows] == k) | (turn[rows] == k)
+            for place, asked in enumerate((np.ones_like(alike), alike)):
+                total[place, rows] += np.where(asked, said, 0.0)
+                count[place, rows] += asked
+        odds = np.clip(total / count, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        return odds[0], odds[1]
 
     @property
     def ensemble(self) -> TreeEnsemble:
@@ -133,7 +146,8 @@ def fit_cross_fitted(
 ) -> CrossFitted:
     """Fit trees to some rows and let them tell of the same. See `fit_folded`."""
     trees = fit_folded(values, label, fold, settings=settings, seed=seed)
-    return CrossFitted(trees.log_odds(values), trees.ensemble)
+    told, alike = trees.told(values)
+    return CrossFitted(told, trees.ensemble, alike)
 
 
 def fit_folded(

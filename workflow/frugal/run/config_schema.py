@@ -3,13 +3,14 @@
 Read by the Snakefile, so it imports no declaration.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
 from frugal.core.declarations import Declared, declared
 from frugal.core.schema_check import SCHEMAS, read_yaml
 
+ACTING = ("cascade", "lattice")  # kinds whose way of acting `stacked` may take
 _JSON_TYPES = ("boolean", "integer", "number", "object", "string")
 
 
@@ -19,6 +20,9 @@ def config_schema() -> dict[str, Any]:
     defs = schema["$defs"]
     agents = [_block(name, one, defs) for name, one in _kinds().items()]
     defs["agent"]["oneOf"] = [{"type": "null"}, *agents]
+    defs["acting_on_beliefs"]["oneOf"] = [
+        _block(name, _kinds()[name], defs, without=("boosting",)) for name in ACTING
+    ]
     estimators = declared("frugal.judge.estimators", "Estimator")
     defs["estimator"]["enum"] = _placed(estimators)
     planners = declared("frugal.search.planners", "SearchPlanner")
@@ -54,11 +58,15 @@ def _kinds() -> dict[str, Declared]:
 
 
 def _block(
-    kind: str, one: Declared, defs: Mapping[str, Any], more: Mapping[str, Any] | None = None
+    kind: str,
+    one: Declared,
+    defs: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
+    without: Collection[str] = (),
 ) -> dict[str, Any]:
     """The schema of a block `{kind: …, …}`: settings of the kind's own, shared ones, and more."""
-    settings = dict(more or {})
-    settings |= {key: _setting(value) for key, value in one.says["settings"].items()}
+    settings, own = dict(more or {}), one.says["settings"]
+    settings |= {key: _setting(value) for key, value in own.items() if key not in without}
     for group in one.says.get("shares", ()):
         settings |= defs[group]["properties"]
     return {

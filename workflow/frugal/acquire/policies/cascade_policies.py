@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.kinds import Learned
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.train.cascade import Cascade
+from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
 from frugal.acquire.train.tree_sets import SetBeliefs
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under
@@ -42,6 +43,7 @@ class CascadePolicies(Reading):
         threshold: belief from which on a unit is called ill. (K,)
         ensembles: the models.
         cost: of the panels. (a,)
+        stack: a network that tells of every set beside its model; None: models alone.
     """
 
     sets: Bool[np.ndarray, "K s a"]
@@ -51,6 +53,7 @@ class CascadePolicies(Reading):
     threshold: Float[np.ndarray, " K"]
     ensembles: Sequence[TreeEnsemble]
     cost: Float[np.ndarray, " a"]
+    stack: Stack | None = None
 
     @property
     def members(self) -> int:
@@ -107,13 +110,7 @@ class CascadePolicies(Reading):
 
     def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
         model = np.take_along_axis(self.model, stage, axis=1)
-        belief = np.empty(stage.shape)
-        for k, ensemble in enumerate(self.ensembles):
-            asked = model == k
-            if asked.any():
-                rows = reading[asked]
-                belief[asked] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[:, 1]
-        return belief
+        return told_by_models(self.ensembles, model, reading, self.stack)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """What each cascade does, in words."""
@@ -138,7 +135,7 @@ class CascadePolicies(Reading):
             for k, ensemble in enumerate(self.ensembles)
             for name, array in ensemble.to_arrays().items()
         }
-        return own | trees
+        return own | trees | (self.stack.to_arrays() if self.stack else {})
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "CascadePolicies":
@@ -147,7 +144,7 @@ class CascadePolicies(Reading):
         Raises:
             DataError: the arrays are no such policies; the sentence says where.
         """
-        names = [name for name in arrays if not name.startswith(TREES)]
+        names = [name for name in arrays if not name.startswith((TREES, NETWORK))]
         own = part_of(arrays, {name: name for name in names})
         stored = Checked("cascade", own)
         stored.require(
@@ -168,7 +165,7 @@ class CascadePolicies(Reading):
             raise stored.refusal("has a set that does not contain the one before it")
         return CascadePolicies(
             own["sets"], own["model"], own["low"], own["high"], own["threshold"], ensembles,
-            layout.action_cost,
+            layout.action_cost, Stack.from_arrays(arrays, columns=len(layout.columns)),
         )  # fmt: skip
 
 
@@ -194,6 +191,7 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
         np.array([c.threshold for c in cascades]),
         tuple(ensembles.values()),
         beliefs.rows.world.action_cost,
+        beliefs.stack if isinstance(beliefs, StackedBeliefs) else None,
     )  # fmt: skip
     curve = pd.DataFrame(
         {
@@ -203,6 +201,25 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
         }
     )
     return Learned(policies.to_arrays(), curve)
+
+
+def told_by_models(
+    ensembles: Sequence[TreeEnsemble],
+    model: Int[np.ndarray, "K m"],
+    reading: Float32[np.ndarray, "K m d"],
+    stack: Stack | None,
+) -> Float[np.ndarray, "K m"]:
+    """Probability of illness by the model of each state, and the network if there is one. (K, m)"""
+    belief = np.empty(model.shape)
+    for k, ensemble in enumerate(ensembles):
+        asked = model == k
+        if asked.any():
+            rows = reading[asked]
+            belief[asked] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[:, 1]
+    if stack is None:
+        return belief
+    values = reading.reshape(-1, reading.shape[2]).astype(np.float64)
+    return stack.probability(belief.ravel(), values).reshape(belief.shape)
 
 
 def _range(low: float, high: float) -> str:

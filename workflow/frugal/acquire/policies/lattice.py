@@ -3,16 +3,18 @@
 Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
-from frugal.acquire.policies.lattice_policies import LatticePolicies
-from frugal.acquire.train.lattice import fit_lattice
+from frugal.acquire.policies.lattice_policies import LatticePolicies, believer_of
+from frugal.acquire.train.lattice import Gains, Lattice, LatticeRule, fit_lattice
+from frugal.acquire.train.masked_trees import MaskedBeliefs
 from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.stacked_beliefs import StackedBeliefs
 from frugal.acquire.train.tree_sets import TreeRows, cost_rows
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
@@ -35,9 +37,17 @@ def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
     """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
-    rules, lattice, beliefs, every = fit_lattice(
-        rows, objective, settings=settings, budgets=budgets
-    )
+    return learned_lattice(rows, *fit_lattice(rows, objective, settings=settings, budgets=budgets))
+
+
+def learned_lattice(
+    rows: TreeRows,
+    rules: Sequence[LatticeRule],
+    lattice: Lattice,
+    beliefs: MaskedBeliefs | StackedBeliefs,
+    every: Sequence[Gains],
+) -> Learned:
+    """What rules leave: the trees of the gains that they act by, and what believes."""
     used = sorted({rule.gains for rule in rules})
     trees = [one.ensemble for k in used for one in every[k].fitted]
     policies = LatticePolicies(
@@ -45,7 +55,7 @@ def learn(
         np.array([used.index(rule.gains) for rule in rules]),
         np.array([rule.weight for rule in rules]),
         np.array([rule.threshold for rule in rules]),
-        beliefs.ensemble,
+        believer_of(beliefs, lattice.sets),
         joined(trees),
         np.array([len(one.root) for one in trees]).reshape(len(used), len(lattice.sets)),
         rows.world.action_cost,

@@ -10,10 +10,12 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from frugal.acquire.policies.cascade_policies import TREES, stored_ensembles, told_by_models
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.train.lattice import with_belief
-from frugal.acquire.train.masked_trees import told
-from frugal.acquire.train.tree_sets import DIGITS
+from frugal.acquire.train.masked_trees import MaskedBeliefs, told
+from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
+from frugal.acquire.train.tree_sets import DIGITS, PanelSet
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under
 from frugal.core.stored import Stored as Checked
@@ -22,6 +24,82 @@ from frugal.learn.tree_scoring import leaf_sums
 from frugal.learn.trees import TreeEnsemble
 
 BELIEF, GAINS = "belief.", "gains."  # prefixes among the bundle's arrays
+
+
+@dataclass(frozen=True, eq=False)
+class OneModel:
+    """Trees of all sets, over values and bits of panels."""
+
+    trees: TreeEnsemble
+
+    def tell(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        at: Int[np.ndarray, "K m"],
+    ) -> Float[np.ndarray, "K m"]:
+        """Probability of illness; panels outside the state's set count, too. (K, m)"""
+        values, sets = (x.reshape(-1, x.shape[2]) for x in (reading, acquired))
+        return told(self.trees, values, sets).reshape(at.shape)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The trees."""
+        return {BELIEF + name: array for name, array in self.trees.to_arrays().items()}
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPerSet:
+    """Trees of each set, and a network of all.
+
+    Attributes:
+        trees: of the sets, over values. (M)
+        stack: the network, and how it is weighed.
+    """
+
+    trees: Sequence[TreeEnsemble]
+    stack: Stack
+
+    def tell(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        at: Int[np.ndarray, "K m"],
+    ) -> Float[np.ndarray, "K m"]:
+        """Probability of illness; panels outside the state's set count with the network. (K, m)"""
+        del acquired
+        return told_by_models(self.trees, at, reading, self.stack)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The trees and the network."""
+        trees = {
+            f"{TREES}{k}.{name}": array
+            for k, one in enumerate(self.trees)
+            for name, array in one.to_arrays().items()
+        }
+        return trees | self.stack.to_arrays()
+
+
+Believer = OneModel | ModelPerSet
+
+
+def believer_of(beliefs: MaskedBeliefs | StackedBeliefs, sets: Sequence[PanelSet]) -> Believer:
+    """What training told by, as a policy asks it."""
+    if isinstance(beliefs, MaskedBeliefs):
+        return OneModel(beliefs.ensemble)
+    return ModelPerSet([beliefs.of(one).ensemble for one in sets], beliefs.stack)
+
+
+def _stored_believer(arrays: Mapping[str, np.ndarray], layout: Layout, sets: int) -> Believer:
+    a, d = len(layout.actions), len(layout.columns)
+    stack = Stack.from_arrays(arrays, columns=d)
+    if stack is None:
+        return OneModel(_ensemble(under(arrays, BELIEF), columns=d + a, told=2))
+    trees = stored_ensembles(arrays, layout)
+    if len(trees) != sets:
+        raise Checked("lattice", arrays).refusal(
+            f"has trees of {len(trees)} sets; there are {sets} sets"
+        )
+    return ModelPerSet(trees, stack)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +114,7 @@ class LatticePolicies(Reading):
         gains: by which each rule acts. (K,)
         weight: worth of a unit of price. (K,)
         threshold: belief from which on a unit is called ill. (K,)
-        believer: trees over values and bits of panels.
+        believer: what tells how likely a state is to be ill.
         trees: all trees of the gains, over values and belief; column i tells of panel i.
         counts: how many of them each set has, set after set, gains after gains. (G, M)
         cost: of the panels. (a,)
@@ -46,7 +124,7 @@ class LatticePolicies(Reading):
     gains: Int[np.ndarray, " K"]
     weight: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
-    believer: TreeEnsemble
+    believer: Believer
     trees: TreeEnsemble
     counts: Int[np.ndarray, "G M"]
     cost: Float[np.ndarray, " a"]
@@ -82,8 +160,8 @@ class LatticePolicies(Reading):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
-        left, belief = available & ~acquired, self._belief(reading, acquired)
-        at = self._set_of(acquired | self.sets[0])
+        left, at = available & ~acquired, self._set_of(acquired | self.sets[0])
+        belief = self._belief(reading, acquired, at)
         gain = np.full(left.shape, -np.inf)
         for k, number in enumerate(self.gains):
             for one in np.unique(at[k]):
@@ -107,13 +185,13 @@ class LatticePolicies(Reading):
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
     ) -> Float[np.ndarray, "K m 2"]:
         """Class probabilities as the trees have them. (K, m, 2)"""
-        ill = self._belief(reading, acquired)
+        ill = self._belief(reading, acquired, self._set_of(acquired | self.sets[0]))
         return np.stack([1 - ill, ill], axis=-1)
 
-    def _belief(self, reading: np.ndarray, acquired: np.ndarray) -> Float[np.ndarray, "K m"]:
-        a = acquired.shape[2]
-        ill = told(self.believer, reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))
-        return ill.round(DIGITS).reshape(acquired.shape[:2])
+    def _belief(
+        self, reading: np.ndarray, acquired: np.ndarray, at: np.ndarray
+    ) -> Float[np.ndarray, "K m"]:
+        return self.believer.tell(reading, acquired, at).round(DIGITS)
 
     def _set_of(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
         """Number of the lattice's largest set inside each, the first of equals."""
@@ -136,9 +214,8 @@ class LatticePolicies(Reading):
         """Everything the rules are; `from_arrays` is the inverse."""
         own = {name: getattr(self, name) for name in ("sets", "gains", "weight", "threshold")}
         own["counts"] = self.counts
-        for prefix, ensemble in ((BELIEF, self.believer), (GAINS, self.trees)):
-            own |= {prefix + name: array for name, array in ensemble.to_arrays().items()}
-        return own
+        gains = {GAINS + name: array for name, array in self.trees.to_arrays().items()}
+        return own | self.believer.to_arrays() | gains
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "LatticePolicies":
@@ -147,7 +224,7 @@ class LatticePolicies(Reading):
         Raises:
             DataError: the arrays are no such rules; the sentence says where.
         """
-        names = [name for name in arrays if not name.startswith((BELIEF, GAINS))]
+        names = [name for name in arrays if not name.startswith((BELIEF, GAINS, TREES, NETWORK))]
         own = part_of(arrays, {name: name for name in names})
         a, d = len(layout.actions), len(layout.columns)
         stored = Checked("lattice", own)
@@ -160,7 +237,7 @@ class LatticePolicies(Reading):
                 "counts": Array("int64", ("G", "M"), low=1),
             }
         )
-        believer = _ensemble(under(arrays, BELIEF), columns=d + a, told=2)
+        believer = _stored_believer(arrays, layout, len(own["sets"]))
         trees = _ensemble(under(arrays, GAINS), columns=d + 1, told=a)
         stored.require_between("gains", 0, len(own["counts"]) - 1)
         if int(own["counts"].sum()) != len(trees.root):

@@ -8,6 +8,7 @@ each budget, or the cheapest. Knows no files and no policy interface.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.train.payoff import Objective, Payoff, best_window
+from frugal.acquire.train.stacked_beliefs import FoldedNetwork
 from frugal.acquire.train.tree_sets import (
     PanelSet,
     SetBeliefs,
@@ -141,6 +143,7 @@ def fit_cascades(
     *,
     settings: Mapping[str, Any],
     budgets: Float[np.ndarray, " b"],
+    network: FoldedNetwork | None = None,
 ) -> tuple[list[Cascade], SetBeliefs]:
     """The best cascade within each budget, or the cheapest of all, and the trees of their sets.
 
@@ -149,18 +152,20 @@ def fit_cascades(
         objective: what is sought, on all of them.
         settings: `gates`, `sets`, `price_weights`; see `acquire.policies.cascade`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
+        network: that tells of every set beside the trees; None: trees alone.
 
     Returns:
         Cascades from the cheapest on, none twice; and the trees, of which their sets are part.
     """
-    first = SetBeliefs(rows, 1)
+    told = network.beside if network else partial(SetBeliefs, rows)
+    first = told(1)
     found = searched_sets(first, most=settings["sets"])
     whole = rows.reduced(range(rows.world.panels)) | rows.base
     informed = objective.knowing(first.belief(whole))
     draft = planned(Sets.of(found, first), informed, settings)
     short = within_budgets(draft, objective, budgets, most=SHORTLIST)
     used = sorted({rows.base, *(one for cascade in short for one in cascade.path)}, key=_in_order)
-    beliefs = SetBeliefs(rows, rows.settings.repeats) if rows.settings.repeats > 1 else first
+    beliefs = told(rows.settings.repeats) if rows.settings.repeats > 1 else first
     informed = objective.knowing(beliefs.belief(whole))
     final = planned(Sets.of(used, beliefs), informed, settings)
     return within_budgets(final, objective, budgets, most=1), beliefs

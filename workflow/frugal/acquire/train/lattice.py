@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked
 from frugal.acquire.train.payoff import Objective, Payoff
+from frugal.acquire.train.stacked_beliefs import FoldedNetwork, StackedBeliefs
 from frugal.acquire.train.tree_sets import PanelSet, TreeRows, hull, log_loss
 from frugal.learn.cross_fitted_trees import FittedMeans, fit_means
 
@@ -105,7 +106,8 @@ def fit_lattice(
     *,
     settings: Mapping[str, Any],
     budgets: Float[np.ndarray, " b"],
-) -> tuple[list[LatticeRule], Lattice, MaskedBeliefs, list[Gains]]:
+    network: FoldedNetwork | None = None,
+) -> tuple[list[LatticeRule], Lattice, MaskedBeliefs | StackedBeliefs, list[Gains]]:
     """The best rule within each budget, or the cheapest of all, and what they act by.
 
     Args:
@@ -113,9 +115,11 @@ def fit_lattice(
         objective: what is sought, on all of them.
         settings: `copies`, `sets`, `price_weights`, `gains`; see `acquire.policies.lattice`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
+        network: that tells of every set beside trees of each set; None: one model of all sets.
     """
-    beliefs = fit_masked(rows, copies=settings["copies"])
-    sets = lattice_sets(beliefs, most=settings["sets"])
+    masked = fit_masked(rows, copies=settings["copies"])
+    sets = lattice_sets(masked, most=settings["sets"])
+    beliefs = network.beside(rows.settings.repeats) if network else masked
     lattice = Lattice(sets, rows, np.stack([beliefs.belief(one) for one in sets]))
     informed = objective.knowing(lattice.belief[-1])
     full = float(rows.price(sets[-1]).mean())

@@ -7,7 +7,7 @@ not bought are told apart. Cross-fitted as the trees of single sets are.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.train.tree_sets import DIGITS, PanelSet, TreeRows
 from frugal.learn.cross_fitted_trees import FoldedTrees, fit_folded
@@ -57,18 +57,26 @@ class MaskedBeliefs:
         return np.round(1 / (1 + np.exp(-trees.log_odds(seen))), DIGITS)
 
 
-def fit_masked(rows: TreeRows, *, copies: int) -> MaskedBeliefs:
-    """Fit the model to several copies of each row, in each of which other panels are hidden.
+def masked_copies(
+    rows: TreeRows, copies: int
+) -> tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]]:
+    """Several copies of each row that is learnt from: its number, and the panels that it shows.
 
     How many panels a copy shows is drawn first, then which.
     """
-    world, a = rows.world, rows.world.panels
+    a = rows.world.panels
     unit = np.tile(np.flatnonzero(rows.learns), copies)
     size = rows.rng.integers(0, a + 1, len(unit))
     size[rows.rng.random(len(unit)) < NOTHING] = 0
     place = rows.rng.random((len(unit), a)).argsort(axis=1).argsort(axis=1)
     shown = (place < size[:, None]) | rows.bits(rows.base)
-    acquired = shown & world.available[unit]
+    return unit, shown & rows.world.available[unit]
+
+
+def fit_masked(rows: TreeRows, *, copies: int) -> MaskedBeliefs:
+    """Fit the model to several copies of each row, in each of which other panels are hidden."""
+    world = rows.world
+    unit, acquired = masked_copies(rows, copies)
     values = with_bits(world.visible(unit, acquired), acquired).astype(np.float32)
     settings = replace(rows.settings, min_leaf=rows.settings.min_leaf * copies // 2)
     trees = fit_folded(

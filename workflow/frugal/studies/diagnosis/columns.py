@@ -34,6 +34,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "True where no solution is as cheap and as good on the test units themselves",
     ),
     "score": ("", "name of the score: f1 or am"),
+    "pooled_score": ("", "f1 or am on out-of-fold and validation predictions together"),
     "hypervolume": (
         "",
         "area under the test scores of the front that validation chose, cost as a share",

@@ -18,11 +18,13 @@ COMPLETED = ("agent", "validation", "test")  # parts whose rows are completed at
 BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
+EVERY = "all"  # families, where one is chosen
 RUN_FILES = ("scores", "outcomes", "decisions")
 TREE_KINDS = (
     "cascade",
     "lattice",
     "permutation",
+    "stacked",
 )  # kinds of agents whose front `train_trees` learns at once
 
 
@@ -131,23 +133,48 @@ class DiagnosisStudy:
 
         Of a family that keeps no weights (baselines, selection, exact rules) no place is named.
         """
-        folder = front_folder(dataset, family, criterion, seed)
-        places = {
-            str(pair): {"file": f"{folder}/group={g}/policies.safetensors", "position": k}
-            for g, group in enumerate(self.groups() if family in self.block["methods"] else [])
-            for k, pair in enumerate(group)
-        }
-        if family in self.block["trees"]:
-            places = {
-                str(pair): {"file": f"{folder}/policies.safetensors", "position": pair}
-                for pair in range(len(self.tree_budget_shares()))
-            }
         return {
             "budget": float(budget),
             "score": criterion,
             "cost_unit": self.descriptions[dataset].cost_unit,
             "resamples": self.block["resamples"],
-            "policies": places,
+            "policies": {
+                one: self._places(front_folder(dataset, one, criterion, seed), one)
+                for one in self._families(dataset, family, criterion, seed)
+            },
+        }
+
+    def choice_inputs(
+        self, dataset: str, family: str, criterion: str, seed: str
+    ) -> dict[str, list[str]]:
+        """Inputs of `choose_policy`: of one family, or of all that diagnose the data set."""
+        names = self._families(dataset, family, criterion, seed)
+        folders = {one: run_folder(dataset, one, criterion, seed) for one in names}
+        found = {
+            part: [f"{folder}/{part}.parquet" for folder in folders.values()]
+            for part in ("scores", "outcomes")
+        }
+        pooled = [f"{folders[one]}/pooled.parquet" for one in names if one in self.block["trees"]]
+        return found | ({"pooled": pooled} if pooled else {})
+
+    def _families(self, dataset: str, family: str, criterion: str, seed: str) -> list[str]:
+        """One family, or all of the same data set, criterion and seed."""
+        if family != EVERY:
+            return [family]
+        wanted = (dataset, criterion, seed)
+        return [run[1] for run in self.runs() if (run[0], *run[2:]) == wanted and run[1] != BAYES]
+
+    def _places(self, folder: str, family: str) -> dict[str, dict[str, Any]]:
+        """Pair → file and position of the policy; of a family that keeps no weights, nothing."""
+        if family in self.block["trees"]:
+            return {
+                str(pair): {"file": f"{folder}/policies.safetensors", "position": pair}
+                for pair in range(len(self.tree_budget_shares()))
+            }
+        return {
+            str(pair): {"file": f"{folder}/group={g}/policies.safetensors", "position": k}
+            for g, group in enumerate(self.groups() if family in self.block["methods"] else [])
+            for k, pair in enumerate(group)
         }
 
     def chosen_file(self, name: str) -> str:
@@ -359,7 +386,10 @@ def _check_shown(study: DiagnosisStudy) -> None:
         names = [entry["dataset"] for entry in study.block["scenarios"]]
         _require_among(shown["dataset"], names, f"{at}.dataset", "the scenarios' data sets")
         entry = study.scenario(shown["dataset"])
-        _require_among(shown["method"], entry["methods"], f"{at}.method", "the scenario's methods")
+        known = list(entry["methods"])
+        if block == "choose":
+            known += [*entry["trees"], EVERY]
+        _require_among(shown["method"], known, f"{at}.method", "the scenario's methods")
         _require_among(
             shown["criterion"], entry["criteria"], f"{at}.criterion", "the scenario's criteria"
         )

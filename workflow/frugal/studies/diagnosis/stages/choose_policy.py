@@ -1,7 +1,8 @@
-"""Stage `choose_policy`: given a budget, the policy of a front that fits it, and what to expect.
+"""Stage `choose_policy`: a budget in, a policy out, and what to expect of it.
 
-The policy is the best within the budget on validation units; what it is expected to reach is told
-from test units, which had no part in the choice [diagnosis, sec. 6.4].
+The policy is the best within the budget of all families, or of one, by the rule of
+`studies.diagnosis.choice`; what it is expected to reach is told from test units, which had no part
+in the choice [diagnosis, sec. 6.4].
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +15,12 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.judge.diagnosis import SCORES, score_intervals
 from frugal.judge.fronts import policy_for_budget
+from frugal.studies.diagnosis.choice import candidates, compared, leading
 from frugal.studies.diagnosis.frames import SOLUTION
 
 NEEDED = ("budget", "score", "cost_unit")
 LEVEL = 0.95
+_WORDS = {"f1": "F1", "am": "AM"}
 
 
 def choose_policy(
@@ -27,11 +30,13 @@ def choose_policy(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    pooled: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Choose on validation units, report test units with intervals [diagnosis, sec. 6.4].
+    """Choose by a rule written down beforehand, report test units with intervals.
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
-    `cost_unit`; and, where the answer shall name them, `policies` (pair → file and its position).
+    `cost_unit`; and, where the answer shall name them, `policies` (family → pair → file and its
+    position).
 
     Raises:
         ConfigError: nothing fits the budget, or a setting is lacking.
@@ -39,9 +44,47 @@ def choose_policy(
     del progress
     if lacking := [key for key in (*NEEDED, "resamples") if key not in settings]:
         raise ConfigError(f"choose_policy needs the setting {lacking[0]!r}")
-    chosen = chosen_solution(scores, budget=float(settings["budget"]), score=settings["score"])
-    rows = solution_rows(outcomes, str(chosen["method"]), int(chosen["pair"]), "test")
-    found = scores[_is(scores, chosen) & (scores["split"] == "test")].iloc[0]
+    scores, outcomes = (_with_family(frame, streams) for frame in (scores, outcomes))
+    told = None if pooled is None else _with_family(pooled, streams)
+    score = settings["score"]
+    found = candidates(scores, told, budget=float(settings["budget"]), score=score)
+    at = leading(found, outcomes, score=score)
+    table = compared(found, at, outcomes, score=score, rng=streams.generator("compared"))
+    choice = _answer(found[at].row, scores, outcomes, settings, streams)
+    family = found[at].family
+    choice["family"] = family
+    choice["policy"] = settings.get("policies", {}).get(family, {}).get(str(choice["pair"]))
+    choice["chosen_by"] |= {
+        "pooled": None if np.isnan(found[at].pooled) else found[at].pooled,
+        "units_of_choice": found[at].units,
+    }
+    choice["families"] = [
+        {name: _plain(value) for name, value in row.items()} for row in table.to_dict("records")
+    ]
+    sentence = _sentence(choice, table, at)
+    return {"choice": choice | {"sentence": sentence}, "sentence": (sentence + "\n").encode()}
+
+
+def _with_family(frame: pd.DataFrame, streams: Streams) -> pd.DataFrame:
+    """The frame with the name of the family in each row; a single file does not say it."""
+    if "family" not in frame:
+        frame = frame.assign(family=streams.wildcards.get("family", ""))
+    texts = [name for name in ("family", "method", "policy") if name in frame]
+    return frame.astype(dict.fromkeys(texts, "str"))
+
+
+def _answer(
+    chosen: pd.Series,
+    scores: pd.DataFrame,
+    outcomes: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+) -> dict[str, Any]:
+    """The chosen solution, and what it reached on test units."""
+    mine = scores[(scores["family"] == chosen["family"]) & _is(scores, chosen)]
+    own = outcomes[outcomes["family"] == chosen["family"]]
+    rows = solution_rows(own, str(chosen["method"]), int(chosen["pair"]), "test")
+    found = mine[mine["split"] == "test"].iloc[0]
     intervals = score_intervals(
         rows["label"].to_numpy(np.int64), rows["verdict"].to_numpy(np.int64),
         rows["probability"].to_numpy(), rows["acquisition_cost"].to_numpy(),
@@ -52,20 +95,17 @@ def choose_policy(
                "high": _plain(intervals.at[name, "high"])}
         for name in SCORES
     }  # fmt: skip
-    choice = {name: _plain(chosen[name]) for name in SOLUTION} | {
+    return {name: _plain(chosen[name]) for name in SOLUTION} | {
         "budget": settings["budget"],
         "cost_unit": settings["cost_unit"],
         "chosen_by": {"validation": settings["score"], "value": _plain(chosen[settings["score"]]),
                       "cost": _plain(chosen["cost"]), "units": int(chosen["n"])},
         "expected_on_test": expected | {"units": int(found["n"]), "level": LEVEL},
-        "policy": settings.get("policies", {}).get(str(chosen["pair"])),
     }  # fmt: skip
-    sentence = _sentence(choice, expected)
-    return {"choice": choice | {"sentence": sentence}, "sentence": (sentence + "\n").encode()}
 
 
 def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Series:
-    """The row of the validation scores that a budget leads to.
+    """The row of the validation scores that a budget leads to, of one family.
 
     Raises:
         ConfigError: nothing fits the budget, or the score cannot be chosen by.
@@ -94,8 +134,8 @@ def _is(frame: pd.DataFrame, solution: pd.Series) -> pd.Series:
 
 def _plain(value: Any) -> Any:
     """A number or text of a table as JSON can hold it; None for NaN."""
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | bool | np.bool_):
+        return bool(value) if not isinstance(value, str) else value
     number = float(value)
     if not np.isfinite(number):
         return None
@@ -106,22 +146,42 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _sentence(choice: Mapping[str, Any], expected: Mapping[str, Mapping[str, Any]]) -> str:
+def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
     """The answer in words."""
+    expected, name = choice["expected_on_test"], _WORDS[choice["chosen_by"]["validation"]]
 
-    def told(name: str) -> str:
-        value, low, high = (expected[name][key] for key in ("value", "low", "high"))
+    def told(key: str) -> str:
+        value, low, high = (expected[key][part] for part in ("value", "low", "high"))
         if value is None or low is None:
-            return f"{name} not defined"
-        return f"{name} {value:.3f} ({low:.3f} to {high:.3f})"
+            return f"{key} not defined"
+        return (
+            f"{key.upper() if key in ('f1', 'am') else key} {value:.3f} ({low:.3f} to {high:.3f})"
+        )
 
     which = f"policy {choice['pair']} of {choice['method']}"
     if choice["lambda"] is not None:
         which += f" (λ = {choice['lambda']:g}, ρ = {choice['rho']:g})"
-    return (
-        f"Within {choice['budget']:g} {choice['cost_unit']}: {which}. Expected: "
-        f"{told('f1')}, {told('sensitivity')}, {told('specificity')}, at a mean cost of "
-        f"{expected['cost']['value']:.4g} ({expected['cost']['low']:.4g} to "
-        f"{expected['cost']['high']:.4g}); {choice['expected_on_test']['units']} test units, "
-        f"{100 * LEVEL:.0f} % intervals."
-    )
+    if choice["setting"] and choice["family"] == choice["method"]:
+        which += f": {choice['setting']}"
+    cost = expected["cost"]
+    words = [
+        f"Within {choice['budget']:g} {choice['cost_unit']}: {which}.",
+        f"Expected: {told('f1')}, {told('sensitivity')}, {told('specificity')}, at a mean cost of "
+        f"{cost['value']:.4g} ({cost['low']:.4g} to {cost['high']:.4g}); "
+        f"{expected['units']} test units, {100 * LEVEL:.0f} % intervals.",
+    ]
+    if len(table) > 1:
+        row, others = table.iloc[at], table.drop(index=at)
+        alike = others[others["not_worse"]]["family"].tolist()
+        words.append(
+            f"Chosen among {len(table)} families before test units were looked at; for whichever "
+            f"had been chosen {name} lies between {row['low']:.3f} and {row['high']:.3f}."
+        )
+        if not row["not_worse"]:
+            best = table.iloc[int(table["test"].to_numpy().argmax())]["family"]
+            words.append(f"On test units {best} is better by more than chance.")
+        elif alike:
+            words.append(f"Not to be told from it: {', '.join(alike)}.")
+        else:
+            words.append("All others are worse by more than chance.")
+    return " ".join(words)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import cascade, lattice, permutation
+from frugal.acquire.policies import cascade, lattice, permutation, stacked
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
@@ -39,6 +39,7 @@ _LEARN: dict[str, Callable[..., Learned]] = {
     "cascade": cascade.learn,
     "lattice": lattice.learn,
     "permutation": permutation.learn,
+    "stacked": stacked.learn,
 }
 
 
@@ -75,7 +76,16 @@ def train_trees(
         outcomes.append(frames[0])
         decisions.append(frames[1])
     whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
-    return run_frames(solutions, outcomes, decisions, whole) | {"policies": bundle}
+    told = {"policies": bundle, "pooled": _pooled(learned, len(rows))}
+    return run_frames(solutions, outcomes, decisions, whole) | told
+
+
+def _pooled(learned: Learned, units: int) -> pd.DataFrame:
+    """What out-of-fold and validation predictions say of each policy: its score and its price."""
+    score, cost = (learned.curve[name] for name in ("mean_return", "acquisition_cost"))
+    return pd.DataFrame(
+        {"pair": range(len(score)), "pooled_score": score, "cost": cost, "n": units}
+    )
 
 
 def fitted(

@@ -1,0 +1,219 @@
+"""Networks of two classes that read what is known of a row, and flags that say what is known.
+
+They learn from copies of rows in which values are hidden, cross-fitted in lock-step over repeats
+and folds. Columns are read as normal scores, an unknown value as 0 with the flag 0. Knows rows and
+columns; no panels, no costs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.special import ndtri
+from torch import Tensor
+
+from frugal.core.stored import LARGEST, Array, Stored
+from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
+from frugal.learn.lockstep import forward
+from frugal.learn.networks import Networks, fit_networks
+
+KNOTS = 101  # quantiles by which a column is read
+FARTHEST = 2.5  # a normal score lies no farther from 0
+ROWS = 8192  # at a time
+ACTIVATION = "relu"
+
+
+@dataclass(frozen=True)
+class MaskedNetworkSettings:
+    """How networks are fitted.
+
+    Attributes:
+        copies: of each row, in each of which other values are hidden.
+        hidden: units of a hidden layer.
+        layers: hidden ones.
+        epochs: passes over the copies.
+        batch: copies in a step.
+        learning_rate: highest of a cycle.
+        weight_decay: penalty of squared weights.
+    """
+
+    copies: int
+    hidden: int
+    layers: int
+    epochs: int
+    batch: int
+    learning_rate: float
+    weight_decay: float
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "MaskedNetworkSettings":
+        """From a block of config."""
+        return cls(**settings)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalScores:
+    """Columns by rank: quantiles of the known values, and the normal score of each.
+
+    Attributes:
+        knots: quantiles, ascending; 0 for a column that is never known. (d, q)
+        scores: what is read at each; equal knots have one score, their mean. (d, q)
+    """
+
+    knots: Float[np.ndarray, "d q"]
+    scores: Float[np.ndarray, "d q"]
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "n d"]) -> "NormalScores":
+        """Those of some rows, NaN where unknown."""
+        level = (np.arange(KNOTS) + 0.5) / KNOTS
+        normal = np.clip(ndtri(level), -FARTHEST, FARTHEST)
+        knots, scores = np.zeros((2, values.shape[1], KNOTS))
+        for j, column in enumerate(values.T):
+            known = column[np.isfinite(column)]
+            if not len(known):
+                continue
+            knots[j] = np.quantile(known, level)
+            _, place, count = np.unique(knots[j], return_inverse=True, return_counts=True)
+            scores[j] = (np.bincount(place, normal) / count)[place]
+        return cls(knots, scores)
+
+    def read(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n w"]:
+        """Scores, 0 where unknown, then 1 where known and 0 elsewhere. (n, 2 d)"""
+        known = np.isfinite(values)
+        filled = np.where(known, values, 0.0)
+        columns = zip(filled.T, self.knots, self.scores, strict=True)
+        scores = np.stack([np.interp(*one) for one in columns], axis=1)
+        return np.concatenate([np.where(known, scores, 0.0), known], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedNetworks:
+    """K networks that read rows with gaps.
+
+    Attributes:
+        reads: how columns are read.
+        weights: of each layer, what follows from the scaling of inputs included. (K, in, out)
+        biases: of each layer. (K, 1, out)
+    """
+
+    reads: NormalScores
+    weights: tuple[Tensor, ...]
+    biases: tuple[Tensor, ...]
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return len(self.weights[0])
+
+    def each(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "K n"]:
+        """Log-odds of class 1 by each network. (K, n)"""
+        torch.set_num_threads(1)
+        parts = [np.zeros((self.count, 0))]
+        for start in range(0, len(values), ROWS):
+            x = torch.from_numpy(self.reads.read(values[start : start + ROWS])).float()
+            out = forward(
+                self.weights, self.biases, x.expand(self.count, -1, -1), ACTIVATION
+            )[2]  # fmt: skip
+            parts.append(out[..., 0].double().numpy())
+        return np.clip(np.concatenate(parts, axis=1), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+    def log_odds(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Of class 1, the mean of all networks. (n,)"""
+        return self.each(values).mean(axis=0)
+
+    def out_of_fold(
+        self, values: Float[np.ndarray, "n d"], fold: Int[np.ndarray, "repeats n"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Of rows learnt from, by networks that did not see them; of others by all, or by as many.
+
+        Returns:
+            Log-odds, of rows not learnt from by all networks; the same, but by one fold of each
+            repeat. (n,), (n,)
+        """
+        folds, every = self.count // len(fold), self.each(values)
+        number = (np.arange(self.count) % folds)[:, None]
+        of_row = np.repeat(fold, folds, axis=0)
+        turn = np.arange(len(values)) % folds
+        asked = (of_row < 0) | (of_row == number)
+        alike = (of_row == number) | ((of_row < 0) & (turn == number))
+        told, as_many = (
+            np.where(a, every, 0.0).sum(axis=0) / a.sum(axis=0) for a in (asked, alike)
+        )
+        return told, as_many
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the networks are; `from_arrays` is the inverse."""
+        arrays = {"knots": self.reads.knots, "scores": self.reads.scores}
+        for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            arrays |= {f"{k}.weight": weight.numpy(), f"{k}.bias": bias.numpy()}
+        return arrays
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], *, columns: int) -> "MaskedNetworks":
+        """The networks that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such networks of so many columns.
+        """
+        layers = sum(name.endswith(".weight") for name in arrays)
+        widths = [2 * columns, *(f"units {k}" for k in range(layers - 1)), 1]
+        finite = {"low": -LARGEST}
+        wanted = {name: Array("float64", (columns, "q"), **finite) for name in ("knots", "scores")}
+        for k in range(max(layers, 1)):
+            wanted |= {
+                f"{k}.weight": Array("float32", ("K", widths[k], widths[k + 1]), **finite),
+                f"{k}.bias": Array("float32", ("K", 1, widths[k + 1]), **finite),
+            }
+        stored = Stored("networks", arrays)
+        stored.require(wanted)
+        if (np.diff(arrays["knots"], axis=1) < 0).any():
+            raise stored.refusal("have knots that fall; allowed are knots that rise or stay")
+        tensors = [
+            tuple(torch.from_numpy(np.array(arrays[f"{k}.{part}"])) for k in range(layers))
+            for part in ("weight", "bias")
+        ]
+        return MaskedNetworks(
+            NormalScores(arrays["knots"], arrays["scores"]), tensors[0], tensors[1]
+        )
+
+
+def fit_masked_networks(
+    reads: NormalScores,
+    values: Float[np.ndarray, "m d"],
+    label: Int[np.ndarray, " m"],
+    fold: Int[np.ndarray, "repeats m"],
+    *,
+    folds: int,
+    settings: MaskedNetworkSettings,
+    rngs: Sequence[np.random.Generator],
+) -> MaskedNetworks:
+    """One network for each repeat and fold, on all rows that are not of that fold.
+
+    Args:
+        reads: how columns are read.
+        values: copies of rows, NaN where hidden or unknown. (m, d)
+        label: 0 or 1. (m,)
+        fold: of each copy's row, −1 for rows that are not learnt from. (repeats, m)
+        folds: of a repeat.
+        settings: how.
+        rngs: one of each network. (repeats · folds)
+    """
+    train = np.stack([(one >= 0) & (one != k) for one in fold for k in range(folds)])
+    fitted = fit_networks(
+        [reads.read(values)], [label[:, None].astype(np.float64)], [0] * len(train),
+        train.astype(np.float64), loss="binary", hidden=settings.hidden, layers=settings.layers,
+        epochs=settings.epochs, batch=settings.batch, learning_rate=settings.learning_rate,
+        weight_decay=[settings.weight_decay] * len(train), activation=ACTIVATION, rngs=rngs,
+    )  # fmt: skip
+    return MaskedNetworks(reads, *_unscaled(fitted))
+
+
+def _unscaled(fitted: Networks) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Weights and biases of the same networks on inputs that are not standardised first."""
+    first = fitted.weights[0] / fitted.scale.transpose(1, 2)
+    bias = fitted.biases[0] - fitted.centre @ first
+    return (first, *fitted.weights[1:]), (bias, *fitted.biases[1:])
