@@ -232,7 +232,7 @@ rule recount_diagnoses:
 
 rule summarise_diagnosis:
     input:
-        scores=DIAGNOSIS.run_files("scores.parquet"),
+        **DIAGNOSIS.summary_inputs(),
     output:
         **audited(
             summary="results/summary/diagnosis.parquet",
@@ -376,6 +376,29 @@ rule draw_diagnosis_figures:
         run_stage("draw_diagnosis_figures")
 
 
+rule draw_fronts:
+    input:
+        budgets=rules.summarise_diagnosis.output.budgets,
+    output:
+        **figure_outputs(
+            "draw_fronts",
+            "results/figures/study=diagnosis/dataset={dataset}",
+            "diagnosis: which panels to order, for every budget",
+            dataset="{dataset}",
+        ),
+    log:
+        said="logs/draw_fronts/dataset={dataset}.log",
+        used="benchmarks/draw_fronts/dataset={dataset}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("draw_fronts", lambda w: DIAGNOSIS.fronts_settings(w.dataset)),
+    shell:
+        run_stage("draw_fronts")
+
+
 rule diagnosis:
     input:
         rules.summarise_diagnosis.output.summary,
@@ -384,5 +407,10 @@ rule diagnosis:
         expand(
             "results/figures/study=diagnosis/{name}.png",
             name=figures_of("draw_diagnosis_figures"),
+        ),
+        expand(
+            "results/figures/study=diagnosis/dataset={dataset}/{name}.png",
+            dataset=DIAGNOSIS.datasets(),
+            name=figures_of("draw_fronts"),
         ),
     localrule: True

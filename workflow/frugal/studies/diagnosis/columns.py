@@ -35,6 +35,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "score": ("", "name of the score: f1 or am"),
     "pooled_score": ("", "f1 or am on out-of-fold and validation predictions together"),
+    "pooled_cost": (COST, "mean cost on the units of these predictions"),
     "hypervolume": (
         "",
         "area under the test scores of the front that validation chose, cost as a share",

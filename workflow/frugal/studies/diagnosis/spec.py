@@ -282,6 +282,24 @@ class DiagnosisStudy:
         """One path per run."""
         return [f"{run_folder(*run)}/{name}" for run in self.runs()]
 
+    def summary_inputs(self) -> dict[str, list[str]]:
+        """Inputs of `summarise_diagnosis`: scores of every run, and what trees say out of fold."""
+        pooled = [
+            f"{run_folder(*run)}/pooled.parquet"
+            for run in self.runs()
+            if run[1] in self.block["trees"]
+        ]
+        return {"scores": self.run_files("scores.parquet")} | ({"pooled": pooled} if pooled else {})
+
+    def datasets(self) -> list[str]:
+        """The data sets of the scenarios."""
+        return [entry["dataset"] for entry in self.block["scenarios"]]
+
+    def fronts_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `draw_fronts`: the data set, its title, its unit of cost."""
+        described = self.descriptions[dataset]
+        return {"dataset": dataset, "title": described.title, "cost_unit": described.cost_unit}
+
     def has_bayes_rule(self, dataset: str) -> bool:
         """True for a simulator whose posterior is known exactly."""
         generator = self.descriptions[dataset].source.generator

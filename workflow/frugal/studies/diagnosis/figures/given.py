@@ -1,4 +1,4 @@
-"""What the drawing stage of the diagnosis study hands to figures."""
+"""What the drawing stages of the diagnosis study hand to figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,3 +34,18 @@ class Front:
     shares: pd.DataFrame
     steps: pd.DataFrame
     unit: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """What every family reaches within each budget on one data set.
+
+    Handed over by `draw_fronts`.
+
+    Attributes:
+        title: of the data set.
+        budgets: of one data set, as the summary has them.
+    """
+
+    title: str
+    budgets: pd.DataFrame

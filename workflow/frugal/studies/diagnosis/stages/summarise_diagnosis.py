@@ -31,6 +31,7 @@ def summarise_diagnosis(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    pooled: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Put the scores of every run into one table, with what is on which front.
 
@@ -40,6 +41,8 @@ def summarise_diagnosis(
     """
     del streams, progress
     summary = _fronts_marked(_wide(scores))
+    if pooled is not None:
+        summary = _with_pooled(summary, pooled)
     further = [c for c in summary.columns if c not in KEYS + NUMBERS]
     return {
         "summary": summary[KEYS[:5] + NUMBERS + KEYS[5:] + further],
@@ -58,6 +61,16 @@ def _wide(scores: pd.DataFrame) -> pd.DataFrame:
     renamed = {name: f"validation_{name}" for name in [*VALIDATED, "full_cost"]}
     wide = test.merge(chosen.rename(columns=renamed), on=keys, how="left", validate="one_to_one")
     return wide.assign(cost_share=wide["cost"] / wide["full_cost"])
+
+
+def _with_pooled(summary: pd.DataFrame, pooled: pd.DataFrame) -> pd.DataFrame:
+    """What out-of-fold and validation predictions say together, where a family has them."""
+    told = pooled.astype(dict.fromkeys(("dataset", "family", "criterion"), str))
+    told = told.assign(seed=told["seed"].astype(int)).rename(columns={"cost": "pooled_cost"})
+    keys = [*RUN, "pair"]
+    return summary.merge(
+        told[[*keys, "pooled_score", "pooled_cost"]], on=keys, how="left", validate="one_to_one"
+    )
 
 
 def _fronts_marked(summary: pd.DataFrame) -> pd.DataFrame:
@@ -105,24 +118,34 @@ def _hypervolumes(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def _budgets(summary: pd.DataFrame, shares: list[float]) -> pd.DataFrame:
-    """For each method and budget, the solution that validation chooses, and its test scores.
+    """For each method and budget, the solution that is chosen, and its test scores.
 
-    A budget is a share of what full observation costs. Where nothing fits there is no row. The
-    best of all full-observation baselines, chosen on validation, is a method of its own.
+    It is chosen on out-of-fold and validation predictions where the family has both, else on
+    validation units. A budget is a share of what full observation costs. Where nothing fits there
+    is no row. The best of all full-observation baselines, chosen on validation, is a method of its
+    own.
     """
     made = []
     for score, rows in _candidates(summary):
+        told = "pooled" if _all_pooled(rows) else "validation"
+        seen = (
+            ["pooled_cost", "pooled_score"]
+            if pooled
+            else ["validation_cost", f"validation_{score}"]
+        )
+        front = rows[seen].set_axis(["cost", score], axis=1)
         for share in shares:
             budget = share * float(rows["validation_full_cost"].iloc[0]) * (1 + ROUNDING)
-            front = rows[["validation_cost", f"validation_{score}"]].set_axis(
-                ["cost", score], axis=1
-            )
             if (front["cost"] <= budget).any() and front[score].notna().any():
                 best = rows.iloc[[policy_for_budget(front, budget, score=score)]]
                 made.append(best.assign(score=score, budget_share=share, budget=budget))
     table = pd.concat(made, ignore_index=True)
     first = [*FRONT, "score", "budget_share", "budget"]
     return table[first + [c for c in table.columns if c not in first]]
+
+
+def _all_pooled(rows: pd.DataFrame) -> bool:
+    return "pooled_score" in rows and bool(rows["pooled_score"].notna().all())
 
 
 def _candidates(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

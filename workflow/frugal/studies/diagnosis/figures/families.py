@@ -1,0 +1,97 @@
+"""Figure of all families: what the chosen policy of each reaches within each budget.
+
+A line per way to order panels, one panel of the figure per score by which policies are chosen.
+Places marks from the table of budgets; knows neither policies nor files.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from frugal.draw import style
+from frugal.draw.figures import PrintedFigure
+from frugal.studies.diagnosis.figures.given import Families
+from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
+from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
+
+_WORDS = {"f1": "F1", "am": "mean of sensitivity and specificity"}
+REFERENCE = "best classifier on all panels"
+
+
+@style.printed
+def families_figure(budgets: pd.DataFrame, *, title: str) -> Figure:
+    """Score on test units of the policy that each family chooses within each budget.
+
+    Lines: families, means over divisions of the rows. Dotted: the classifier on all panels that
+    validation units choose, with one standard error either way (shaded).   [diagnosis, fig. 4]
+
+    Args:
+        budgets: of one data set: method, criterion, seed, budget_share, and scores with errors.
+        title: of the data set.
+
+    Raises:
+        DataError: a column is missing, or there is no row.
+    """
+    style.require(budgets, ["method", "criterion", "seed", "budget_share", "cost_share"], single=[])
+    criteria = sorted(budgets["criterion"].unique(), reverse=True)
+    figure = style.new_figure(height_in=3.2)
+    for axes, name in zip(np.atleast_1d(figure.subplots(1, len(criteria))), criteria, strict=True):
+        _draw(axes, budgets[budgets["criterion"] == name], name)
+    seeds = budgets["seed"].nunique()
+    over = f", mean of {seeds} divisions of the rows" if seeds > 1 else ""
+    figure.suptitle(
+        f"{title}: what each family reaches on test units within a budget{over}", x=0.01, ha="left"
+    )
+    style.add_legend(figure, _handles(budgets))
+    return figure
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, score: str) -> None:
+    means = (
+        rows.groupby(["method", "budget_share"], observed=True)[
+            [score, f"{score}_se", "cost_share"]
+        ]
+        .mean()
+        .reset_index()
+    )
+    reference = means[means["method"] == BEST_FULL]
+    if len(reference):
+        level, error = reference[score].iloc[-1], reference[f"{score}_se"].iloc[-1]
+        axes.axhspan(level - error, level + error, color=style.GREY, alpha=0.15, linewidth=0)
+        axes.axhline(level, color=style.BLACK, linestyle=":", linewidth=1.0)
+    for method in method_order(_shown(rows)):
+        own, look = means[means["method"] == method], method_style(method)
+        axes.plot(
+            100 * own["cost_share"], own[score], color=look.colour, marker=look.marker,
+            markersize=4.5, linewidth=1.2, clip_on=False,
+            markerfacecolor="none" if look.hollow else look.colour,
+        )  # fmt: skip
+    axes.set_xlim(left=0)
+    axes.set_xlabel("mean price paid, % of all panels")
+    axes.set_ylabel(_WORDS.get(score, style.words(score)))
+
+
+def _shown(rows: pd.DataFrame) -> list[str]:
+    """Families that order panels; classifiers on sets that are the same for all are left out."""
+    names = rows["method"].astype(str).unique().tolist()
+    return [name for name in names if not name.endswith((FULL, FIXED)) and name != BEST_FULL]
+
+
+def _handles(budgets: pd.DataFrame) -> list[Line2D]:
+    found = [method_style(name).handle(line="-") for name in method_order(_shown(budgets))]
+    return [*found, Line2D([], [], color=style.BLACK, linestyle=":", label=REFERENCE)]  # pyright: ignore[reportReturnType]
+
+
+def _families(given: Families) -> tuple[Figure, pd.DataFrame]:
+    return families_figure(given.budgets, title=given.title), given.budgets
+
+
+FAMILIES = PrintedFigure(
+    name="diagnosis_families",
+    place=5,
+    stages=("draw_fronts",),
+    draw=_families,
+    doc="what every family reaches within each budget",
+)
