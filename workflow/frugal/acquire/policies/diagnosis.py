@@ -14,15 +14,16 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.acquire.reading import CompletesRows, panel_or_stop
+from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief
 from frugal.acquire.train.actor_critic import ActorCritic
 from frugal.acquire.train.lockstep_classifier import Classifiers
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored
-from frugal.core.world import StateEncoder, World
+from frugal.core.world import StateEncoder, World, adds_column
 from frugal.learn.imputers import Imputer
 
 CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
+THRESHOLD = "threshold"  # of the belief, among the weights of policies whose verdict it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,11 @@ class DiagnosisPolicies(CompletesRows):
         classifiers: f_φ of each.
         classes: k.
         panels: that can be acquired, a.
+        adds: columns that each panel adds to the free ones; one that adds none to what is owned is
+            never ordered. (a, d)
         terminals: ways to end, 1 or k.
         columns: of a completed row, d.
+        threshold: belief from which on a unit is called ill; None: the actor says the class. (K,)
         input_bound: in standard deviations.
     """
 
@@ -94,6 +98,7 @@ class DiagnosisPolicies(CompletesRows):
         weights: Mapping[str, np.ndarray],
         settings: Mapping[str, Any],
         *,
+        adds: Bool[np.ndarray, "a d"],
         imputer: Imputer | None = None,
         greedy: bool = True,
     ) -> None:
@@ -102,21 +107,24 @@ class DiagnosisPolicies(CompletesRows):
         Args:
             weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
             settings: the block that they were trained with.
+            adds: columns that each panel adds to the free ones.
             imputer: completes rows; None where completed rows are kept beside the policies.
             greedy: True takes the likeliest action; False draws among them.
 
         Raises:
             DataError: the weights are no such policies; the sentence says where.
         """
-        self.classes, self.panels, self.terminals = _require_policies(weights)
+        by_belief = settings["verdict"] == "belief"
+        self.classes, self.panels, self.terminals = _require_policies(weights, by_belief=by_belief)
+        self.threshold = weights[THRESHOLD] if by_belief else None
         own = {
             k.removeprefix(CLASSIFIER): v for k, v in weights.items() if k.startswith(CLASSIFIER)
         }
-        rest = {k: v for k, v in weights.items() if not k.startswith(CLASSIFIER)}
+        rest = {k: v for k, v in weights.items() if not k.startswith((CLASSIFIER, THRESHOLD))}
         self.learners = ActorCritic.of(rest, settings["ppo"]["activation"])
         self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
         self.columns = own["0.weight"].shape[1]
-        self.imputer, self.greedy = imputer, greedy
+        self.adds, self.imputer, self.greedy = adds, imputer, greedy
         self.input_bound = float(settings["input_bound"])
 
     @property
@@ -151,7 +159,8 @@ class DiagnosisPolicies(CompletesRows):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
-        law = self.actor_law(reading, acquired, available & ~acquired)
+        open_panels = available & ~acquired & adds_column(self.adds, acquired)
+        law = self.actor_law(reading, acquired, open_panels)
         if self.greedy:
             best = law.argmax(axis=2)
             return panel_or_stop(best, best < self.panels, self.panels)
@@ -161,7 +170,12 @@ class DiagnosisPolicies(CompletesRows):
     def conclude(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
     ) -> Float[np.ndarray, "K m k"]:
-        """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)"""
+        """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)
+
+        Where the belief decides, it is tilted, so that one half is the threshold.
+        """
+        if self.threshold is not None:
+            return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
         if self.terminals == 1:
             return self.beliefs(reading).astype(np.float64)
         law = self.actor_law(reading, acquired, np.zeros_like(acquired))
@@ -212,10 +226,12 @@ class DiagnosisPolicies(CompletesRows):
         )
 
 
-def _require_policies(weights: Mapping[str, np.ndarray]) -> tuple[int, int, int]:
+def _require_policies(
+    weights: Mapping[str, np.ndarray], *, by_belief: bool
+) -> tuple[int, int, int]:
     """Networks whose layers fit one another; numbers of classes, of panels, and of ways to end."""
     stored = Stored("diagnosis policies", weights)
-    expected = {}
+    expected = {THRESHOLD: Array("float32", ("K",), above=0, high=1)} if by_belief else {}
     for part, out in (("policy", "actions"), ("value", 1), ("classifier", "classes")):
         start = "columns" if part == "classifier" else "inputs"
         stack = "classifier" if part == "classifier" else "hidden"  # policy and value alike

@@ -18,6 +18,7 @@ from torch import Tensor
 from frugal.acquire.acquisition import BatchedAcquisition, Start
 from frugal.acquire.policies.diagnosis import (
     CLASSIFIER,
+    THRESHOLD,
     DiagnosisPolicies,
     ImputedStates,
     state_embedding,
@@ -30,12 +31,19 @@ from frugal.acquire.train.lockstep_classifier import (
     ClassifierTrainer,
 )
 from frugal.acquire.train.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
+from frugal.acquire.train.selection import tuned_threshold
 from frugal.acquire.train.state_classifier import fit_state_classifier, learn_states
-from frugal.acquire.train.training_scores import SCORES, WatchedUnits, score_policies
+from frugal.acquire.train.training_scores import (
+    SCORES,
+    WatchedUnits,
+    final_beliefs,
+    score_policies,
+)
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.state_codes import set_codes
 from frugal.core.world import StateEncoder, World
 
+LEAST_THRESHOLD = 1e-6  # on a belief
 Weights = dict[str, Float32[np.ndarray, "..."]]
 Units = tuple[World, StateEncoder]
 
@@ -51,6 +59,8 @@ class SmDdpoSettings:
             on randomly masked states.
         pretraining_updates: minibatches of that; read by "pretrained" only.
         tuned: whether a pretrained classifier goes on learning; read by "pretrained" only.
+        verdict: "actor": its ends say the class; "belief": the classifier's belief does, from the
+            threshold on that serves `criterion` best on the validation units.
         outer_loops: at most, L.
         policy_updates: rollouts and updates of PPO in an outer loop, L1.
         classifier_updates: minibatches of the classifier in an outer loop, L2.
@@ -69,6 +79,7 @@ class SmDdpoSettings:
     variant: Literal["end2end", "pretrained"]
     pretraining_updates: int
     tuned: bool
+    verdict: Literal["actor", "belief"]
     outer_loops: int
     policy_updates: int
     classifier_updates: int
@@ -110,8 +121,9 @@ class SmDdpoResult:
     """K trained policies.
 
     Attributes:
-        weights: of policy, value and classifier by name, leading axis K; each learner's are those
-            of its best look at the validation units.
+        weights: of policy, value and classifier by name, leading axis K, and where the belief says
+            the class, its thresholds; each learner's are those of its best look at the validation
+            units.
         curves: one row per learner, look and set of units: `learner`, `iteration` (outer loops
             done), `steps` (of a learner), `split`, and `training_scores.SCORES`.
         best_iteration: outer loop after which each learner's weights were kept. (K,)
@@ -167,12 +179,33 @@ def fit_sm_ddpo(
             run.outer_loop()
         if done % how.validate_every == 0 or done == how.outer_loops:
             weights = run.export()
-            policies = DiagnosisPolicies(weights, settings)
+            if how.verdict == "belief":
+                weights |= _thresholds(weights, sets["validation"], reward, settings)
+            policies = DiagnosisPolicies(weights, settings, adds=train.adds)
             scores = {k: score_policies(policies, units, reward) for k, units in sets.items()}
             keeper.look(done, done * how.policy_updates * how.ppo.steps, weights, scores)
             if keeper.stale >= how.patience:
                 break
     return SmDdpoResult(keeper.weights, pd.concat(keeper.rows, ignore_index=True), keeper.best)
+
+
+def _thresholds(
+    weights: Weights, units: WatchedUnits, reward: DiagnosisReward, settings: Mapping[str, Any]
+) -> Weights:
+    """The threshold on the belief that serves each learner best on some units.
+
+    For F1 and AM it is tried; what a learner's reward asks for follows from its worths of verdicts.
+    """
+    matrix = reward.matrix
+    if settings["criterion"] == "value":
+        healthy, ill = matrix[:, 0, 0] - matrix[:, 0, 1], matrix[:, 1, 1] - matrix[:, 1, 0]
+        found = np.clip(healthy / (healthy + ill), LEAST_THRESHOLD, 1.0)
+        return {THRESHOLD: found.astype(np.float32)}
+    start = {THRESHOLD: np.full(len(matrix), 0.5, dtype=np.float32)}
+    policies = DiagnosisPolicies(weights | start, settings, adds=units.task.adds)
+    belief = final_beliefs(policies, units)
+    found = [tuned_threshold(units.task.label, p, settings["criterion"]) for p in belief]
+    return {THRESHOLD: np.clip(found, LEAST_THRESHOLD, 1.0).astype(np.float32)}
 
 
 def _watched_sets(
@@ -252,7 +285,7 @@ class _Run:
         self._task, self._imputed, self._how, self._draws = task, imputed, how, draws
         self._environment = BatchedAcquisition(
             task, ImputedStates(imputed, task.panels), reward,
-            learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units,
+            learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units, only_new=True,
         )  # fmt: skip
         self._classifiers = self._first_classifiers(learners, first)
         self._classifier_trainer = ClassifierTrainer(self._classifiers, how.classifier)
