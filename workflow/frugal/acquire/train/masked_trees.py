@@ -7,7 +7,7 @@ not bought are told apart. Cross-fitted as the trees of single sets are.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.train.tree_sets import DIGITS, PanelSet, TreeRows
 from frugal.learn.cross_fitted_trees import FoldedTrees, fit_folded
@@ -51,16 +51,31 @@ class MaskedBeliefs:
             first: units that are told of, from the first on; None: all.
         """
         units = np.arange(len(self.rows.world))[:first]
-        acquired = self.rows.world.available[units] & self.rows.bits(panels)
-        seen = with_bits(self.rows.world.visible(units, acquired), acquired)
-        trees = replace(self.trees, fold=self.trees.fold[:, units])
+        return self.at(units, self.rows.world.available[units] & self.rows.bits(panels))
+
+    def at(
+        self, unit: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float[np.ndarray, " m"]:
+        """Probability of illness at some states, by trees that did not see the unit. (m,)"""
+        seen = with_bits(self.rows.world.visible(unit, acquired), acquired)
+        trees = replace(self.trees, fold=self.trees.fold[:, unit])
         return np.round(1 / (1 + np.exp(-trees.log_odds(seen))), DIGITS)
 
 
-def fit_masked(rows: TreeRows, *, copies: int) -> MaskedBeliefs:
+def fit_masked(
+    rows: TreeRows,
+    *,
+    copies: int,
+    visited: tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]] | None = None,
+) -> MaskedBeliefs:
     """Fit the model to several copies of each row, in each of which other panels are hidden.
 
     How many panels a copy shows is drawn first, then which.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        copies: of each row.
+        visited: units and panels of further states that trees learn from.
     """
     world, a = rows.world, rows.world.panels
     unit = np.tile(np.flatnonzero(rows.learns), copies)
@@ -69,6 +84,9 @@ def fit_masked(rows: TreeRows, *, copies: int) -> MaskedBeliefs:
     place = rows.rng.random((len(unit), a)).argsort(axis=1).argsort(axis=1)
     shown = (place < size[:, None]) | rows.bits(rows.base)
     acquired = shown & world.available[unit]
+    if visited is not None:
+        unit, acquired = np.append(unit, visited[0]), np.concatenate([acquired, visited[1]])
+        copies = round(len(unit) / int(rows.learns.sum()))
     values = with_bits(world.visible(unit, acquired), acquired).astype(np.float32)
     settings = replace(rows.settings, min_leaf=rows.settings.min_leaf * copies // 2)
     trees = fit_folded(

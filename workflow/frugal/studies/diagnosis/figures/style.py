@@ -16,6 +16,7 @@ FULL, FIXED = "_full", "_fixed"  # ends of the name of a classifier on all, or o
 METHODS: dict[str, Look] = {
     "sm_ddpo_end2end": Look("SM-DDPO, end to end", style.BLUE, "o"),
     "sm_ddpo_pretrain": Look("SM-DDPO, pretrained", style.SKY, "s"),
+    "sm_ddpo_boosted": Look("SM-DDPO, boosted belief", style.BLUE, "h"),
     "cascade": Look("cascade of trees", style.VERMILLION, "D"),
     "lattice": Look("lattice of trees", style.GREEN, "d"),
     "permutation": Look("permutation importance", style.PURPLE, "<"),
