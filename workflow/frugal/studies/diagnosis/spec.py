@@ -23,6 +23,7 @@ TREE_KINDS = (
     "cascade",
     "lattice",
     "permutation",
+    "aaco",
 )  # kinds of agents whose front `train_trees` learns at once
 
 

@@ -20,6 +20,7 @@ METHODS: dict[str, Look] = {
     "cascade": Look("cascade of trees", style.VERMILLION, "D"),
     "lattice": Look("lattice of trees", style.GREEN, "d"),
     "permutation": Look("permutation importance", style.PURPLE, "<"),
+    "aaco": Look("AACO", style.VERMILLION, "p"),
     "cwcf": Look("CWCF", style.VERMILLION, "v"),
     "greedy": Look("greedy information", style.GREEN, "^"),
     "random": Look("random selection", style.GREY, "X"),
@@ -33,7 +34,7 @@ CLASSIFIERS = {
     "lightgbm": "LightGBM",
     "perceptron": "perceptron",
 }
-_SPARE = ("p", "h", "8", "H", ">")
+_SPARE = ("8", "H", ">")
 
 
 def method_style(name: str) -> Look:
