@@ -54,6 +54,7 @@ def test_every_solution_is_one_row_of_the_summary(tiny):
         "cascade",
         "lattice",
         "permutation",
+        "aaco",
         "baselines",
         "selection",
         "bayes",
