@@ -4,12 +4,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frugal.acquire.encoders import tabulate
+from frugal.acquire.policies import permutation
 from frugal.acquire.policies.aaco import learn
 from frugal.acquire.policies.aaco_policies import AacoPolicies
+from frugal.acquire.policies.cascade_policies import CascadePolicies
+from frugal.acquire.reading import completed_rows, completed_states
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.aaco import Neighbours, fit_aaco, next_panels, tried_sets
+from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
+from frugal.acquire.train.lockstep_classifier import ClassifierSettings
+from frugal.acquire.train.state_classifier import fit_state_classifier
 from frugal.core.errors import DataError
+from frugal.core.scaling import fit_scaling
 from frugal.core.world import World
+from frugal.learn.imputers import MeanImputer
 
 from tests.unit import tree_agent_cases as cases
 
@@ -23,6 +32,10 @@ AACO: dict[str, Any] = {
     "sets": 31,
     "price_weights": 8,
 }
+CLASSIFIER: dict[str, Any] = {
+    "hidden": [64, 64], "activation": "silu", "learning_rate": 3e-3, "batch": 256,
+    "class_weights": [1.0, 1.0],
+}  # fmt: skip
 TREES = {"trees": 120, "leaves": 12}
 PAIR, ONE = [True, True, False], [False, False, True]
 
@@ -85,6 +98,33 @@ def test_single_steps_by_the_same_trees_never_find_it(cheapest):
     first = new.values[:, 0] == 0
     assert bought[first, :2].all(axis=1).mean() < 0.05
     assert bought[~first, 2].mean() > 0.97
+
+
+def test_one_order_for_all_and_greedy_information_miss_it():
+    """The order by its own trees; the other by a classifier that can use the pair once it has it."""
+    world, new = xor_world(N, 0), xor_world(N, 1)
+    first = new.values[:, 0] == 0
+    made = permutation.learn(
+        cases.rows_of(world, **TREES), cases.objective("cost", world), {"windows": 12},
+        np.array([np.inf]),
+    )  # fmt: skip
+    one_order = CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
+    imputer = MeanImputer(fit_scaling(world.values))
+    states = completed_states(imputer, world)
+    classifier = fit_state_classifier(
+        world, states, settings=ClassifierSettings.of(CLASSIFIER), updates=1500, input_bound=5.0,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    units = ReferenceUnits.of(tabulate(states, N, 3, max_gib=0.1), classifier)
+    greedy = GreedyPolicies(
+        units, classifier, imputer, world.action_cost, 40, np.array([0.01]), np.array([0.5])
+    )
+    whole = completed_rows(imputer, new.values[first])
+    right = (classifier.belief(whole)[:, 1] > 0.5) == (new.label[first] == 1)
+    assert right.mean() > 0.85  # it could use the pair
+    for policies in (one_order, greedy):
+        bought = run(policies, new).acquired[0]
+        assert bought[first, :2].all(axis=1).mean() < 0.1
 
 
 def test_a_front_pays_no_more_than_its_budgets_and_gains_with_them():
