@@ -101,7 +101,7 @@ def test_single_steps_by_the_same_trees_never_find_it(cheapest):
 
 
 def test_one_order_for_all_and_greedy_information_miss_it():
-    """The order by its own trees; the other by a classifier that can use the pair once it has it."""
+    """The order by its own trees, the other by a classifier that can use the pair if it has it."""
     world, new = xor_world(N, 0), xor_world(N, 1)
     first = new.values[:, 0] == 0
     made = permutation.learn(
