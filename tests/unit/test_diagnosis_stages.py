@@ -55,6 +55,7 @@ def test_every_solution_is_one_row_of_the_summary(tiny):
         "lattice",
         "permutation",
         "aaco",
+        "opportunistic",
         "baselines",
         "selection",
         "bayes",

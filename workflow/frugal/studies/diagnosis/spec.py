@@ -24,6 +24,7 @@ TREE_KINDS = (
     "lattice",
     "permutation",
     "aaco",
+    "opportunistic",
 )  # kinds of agents whose front `train_trees` learns at once
 
 

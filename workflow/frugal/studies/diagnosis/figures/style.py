@@ -21,6 +21,7 @@ METHODS: dict[str, Look] = {
     "lattice": Look("lattice of trees", style.GREEN, "d"),
     "permutation": Look("permutation importance", style.PURPLE, "<"),
     "aaco": Look("AACO", style.VERMILLION, "p"),
+    "opportunistic": Look("opportunistic learning", style.GREY, "h"),
     "cwcf": Look("CWCF", style.VERMILLION, "v"),
     "greedy": Look("greedy information", style.GREEN, "^"),
     "random": Look("random selection", style.GREY, "X"),

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import aaco, cascade, lattice, permutation
+from frugal.acquire.policies import aaco, cascade, lattice, opportunistic, permutation
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
@@ -40,6 +40,7 @@ _LEARN: dict[str, Callable[..., Learned]] = {
     "lattice": lattice.learn,
     "permutation": permutation.learn,
     "aaco": aaco.learn,
+    "opportunistic": opportunistic.learn,
 }
 
 
