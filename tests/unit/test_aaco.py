@@ -11,9 +11,11 @@ from frugal.acquire.policies.aaco_policies import AacoPolicies
 from frugal.acquire.policies.cascade_policies import CascadePolicies
 from frugal.acquire.reading import completed_rows, completed_states
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.aaco import Neighbours, fit_aaco, next_panels, tried_sets
+from frugal.acquire.train.aaco import Neighbours, next_panels, oracle_of, tried_sets
 from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
 from frugal.acquire.train.lockstep_classifier import ClassifierSettings
+from frugal.acquire.train.masked_trees import fit_masked
+from frugal.acquire.train.payoff import best_within
 from frugal.acquire.train.state_classifier import fit_state_classifier
 from frugal.core.errors import DataError
 from frugal.core.scaling import fit_scaling
@@ -145,11 +147,8 @@ def test_a_front_pays_no_more_than_its_budgets_and_gains_with_them():
 def test_rises_are_means_over_neighbours_that_have_the_set_and_are_not_the_unit():
     """Against plain loops, in a world with gaps and panels inside others."""
     world = cases.nested_world(300, 0)
-    _, oracle = fit_aaco(
-        cases.rows_of(world), cases.objective("f1", world), settings=AACO | {"neighbours": 7},
-        budgets=np.array([9.0]),
-    )  # fmt: skip
-    own = np.arange(300)
+    own, beliefs = np.arange(300), fit_masked(cases.rows_of(world), copies=2)
+    oracle = oracle_of(beliefs, own, None, AACO | {"neighbours": 7})
     known = np.array([False, False, True, False])
     seen = oracle.world.visible(own, oracle.world.available & known)
     near = oracle.nearest(seen, own)
@@ -226,3 +225,9 @@ def test_stored_oracles_read_back_act_alike_and_spoilt_ones_are_refused(cheapest
     ):
         with pytest.raises(DataError, match=words):
             AacoPolicies.from_arrays(made.arrays | changed, layout, neighbours=60)
+
+
+def test_the_best_rule_within_each_budget_is_taken_once():
+    score, price = np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 1.0, 0.8, 5.0])
+    assert best_within(score, price, np.array([0.5, 1.0, 2.0, 5.0])) == [0, 2, 3]
+    assert best_within(score, price, np.array([-1.0])) == [0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.train.aaco import Neighbours, next_panels
@@ -20,7 +20,39 @@ from frugal.core.world import World
 from frugal.learn.cross_fitted_trees import FoldedTrees, joined, split_ensemble
 from frugal.learn.trees import TreeEnsemble
 
+STRANGER = -1  # number of a unit that is not looked up in
 TREES = "trees."  # prefix among the bundle's arrays
+
+
+def with_unit(
+    values: Float[np.ndarray, "m d"], unit: Int[np.ndarray, " m"]
+) -> Float32[np.ndarray, "m w"]:
+    """Readings: values, then the number of the unit among those looked up in. (m, d + 1)"""
+    return np.column_stack([values, unit]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnUnits:
+    """Readings of units some of which are looked up in, so that none is its own neighbour.
+
+    Attributes:
+        world: the units.
+        number: of each among those that are looked up in, or `STRANGER`. (n,)
+    """
+
+    world: World
+    number: Int[np.ndarray, " n"]
+
+    @property
+    def width(self) -> int:
+        """Entries of a reading, d + 1."""
+        return self.world.values.shape[1] + 1
+
+    def encode(
+        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Readings of m states. (m, d + 1)"""
+        return with_unit(self.world.visible(row, acquired), self.number[row])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +82,13 @@ class AacoPolicies(Reading):
 
     def read(
         self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """What the state shows, as trees read it. (m, d)"""
-        del acquired
-        return values.astype(np.float32)
+    ) -> Float32[np.ndarray, "m w"]:
+        """What the state shows, and that its unit is not looked up in. (m, d + 1)"""
+        return with_unit(values, np.full(len(acquired), STRANGER))
 
     def decide(
         self,
-        reading: Float32[np.ndarray, "K m d"],
+        reading: Float32[np.ndarray, "K m w"],
         acquired: Bool[np.ndarray, "K m a"],
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
@@ -67,29 +98,29 @@ class AacoPolicies(Reading):
             part.reshape(-1, part.shape[2]) for part in (reading, acquired, available)
         )
         weight = np.repeat(self.weight, shape[1])
-        stranger = np.full(len(flat), -1, dtype=np.int64)
         first = can & ~own & self.base
         panel, at_once = first.argmax(axis=1), first.any(axis=1)
         rest = np.flatnonzero(~at_once)
         panel[rest] = next_panels(
-            self.oracle, flat[rest].astype(np.float64), own[rest], can[rest], weight[rest],
-            stranger[rest],
+            self.oracle, flat[rest, :-1].astype(np.float64), own[rest], can[rest], weight[rest],
+            flat[rest, -1].astype(np.int64),
         )  # fmt: skip
         panel = panel.reshape(shape)
         return panel_or_stop(panel, panel >= 0, a)
 
     def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
     ) -> Float[np.ndarray, "K m 2"]:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
     def believe(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
     ) -> Float[np.ndarray, "K m 2"]:
         """Class probabilities as the trees have them. (K, m, 2)"""
         a = acquired.shape[2]
-        ill = told(self._believer, reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))
+        values = reading[..., :-1].reshape(-1, reading.shape[2] - 1)
+        ill = told(self._believer, values, acquired.reshape(-1, a))
         ill = ill.round(DIGITS).reshape(acquired.shape[:2])
         return np.stack([1 - ill, ill], axis=-1)
 

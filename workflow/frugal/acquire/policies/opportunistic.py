@@ -17,7 +17,7 @@ from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.lockstep_dqn import DqnSettings
 from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked
 from frugal.acquire.train.opportunistic import LearntValues, fit_values, least_values
-from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.payoff import Objective, best_within
 from frugal.acquire.train.tree_sets import TreeRows, cost_rows
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
@@ -47,8 +47,8 @@ def learn(
     informed = objective.knowing(beliefs.at(units, rows.world.available))
     told = [informed.judged(beliefs.at(units, sets), price)
             for sets, price in zip(run.acquired, run.cost, strict=True)]  # fmt: skip
-    score = np.array([one[0] for one in told])
-    chosen = _within(score, run.cost.mean(axis=1), budgets if objective.budgeted else [np.inf])
+    score, price = np.array([one[0] for one in told]), run.cost.mean(axis=1)
+    chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
     policies = replace(
         tried, least=tried.least[chosen], threshold=np.array([told[k][1] for k in chosen])
     )
@@ -56,7 +56,7 @@ def learn(
         {
             "transitions": [settings["dqn"]["transitions"]] * len(chosen),
             "mean_return": score[chosen],
-            "acquisition_cost": run.cost.mean(axis=1)[chosen],
+            "acquisition_cost": price[chosen],
         }
     )
     return Learned(policies.to_arrays(), curve)
@@ -75,15 +75,6 @@ def _tried(beliefs: MaskedBeliefs, found: LearntValues, levels: int) -> Opportun
     seen = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
     least = least_values(one.values(seen, start).max(axis=1), levels)
     return replace(one, least=least, threshold=np.full(len(least), 0.5))
-
-
-def _within(score: np.ndarray, price: np.ndarray, budgets: Any) -> list[int]:
-    """The best within each budget, none twice, from the cheapest on; the cheapest if none fits."""
-    order = sorted(range(len(score)), key=lambda k: (-score[k], price[k]))
-    chosen = {}
-    for budget in budgets:
-        chosen |= dict.fromkeys([k for k in order if price[k] <= budget][:1])
-    return sorted(chosen or [int(price.argmin())], key=lambda k: (price[k], score[k]))
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> OpportunisticPolicies:

@@ -10,15 +10,15 @@ paper's predictor sees the state's known values and learnt from its neighbours);
 averaged over neighbours that have all of u.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked, with_bits
-from frugal.acquire.train.payoff import Objective, Payoff
+from frugal.acquire.train.masked_trees import MaskedBeliefs, with_bits
+from frugal.acquire.train.payoff import Payoff
 from frugal.acquire.train.tree_sets import DIGITS, TreeRows
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.state_codes import all_sets
@@ -173,68 +173,21 @@ def belief_of(log_odds: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return np.round(1 / (1 + np.exp(-log_odds)), DIGITS)
 
 
-@dataclass(frozen=True)
-class AacoRule:
-    """One member of a front.
-
-    Attributes:
-        weight: worth of a unit of price.
-        threshold: belief from which on a unit is called ill.
-        score: of the objective, told by units that judge.
-        price: mean, on the same units.
-    """
-
-    weight: float
-    threshold: float
-    score: float
-    price: float
-
-
-def fit_aaco(
-    rows: TreeRows,
-    objective: Objective,
-    *,
-    settings: Mapping[str, Any],
-    budgets: Float[np.ndarray, " b"],
-) -> tuple[list[AacoRule], Neighbours]:
-    """The best rule within each budget, or the one of the costs, and where it looks up.
-
-    A rule is judged on the units that are looked up in, each without itself and by trees that did
-    not see it, and on those that only judge.
-
-    Args:
-        rows: units that trees learn from, and units that judge with them.
-        objective: what is sought, on all of them.
-        settings: `copies`, `units`, `neighbours`, `sets`, `price_weights`; see
-            `acquire.policies.aaco`.
-        budgets: most that a unit may cost on average; not read where the price is sought itself.
-    """
-    beliefs = fit_masked(rows, copies=settings["copies"])
-    drawn = rows.rng.permutation(np.flatnonzero(rows.learns))[: settings["units"]]
-    payoff = None if objective.budgeted else objective.payoff(0.0)
-    oracle = _oracle(rows, beliefs, np.sort(drawn), payoff, settings)
-    judges = np.concatenate([np.sort(drawn), np.flatnonzero(~rows.learns)])
-    own = np.where(np.arange(len(judges)) < len(drawn), np.arange(len(judges)), -1)
-    whole = np.ones((len(judges), rows.world.panels), dtype=bool) & rows.world.available[judges]
-    sought = replace(objective, ill=objective.ill[judges])
-    informed = sought.knowing(beliefs.at(judges, whole))
-    weights = _weights(oracle, rows, settings["price_weights"]) if payoff is None else np.ones(1)
-    acquired = ends(oracle, rows, judges, own, weights)
-    made = []
-    for weight, sets in zip(weights, acquired, strict=True):
-        price = sets @ rows.world.action_cost
-        score, threshold = informed.judged(beliefs.at(judges, sets), price)
-        made.append(AacoRule(float(weight), threshold, score, float(price.mean())))
-    return _within_budgets(made, objective, budgets), oracle
-
-
-def _oracle(
-    rows: TreeRows,
+def oracle_of(
     beliefs: MaskedBeliefs,
     drawn: Int[np.ndarray, " r"],
     payoff: Payoff | None,
     settings: Mapping[str, Any],
 ) -> Neighbours:
+    """Some of the units that trees learnt from, to look up in.
+
+    Args:
+        beliefs: of the model of all sets.
+        drawn: the units.
+        payoff: whose loss is counted; None: logarithms.
+        settings: `sets`, `neighbours`.
+    """
+    rows = beliefs.rows
     trees = replace(beliefs.trees, fold=beliefs.trees.fold[:, drawn])
     world = rows.world.take(drawn)
     world = replace(world, values=world.values.astype(np.float32).astype(np.float64))  # as stored
@@ -254,47 +207,10 @@ def tried_sets(rows: TreeRows, *, most: int) -> Bool[np.ndarray, "M a"]:
     return np.unique(np.concatenate(sets), axis=0)
 
 
-def _weights(oracle: Neighbours, rows: TreeRows, count: int) -> Float[np.ndarray, " w"]:
+def price_weights(oracle: Neighbours, rows: TreeRows, count: int) -> Float[np.ndarray, " w"]:
     """Worths of a unit of price, in nats, around what all panels tell for their price."""
     panels = rows.world.panels
     fall = oracle.loss(rows.bits(rows.base)) - oracle.loss(np.ones(panels, dtype=bool))
     full = float(rows.price(range(panels)).mean())
     shares = np.append(np.geomspace(*SHARES, count - 1), NOTHING)
     return shares * max(float(fall.mean()), SMALLEST) / max(full, SMALLEST)
-
-
-def ends(
-    oracle: Neighbours,
-    rows: TreeRows,
-    units: Int[np.ndarray, " n"],
-    own: Int[np.ndarray, " n"],
-    weights: Float[np.ndarray, " w"],
-) -> Bool[np.ndarray, "w n a"]:
-    """Panels that each unit has in the end, for each worth of money."""
-    world, a = rows.world, rows.world.panels
-    available, base = world.available[units], rows.bits(rows.base)
-    acquired = np.repeat((available & base)[None], len(weights), axis=0)
-    member, place = (index.ravel() for index in np.indices(acquired.shape[:2]))
-    for _ in range(a):
-        known = acquired[member, place]
-        panel = next_panels(
-            oracle, world.visible(units[place], known), known, available[place], weights[member],
-            own[place],
-        )  # fmt: skip
-        member, place, panel = (part[panel >= 0] for part in (member, place, panel))
-        acquired[member, place, panel] = True
-        if not len(member):
-            break
-    return acquired
-
-
-def _within_budgets(
-    made: Sequence[AacoRule], objective: Objective, budgets: Float[np.ndarray, " b"]
-) -> list[AacoRule]:
-    """The best within each budget, none twice, from the cheapest on; the cheapest if none fits."""
-    order = sorted(made, key=lambda one: (-one.score, one.price))
-    chosen = {}
-    for budget in budgets if objective.budgeted else [np.inf]:
-        chosen |= dict.fromkeys([one for one in order if one.price <= budget][:1])
-    cheapest = min(made, key=lambda one: one.price)
-    return sorted(chosen or [cheapest], key=lambda one: (one.price, one.score))
