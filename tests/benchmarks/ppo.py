@@ -51,7 +51,8 @@ LOOP = {
         "hidden": [64, 64], "activation": "silu", "learning_rate": 1e-3, "batch": 256,
         "class_weights": [1.0, 3.0],
     },
-    "variant": "end2end", "pretraining_updates": 0, "tuned": True, "policy_updates": 2,
+    "variant": "end2end", "pretraining_updates": 0, "tuned": True,
+    "verdict": "actor", "policy_updates": 2,
     "classifier_updates": 8, "visited_states": 100_000, "input_bound": 5.0, "start": "random",
     "validate_every": 12, "patience": 1000, "criterion": "f1", "watched_units": 1000,
 }  # fmt: skip

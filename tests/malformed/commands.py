@@ -1,4 +1,4 @@
-"""The command line: `python -m frugal STAGE …`, audit, diff, benchmark and plan."""
+"""The command line: `python -m frugal STAGE …`, audit, diff, describe, benchmark and plan."""
 
 import json
 import os
@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from frugal.core.files import payload_bytes
+from frugal.core.layout import Bundle
 from frugal.run.job_sizes import SIZES
 
 from tests.malformed.cases import ROOT, Case, Right, Wrong, command, files_here, write_small
@@ -15,7 +18,7 @@ from tests.unit.result_chains import SUMMARY, TABLE, write_chain
 from tests.unit.test_plans import SUMMARY as OUTPUTS
 
 STAGES = "`python -m frugal STAGE …`"
-OTHERS = "`python -m frugal audit`, `diff`, `benchmark` and `plan`"
+OTHERS = "`python -m frugal audit`, `diff`, `describe`, `benchmark` and `plan`"
 PREPARE = ["prepare_data", "--seed", "0", "--input", "description=small.yaml"]
 RAW = ["--input", "raw_0=small.csv"]
 OUT = ["--output", "table=results/t.parquet", "--output", "catalogue=results/c.json"]
@@ -244,8 +247,42 @@ def others() -> Iterator[Case]:
         ("`diff` with a link to itself", [".", "loop"], "loop"),
     ):
         yield Case(OTHERS, name, partial(_after_chain, "diff", *words), said)
+    yield from _descriptions()
     yield from _benchmarks()
     yield from _plans()
+
+
+def _described(**changed: Any) -> str:
+    """A policy's file whose header says something else."""
+    layout = {"columns": ["x"], "onehot": [], "classes": ["well", "ill"], "trained_on": "0" * 64}
+    panel = {"name": "p", "columns": ["x"], "cost": 1.0, "free": False}
+    header = {"kind": "cascade", "settings": {"kind": "cascade"}, "panels": [panel]} | layout
+    path = Path("policies.safetensors")
+    bundle = Bundle(header | changed, {"threshold": np.full(1, 0.5)})
+    path.write_bytes(payload_bytes(path, bundle))
+    return command("describe", str(path))
+
+
+def _descriptions() -> Iterator[Case]:
+    table = TABLE.as_posix()
+    for name, words, said in (
+        ("`describe` of nothing", [], "required: POLICY"),
+        ("`describe` of a policy that is not there", ["gone.safetensors"], "gone.safetensors"),
+        ("`describe` of a folder", ["inputs"], "inputs is a folder"),
+        ("`describe` of a table", [table], "is no trained policy"),
+        ("`describe --member -1`", [table, "--member", "-1"], "--member"),
+        ("`describe --member first`", [table, "--member", "first"], "--member"),
+    ):
+        yield Case(OTHERS, name, partial(_after_chain, "describe", *words), said)
+    for name, changed, said in (
+        ("of an unknown kind", {"kind": "oracle", "settings": {"kind": "oracle"}}, "'oracle'"),
+        ("of a kind that is a list", {"kind": ["cascade"]}, "kind"),
+        ("of a kind that runs a file", {"kind": "python"}, "not trained"),
+        ("of another kind than its settings", {"settings": {"kind": "dqn"}}, "'dqn'"),
+        ("that lacks settings", {}, "settings"),
+        ("without panels", {"panels": "none"}, "panels"),
+    ):
+        yield Case(OTHERS, f"`describe`: a policy {name}", partial(_described, **changed), said)
 
 
 def _benchmarks() -> Iterator[Case]:

@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.acquire.registry import load_policy
+from frugal.acquire.rollouts import roll_out
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
+from frugal.data.tables import table_from_frames
 from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
 from frugal.studies.diagnosis.patient_frames import group_of_units
 from frugal.studies.diagnosis.stages.check_diagnosis import check_diagnosis
@@ -136,6 +139,28 @@ def test_training_is_the_same_twice_and_names_its_pairs(tiny):
     kept = first["curves"].query("kept and split == 'validation'")
     best = first["curves"].query("split == 'validation' and iteration > 0").groupby("pair")["f1"]
     assert kept.set_index("pair")["f1"].to_dict() == pytest.approx(best.max().to_dict())
+
+
+def test_a_front_may_believe_by_a_boosted_model(tiny):
+    """Kept completed rows and what a policy completes itself lead to the same episodes."""
+    study, wild = tiny.study, {"seed": "0"}
+    own = study.block["methods"]["sm_ddpo_boosted"]["classifier"]
+    own["boosting"] |= {"trees": 20, "min_leaf": 10}
+    settings = study.training_settings("sm_ddpo_boosted", "f1", 0)
+    front = run(train_front, settings, wild | {"group": "0"}, **tiny.given["0"])
+    stored, pairs = as_read(front["policies"]), [settings["pairs"]]
+    given = tiny.data | {"states": tiny.given["0"]["states"]}
+    shown = {"groups": pairs, "method": "sm_ddpo_boosted"}
+    made = run(roll_out_front, shown, wild, policies_0=stored, **given)
+    policy, _ = load_policy(stored)
+    data, part = table_from_frames(tiny.data["table"], tiny.data["catalogue"])
+    world = task_of(data, terminals=2).take(part == "test")
+    uniforms = np.zeros((len(world), world.panels + 1))
+    episodes = roll_out(policy, world, uniforms=uniforms, beliefs=True)
+    outcomes = made["outcomes"].query("part == 'test' and member == 0")
+    assert episodes.verdict is not None
+    np.testing.assert_array_equal(outcomes["verdict"], episodes.verdict[0].argmax(axis=1))
+    np.testing.assert_allclose(outcomes["acquisition_cost"], episodes.cost[0])
 
 
 def test_other_groups_than_the_settings_name_are_refused(tiny):

@@ -92,6 +92,12 @@ def test_trees_are_of_kinds_made_of_trees_under_names_of_their_own(config):
     assert words in _refusal(config)
 
 
+def test_a_boosted_belief_stands_under_a_method(config):
+    block = config["diagnosis"]
+    block["training"]["classifier"] = block["methods"]["sm_ddpo_boosted"]["classifier"]
+    assert "a boosted one stands under a method" in _refusal(config)
+
+
 def _refusal(config, descriptions=None):
     with pytest.raises(ConfigError) as caught:
         load_diagnosis_study(config, descriptions or DESCRIPTIONS)

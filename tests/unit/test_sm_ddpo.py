@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies, state_embedding
 from frugal.acquire.rewards import DiagnosisReward, theorem_reward
@@ -34,10 +35,11 @@ CLASSIFIER = {
 }  # fmt: skip
 SETTINGS = {
     "ppo": PPO, "classifier": CLASSIFIER, "variant": "end2end", "pretraining_updates": 0,
-    "tuned": True, "outer_loops": 12, "policy_updates": 2, "classifier_updates": 20,
-    "visited_states": 5000, "input_bound": 5.0, "start": "random", "validate_every": 4,
-    "patience": 100, "criterion": "f1", "watched_units": 200,
+    "tuned": True, "verdict": "actor", "outer_loops": 12, "policy_updates": 2,
+    "classifier_updates": 20, "visited_states": 5000, "input_bound": 5.0, "start": "random",
+    "validate_every": 4, "patience": 100, "criterion": "f1", "watched_units": 200,
 }  # fmt: skip
+ADDS = np.eye(COLUMNS, dtype=bool)[1:]
 REWARD = theorem_reward(np.full(LEARNERS, 4.0), np.array([-0.01, -0.05, -3.0]))
 
 
@@ -46,8 +48,7 @@ def clinic(n: int, seed: int) -> tuple[World, TabulatedEncoder]:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, COLUMNS))
     label = (x[:, 0] + 2 * x[:, 1] + 2 * x[:, 2] + 0.3 * rng.normal(size=n) > 2.5).astype(np.int64)
-    provides = np.eye(COLUMNS, dtype=bool)[1:]
-    world = world_of(x, provides, np.eye(COLUMNS, dtype=bool)[0], label=label, terminals=2)
+    world = world_of(x, ADDS, np.eye(COLUMNS, dtype=bool)[0], label=label, terminals=2)
     encoder = CallableEncoder(
         world, lambda seen, acquired: np.nan_to_num(seen).astype(np.float32), COLUMNS
     )
@@ -102,7 +103,7 @@ def test_curves_hold_every_look_and_the_kept_weights_are_those_of_the_best(resul
     assert (curves.steps == curves.iteration * 2 * PPO["steps"]).all()
     seen = curves.query("split == 'validation' and iteration > 0")
     task, states = clinic(300, 1)
-    policies = DiagnosisPolicies(result.weights, SETTINGS)
+    policies = DiagnosisPolicies(result.weights, SETTINGS, adds=ADDS)
     episodes = greedy_episodes(policies, task, states)
     for k in range(LEARNERS):
         own = seen[seen.learner == k].set_index("iteration")
@@ -170,7 +171,7 @@ def test_training_stops_when_no_policy_improves():
 
 
 def test_probabilities_and_beliefs_come_from_completed_rows_and_panels(result):
-    policies = DiagnosisPolicies(result.weights, SETTINGS)
+    policies = DiagnosisPolicies(result.weights, SETTINGS, adds=ADDS)
     _, states = clinic(50, 4)
     known = np.zeros((LEARNERS, 50, PANELS), dtype=bool)
     rows = np.stack([states.encode(np.arange(50), known[0])] * LEARNERS)
@@ -244,8 +245,8 @@ def test_scores_are_those_of_plain_counts():
 def test_decisions_and_verdicts_are_those_of_the_actor(result):
     """Greedy: its likeliest action. Sampled: its law, the ends summed. Verdicts: its ends alone."""
     world, states = clinic(60, 5)
-    greedy = DiagnosisPolicies(result.weights, SETTINGS)
-    sampled = DiagnosisPolicies(result.weights, SETTINGS, greedy=False)
+    greedy = DiagnosisPolicies(result.weights, SETTINGS, adds=ADDS)
+    sampled = DiagnosisPolicies(result.weights, SETTINGS, adds=ADDS, greedy=False)
     rng = np.random.default_rng(0)
     known = rng.random((LEARNERS, 60, PANELS)) < 0.4
     available = known | (rng.random(known.shape) < 0.7)
@@ -269,7 +270,7 @@ def test_decisions_and_verdicts_are_those_of_the_actor(result):
 
 def test_beliefs_on_the_way_are_those_of_the_classifier_at_what_was_known(result):
     world, states = clinic(60, 5)
-    policies = DiagnosisPolicies(result.weights, SETTINGS, greedy=False)
+    policies = DiagnosisPolicies(result.weights, SETTINGS, adds=ADDS, greedy=False)
     uniforms = np.random.default_rng(0).random((60, PANELS + 1))
     episodes = roll_out(policies, world, uniforms=uniforms, states=states, beliefs=True)
     assert episodes.belief is not None
@@ -299,3 +300,56 @@ def test_refusals():
             stop, states, (stop, states), reward=reward, settings=SETTINGS,
             rng=np.random.default_rng(0),
         )  # fmt: skip
+
+
+def test_a_threshold_on_the_belief_says_the_class_if_the_settings_say_so():
+    """Chosen by validation units, kept beside the weights, and never contradicted by the belief."""
+    settings = {**SETTINGS, "verdict": "belief"}
+    found = fit(verdict="belief", outer_loops=4, validate_every=4)
+    world, states = clinic(300, 1)
+    policies = DiagnosisPolicies(found.weights, settings, adds=ADDS)
+    episodes = greedy_episodes(policies, world, states)
+    said = verdicts(episodes)
+    for k in range(LEARNERS):
+        rows = states.encode(np.arange(300), episodes.acquired[k])
+        belief = policies.beliefs(rows)[k, :, 1].astype(np.float64)
+        threshold = float(found.weights["threshold"][k])
+        np.testing.assert_array_equal(said[k], belief >= threshold)
+        f1 = counted_scores(world.label.tolist(), said[k].tolist(), belief.tolist())["f1"]
+        tried = [
+            counted_scores(world.label.tolist(), (belief >= cut).tolist(), belief.tolist())["f1"]
+            for cut in belief
+        ]
+        assert f1 == pytest.approx(max(tried))
+    kept = found.curves.query("iteration == 4 and split == 'validation'")
+    np.testing.assert_allclose(kept.f1, f1_and_am(world.label, said)[0])
+    with pytest.raises(DataError, match="threshold"):
+        DiagnosisPolicies(fit(outer_loops=1).weights, settings, adds=ADDS)
+
+
+def test_for_a_reward_the_threshold_follows_from_its_worths():
+    """A true positive is worth 4, a true negative 1: ill from belief 1/5 on."""
+    found = fit(verdict="belief", criterion="value", outer_loops=1, validate_every=1)
+    np.testing.assert_allclose(found.weights["threshold"], 0.2, rtol=1e-6)
+
+
+def test_a_panel_that_adds_no_column_is_neither_tried_nor_ordered(result):
+    """Panel 1 is all of panel 0 and more: after it panel 0 is masked, before it neither is."""
+    adds = ADDS.copy()
+    adds[1] |= adds[0]
+    policies = DiagnosisPolicies(result.weights, SETTINGS, adds=adds, greedy=False)
+    known = np.array([[False] * 3, [True, False, False], [False, True, False]])
+    rows = np.zeros((LEARNERS, 3, COLUMNS), dtype=np.float32)
+    law = policies.decide(rows, np.stack([known] * LEARNERS), np.ones((LEARNERS, 3, 3), dtype=bool))
+    open_panels = [[True] * 3, [False, True, True], [False, False, True]]
+    np.testing.assert_array_equal(law[..., :PANELS] > 0, [open_panels] * LEARNERS)
+    world, states = clinic(40, 0)
+    nested = replace(world, provides=adds)
+    environment = BatchedAcquisition(
+        nested, states, REWARD, learners=LEARNERS, episodes=8, start="random",
+        rng=np.random.default_rng(0), only_new=True,
+    )  # fmt: skip
+    both = environment.acquired[..., 1]
+    assert both.any()
+    assert not environment.action_mask[..., 0][both].any()
+    assert (environment.action_mask[..., 0] == ~environment.acquired[..., 0] & ~both).all()

@@ -188,10 +188,11 @@ def test_spoilt_diagnosis_policies_are_refused_or_decide():
     taken = np.repeat(acquired[None], K, axis=0)
     settings: dict[str, Any] = {
         "ppo": {"activation": "tanh"}, "classifier": {"activation": "silu"}, "input_bound": 5.0,
+        "verdict": "actor",
     }  # fmt: skip
 
     def use(arrays: Arrays) -> list[np.ndarray]:
-        policies = DiagnosisPolicies(arrays, settings)
+        policies = DiagnosisPolicies(arrays, settings, adds=PROVIDES & ~FREE)
         policies.require_task(task, columns=D, count=K)
         return [policies.actor_law(rows, taken, ~taken), policies.decide(rows, taken, ~taken)]
 

@@ -63,6 +63,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.reference import reference_command
 
             return reference_command(words[1:])
+        case ["describe"]:
+            from frugal.run.describe import describe_command
+
+            return describe_command(words[1:])
         case ["compile"]:
             from frugal.run.compiled import compile_command
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float32, Int
 
 from frugal.acquire.rewards import Reward
 from frugal.core.errors import DataError
-from frugal.core.world import StateEncoder, World
+from frugal.core.world import StateEncoder, World, adds_column
 
 Start = Literal["free", "random", "mixed"]
 FREE_SHARE = 0.5  # of the episodes of a mixed start that begin with the free block alone
@@ -28,8 +28,8 @@ class BatchedAcquisition:
         task: units, panels and terminal actions.
         encoder: makes observations of states.
         observation: of the current states. (K, E, w)
-        action_mask: True where an action is allowed: panels that are available and not acquired;
-            terminal actions always. (K, E, a + terminals)
+        action_mask: True where an action is allowed: panels that are available and not acquired
+            (with `only_new`: and add a column); terminal actions always. (K, E, a + terminals)
         row: unit of each episode. (K, E)
         acquired: panels known in each episode. (K, E, a)
     """
@@ -44,6 +44,7 @@ class BatchedAcquisition:
         episodes: int,
         start: Start,
         rng: np.random.Generator,
+        only_new: bool = False,
     ) -> None:
         """Start K × E episodes.
 
@@ -57,12 +58,14 @@ class BatchedAcquisition:
                 cost, with probability ½ (the random subsets of [diagnosis, sec. 5]); "mixed": the
                 one or the other with probability ½.
             rng: source of units and starting panels.
+            only_new: whether panels that add no column to those known are masked.
         """
         assert len(reward.cost_weight) == learners, "bug: rewards and learners differ in number"
         if not len(task):
             raise DataError("a decision process needs at least one unit; there is none")
         self.task = task
         self.encoder, self._reward, self._start, self._rng = encoder, reward, start, rng
+        self._only_new = only_new
         self._shape = (learners, episodes)
         m = learners * episodes
         self._at = np.arange(m)
@@ -161,4 +164,6 @@ class BatchedAcquisition:
         self.observation: Float32[np.ndarray, "K E w"] = seen.reshape(*self._shape, -1)
         mask = np.ones((len(self._row), self.task.actions), dtype=bool)
         np.greater(self.task.available[self._row], self._acquired, out=mask[:, : self.task.panels])
+        if self._only_new:
+            mask[:, : self.task.panels] &= adds_column(self.task.adds, self._acquired)
         self.action_mask: Bool[np.ndarray, "K E actions"] = mask.reshape(*self._shape, -1)

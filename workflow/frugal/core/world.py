@@ -101,6 +101,11 @@ class World:
         """Number of actions, a + terminals."""
         return self.panels + self.terminals
 
+    @cached_property
+    def adds(self) -> Bool[np.ndarray, "a d"]:
+        """Columns that each panel adds to the free ones. (a, d)"""
+        return self.provides & ~self.free_columns
+
     def take(self, rows: np.ndarray) -> "World":
         """The same world restricted to units (indices or a boolean mask)."""
         return replace(
@@ -129,6 +134,20 @@ class World:
         if self.panels >= MOST_LISTED_SETS.bit_length():
             return None
         return self._computed(all_sets(self.panels))
+
+
+def adds_column(
+    adds: Bool[np.ndarray, "a d"], acquired: Bool[np.ndarray, "*m a"]
+) -> Bool[np.ndarray, "*m a"]:
+    """Panels that reveal a column beyond those that acquired panels reveal. (…, a)
+
+    Args:
+        adds: columns that each panel adds to the free ones.
+        acquired: panels, of each state.
+    """
+    own = adds.astype(np.float32)
+    hidden = (acquired.astype(np.float32) @ own) == 0
+    return (hidden.astype(np.float32) @ own.T) > 0
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays. It kn
 and panel bits; no labels, no rewards, no training.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
@@ -14,23 +14,34 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.acquire.reading import CompletesRows, panel_or_stop
+from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief
 from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.boosted_beliefs import (
+    MODEL,
+    TREES,
+    ToldBeliefs,
+    believed_states,
+)
 from frugal.acquire.train.lockstep_classifier import Classifiers
+from frugal.acquire.train.masked_trees import told
 from frugal.core.errors import DataError
-from frugal.core.stored import Array, Stored
-from frugal.core.world import StateEncoder, World
+from frugal.core.stored import Array, Stored, under
+from frugal.core.world import StateEncoder, World, adds_column
 from frugal.learn.imputers import Imputer
+from frugal.learn.trees import TreeEnsemble
 
 CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
+SELECTOR = ("policy.", "value.")  # prefixes of the panel selector's
+THRESHOLD = "threshold"  # of the belief, among the weights of policies whose verdict it is
 
 
 @dataclass(frozen=True, eq=False)
 class ImputedStates:
-    """[completed row, panel bits]: what diagnosis policies observe of a state.
+    """[reading, panel bits]: what diagnosis policies observe of a state.
 
     Attributes:
-        completed: the row as an imputer completes it from what the state shows, standardised.
+        completed: the row as an imputer completes it from what the state shows, standardised; and
+            behind it what boosted models believe, where they are the belief.
         panels: a.
     """
 
@@ -39,20 +50,20 @@ class ImputedStates:
 
     @property
     def width(self) -> int:
-        """Entries of an observation, d + a."""
+        """Entries of an observation, d + M + a."""
         return self.completed.width + self.panels
 
     def encode(
         self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
     ) -> Float32[np.ndarray, "m w"]:
-        """Observations of m states. (m, d + a)"""
+        """Observations of m states. (m, d + M + a)"""
         seen = self.completed.encode(row, acquired)
         return np.concatenate([seen, acquired.astype(np.float32)], axis=1)
 
 
 def state_embedding(
     observation: Float[Tensor, "K m w"],
-    classifiers: Classifiers,
+    classifiers: Classifiers | ToldBeliefs,
     *,
     columns: int,
     input_bound: float,
@@ -64,8 +75,8 @@ def state_embedding(
     Differs from the paper: M is given by the bits of the panels, not of each column.
 
     Args:
-        observation: completed rows and panel bits. (K, m, d + a)
-        classifiers: of the K learners.
+        observation: completed rows, beliefs of M models, and panel bits. (K, m, d + M + a)
+        classifiers: of the K learners, or which of the M beliefs is each one's.
         columns: of a completed row, d.
         input_bound: completed values are clipped to ± this many standard deviations.
 
@@ -73,7 +84,11 @@ def state_embedding(
         Class probabilities, clipped completed rows, panel bits. (K, m, k + d + a)
     """
     row = observation[..., :columns].clamp(-input_bound, input_bound)
-    return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
+    if isinstance(classifiers, Classifiers):
+        return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
+    bits = columns + classifiers.models
+    belief = classifiers.probabilities(observation[..., columns:bits])
+    return torch.cat([belief, row, observation[..., bits:]], dim=2)
 
 
 class DiagnosisPolicies(CompletesRows):
@@ -81,11 +96,15 @@ class DiagnosisPolicies(CompletesRows):
 
     Attributes:
         learners: panel selectors and values.
-        classifiers: f_φ of each.
+        classifiers: f_φ of each, or which of the boosted models is its.
+        models: the boosted ones; none where f_φ are networks.
         classes: k.
         panels: that can be acquired, a.
+        adds: columns that each panel adds to the free ones; one that adds none to what is owned is
+            never ordered. (a, d)
         terminals: ways to end, 1 or k.
         columns: of a completed row, d.
+        threshold: belief from which on a unit is called ill; None: the actor says the class. (K,)
         input_bound: in standard deviations.
     """
 
@@ -94,6 +113,7 @@ class DiagnosisPolicies(CompletesRows):
         weights: Mapping[str, np.ndarray],
         settings: Mapping[str, Any],
         *,
+        adds: Bool[np.ndarray, "a d"],
         imputer: Imputer | None = None,
         greedy: bool = True,
     ) -> None:
@@ -102,21 +122,29 @@ class DiagnosisPolicies(CompletesRows):
         Args:
             weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
             settings: the block that they were trained with.
+            adds: columns that each panel adds to the free ones.
             imputer: completes rows; None where completed rows are kept beside the policies.
             greedy: True takes the likeliest action; False draws among them.
 
         Raises:
             DataError: the weights are no such policies; the sentence says where.
         """
-        self.classes, self.panels, self.terminals = _require_policies(weights)
-        own = {
-            k.removeprefix(CLASSIFIER): v for k, v in weights.items() if k.startswith(CLASSIFIER)
-        }
-        rest = {k: v for k, v in weights.items() if not k.startswith(CLASSIFIER)}
-        self.learners = ActorCritic.of(rest, settings["ppo"]["activation"])
-        self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
-        self.columns = own["0.weight"].shape[1]
-        self.imputer, self.greedy = imputer, greedy
+        by_belief = settings["verdict"] == "belief"
+        self.models = _stored_models(weights)
+        self.classes, self.panels, self.terminals, self.columns = _require_policies(
+            {k: v for k, v in weights.items() if not k.startswith(TREES)}, self.models,
+            by_belief=by_belief, boosted="boosting" in settings["classifier"],
+        )  # fmt: skip
+        self.threshold = weights[THRESHOLD] if by_belief else None
+        selector = {k: v for k, v in weights.items() if k.startswith(SELECTOR)}
+        self.learners = ActorCritic.of(selector, settings["ppo"]["activation"])
+        self.classifiers: Classifiers | ToldBeliefs
+        if self.models:
+            self.classifiers = ToldBeliefs(weights[MODEL], len(self.models))
+        else:
+            own = under(weights, CLASSIFIER)
+            self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
+        self.adds, self.imputer, self.greedy = adds, imputer, greedy
         self.input_bound = float(settings["input_bound"])
 
     @property
@@ -144,6 +172,18 @@ class DiagnosisPolicies(CompletesRows):
                 f"{', '.join(map(str, wanted))}"
             )
 
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Completed rows, standardised, and what each boosted model believes. (m, d + M)"""
+        row = super().read(values, acquired)
+        beliefs = [told(model, values, acquired)[:, None] for model in self.models]
+        return np.concatenate([row, *beliefs], axis=1).astype(np.float32)
+
+    def readings(self, completed: StateEncoder, world: World) -> StateEncoder:
+        """Readings of a world's states, of which completed rows were kept."""
+        return believed_states(completed, world, self.models) if self.models else completed
+
     def decide(
         self,
         reading: Float32[np.ndarray, "K m d"],
@@ -151,7 +191,8 @@ class DiagnosisPolicies(CompletesRows):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
-        law = self.actor_law(reading, acquired, available & ~acquired)
+        open_panels = available & ~acquired & adds_column(self.adds, acquired)
+        law = self.actor_law(reading, acquired, open_panels)
         if self.greedy:
             best = law.argmax(axis=2)
             return panel_or_stop(best, best < self.panels, self.panels)
@@ -161,7 +202,12 @@ class DiagnosisPolicies(CompletesRows):
     def conclude(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
     ) -> Float[np.ndarray, "K m k"]:
-        """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)"""
+        """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)
+
+        Where the belief decides, it is tilted, so that one half is the threshold.
+        """
+        if self.threshold is not None:
+            return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
         if self.terminals == 1:
             return self.beliefs(reading).astype(np.float64)
         law = self.actor_law(reading, acquired, np.zeros_like(acquired))
@@ -200,9 +246,12 @@ class DiagnosisPolicies(CompletesRows):
         return law
 
     def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:
-        """Class probabilities by each learner's classifier. (K, m, k)"""
+        """Class probabilities by each learner's classifier, of readings. (K, m, k)"""
         torch.set_num_threads(1)
         full = np.broadcast_to(imputed, (self.members, *imputed.shape[-2:]))
+        if isinstance(self.classifiers, ToldBeliefs):
+            beliefs = torch.from_numpy(full[..., self.columns :].copy())
+            return self.classifiers.probabilities(beliefs).numpy()
         rows = torch.from_numpy(np.clip(full, -self.input_bound, self.input_bound))
         return self.classifiers.probabilities(rows).numpy()
 
@@ -212,11 +261,29 @@ class DiagnosisPolicies(CompletesRows):
         )
 
 
-def _require_policies(weights: Mapping[str, np.ndarray]) -> tuple[int, int, int]:
-    """Networks whose layers fit one another; numbers of classes, of panels, and of ways to end."""
+def _stored_models(weights: Mapping[str, np.ndarray]) -> tuple[TreeEnsemble, ...]:
+    """The boosted models among a policy's arrays, in the order of their numbers."""
+    numbers = {name.split(".")[1] for name in weights if name.startswith(TREES)}
+    return tuple(
+        TreeEnsemble.from_arrays(under(weights, f"{TREES}{k}.")) for k in range(len(numbers))
+    )
+
+
+def _require_policies(
+    weights: Mapping[str, np.ndarray],
+    models: Sequence[TreeEnsemble],
+    *,
+    by_belief: bool,
+    boosted: bool,
+) -> tuple[int, int, int, int]:
+    """Layers that fit one another; numbers of classes, of panels, of ways to end, of columns."""
     stored = Stored("diagnosis policies", weights)
-    expected = {}
+    expected = {THRESHOLD: Array("float32", ("K",), above=0, high=1)} if by_belief else {}
+    if boosted:
+        expected[MODEL] = Array("int64", ("K",), low=0)
     for part, out in (("policy", "actions"), ("value", 1), ("classifier", "classes")):
+        if part == "classifier" and boosted:
+            continue
         start = "columns" if part == "classifier" else "inputs"
         stack = "classifier" if part == "classifier" else "hidden"  # policy and value alike
         layers = next(i for i in count() if f"{part}.{i}.weight" not in weights)
@@ -225,6 +292,8 @@ def _require_policies(weights: Mapping[str, np.ndarray]) -> tuple[int, int, int]
             expected[f"{part}.{i}.weight"] = Array("float32", ("K", fan_in, fan_out))
             expected[f"{part}.{i}.bias"] = Array("float32", ("K", fan_out))
     size = stored.require(expected)
+    if boosted:
+        size |= _sizes_of(stored, models, size["inputs"], size["actions"])
     panels = size["inputs"] - size["classes"] - size["columns"]
     terminals = size["actions"] - panels
     if panels < 1 or terminals not in (1, size["classes"]):
@@ -233,4 +302,18 @@ def _require_policies(weights: Mapping[str, np.ndarray]) -> tuple[int, int, int]
             f"columns and {size['classes']} classes; inputs are classes, columns and panels, "
             "actions are panels and the ways to end, 1 or one for each class"
         )
-    return size["classes"], panels, terminals
+    return size["classes"], panels, terminals, size["columns"]
+
+
+def _sizes_of(
+    stored: Stored, models: Sequence[TreeEnsemble], inputs: int, actions: int
+) -> dict[str, int]:
+    """Classes and columns of policies whose beliefs boosted models tell, of values and bits."""
+    stored.require_between(MODEL, 0, len(models) - 1)
+    read = {model.columns for model in models}
+    if read != {inputs - 2} or {model.classes for model in models} != {2}:
+        raise stored.refusal(
+            f"have {inputs} inputs and models that read {', '.join(map(str, sorted(read)))} "
+            "columns; models tell two classes, and read what the inputs hold beside the classes"
+        )
+    return {"classes": 2, "columns": inputs - actions}

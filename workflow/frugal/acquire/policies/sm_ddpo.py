@@ -20,7 +20,7 @@ from frugal.core.stored import under
 from frugal.learn.state_imputers import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, ACTOR = "encoder.", "actor."  # prefixes among the bundle's arrays
-VARIANT = ("variant", "pretraining_updates", "tuned")
+VARIANT = ("variant", "pretraining_updates", "tuned", "verdict")
 CRITERION = "value"  # weights are kept by the mean sum of rewards on validation rows
 
 
@@ -70,8 +70,9 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Diagno
         raise ConfigError("an agent of kind 'sm_ddpo' acts by what `train_agent` made")
     imputer = imputer_of(under(stored, ENCODER), columns=len(layout.columns))
     policy = DiagnosisPolicies(
-        under(stored, ACTOR), _training(settings), imputer=imputer, greedy=settings["greedy"]
-    )
+        under(stored, ACTOR), _training(settings), adds=layout.provides & ~layout.free_columns,
+        imputer=imputer, greedy=settings["greedy"],
+    )  # fmt: skip
     own = (policy.columns, policy.panels, policy.classes)
     wanted = (len(layout.columns), len(layout.actions), len(layout.classes))
     if own != wanted:
@@ -106,6 +107,11 @@ SM_DDPO = AgentKind(
             "description": "minibatches; read by pretrained only",
         },
         "tuned": ("boolean", "whether a pretrained classifier goes on learning"),
+        "verdict": {
+            "enum": ["actor", "belief"],
+            "description": "who says the class: the actor, or a threshold on the classifier's "
+            "belief, which validation rows choose",
+        },
         "training": ("sm_ddpo_training", ""),
     },
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",

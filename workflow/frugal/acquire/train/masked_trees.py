@@ -51,9 +51,14 @@ class MaskedBeliefs:
             first: units that are told of, from the first on; None: all.
         """
         units = np.arange(len(self.rows.world))[:first]
-        acquired = self.rows.world.available[units] & self.rows.bits(panels)
-        seen = with_bits(self.rows.world.visible(units, acquired), acquired)
-        trees = replace(self.trees, fold=self.trees.fold[:, units])
+        return self.at(units, self.rows.world.available[units] & self.rows.bits(panels))
+
+    def at(
+        self, unit: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float[np.ndarray, " m"]:
+        """Probability of illness at some states, by trees that did not see the unit. (m,)"""
+        seen = with_bits(self.rows.world.visible(unit, acquired), acquired)
+        trees = replace(self.trees, fold=self.trees.fold[:, unit])
         return np.round(1 / (1 + np.exp(-trees.log_odds(seen))), DIGITS)
 
 
@@ -73,10 +78,24 @@ def masked_copies(
     return unit, shown & rows.world.available[unit]
 
 
-def fit_masked(rows: TreeRows, *, copies: int) -> MaskedBeliefs:
-    """Fit the model to several copies of each row, in each of which other panels are hidden."""
+def fit_masked(
+    rows: TreeRows,
+    *,
+    copies: int,
+    visited: tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]] | None = None,
+) -> MaskedBeliefs:
+    """Fit the model to several copies of each row, in each of which other panels are hidden.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        copies: of each row.
+        visited: units and panels of further states that trees learn from.
+    """
     world = rows.world
     unit, acquired = masked_copies(rows, copies)
+    if visited is not None:
+        unit, acquired = np.append(unit, visited[0]), np.concatenate([acquired, visited[1]])
+        copies = round(len(unit) / int(rows.learns.sum()))
     values = with_bits(world.visible(unit, acquired), acquired).astype(np.float32)
     settings = replace(rows.settings, min_leaf=rows.settings.min_leaf * copies // 2)
     trees = fit_folded(

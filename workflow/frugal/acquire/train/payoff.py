@@ -155,3 +155,17 @@ def best_window(
     first = int(total[: last + 1].argmin())
     ends = np.concatenate([[0.0], edges, [np.inf]])
     return float(ends[first]), float(ends[last]), best
+
+
+def best_within(
+    score: Float[np.ndarray, " r"], price: Float[np.ndarray, " r"], budgets: Float[np.ndarray, " b"]
+) -> list[int]:
+    """Rules of the best score within each budget, none twice, from the cheapest on.
+
+    Where none fits any budget, the cheapest.
+    """
+    order = sorted(range(len(score)), key=lambda k: (-score[k], price[k]))
+    chosen: dict[int, None] = {}
+    for budget in budgets:
+        chosen |= dict.fromkeys([k for k in order if price[k] <= budget][:1])
+    return sorted(chosen or [int(price.argmin())], key=lambda k: (price[k], score[k]))

@@ -6,103 +6,54 @@ know files, figures, nor how policies are finally judged.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float32, Int
+from jaxtyping import Int
 from torch import Tensor
 
-from frugal.acquire.acquisition import BatchedAcquisition, Start
+from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.policies.diagnosis import (
     CLASSIFIER,
+    THRESHOLD,
     DiagnosisPolicies,
     ImputedStates,
     state_embedding,
 )
 from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.train.actor_critic import ActorCritic
+from frugal.acquire.train.boosted_beliefs import (
+    MODEL,
+    TREES,
+    BoostedBelief,
+    BoostedSettings,
+    ToldBeliefs,
+)
 from frugal.acquire.train.lockstep_classifier import (
     Classifiers,
     ClassifierSettings,
     ClassifierTrainer,
 )
-from frugal.acquire.train.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
+from frugal.acquire.train.lockstep_ppo import PpoTrainer, collect_rollout
+from frugal.acquire.train.selection import tuned_threshold
+from frugal.acquire.train.sm_ddpo_settings import SmDdpoSettings
 from frugal.acquire.train.state_classifier import fit_state_classifier, learn_states
-from frugal.acquire.train.training_scores import SCORES, WatchedUnits, score_policies
-from frugal.core.errors import ConfigError, DataError
-from frugal.core.state_codes import set_codes
+from frugal.acquire.train.training_scores import (
+    SCORES,
+    WatchedUnits,
+    final_beliefs,
+    score_policies,
+)
+from frugal.core.errors import DataError
+from frugal.core.state_codes import set_codes, sets_of
 from frugal.core.world import StateEncoder, World
 
-Weights = dict[str, Float32[np.ndarray, "..."]]
+LEAST_THRESHOLD = 1e-6  # on a belief
+Weights = dict[str, np.ndarray]
 Units = tuple[World, StateEncoder]
-
-
-@dataclass(frozen=True)
-class SmDdpoSettings:
-    """How the loops of Algorithm 1 run.
-
-    Attributes:
-        ppo: of the panel selectors.
-        classifier: of f_φ.
-        variant: "end2end": the classifier starts from nothing; "pretrained": it is first fitted
-            on randomly masked states.
-        pretraining_updates: minibatches of that; read by "pretrained" only.
-        tuned: whether a pretrained classifier goes on learning; read by "pretrained" only.
-        outer_loops: at most, L.
-        policy_updates: rollouts and updates of PPO in an outer loop, L1.
-        classifier_updates: minibatches of the classifier in an outer loop, L2.
-        visited_states: the latest states of each learner that are kept for the classifier, Q.
-        input_bound: completed values are clipped to ± this many standard deviations.
-        start: of training episodes: "random" panels, at no cost, the "free" block alone, or
-            "mixed", half of them each.
-        validate_every: outer loops between two looks at the validation units.
-        patience: looks without improvement, for every learner, after which training stops.
-        criterion: what the best weights are kept by: "f1", "am" or "value" (mean sum of rewards).
-        watched_units: training units on which the curves of training are drawn, at most.
-    """
-
-    ppo: PpoSettings
-    classifier: ClassifierSettings
-    variant: Literal["end2end", "pretrained"]
-    pretraining_updates: int
-    tuned: bool
-    outer_loops: int
-    policy_updates: int
-    classifier_updates: int
-    visited_states: int
-    input_bound: float
-    start: Start
-    validate_every: int
-    patience: int
-    criterion: Literal["f1", "am", "value"]
-    watched_units: int
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "SmDdpoSettings":
-        """From a block of config.
-
-        Raises:
-            ConfigError: a key is missing or unknown.
-        """
-        known = {field.name for field in fields(cls)}
-        if odd := known.symmetric_difference(settings):
-            raise ConfigError(
-                f"settings of SM-DDPO: {', '.join(sorted(odd))} missing or unknown; "
-                f"allowed and needed are {', '.join(sorted(known))}"
-            )
-        parts = {
-            "ppo": PpoSettings.of(settings["ppo"]),
-            "classifier": ClassifierSettings.of(settings["classifier"]),
-        }
-        return cls(**{**settings, **parts, "input_bound": float(settings["input_bound"])})
-
-    @property
-    def classifier_learns(self) -> bool:
-        """Whether the classifier learns from visited states."""
-        return self.variant == "end2end" or self.tuned
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +61,9 @@ class SmDdpoResult:
     """K trained policies.
 
     Attributes:
-        weights: of policy, value and classifier by name, leading axis K; each learner's are those
-            of its best look at the validation units.
+        weights: of policy, value and classifier by name, leading axis K, and where the belief says
+            the class, its thresholds; each learner's are those of its best look at the validation
+            units.
         curves: one row per learner, look and set of units: `learner`, `iteration` (outer loops
             done), `steps` (of a learner), `split`, and `training_scores.SCORES`.
         best_iteration: outer loop after which each learner's weights were kept. (K,)
@@ -131,6 +83,7 @@ def fit_sm_ddpo(
     settings: Mapping[str, Any],
     rng: np.random.Generator,
     watched: Mapping[str, Units] | None = None,
+    also: World | None = None,
 ) -> SmDdpoResult:
     """Train K policies and classifiers on one set of units  [diagnosis, alg. 1].
 
@@ -146,6 +99,7 @@ def fit_sm_ddpo(
         settings: block of config, see `SmDdpoSettings`.
         rng: first weights, units, actions, minibatches.
         watched: further units whose curves are drawn, by name of the split; they decide nothing.
+        also: further units that a boosted classifier learns from.
 
     Raises:
         DataError: the units have other than two classes.
@@ -159,34 +113,62 @@ def fit_sm_ddpo(
         )
     how = SmDdpoSettings.of(settings)
     streams = rng.spawn(4)
-    run = _Run(train, train_imputed, reward, how, streams[:3])
-    sets = _watched_sets(train, train_imputed, validation, watched or {}, how, streams[3])
+    boosted, others = None, {"validation": validation, **(watched or {})}
+    if isinstance(how.classifier, BoostedSettings):
+        boosted = BoostedBelief(train, also, how.classifier, rng.spawn(1)[0])
+        train_imputed = boosted.of_training(train_imputed)
+        others = {k: (w, boosted.of_others(states, w)) for k, (w, states) in others.items()}
+    run = _Run(train, train_imputed, reward, how, streams[:3], boosted)
+    sets = _watched_sets(train, train_imputed, others, how, streams[3])
     keeper = _Keeper(len(reward.cost_weight), how.criterion)
     for done in range(how.outer_loops + 1):
         if done:
-            run.outer_loop()
+            run.outer_loop(done)
         if done % how.validate_every == 0 or done == how.outer_loops:
             weights = run.export()
-            policies = DiagnosisPolicies(weights, settings)
+            if how.verdict == "belief":
+                weights |= _thresholds(weights, sets["validation"], reward, settings)
+            policies = DiagnosisPolicies(weights, settings, adds=train.adds)
             scores = {k: score_policies(policies, units, reward) for k, units in sets.items()}
-            keeper.look(done, done * how.policy_updates * how.ppo.steps, weights, scores)
+            steps = done * how.policy_updates * how.ppo.steps
+            keeper.look(done, steps, run.numbered(weights), scores)
             if keeper.stale >= how.patience:
                 break
-    return SmDdpoResult(keeper.weights, pd.concat(keeper.rows, ignore_index=True), keeper.best)
+    return SmDdpoResult(
+        run.with_models(keeper.weights), pd.concat(keeper.rows, ignore_index=True), keeper.best
+    )
+
+
+def _thresholds(
+    weights: Weights, units: WatchedUnits, reward: DiagnosisReward, settings: Mapping[str, Any]
+) -> Weights:
+    """The threshold on the belief that serves each learner best on some units.
+
+    For F1 and AM it is tried; what a learner's reward asks for follows from its worths of verdicts.
+    """
+    matrix = reward.matrix
+    if settings["criterion"] == "value":
+        healthy, ill = matrix[:, 0, 0] - matrix[:, 0, 1], matrix[:, 1, 1] - matrix[:, 1, 0]
+        found = np.clip(healthy / (healthy + ill), LEAST_THRESHOLD, 1.0)
+        return {THRESHOLD: found.astype(np.float32)}
+    start = {THRESHOLD: np.full(len(matrix), 0.5, dtype=np.float32)}
+    policies = DiagnosisPolicies(weights | start, settings, adds=units.task.adds)
+    belief = final_beliefs(policies, units)
+    found = [tuned_threshold(units.task.label, p, settings["criterion"]) for p in belief]
+    return {THRESHOLD: np.clip(found, LEAST_THRESHOLD, 1.0).astype(np.float32)}
 
 
 def _watched_sets(
     train: World,
     train_imputed: StateEncoder,
-    validation: Units,
-    watched: Mapping[str, Units],
+    others: Mapping[str, Units],
     how: SmDdpoSettings,
     rng: np.random.Generator,
 ) -> dict[str, WatchedUnits]:
     """Validation units, some training units, and whatever else is watched."""
     some = np.sort(rng.permutation(len(train))[: how.watched_units])
     part = (train.take(some), _Subset(train_imputed, some))
-    every: dict[str, Units] = {"train": part, "validation": validation, **watched}
+    every: dict[str, Units] = {"train": part, **others}
     return {
         name: WatchedUnits.drawn(task, ImputedStates(encoder, task.panels), rng)
         for name, (task, encoder) in every.items()
@@ -246,18 +228,25 @@ class _Run:
         reward: DiagnosisReward,
         how: SmDdpoSettings,
         streams: list[np.random.Generator],
+        boosted: BoostedBelief | None,
     ) -> None:
         first, units, draws = streams
         learners = len(reward.cost_weight)
         self._task, self._imputed, self._how, self._draws = task, imputed, how, draws
+        self._boosted, self._columns = boosted, imputed.width - (boosted is not None)
         self._environment = BatchedAcquisition(
             task, ImputedStates(imputed, task.panels), reward,
-            learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units,
+            learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units, only_new=True,
         )  # fmt: skip
-        self._classifiers = self._first_classifiers(learners, first)
-        self._classifier_trainer = ClassifierTrainer(self._classifiers, how.classifier)
+        self._trainer_of_classifiers: ClassifierTrainer | None = None
+        self._classifiers: Classifiers | ToldBeliefs
+        if isinstance(how.classifier, BoostedSettings):
+            self._classifiers = ToldBeliefs(np.zeros(learners, dtype=np.int64), 1)
+        else:
+            self._classifiers = self._first_classifiers(learners, how.classifier, first)
+            self._trainer_of_classifiers = ClassifierTrainer(self._classifiers, how.classifier)
         self._selectors = ActorCritic.fresh(
-            learners, task.classes + imputed.width + task.panels, task.actions,
+            learners, task.classes + self._columns + task.panels, task.actions,
             hidden=how.ppo.hidden, activation=how.ppo.activation, rng=first,
         )  # fmt: skip
         self._trainer = PpoTrainer(self._selectors, how.ppo)
@@ -265,12 +254,32 @@ class _Run:
         self._generator = torch.Generator().manual_seed(int(draws.integers(2**63 - 1)))
 
     def export(self) -> Weights:
-        """Copies of all weights by name."""
+        """Copies of all weights by name, with the boosted model of now where there is one."""
+        selectors = self._selectors.export()
+        if self._boosted is not None:
+            now = len(self._boosted.models) - 1
+            own = {MODEL: np.zeros(self._selectors.count, dtype=np.int64)}
+            return selectors | own | self._boosted.arrays([now])
+        assert isinstance(self._classifiers, Classifiers), "bug: there is no model"
         classifier = self._classifiers.export()
-        return self._selectors.export() | {CLASSIFIER + k: v for k, v in classifier.items()}
+        return selectors | {CLASSIFIER + k: v for k, v in classifier.items()}
 
-    def outer_loop(self) -> None:
-        """One pass of Algorithm 1's outer loop."""
+    def numbered(self, weights: Weights) -> Weights:
+        """Weights to be kept: in place of the boosted model its number."""
+        if self._boosted is None:
+            return weights
+        rest = {name: array for name, array in weights.items() if not name.startswith(TREES)}
+        return rest | {MODEL: weights[MODEL] + len(self._boosted.models) - 1}
+
+    def with_models(self, weights: Weights) -> Weights:
+        """Kept weights with the boosted models that they name."""
+        if self._boosted is None:
+            return weights
+        used, model = np.unique(weights[MODEL], return_inverse=True)
+        return weights | {MODEL: model.astype(np.int64)} | self._boosted.arrays(used.tolist())
+
+    def outer_loop(self, done: int) -> None:
+        """One pass of Algorithm 1's outer loop, the how manieth."""
         ppo = self._how.ppo
         for _ in range(self._how.policy_updates):
             rollout = collect_rollout(
@@ -280,12 +289,23 @@ class _Run:
             )  # fmt: skip
             self._trainer.learn(rollout, self._generator)
         if self._how.classifier_learns:
+            self._improve_classifier(done)
+
+    def _improve_classifier(self, done: int) -> None:
+        """Minibatches of the networks from states visited; the boosted model when its time is."""
+        trainer = self._trainer_of_classifiers
+        if trainer is not None:
             for _ in range(self._how.classifier_updates):
-                row, code = self._visited.sample(self._how.classifier.batch, self._draws)
+                row, code = self._visited.sample(trainer.settings.batch, self._draws)
                 learn_states(
-                    self._classifier_trainer, self._task, self._imputed, row, code,
+                    trainer, self._task, self._imputed, row, code,
                     input_bound=self._how.input_bound,
                 )  # fmt: skip
+        boosted = self._boosted
+        if boosted is not None and done in boosted.settings.refitted_after(self._how.outer_loops):
+            each = -(-boosted.enough // self._selectors.count)
+            row, code = self._visited.sample(each, self._draws)
+            boosted.refit(row.reshape(-1), sets_of(code.reshape(-1), self._task.panels))
 
     def _observe(self, environment: BatchedAcquisition) -> Tensor:
         """State embeddings; the states go into Q."""
@@ -294,18 +314,20 @@ class _Run:
         self._visited.add(environment.row, codes)
         return state_embedding(
             torch.from_numpy(environment.observation), self._classifiers,
-            columns=self._imputed.width, input_bound=self._how.input_bound,
+            columns=self._columns, input_bound=self._how.input_bound,
         )  # fmt: skip
 
-    def _first_classifiers(self, learners: int, rng: np.random.Generator) -> Classifiers:
+    def _first_classifiers(
+        self, learners: int, settings: ClassifierSettings, rng: np.random.Generator
+    ) -> Classifiers:
         """Classifiers from nothing, or copies of one fitted on randomly masked states."""
         how, task = self._how, self._task
         if how.variant == "end2end":
             return Classifiers.fresh(
-                learners, self._imputed.width, task.classes, settings=how.classifier, rng=rng
+                learners, self._columns, task.classes, settings=settings, rng=rng
             )
         fitted = fit_state_classifier(
-            task, self._imputed, settings=how.classifier,
+            task, self._imputed, settings=settings,
             updates=how.pretraining_updates, input_bound=how.input_bound, rng=rng,
         )  # fmt: skip
         return fitted.networks.repeated(learners)

@@ -46,6 +46,16 @@ class WatchedUnits:
         return cls(task, states, np.arange(len(task)), known)
 
 
+def final_beliefs(policies: DiagnosisPolicies, units: WatchedUnits) -> Float[np.ndarray, "K n"]:
+    """Probability of illness by each classifier where its deterministic episodes end. (K, n)"""
+    world, completed = units.task, units.states.completed
+    uniforms = np.zeros((len(world), world.panels + 1))
+    acquired = roll_out(policies, world, uniforms=uniforms, states=completed).acquired
+    rows = np.arange(len(world))
+    seen = np.stack([completed.encode(rows, one) for one in acquired])
+    return policies.beliefs(seen)[..., 1].astype(np.float64)
+
+
 def score_policies(
     policies: DiagnosisPolicies, units: WatchedUnits, reward: DiagnosisReward
 ) -> dict[str, Float[np.ndarray, " K"]]:

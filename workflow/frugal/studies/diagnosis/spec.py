@@ -25,6 +25,8 @@ TREE_KINDS = (
     "lattice",
     "permutation",
     "stacked",
+    "aaco",
+    "opportunistic",
 )  # kinds of agents whose front `train_trees` learns at once
 
 
@@ -351,6 +353,12 @@ def load_diagnosis_study(
         panels = [panel.name for panel in descriptions[name].panels if not panel.free]
         for panel in entry["fixed_panels"]:
             _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
+    if "boosting" in block["training"]["classifier"]:
+        raise ConfigError(
+            "config: 'diagnosis.training.classifier' is boosted; there a network is needed, which "
+            "'diagnosis.selection' uses, too; a boosted one stands under a method of "
+            "'diagnosis.methods'"
+        )
     _check_trees(block)
     _check_shown(study)
     return study

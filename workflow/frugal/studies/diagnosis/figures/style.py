@@ -18,9 +18,12 @@ METHODS: dict[str, Look] = {
     "sm_ddpo_pretrain": Look("SM-DDPO, pretrained", style.SKY, "s"),
     "stacked_lattice": Look("stacked, as a lattice", style.BLUE, "d", True),
     "stacked": Look("stacked: trees and a network", style.BLACK, "D"),
+    "sm_ddpo_boosted": Look("SM-DDPO, boosted belief", style.BLUE, "h"),
     "cascade": Look("cascade of trees", style.VERMILLION, "D"),
     "lattice": Look("lattice of trees", style.GREEN, "d"),
     "permutation": Look("permutation importance", style.PURPLE, "<"),
+    "aaco": Look("AACO", style.VERMILLION, "p"),
+    "opportunistic": Look("opportunistic learning", style.GREY, "h"),
     "cwcf": Look("CWCF", style.VERMILLION, "v"),
     "greedy": Look("greedy information", style.GREEN, "^"),
     "random": Look("random selection", style.GREY, "X"),
@@ -34,7 +37,7 @@ CLASSIFIERS = {
     "lightgbm": "LightGBM",
     "perceptron": "perceptron",
 }
-_SPARE = ("p", "h", "8", "H", ">")
+_SPARE = ("8", "H", ">")
 
 
 def method_style(name: str) -> Look:

@@ -65,8 +65,9 @@ def roll_out_front(
         given = list(zip(groups, learned, strict=True))
         for pairs, policy in progress(given, desc=split):
             episodes = roll_out(
-                policy, here.world, uniforms=here.first_of_equals, states=kept[split], beliefs=True
-            )
+                policy, here.world, uniforms=here.first_of_equals, beliefs=True,
+                states=policy.readings(kept[split], here.world),
+            )  # fmt: skip
             frames = rollout_frames(solutions_of(settings["method"], pairs), here, episodes)
             outcomes.append(frames[0])
             decisions.append(frames[1])

@@ -128,12 +128,8 @@ def _budgets(summary: pd.DataFrame, shares: list[float]) -> pd.DataFrame:
     made = []
     for score, rows in _candidates(summary):
         told = "pooled" if _all_pooled(rows) else "validation"
-        seen = (
-            ["pooled_cost", "pooled_score"]
-            if pooled
-            else ["validation_cost", f"validation_{score}"]
-        )
-        front = rows[seen].set_axis(["cost", score], axis=1)
+        by = "pooled_score" if told == "pooled" else f"validation_{score}"
+        front = rows[[f"{told}_cost", by]].set_axis(["cost", score], axis=1)
         for share in shares:
             budget = share * float(rows["validation_full_cost"].iloc[0]) * (1 + ROUNDING)
             if (front["cost"] <= budget).any() and front[score].notna().any():

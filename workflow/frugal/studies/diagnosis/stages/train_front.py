@@ -34,6 +34,8 @@ def train_front(
 ) -> dict[str, Any]:
     """Train on part `agent`; part `validation` chooses the weights of each policy and ends it.
 
+    A boosted classifier learns from the part `encoder`, too.
+
     Part `test` is watched for the curves of Figure 5 and decides nothing.
     """
     del progress
@@ -51,6 +53,7 @@ def train_front(
         settings=training_settings(settings["training"], settings["criterion"]),
         rng=streams.generator("train"),
         watched={"test": units["test"]},
+        also=task.take(rows_of(part, "encoder")),
     )
     learner = result.curves["learner"].to_numpy()
     numbers = np.array([pair[0] for pair in pairs], dtype=np.int64)

@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import cascade, lattice, permutation, stacked
+from frugal.acquire.policies import (
+    aaco,
+    cascade,
+    lattice,
+    opportunistic,
+    permutation,
+    stacked,
+)
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
@@ -40,6 +47,8 @@ _LEARN: dict[str, Callable[..., Learned]] = {
     "lattice": lattice.learn,
     "permutation": permutation.learn,
     "stacked": stacked.learn,
+    "aaco": aaco.learn,
+    "opportunistic": opportunistic.learn,
 }
 
 

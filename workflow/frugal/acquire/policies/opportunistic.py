@@ -1,0 +1,99 @@
+"""The kind `opportunistic`: Q-learning of what panels change in the probabilities, per price.
+
+Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.policies.opportunistic_policies import OpportunisticPolicies
+from frugal.acquire.policies.q_policy import QPolicy
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.lockstep_dqn import DqnSettings
+from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked
+from frugal.acquire.train.opportunistic import LearntValues, fit_values, least_values
+from frugal.acquire.train.payoff import Objective, best_within
+from frugal.acquire.train.tree_sets import TreeRows, cost_rows
+from frugal.core.errors import ConfigError
+from frugal.core.layout import Layout
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Learn on the records, blocked.
+
+    Raises:
+        DataError: the label has other than two classes, or one of them too few rows.
+    """
+    ground.require_two_classes("opportunistic")
+    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
+    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
+    return learn(rows, objective, settings, np.array([np.inf]))
+
+
+def learn(
+    rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+) -> Learned:
+    """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
+    beliefs = fit_masked(rows, copies=settings["copies"])
+    found = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
+    tried = _tried(beliefs, found, settings["levels"])
+    units = np.arange(len(rows.world))
+    run = roll_out(tried, rows.world, uniforms=np.zeros((len(units), rows.world.panels + 1)))
+    informed = objective.knowing(beliefs.at(units, rows.world.available))
+    told = [informed.judged(beliefs.at(units, sets), price)
+            for sets, price in zip(run.acquired, run.cost, strict=True)]  # fmt: skip
+    score, price = np.array([one[0] for one in told]), run.cost.mean(axis=1)
+    chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
+    policies = replace(
+        tried, least=tried.least[chosen], threshold=np.array([told[k][1] for k in chosen])
+    )
+    curve = pd.DataFrame(
+        {
+            "transitions": [settings["dqn"]["transitions"]] * len(chosen),
+            "mean_return": score[chosen],
+            "acquisition_cost": price[chosen],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
+
+
+def _tried(beliefs: MaskedBeliefs, found: LearntValues, levels: int) -> OpportunisticPolicies:
+    """Rules at all least values that are tried, their thresholds still to be found."""
+    rows = beliefs.rows
+    scaling = found.scaling
+    network = QPolicy(found.weights, scaling.centre, scaling.scale, found.column_bits)
+    base = rows.bits(rows.base)
+    one = OpportunisticPolicies(
+        network, beliefs.ensemble, rows.world.adds, base, np.zeros(1), np.full(1, 0.5)
+    )
+    start = rows.world.available & base
+    seen = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
+    least = least_values(one.values(seen, start).max(axis=1), levels)
+    return replace(one, least=least, threshold=np.full(len(least), 0.5))
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> OpportunisticPolicies:
+    """The trained rules."""
+    del settings
+    if not isinstance(stored, Mapping):
+        raise ConfigError("an agent of kind 'opportunistic' acts by what `train_agent` made")
+    return OpportunisticPolicies.from_arrays(stored, layout)
+
+
+OPPORTUNISTIC = AgentKind(
+    name="opportunistic",
+    build=build,
+    fit=fit,
+    settings={
+        "boosting": ("cross_fitted_boosting", "the trees that believe, on all sets of panels"),
+        "copies": ("count", "of each row, in each of which other panels are hidden"),
+        "dqn": ("dqn_learner", "of what panels change"),
+        "levels": ("count", "least values that are tried, three at least"),
+    },
+    doc="orders the panel that changes the predicted probabilities most per price, by Q-learning",
+)

@@ -1,0 +1,131 @@
+"""A few branches that say in words what something decides: a small tree fitted to its decisions.
+
+Knows columns, names and choices; no panels, no policies.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+LEAVES = 7  # so that a tree has twelve lines
+LEAST_SHARE = 0.01  # of the decisions, in a leaf
+INDENT = "  "
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a tree may ask of a decision.
+
+    Attributes:
+        name: of a number; of something that is so or not, how it is said that it is so.
+        otherwise: how it is said that it is not so; None for a number.
+        scale: times which a number is shown.
+        unit: behind a number.
+    """
+
+    name: str
+    otherwise: str | None = None
+    scale: float = 1.0
+    unit: str = ""
+
+    def sides(self, cut: float, unknown: tuple[bool, bool]) -> tuple[str, str]:
+        """Words of both sides of a cut.
+
+        Args:
+            cut: the number from which on a decision belongs to the second side; infinite where
+                the sides are those that know it and those that do not.
+            unknown: whether decisions that do not know it belong to each side.
+        """
+        if np.isinf(cut):
+            return f"{self.name} known", f"{self.name} unknown"
+        if self.otherwise is None:
+            number = f"{cut * self.scale:.3g}{self.unit}"
+            words = (f"{self.name} below {number}", f"{self.name} {number} or more")
+        else:
+            words = (self.otherwise, self.name)
+        first, second = (w + " or unknown" * u for w, u in zip(words, unknown, strict=True))
+        return first, second
+
+
+@dataclass(frozen=True, eq=False)
+class ShortTree:
+    """A fitted tree.
+
+    Attributes:
+        lines: each branch in words, with what is mostly decided there and in what share of all.
+        right: share of the decisions that are what their branch says.
+    """
+
+    lines: list[str]
+    right: float
+
+
+def fit_short_tree(
+    features: Float[np.ndarray, "n d"],
+    choice: Int[np.ndarray, " n"],
+    columns: Sequence[Column],
+    choices: Sequence[str],
+) -> ShortTree:
+    """Fit a tree of at most `LEAVES` leaves, and say it.
+
+    Args:
+        features: NaN where unknown. (n, d)
+        choice: what was decided. (n,)
+        columns: how features are said. (d)
+        choices: how decisions are said.
+    """
+    if not features.shape[1] or (choice == choice[0]).all():
+        most = int(np.bincount(choice).argmax())
+        return ShortTree([f"always {choices[most]}"], float((choice == most).mean()))
+    from sklearn.tree import DecisionTreeClassifier  # slow to import
+
+    least = max(1, round(LEAST_SHARE * len(choice)))
+    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=least, random_state=0)
+    tree.fit(features.astype(np.float32), choice)
+    nodes: Any = tree.tree_
+    said = [choices[int(tree.classes_[k])] for k in nodes.value[:, 0].argmax(axis=1)]
+    gaps = np.isnan(features).sum(axis=0) > 0
+    lines = list(_branches(nodes, 0, 0, columns, gaps, said)) or [f"always {said[0]}"]
+    right = tree.predict(features.astype(np.float32)) == choice
+    return ShortTree(lines, float(right.mean()))
+
+
+def _branches(
+    nodes: Any,
+    at: int,
+    depth: int,
+    columns: Sequence[Column],
+    gaps: np.ndarray,
+    said: Sequence[str],
+) -> Iterator[str]:
+    """Two lines for each inner node from `at` on, each with the lines below it."""
+    below = int(nodes.children_left[at]), int(nodes.children_right[at])
+    if below[0] < 0 or _alike(nodes, at, said):
+        return
+    feature, whole = int(nodes.feature[at]), nodes.n_node_samples[0]
+    left = bool(nodes.missing_go_to_left[at]) and bool(gaps[feature])
+    unknown = (left, bool(gaps[feature]) and not left)
+    words = columns[feature].sides(float(nodes.threshold[at]), unknown)
+    for node, side in zip(below, words, strict=True):
+        if _alike(nodes, node, said):
+            share = 100 * nodes.n_node_samples[node] / whole
+            yield f"{INDENT * depth}{side}: {said[node]} ({share:.0f} %)"
+        else:
+            yield f"{INDENT * depth}{side}:"
+            yield from _branches(nodes, node, depth + 1, columns, gaps, said)
+
+
+def _alike(nodes: Any, at: int, said: Sequence[str]) -> bool:
+    """Whether all leaves below a node say the same."""
+    below = [at]
+    found = set()
+    while below:
+        node = below.pop()
+        if nodes.children_left[node] < 0:
+            found.add(said[node])
+        else:
+            below += [int(nodes.children_left[node]), int(nodes.children_right[node])]
+    return len(found) == 1
