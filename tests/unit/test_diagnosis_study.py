@@ -59,12 +59,24 @@ def test_a_policy_is_found_in_the_file_of_its_group(config):
     assert settings["budget"] == 90.5
     assert settings["cost_unit"] == "USD"
     groups = study.groups()
-    for pair, place in settings["policies"].items():
+    for pair, place in settings["policies"]["sm_ddpo_end2end"].items():
         group = int(place["file"].split("group=")[1].split("/")[0])
         assert groups[group][place["position"]] == int(pair)
     for family in ("selection", "baselines", "bayes"):  # keep no weights
         chosen = study.choice_settings("clinical_simulator", family, "f1", "0", "90.5")
-        assert chosen["policies"] == {}
+        assert chosen["policies"] == {family: {}}
+
+
+def test_all_families_of_a_run_are_compared_but_not_the_exact_rule(config):
+    study = load_diagnosis_study(config, DESCRIPTIONS)
+    given = study.choice_inputs("clinical_simulator", "all", "f1", "0")
+    families = {path.split("family=")[1].split("/")[0] for path in given["scores"]}
+    entry = study.scenario("clinical_simulator")
+    assert families == {*entry["methods"], *entry["trees"], "baselines", "selection"}
+    assert len(given["pooled"]) == len(entry["trees"])
+    one = study.choice_inputs("clinical_simulator", "sm_ddpo_end2end", "f1", "0")
+    assert "pooled" not in one
+    assert len(one["scores"]) == 1
 
 
 def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
@@ -74,7 +86,7 @@ def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
     assert settings["agent"] == config["diagnosis"]["trees"]["cascade"]
     assert set(config["diagnosis"]["budget_shares"]) <= set(settings["budget_shares"])
     chosen = study.choice_settings("clinical_simulator", "cascade", "f1", "0", "90.5")
-    assert len(chosen["policies"]) == len(settings["budget_shares"])
+    assert len(chosen["policies"]["cascade"]) == len(settings["budget_shares"])
     assert {p["file"] for p in chosen["policies"].values()} == {
         "results/agents/dataset=clinical_simulator/family=cascade/criterion=f1/seed=0"
         "/policies.safetensors"
