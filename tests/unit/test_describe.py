@@ -180,3 +180,16 @@ def test_a_tree_says_gaps_levels_and_numbers_and_is_short():
     assert len(noise.lines) <= 2 * (LEAVES - 1)
     alone = fit_short_tree(x[:, :0], np.array([1] * 3000 + [0] * 1000), [], words)
     assert (alone.lines, alone.right) == (["always B"], 0.75)
+
+
+def test_leaves_are_spent_where_they_change_what_is_said():
+    """A cut that only makes sure of the same answer is not told; one of few decisions is."""
+    rng = np.random.default_rng(0)
+    x = rng.random((20000, 2))
+    sure = np.where(x[:, 0] < 0.5, 0.99, 0.6)  # of saying "A", which cuts of entropy look for first
+    choice = np.where(rng.random(20000) < sure, 0, 1)
+    choice[x[:, 1] > 0.95] = 2
+    tree = fit_short_tree(x, choice, [Column("u"), Column("v")], ["A", "B", "C"])
+    assert [line.split(" (")[0][-1] for line in tree.lines] == ["A", "C"]
+    assert tree.lines[0].startswith("v below 0.95")
+    assert tree.right == pytest.approx(0.95 * 0.795 + 0.05, abs=0.01)

@@ -86,8 +86,9 @@ def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
     assert settings["agent"] == config["diagnosis"]["trees"]["cascade"]
     assert set(config["diagnosis"]["budget_shares"]) <= set(settings["budget_shares"])
     chosen = study.choice_settings("clinical_simulator", "cascade", "f1", "0", "90.5")
-    assert len(chosen["policies"]["cascade"]) == len(settings["budget_shares"])
-    assert {p["file"] for p in chosen["policies"].values()} == {
+    places = chosen["policies"]["cascade"]
+    assert len(places) == len(settings["budget_shares"])
+    assert {place["file"] for place in places.values()} == {
         "results/agents/dataset=clinical_simulator/family=cascade/criterion=f1/seed=0"
         "/policies.safetensors"
     }

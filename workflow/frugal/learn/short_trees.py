@@ -11,7 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 LEAVES = 7  # so that a tree has twelve lines
+GROWN = 100  # leaves before the tree is cut back to them
 LEAST_SHARE = 0.01  # of the decisions, in a leaf
+LEAST_GAIN = 0.005  # of the decisions, that two more lines must set right
 INDENT = "  "
 
 
@@ -69,7 +71,7 @@ def fit_short_tree(
     columns: Sequence[Column],
     choices: Sequence[str],
 ) -> ShortTree:
-    """Fit a tree of at most `LEAVES` leaves, and say it.
+    """Fit a tree, cut it back to the `LEAVES` leaves that are right most often, and say it.
 
     Args:
         features: NaN where unknown. (n, d)
@@ -83,14 +85,40 @@ def fit_short_tree(
     from sklearn.tree import DecisionTreeClassifier  # slow to import
 
     least = max(1, round(LEAST_SHARE * len(choice)))
-    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=least, random_state=0)
+    tree = DecisionTreeClassifier(max_leaf_nodes=GROWN, min_samples_leaf=least, random_state=0)
     tree.fit(features.astype(np.float32), choice)
     nodes: Any = tree.tree_
-    said = [choices[int(tree.classes_[k])] for k in nodes.value[:, 0].argmax(axis=1)]
+    counts = nodes.value[:, 0] * nodes.n_node_samples[:, None]
+    tried = enumerate(_prunings(nodes, counts.max(axis=1), 0))
+    worth = LEAST_GAIN * len(choice)
+    _, (correct, kept) = max(tried, key=lambda one: one[1][0] - worth * one[0])
+    said = [choices[int(tree.classes_[k])] for k in counts.argmax(axis=1)]
     gaps = np.isnan(features).sum(axis=0) > 0
-    lines = list(_branches(nodes, 0, 0, columns, gaps, said)) or [f"always {said[0]}"]
-    right = tree.predict(features.astype(np.float32)) == choice
-    return ShortTree(lines, float(right.mean()))
+    lines = list(_branches(nodes, 0, 0, columns, gaps, said, kept)) or [f"always {said[0]}"]
+    return ShortTree(lines, float(correct / len(choice)))
+
+
+def _prunings(
+    nodes: Any, right: Float[np.ndarray, " m"], at: int
+) -> list[tuple[float, frozenset[int]]]:
+    """Of the trees from a node on with 1, 2, … leaves the one that is right most often.
+
+    Each with how often that is, and the inner nodes that it keeps.
+    """
+    best: list[tuple[float, frozenset[int]]] = [(float(right[at]), frozenset())]
+    left, other = int(nodes.children_left[at]), int(nodes.children_right[at])
+    if left < 0:
+        return best
+    below = _prunings(nodes, right, left), _prunings(nodes, right, other)
+    for leaves in range(2, LEAVES + 1):
+        pairs = [
+            (one[0] + two[0], one[1] | two[1] | {at})
+            for k, one in enumerate(below[0], 1)
+            for two in below[1][leaves - k - 1 : leaves - k]
+            if k < leaves
+        ]
+        best.append(max([best[-1], *pairs], key=lambda one: one[0]))
+    return best
 
 
 def _branches(
@@ -100,32 +128,20 @@ def _branches(
     columns: Sequence[Column],
     gaps: np.ndarray,
     said: Sequence[str],
+    kept: frozenset[int],
 ) -> Iterator[str]:
-    """Two lines for each inner node from `at` on, each with the lines below it."""
-    below = int(nodes.children_left[at]), int(nodes.children_right[at])
-    if below[0] < 0 or _alike(nodes, at, said):
+    """Two lines for each inner node from `at` on that is kept, each with the lines below it."""
+    if at not in kept:
         return
+    below = int(nodes.children_left[at]), int(nodes.children_right[at])
     feature, whole = int(nodes.feature[at]), nodes.n_node_samples[0]
     left = bool(nodes.missing_go_to_left[at]) and bool(gaps[feature])
     unknown = (left, bool(gaps[feature]) and not left)
     words = columns[feature].sides(float(nodes.threshold[at]), unknown)
     for node, side in zip(below, words, strict=True):
-        if _alike(nodes, node, said):
+        if node not in kept:
             share = 100 * nodes.n_node_samples[node] / whole
             yield f"{INDENT * depth}{side}: {said[node]} ({share:.0f} %)"
         else:
             yield f"{INDENT * depth}{side}:"
-            yield from _branches(nodes, node, depth + 1, columns, gaps, said)
-
-
-def _alike(nodes: Any, at: int, said: Sequence[str]) -> bool:
-    """Whether all leaves below a node say the same."""
-    below = [at]
-    found = set()
-    while below:
-        node = below.pop()
-        if nodes.children_left[node] < 0:
-            found.add(said[node])
-        else:
-            below += [int(nodes.children_left[node]), int(nodes.children_right[node])]
-    return len(found) == 1
+            yield from _branches(nodes, node, depth + 1, columns, gaps, said, kept)

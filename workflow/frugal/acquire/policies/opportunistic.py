@@ -5,7 +5,7 @@ Learns on blocked records for the table's own costs, and in `diagnosis` for a sc
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,14 @@ from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
 from frugal.acquire.policies.opportunistic_policies import OpportunisticPolicies
 from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lockstep_dqn import DqnSettings
 from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked
-from frugal.acquire.train.opportunistic import LearntValues, fit_values, least_values
 from frugal.acquire.train.payoff import Objective, best_within
 from frugal.acquire.train.tree_sets import TreeRows, cost_rows
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
+
+if TYPE_CHECKING:
+    from frugal.acquire.train.opportunistic import LearntValues
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -39,9 +40,16 @@ def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
+    from frugal.acquire.train.lockstep_dqn import DqnSettings  # torch is slow to import
+    from frugal.acquire.train.opportunistic import fit_values, least_values
+
     beliefs = fit_masked(rows, copies=settings["copies"])
     found = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
-    tried = _tried(beliefs, found, settings["levels"])
+    start = rows.world.available & rows.bits(rows.base)
+    seen = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
+    one = _believing(beliefs, found)
+    least = least_values(one.values(seen, start).max(axis=1), settings["levels"])
+    tried = replace(one, least=least, threshold=np.full(len(least), 0.5))
     units = np.arange(len(rows.world))
     run = roll_out(tried, rows.world, uniforms=np.zeros((len(units), rows.world.panels + 1)))
     informed = objective.knowing(beliefs.at(units, rows.world.available))
@@ -62,19 +70,14 @@ def learn(
     return Learned(policies.to_arrays(), curve)
 
 
-def _tried(beliefs: MaskedBeliefs, found: LearntValues, levels: int) -> OpportunisticPolicies:
-    """Rules at all least values that are tried, their thresholds still to be found."""
-    rows = beliefs.rows
-    scaling = found.scaling
+def _believing(beliefs: MaskedBeliefs, found: "LearntValues") -> OpportunisticPolicies:
+    """The network and the trees; what is bought, and who is ill, is still to be found."""
+    rows, scaling = beliefs.rows, found.scaling
     network = QPolicy(found.weights, scaling.centre, scaling.scale, found.column_bits)
-    base = rows.bits(rows.base)
-    one = OpportunisticPolicies(
-        network, beliefs.ensemble, rows.world.adds, base, np.zeros(1), np.full(1, 0.5)
-    )
-    start = rows.world.available & base
-    seen = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
-    least = least_values(one.values(seen, start).max(axis=1), levels)
-    return replace(one, least=least, threshold=np.full(len(least), 0.5))
+    return OpportunisticPolicies(
+        network, beliefs.ensemble, rows.world.adds, rows.bits(rows.base), np.zeros(1),
+        np.full(1, 0.5),
+    )  # fmt: skip
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> OpportunisticPolicies:
