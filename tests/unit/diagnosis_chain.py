@@ -66,7 +66,7 @@ def tiny_block() -> dict[str, Any]:
     ]  # fmt: skip
     shown = {"dataset": NAME, "method": FRONT, "criterion": "f1", "seed": 0}
     block["figures"] |= shown
-    block["choose"] |= shown
+    block["choose"] |= shown | {"method": "all"}
     return block
 
 

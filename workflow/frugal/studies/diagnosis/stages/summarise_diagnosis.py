@@ -69,7 +69,7 @@ def _with_pooled(summary: pd.DataFrame, pooled: pd.DataFrame) -> pd.DataFrame:
     told = told.assign(seed=told["seed"].astype(int)).rename(columns={"cost": "pooled_cost"})
     keys = [*RUN, "pair"]
     return summary.merge(
-        told[[*keys, "pooled_score", "pooled_cost"]], on=keys, how="left", validate="one_to_one"
+        told[[*keys, "pooled_score", "pooled_cost"]], on=keys, how="left", validate="many_to_one"
     )
 
 
