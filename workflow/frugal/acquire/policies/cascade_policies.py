@@ -119,6 +119,8 @@ class CascadePolicies(Reading):
     def _sentence(self, k: int, panels: Sequence[str]) -> str:
         said = []
         for t in range(self.sets.shape[1]):
+            if t and self.low[k, t - 1] >= self.high[k, t - 1]:
+                break  # nobody comes to the sets that follow
             before = self.sets[k, t - 1] if t else np.zeros_like(self.sets[k, t])
             names = [panels[int(j)] for j in np.flatnonzero(self.sets[k, t] & ~before)]
             if names:
