@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.encoders import CallableEncoder, ValuesEncoder, tabulate
 from frugal.core.episodes import Policy
-from frugal.core.errors import DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout, rows_digest
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.streams import Streams
@@ -94,6 +94,17 @@ class Ground:
         if a <= MAX_ACTIONS_TABULATED and 4 * n * 2**a * encoder.width <= TABLE_GIB * 2**30:
             return tabulate(encoder, n, a, max_gib=TABLE_GIB)
         return encoder
+
+
+def trained(stored: Stored, kind: str) -> Mapping[str, np.ndarray]:
+    """What training left of an agent.
+
+    Raises:
+        ConfigError: there is nothing.
+    """
+    if not isinstance(stored, Mapping):
+        raise ConfigError(f"an agent of kind {kind!r} acts by what `train_agent` made")
+    return stored
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,18 +7,17 @@ columns; no panels, no costs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int
 from scipy.special import ndtri
-from torch import Tensor
 
 from frugal.core.stored import LARGEST, Array, Stored
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
-from frugal.learn.lockstep import forward
-from frugal.learn.networks import Networks, fit_networks
+
+if TYPE_CHECKING:
+    from frugal.learn.networks import Networks
 
 KNOTS = 101  # quantiles by which a column is read
 FARTHEST = 2.5  # a normal score lies no farther from 0
@@ -101,8 +100,8 @@ class MaskedNetworks:
     """
 
     reads: NormalScores
-    weights: tuple[Tensor, ...]
-    biases: tuple[Tensor, ...]
+    weights: tuple[Float32[np.ndarray, "K _ _"], ...]
+    biases: tuple[Float32[np.ndarray, "K 1 _"], ...]
 
     @property
     def count(self) -> int:
@@ -111,14 +110,13 @@ class MaskedNetworks:
 
     def each(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "K n"]:
         """Log-odds of class 1 by each network. (K, n)"""
-        torch.set_num_threads(1)
         parts = [np.zeros((self.count, 0))]
         for start in range(0, len(values), ROWS):
-            x = torch.from_numpy(self.reads.read(values[start : start + ROWS])).float()
-            out = forward(
-                self.weights, self.biases, x.expand(self.count, -1, -1), ACTIVATION
-            )[2]  # fmt: skip
-            parts.append(out[..., 0].double().numpy())
+            read = self.reads.read(values[start : start + ROWS]).astype(np.float32)
+            out = np.broadcast_to(read, (self.count, *read.shape))
+            for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+                out = (np.maximum(out, 0.0) if layer else out) @ weight + bias
+            parts.append(out[..., 0].astype(np.float64))
         return np.clip(np.concatenate(parts, axis=1), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
     def log_odds(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
@@ -149,7 +147,7 @@ class MaskedNetworks:
         """Everything the networks are; `from_arrays` is the inverse."""
         arrays = {"knots": self.reads.knots, "scores": self.reads.scores}
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            arrays |= {f"{k}.weight": weight.numpy(), f"{k}.bias": bias.numpy()}
+            arrays |= {f"{k}.weight": weight, f"{k}.bias": bias}
         return arrays
 
     @staticmethod
@@ -172,13 +170,10 @@ class MaskedNetworks:
         stored.require(wanted)
         if (np.diff(arrays["knots"], axis=1) < 0).any():
             raise stored.refusal("have knots that fall; allowed are knots that rise or stay")
-        tensors = [
-            tuple(torch.from_numpy(np.array(arrays[f"{k}.{part}"])) for k in range(layers))
-            for part in ("weight", "bias")
-        ]
-        return MaskedNetworks(
-            NormalScores(arrays["knots"], arrays["scores"]), tensors[0], tensors[1]
+        weights, biases = (
+            tuple(arrays[f"{k}.{part}"] for k in range(layers)) for part in ("weight", "bias")
         )
+        return MaskedNetworks(NormalScores(arrays["knots"], arrays["scores"]), weights, biases)
 
 
 def fit_masked_networks(
@@ -202,6 +197,8 @@ def fit_masked_networks(
         settings: how.
         rngs: one of each network. (repeats · folds)
     """
+    from frugal.learn.networks import fit_networks  # torch is slow to import, not needed to tell
+
     train = np.stack([(one >= 0) & (one != k) for one in fold for k in range(folds)])
     fitted = fit_networks(
         [reads.read(values)], [label[:, None].astype(np.float64)], [0] * len(train),
@@ -212,8 +209,11 @@ def fit_masked_networks(
     return MaskedNetworks(reads, *_unscaled(fitted))
 
 
-def _unscaled(fitted: Networks) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+def _unscaled(
+    fitted: "Networks",
+) -> tuple[tuple[Float32[np.ndarray, "K _ _"], ...], tuple[Float32[np.ndarray, "K 1 _"], ...]]:
     """Weights and biases of the same networks on inputs that are not standardised first."""
     first = fitted.weights[0] / fitted.scale.transpose(1, 2)
     bias = fitted.biases[0] - fitted.centre @ first
-    return (first, *fitted.weights[1:]), (bias, *fitted.biases[1:])
+    weights, biases = (first, *fitted.weights[1:]), (bias, *fitted.biases[1:])
+    return tuple(w.numpy() for w in weights), tuple(b.numpy() for b in biases)

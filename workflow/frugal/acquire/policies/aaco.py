@@ -10,27 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.aaco_policies import STRANGER, AacoPolicies, OwnUnits
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.aaco import oracle_of, price_weights
+from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.masked_trees import fit_masked
 from frugal.acquire.train.payoff import Objective, best_within
-from frugal.acquire.train.tree_sets import TreeRows, cost_rows
-from frugal.core.errors import ConfigError
+from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked.
-
-    Raises:
-        DataError: the label has other than two classes, or one of them too few rows.
-    """
-    ground.require_two_classes("aaco")
-    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
-    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
-    return learn(rows, objective, settings, np.array([np.inf]))
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("aaco", learn, ground, settings)
 
 
 def learn(
@@ -76,9 +69,9 @@ def learn(
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> AacoPolicies:
     """The rules, and the units that they look up in."""
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'aaco' acts by what `train_agent` made")
-    return AacoPolicies.from_arrays(stored, layout, neighbours=settings["neighbours"])
+    return AacoPolicies.from_arrays(
+        trained(stored, "aaco"), layout, neighbours=settings["neighbours"]
+    )
 
 
 AACO = AgentKind(

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
-from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, under
@@ -52,8 +51,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CwcfPolicies:
     """The trained network."""
     del settings
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'cwcf' acts by what `train_agent` made")
+    stored = trained(stored, "cwcf")
     network, d = under(stored, NETWORK), len(layout.columns)
     own = {name: array for name, array in stored.items() if not name.startswith(NETWORK)}
     Checked("CWCF policy", own).require(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.acquire.train.dadi import fit_dadi
 from frugal.acquire.train.dadi_settings import DadiSettings
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, under
@@ -87,8 +87,7 @@ def _group(ground: Ground) -> np.ndarray:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DadiPolicies:
     """The trained learner."""
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'dadi' acts by what `train_agent` made")
+    stored = trained(stored, "dadi")
     d = len(layout.columns)
     own = {name: stored[name] for name in ("centre", "scale") if name in stored}
     Checked("DADI agent", own).require(

@@ -13,10 +13,9 @@ import pandas as pd
 
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.rewards import StopReward
-from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 from frugal.learn.tree_scoring import (
     MAX_ACTIONS_TABULATED,
@@ -92,9 +91,7 @@ def _curve(found: "DqnFit", settings: "DqnSettings", unit: float) -> pd.DataFram
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> QPolicy:
     """The trained network."""
     del settings
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'dqn' acts by what `train_agent` made")
-    return QPolicy.from_arrays(stored).require_layout(layout)
+    return QPolicy.from_arrays(trained(stored, "dqn")).require_layout(layout)
 
 
 DQN = AgentKind(

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.encoders import tabulate
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.reading import completed_states
 from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
 from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSettings
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, under
 from frugal.core.stored import Stored as Checked
@@ -65,8 +65,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> GreedyPolicies:
     """The policy, with the reference units completed at every set of panels."""
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'greedy' acts by what `train_agent` made")
+    stored = trained(stored, "greedy")
     imputer = imputer_of(under(stored, ENCODER), columns=len(layout.columns))
     own = {name: stored[name] for name in ("reference", "threshold") if name in stored}
     Checked("greedy policy", own).require(

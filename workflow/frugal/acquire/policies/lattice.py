@@ -9,28 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.lattice_policies import LatticePolicies, believer_of
+from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.lattice import Gains, Lattice, LatticeRule, fit_lattice
 from frugal.acquire.train.masked_trees import MaskedBeliefs
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.stacked_beliefs import StackedBeliefs
-from frugal.acquire.train.tree_sets import TreeRows, cost_rows
-from frugal.core.errors import ConfigError
+from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 from frugal.learn.cross_fitted_trees import joined
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked.
-
-    Raises:
-        DataError: the label has other than two classes, or one of them too few rows.
-    """
-    ground.require_two_classes("lattice")
-    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
-    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
-    return learn(rows, objective, settings, np.array([np.inf]))
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("lattice", learn, ground, settings)
 
 
 def learn(
@@ -73,9 +66,7 @@ def learned_lattice(
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> LatticePolicies:
     """The trained rules."""
     del settings
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'lattice' acts by what `train_agent` made")
-    return LatticePolicies.from_arrays(stored, layout)
+    return LatticePolicies.from_arrays(trained(stored, "lattice"), layout)
 
 
 LATTICE = AgentKind(

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.opportunistic_policies import OpportunisticPolicies
 from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked
 from frugal.acquire.train.payoff import Objective, best_within
-from frugal.acquire.train.tree_sets import TreeRows, cost_rows
-from frugal.core.errors import ConfigError
+from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 
 if TYPE_CHECKING:
@@ -25,15 +25,8 @@ if TYPE_CHECKING:
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked.
-
-    Raises:
-        DataError: the label has other than two classes, or one of them too few rows.
-    """
-    ground.require_two_classes("opportunistic")
-    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
-    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
-    return learn(rows, objective, settings, np.array([np.inf]))
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("opportunistic", learn, ground, settings)
 
 
 def learn(
@@ -83,9 +76,7 @@ def _believing(beliefs: MaskedBeliefs, found: "LearntValues") -> OpportunisticPo
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> OpportunisticPolicies:
     """The trained rules."""
     del settings
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'opportunistic' acts by what `train_agent` made")
-    return OpportunisticPolicies.from_arrays(stored, layout)
+    return OpportunisticPolicies.from_arrays(trained(stored, "opportunistic"), layout)
 
 
 OPPORTUNISTIC = AgentKind(

@@ -8,25 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
+from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.permutation import fit_permutation
-from frugal.acquire.train.tree_sets import TreeRows, cost_rows
-from frugal.core.errors import ConfigError
+from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked.
-
-    Raises:
-        DataError: the label has other than two classes, or one of them too few rows.
-    """
-    ground.require_two_classes("permutation")
-    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
-    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
-    return learn(rows, objective, settings, np.array([np.inf]))
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("permutation", learn, ground, settings)
 
 
 def learn(
@@ -40,9 +33,7 @@ def learn(
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CascadePolicies:
     """The trained rules."""
     del settings
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'permutation' acts by what `train_agent` made")
-    return CascadePolicies.from_arrays(stored, layout)
+    return CascadePolicies.from_arrays(trained(stored, "permutation"), layout)
 
 
 PERMUTATION = AgentKind(

@@ -12,11 +12,11 @@ import numpy as np
 
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.dqn import scaled_loss
 from frugal.acquire.policies.sb3_policy import Sb3Policy
 from frugal.acquire.rewards import StopReward
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 
 TRAINED_BY = ("algorithm", "policy", "steps", "arguments")
@@ -54,8 +54,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Sb3Policy:
     """The trained network."""
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'sb3' acts by what `train_agent` made")
+    stored = trained(stored, "sb3")
     policy = Sb3Policy.from_arrays(stored, settings)
     own = (len(policy.centre), policy.panels, policy.terminals)
     wanted = (len(layout.columns), len(layout.actions), 1)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
 from frugal.acquire.reading import completed_states
 from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.stored import under
 from frugal.learn.state_imputers import fit_encoder, imputer_arrays, imputer_of
@@ -66,8 +66,7 @@ def _training(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DiagnosisPolicies:
     """Actor, classifier and encoder."""
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'sm_ddpo' acts by what `train_agent` made")
+    stored = trained(stored, "sm_ddpo")
     imputer = imputer_of(under(stored, ENCODER), columns=len(layout.columns))
     policy = DiagnosisPolicies(
         under(stored, ACTOR), _training(settings), adds=layout.provides & ~layout.free_columns,

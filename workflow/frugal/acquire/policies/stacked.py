@@ -9,29 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
 from frugal.acquire.policies.lattice import learned_lattice
 from frugal.acquire.policies.lattice_policies import LatticePolicies
 from frugal.acquire.train.cascade import fit_cascades
+from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.lattice import fit_lattice
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.stacked_beliefs import fit_network
-from frugal.acquire.train.tree_sets import TreeRows, cost_rows
-from frugal.core.errors import ConfigError
+from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked.
-
-    Raises:
-        DataError: the label has other than two classes, or one of them too few rows.
-    """
-    ground.require_two_classes("stacked")
-    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
-    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
-    return learn(rows, objective, settings, np.array([np.inf]))
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("stacked", learn, ground, settings)
 
 
 def learn(
@@ -51,10 +44,8 @@ def build(
     settings: Mapping[str, Any], layout: Layout, stored: Stored
 ) -> CascadePolicies | LatticePolicies:
     """The trained rules."""
-    if not isinstance(stored, Mapping):
-        raise ConfigError("an agent of kind 'stacked' acts by what `train_agent` made")
     acts = CascadePolicies if settings["acting"]["kind"] == "cascade" else LatticePolicies
-    return acts.from_arrays(stored, layout)
+    return acts.from_arrays(trained(stored, "stacked"), layout)
 
 
 STACKED = AgentKind(

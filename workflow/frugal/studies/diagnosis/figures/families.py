@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
+from frugal.draw.marks import draw_series
 from frugal.studies.diagnosis.figures.given import Families
 from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
 from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
@@ -61,13 +62,11 @@ def _draw(axes: Axes, rows: pd.DataFrame, score: str) -> None:
         level, error = reference[score].iloc[-1], reference[f"{score}_se"].iloc[-1]
         axes.axhspan(level - error, level + error, color=style.GREY, alpha=0.15, linewidth=0)
         axes.axhline(level, color=style.BLACK, linestyle=":", linewidth=1.0)
-    for method in method_order(_shown(rows)):
-        own, look = means[means["method"] == method], method_style(method)
-        axes.plot(
-            100 * own["cost_share"], own[score], color=look.colour, marker=look.marker,
-            markersize=4.5, linewidth=1.2, clip_on=False,
-            markerfacecolor="none" if look.hollow else look.colour,
-        )  # fmt: skip
+    looks = {name: method_style(name) for name in reversed(method_order(_shown(rows)))}
+    shown = means[means["method"].isin(looks)].assign(percent=100 * means["cost_share"])
+    draw_series(
+        axes, shown, looks, by="method", x="percent", y=score, size=4.5, line=1.2, clip_on=False
+    )
     axes.set_xlim(left=0)
     axes.set_xlabel("mean price paid, % of all panels")
     axes.set_ylabel(_WORDS.get(score, style.words(score)))

@@ -32,7 +32,7 @@ def choose_policy(
     progress: Callable[..., Any],
     pooled: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Choose by a rule written down beforehand, report test units with intervals.
+    """Choose by a rule written down beforehand, report test units [diagnosis, sec. 6.4].
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
     `cost_unit`; and, where the answer shall name them, `policies` (family → pair → file and its
