@@ -66,7 +66,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, method: str) -> None:
     )
     axes.set_title(
         f"{look.label}\n{slope}loss {first['log_loss']:.3f} ({first['base_log_loss']:.3f})",
-        fontsize=style.FONT_PT - 0.5, loc="left",
+        fontsize=style.FONT_PT, loc="left",
     )  # fmt: skip
     axes.set_xscale("function", functions=(_root, np.square))
     axes.set_yscale("function", functions=(_root, np.square))
