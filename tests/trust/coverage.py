@@ -22,7 +22,7 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
-from frugal.judge.case import build_case
+from frugal.judge.case import Case, build_case
 from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import summarise
@@ -153,17 +153,18 @@ class World:
             case = build_case(
                 rows, masks=stored["masks"], identification=stored["identification"],
                 blocked=one["blocked"], worlds=one["worlds"],
-                propensities=fitted["propensities"], agents=agents,
+                propensities=fitted["propensities"], agents=agents, fitted_apart=0,
             )  # fmt: skip
             for estimator in READ:
-                told = interval(rows, ESTIMATORS[estimator].terms(case))
+                told = interval(rows, ESTIMATORS[estimator].terms(case), case)
                 found.append({"agent": name, "estimator": estimator, "draw": seed} | told)
         return pd.DataFrame(found)
 
 
-def interval(rows: Table, terms: Any) -> dict[str, Any]:
+def interval(rows: Table, terms: Any, case: Case) -> dict[str, Any]:
     """As `estimate_costs` makes it."""
-    summary, within = summarise(terms, level=LEVEL, findings=()), cost_range(rows)
+    summary = summarise(terms, level=LEVEL, findings=(), fit=case.fit)
+    within = cost_range(rows)
     value, error = summary.estimate[0], summary.std_error[0]
     low, high = cost_interval(
         value, summary.ci_low[0], summary.ci_high[0], unseen_errors(terms, 2, within), within

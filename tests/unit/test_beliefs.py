@@ -66,8 +66,8 @@ def test_groups_have_as_many_units_and_equal_beliefs_stay_together():
     assert table["n"].tolist() == [100] * 10
     assert (np.diff(table["belief"]) > 0).all()
     order = np.argsort(belief)
-    assert table["share"].tolist() == pytest.approx(label[order].reshape(10, 100).mean(axis=1))
-    assert ((table["low"] <= table["share"]) & (table["share"] <= table["high"])).all()
+    assert table["rate"].tolist() == pytest.approx(label[order].reshape(10, 100).mean(axis=1))
+    assert ((table["rate_low"] <= table["rate"]) & (table["rate"] <= table["rate_high"])).all()
     lumps = reliability(label, np.round(belief), bins=10, level=0.95)
     assert len(lumps) == 2
     assert lumps["n"].sum() == 1_000

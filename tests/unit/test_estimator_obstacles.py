@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
+from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import obstacle
 from frugal.judge.registry import ESTIMATORS
 
@@ -53,6 +54,7 @@ def healthy_case() -> Case:
         identification=KNOWN,
         reads_values=False,
         afa_propensity_suffices=True,
+        fit=NuisanceFit.none(N),
     )
 
 

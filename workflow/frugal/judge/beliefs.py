@@ -95,8 +95,8 @@ def reliability(
         level: of the intervals.
 
     Returns:
-        Columns bin (0 is the lowest), belief (its mean), share (of the units of class 1) with the
-        ends `low` and `high` of its interval, n (units).
+        Columns bin (0 is the lowest), belief (its mean), rate (share of units of class 1) with the
+        ends `rate_low` and `rate_high` of its interval, n (units).
     """
     ends = np.unique(np.quantile(belief, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
     number = np.searchsorted(ends, belief, side="left")
@@ -106,4 +106,4 @@ def reliability(
         hits, n = int(label[mine].sum()), int(mine.sum())
         low, high = share_interval(hits, n, level=level)
         rows.append((k, float(belief[mine].mean()), hits / n, low, high, n))
-    return pd.DataFrame(rows, columns=["bin", "belief", "share", "low", "high", "n"])
+    return pd.DataFrame(rows, columns=["bin", "belief", "rate", "rate_low", "rate_high", "n"])

@@ -40,6 +40,7 @@ _IMPUTED = {
     Need.IMPUTED,
     Need.IMPUTED_WITH_LABEL,
 }
+_FITTED = {Need.PROPENSITY, Need.PATTERN_PROPENSITY}
 _WEIGHTS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY}
 
 
@@ -75,6 +76,11 @@ class Estimator:
     def propensity(self) -> Need | None:
         """The probability by which its weights are divided; None if it has no weights."""
         return next((need for need in self.needs if need in _WEIGHTS), None)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether its weights divide by a probability that was fitted."""
+        return self.propensity in _FITTED
 
     @property
     def imputation(self) -> str | None:

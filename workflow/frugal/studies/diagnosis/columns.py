@@ -42,6 +42,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "of the label's log-odds on those of the belief; below 1 where beliefs are too extreme",
     ),
     "calibration_slope_se": ("", "standard error of calibration_slope"),
+    "rate": ("", "share of ill units in the bin"),
+    "rate_low": ("", "lower end of the 95 % interval of rate"),
+    "rate_high": ("", "upper end of the 95 % interval of rate"),
     "pooled_score": ("", "f1 or am on out-of-fold and validation predictions together"),
     "pooled_cost": (COST, "mean cost on the units of these predictions"),
     "hypervolume": (

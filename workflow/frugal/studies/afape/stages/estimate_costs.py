@@ -78,7 +78,10 @@ def estimate_costs(
             }
             # each agent's draws are its own, whoever is judged beside it
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
-            judged, seen = _judge_agent(data, identification, stored, settings, own, kept)
+            judged, seen = _judge_agent(
+                data, identification, stored, settings, own, kept,
+                fitted_apart=int((part == "nuisance").sum()),
+            )  # fmt: skip
             judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
@@ -95,6 +98,8 @@ def _judge_agent(
     settings: Mapping[str, Any],
     streams: Streams,
     kept: InfluenceStore,
+    *,
+    fitted_apart: int,
 ) -> tuple[dict[str, pd.DataFrame], list[Seen]]:
     """One policy's tables over all seeds, and what the views of each seed are compared by."""
     found: dict[str, list[pd.DataFrame]] = {}
@@ -105,7 +110,7 @@ def _judge_agent(
     for found_seed in by_seed["blocked"]:
         seed = int(found_seed)  # pyright: ignore[reportArgumentType]  # a column of whole numbers
         frames = {name: groups[seed] for name, groups in by_seed.items()}
-        case = build_case(data, identification=identification, **frames)
+        case = build_case(data, identification=identification, fitted_apart=fitted_apart, **frames)
         seen.append(Seen.of(case))
         terms, stopped = _computed(case)
         judged = _judge(
@@ -218,7 +223,8 @@ def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str
 def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
     findings = _warnings(estimator, case, terms)
-    summary = summarise(terms, level=LEVEL, findings=findings)
+    fit = case.fit if estimator.fitted else None
+    summary = summarise(terms, level=LEVEL, findings=findings, fit=fit)
     row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
         "std_error": summary.std_error[0],

@@ -26,14 +26,15 @@ def reliability_figure(groups: pd.DataFrame, *, title: str, percent: float) -> F
     their word. Above each panel: slope of calibration and log-loss, that of the base rate behind.
 
     Args:
-        groups: method, bin, belief, share, low, high, calibration_slope, log_loss, base_log_loss.
+        groups: method, belief, rate, rate_low, rate_high, calibration_slope, log_loss,
+            base_log_loss.
         title: of the data set.
         percent: of the price of all panels, within which the policies were chosen.
 
     Raises:
         DataError: a column is missing, or there is no row.
     """
-    style.require(groups, ["method", "belief", "share", "low", "high"], single=[])
+    style.require(groups, ["method", "belief", "rate", "rate_low", "rate_high"], single=[])
     methods = method_order(groups["method"].unique())
     across = min(COLUMNS, len(methods))
     down = -(-len(methods) // across)
@@ -58,8 +59,8 @@ def _draw(axes: Axes, rows: pd.DataFrame, method: str) -> None:
     look, first = method_style(method), rows.iloc[0]
     axes.plot([0, 1], [0, 1], color=style.GREY, linestyle="--", linewidth=0.8)
     draw_series(
-        axes, rows, {method: look}, by="method", x="belief", y="share", size=4.0, line=None,
-        y_ends=rows[["low", "high"]].to_numpy().T, clip_on=False,
+        axes, rows, {method: look}, by="method", x="belief", y="rate", size=4.0, line=None,
+        y_ends=rows[["rate_low", "rate_high"]].to_numpy().T, clip_on=False,
     )  # fmt: skip
     slope = (
         f"slope {first['calibration_slope']:.2f}, " if first.notna()["calibration_slope"] else ""
