@@ -3,6 +3,30 @@
 from frugal.core.columns import COST
 
 COLUMNS: dict[str, tuple[str, str]] = {
+    # grid
+    "missing_share": ("", "of the rows, in every panel that can be missing"),
+    "graph": ("", "under which a world is judged: true, or mcar (nothing causes gaps)"),
+    "named": ("", "policy that the verdict names; empty if it names none"),
+    "best": ("", "policy of the lowest true cost"),
+    "best_cost": (COST, "its true cost"),
+    "regret": (
+        COST,
+        "true cost of the policy that is named less that of the best; a mean of draws",
+    ),
+    "gap": (COST, "true cost of the second best policy less that of the best"),
+    "told": ("draws", "in which the verdict names a policy"),
+    "sure_draws": ("draws", "in which it is sure"),
+    "refuted_draws": ("draws", "in which the records contradict the graph"),
+    "draws": ("draws", "of rows and gaps"),
+    "sure_and_wrong": ("draws", "in which it is sure and another policy is cheaper"),
+    "clear": ("draws", "in which the gap exceeds four standard errors of the best one's estimate"),
+    "clear_and_sure": ("draws", "of these, in which the verdict is sure"),
+    "intervals": ("", "estimates that exist; of the grid, that are read"),
+    "covered": ("", "intervals of these that hold the true cost of the population"),
+    "bias": (COST, "mean error of these estimates"),
+    "width": (COST, "mean width of their intervals"),
+    "picks": ("draws", "in which every policy has an estimate"),
+    "wrong_picks": ("draws", "of these, in which the lowest estimate is not that of the best"),
     # identity
     "mechanism": ("", "name of the missingness mechanism"),
     "agent": ("", "name of the acquisition policy"),
