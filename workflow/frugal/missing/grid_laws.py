@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import root_scalar
 from scipy.special import expit
 
 from frugal.core.errors import ConfigError
@@ -56,10 +55,10 @@ def grid_law(
     before: list[str] = []
     for k, panel in enumerate(missable):
         own = [c for c in panel.columns if c in varies]
-        cause = {
+        causes: dict[str, list[str]] = {
             "mcar": [], "mar": known[k % max(len(known), 1):], "mnar": before or known, "self": own,
-        }[mechanism][:1]  # fmt: skip
-        weights = dict.fromkeys(cause, WEIGHT * (-1) ** k)
+        }  # fmt: skip
+        weights = dict.fromkeys(causes[mechanism][:1], WEIGHT * (-1) ** k)
         laws[panel.name] = {
             "intercept": _intercept(table, weights, missing_share), "values": weights,
         }  # fmt: skip
@@ -73,5 +72,7 @@ def _intercept(table: Table, weights: Mapping[str, float], missing_share: float)
     for column, weight in weights.items():
         values = table.values[:, table.columns.index(column)]
         logit += weight * fit_scaling(values, constant=0.0).standardise(values)
+    from scipy.optimize import root_scalar  # a quarter of a second to import
+
     wanted = 1 - missing_share
     return float(root_scalar(lambda at: expit(at + logit).mean() - wanted, bracket=(-30, 30)).root)

@@ -250,8 +250,8 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
-    require_grid_agents(config["afape"], list(study.agents))
     _require_drawn_agents(study)
+    require_grid_agents(config["afape"])
     _require_agent_rows(study)
     _require_narrow_tables(study)
     return study

@@ -1,11 +1,12 @@
 """The grid of worlds of known truth that a config asks for: its steps, files and settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
 
 DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of the grid shows
 
@@ -42,26 +43,34 @@ class Grid:
             "mechanism": mechanism,
             "missing_share": missing_share,
             **{name: self.own[name] for name in ("panels", "draws", "rows")},
-            "agents": {name: self.agents[name] for name in self.own["agents"]},
+            "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
             "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
             "evaluation": {**self.block["evaluation"], **DRAWS_BETWEEN},
         }
 
 
-def require_grid_agents(block: Mapping[str, Any], agents: Sequence[str]) -> None:
-    """Every agent of the grid is one of `afape.agents`, and acts by no file of one's own.
+def require_grid_agents(block: Mapping[str, Any]) -> None:
+    """Agents of the grid are among `afape.agents`, and act by no file of one's own.
+
+    One that an overlay set to null is left out.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: another name, a function of one's own, or none is left.
     """
-    for name in block["grid"]["agents"]:
+    named, agents = block["grid"]["agents"], block["agents"]
+    for name in named:
         if name not in agents:
             raise ConfigError(
                 f"config: afape.grid.agents names {name!r}; under 'afape.agents' there are "
-                f"{', '.join(agents)}"
+                f"{listed(agents)}{did_you_mean(name, agents)}"
             )
-        if block["agents"][name]["kind"] == "python":
+        if agents[name] is not None and agents[name]["kind"] == "python":
             raise ConfigError(
                 f"config: afape.grid.agents names {name!r}, a function of one's own; allowed are "
                 "agents that need no file"
             )
+    if all(agents[name] is None for name in named):
+        raise ConfigError(
+            f"config: afape.grid.agents names {listed(named)}, and each of them is null under "
+            "'afape.agents'; name one that is there"
+        )
