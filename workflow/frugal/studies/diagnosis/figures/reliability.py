@@ -14,7 +14,7 @@ from frugal.draw.marks import draw_series
 from frugal.studies.diagnosis.figures.given import Families
 from frugal.studies.diagnosis.figures.style import method_order, method_style
 
-COLUMNS = 4
+COLUMNS = 3
 TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 
 
@@ -38,7 +38,7 @@ def reliability_figure(groups: pd.DataFrame, *, title: str, percent: float) -> F
     methods = method_order(groups["method"].unique())
     across = min(COLUMNS, len(methods))
     down = -(-len(methods) // across)
-    figure = style.new_figure(height_in=0.6 + 1.9 * down)
+    figure = style.new_figure(height_in=0.6 + 2.0 * down)
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(grid.ravel()):
         if place >= len(methods):
