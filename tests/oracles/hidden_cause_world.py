@@ -14,7 +14,7 @@ PRICES = (0.6, 0.9)
 MISSED, ALARM = 5.0, 2.0
 POLICIES = ("never", "always", "reads", "second")
 RECORDED = {  # (x0, u) -> quarters of rows that record panel 1, and panel 2
-    (0, 0): (2, 3), (0, 1): (3, 3), (1, 0): (1, 2), (1, 1): (2, 3),
+    (0, 0): (2, 3), (0, 1): (3, 1), (1, 0): (1, 2), (1, 1): (2, 3),
 }  # fmt: skip
 
 

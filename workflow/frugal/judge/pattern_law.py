@@ -12,7 +12,7 @@ shows X_i) is in s, and only patterns with R_s = 1 count.
 Knows records and graph; must not know estimators or how a regression is fitted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -112,11 +112,18 @@ class PatternLaw:
     fitted: Mapping[str, Curve]
     fits: Mapping[str, Fitted]
 
-    def probability(self, rows: np.ndarray, patterns: np.ndarray) -> np.ndarray:
-        """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)"""
+    def probability(
+        self, rows: np.ndarray, patterns: np.ndarray, panels: Collection[str] | None = None
+    ) -> np.ndarray:
+        """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)
+
+        `panels`: of these and their causes alone, the others summed over; None for all.
+        """
         assert self.elsewhere is not None
         law = np.ones((len(rows), len(patterns)))
         for panel, factor in self.factors.items():
+            if panels is not None and panel not in panels:
+                continue
             one = factor[rows, None]
             if panel in self.elsewhere:
                 one = self.elsewhere[panel][rows][:, self._setting(panel, patterns)]
@@ -170,9 +177,7 @@ class PatternLaw:
         data, result = self.records.data, np.full(len(acquired), np.nan)
         if self.elsewhere is None:
             return result
-        known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
-        known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
-        rows, patterns = np.flatnonzero(np.all(known, axis=0)), self._patterns()
+        rows, patterns = self._known_rows(), self._patterns()
         for part in rows_in_parts(acquired[rows], len(patterns)):
             at = rows[part]
             result[at] = true_afa_propensity(
@@ -184,6 +189,45 @@ class PatternLaw:
                 s=in_s(self.records.identification, data),
             )
         return result
+
+    def needed_propensity(self, acquired: np.ndarray) -> np.ndarray:
+        """p(R_j = 1 for all j in R̂ and s | X_adj): that a record holds what the row needs. (n,)
+
+        NaN where R_s = 0 or X_adj is not known, and everywhere where records do not tell the law.
+
+        Args:
+            acquired: R̂. (n, a)
+        """
+        result = np.full(len(acquired), np.nan)
+        if self.elsewhere is None:
+            return result
+        rows, s = self._known_rows(), in_s(self.records.identification, self.records.data)
+        sets, which = np.unique(acquired[rows] | s, axis=0, return_inverse=True)
+        for k, needed in enumerate(sets):
+            at = rows[which == k]
+            result[at] = self._holds(at, needed)
+        return result
+
+    def _holds(self, rows: np.ndarray, needed: np.ndarray) -> np.ndarray:
+        """p(R_j = 1 for all needed j | X_adj), summed over causes that may be missing. (m,)"""
+        names = [p.name for p in self.records.data.actions]
+        queue = [name for name, one in zip(names, needed, strict=True) if one]
+        held, causes = set(queue), set()
+        while queue:
+            more = set(self.causes.get(queue.pop(), ())) - held - causes
+            causes |= more
+            queue += more
+        subsets = every_subset(len(causes))
+        patterns = np.ones((len(subsets), len(names)), dtype=bool)
+        patterns[:, [k for k, name in enumerate(names) if name in causes]] = subsets
+        return self.probability(rows, patterns, held | causes).sum(axis=1)
+
+    def _known_rows(self) -> np.ndarray:
+        """Rows with R_s = 1 and a known law of patterns. (m,)"""
+        assert self.elsewhere is not None
+        known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
+        known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
+        return np.flatnonzero(np.all(known, axis=0))
 
     def _patterns(self) -> np.ndarray:
         """Every pattern with r_s = 1. (q, a)"""

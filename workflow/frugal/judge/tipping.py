@@ -4,7 +4,7 @@ The difference of two policies is bounded as one: where both need the same set o
 causes shift its odds for both alike. Knows no policy and no estimator by name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ class Rival:
     same: Bool[np.ndarray, " n"]
 
 
-def tipping_gamma(named: Weighted, rivals: Sequence[Rival], most: float) -> tuple[float, int]:
+def tipping_gamma(named: Weighted, rivals: Iterable[Rival], most: float) -> tuple[float, int]:
     """The smallest Γ at which the policy named could be worse than a rival, and which rival.
 
     Of the estimates, without their chance: 1 where a rival's estimate is no higher. Infinite, with
