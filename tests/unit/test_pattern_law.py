@@ -216,6 +216,31 @@ def test_probabilities_of_sets_and_patterns_are_those_of_the_world(monkeypatch, 
         assert law.recorded()[i] == pytest.approx(mass[alike].sum() / mass[same].sum(), abs=1e-12)
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_probability_of_what_a_policy_needs_is_that_of_the_world(monkeypatch, name):
+    """Of each row's set and s; for a policy that draws no lots the weights are its inverse."""
+    laws, more = GRAPHS[name]
+    records, factors, policy, acquired, mass, _, _ = enumerated(
+        laws, lambda t: rule_policy(RULE, Layout.of(t)), **more
+    )
+    law = fitted_law(monkeypatch, records, factors, mass)
+    found = law.needed_propensity(acquired)
+    assert (np.isfinite(found) == records.s_observed).all()
+    names = [panel.name for panel in records.data.actions]
+    needed = acquired | np.isin(names, records.identification["s"])
+    adjustment = [
+        records.data.columns.index(c) for c in records.identification["adjustment_columns"]
+    ]
+    x = records.data.values[:, adjustment]
+    for i in np.flatnonzero(records.s_observed)[::23]:
+        same = (x == x[i]).all(axis=1)
+        holds = same & (records.observed >= needed[i]).all(axis=1)
+        assert found[i] == pytest.approx(mass[holds].sum() / mass[same].sum(), abs=1e-12)
+    weight = law.policy_propensity(policy, acquired) / np.prod(list(factors.values()), axis=0)
+    used = records.s_observed & (weight > 0)
+    assert weight[used] * found[used] == pytest.approx(np.ones(used.sum()), abs=1e-12)
+
+
 def test_patterns_without_s_are_not_judged_where_edges_need_s(monkeypatch):
     laws, _ = GRAPHS["a colluder"]
     records, factors, _, _, mass, _, _ = enumerated(laws, lambda t: RandomPolicy(0.4))
