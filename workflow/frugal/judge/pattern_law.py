@@ -12,14 +12,14 @@ shows X_i) is in s, and only patterns with R_s = 1 count.
 Knows records and graph; must not know estimators or how a regression is fitted.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from frugal.acquire.set_probability import rows_in_parts, true_afa_propensity
+from frugal.acquire.set_probability import afa_propensity_and_chance, rows_in_parts
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.judge.records import Records, in_s
@@ -112,18 +112,11 @@ class PatternLaw:
     fitted: Mapping[str, Curve]
     fits: Mapping[str, Fitted]
 
-    def probability(
-        self, rows: np.ndarray, patterns: np.ndarray, panels: Collection[str] | None = None
-    ) -> np.ndarray:
-        """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)
-
-        `panels`: of these and their causes alone, the others summed over; None for all.
-        """
+    def probability(self, rows: np.ndarray, patterns: np.ndarray) -> np.ndarray:
+        """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)"""
         assert self.elsewhere is not None
         law = np.ones((len(rows), len(patterns)))
         for panel, factor in self.factors.items():
-            if panels is not None and panel not in panels:
-                continue
             one = factor[rows, None]
             if panel in self.elsewhere:
                 one = self.elsewhere[panel][rows][:, self._setting(panel, patterns)]
@@ -162,8 +155,13 @@ class PatternLaw:
             result[rows] = self.probability(rows, patterns).sum(axis=1)
         return result
 
-    def policy_propensity(self, policy: Policy, acquired: np.ndarray) -> np.ndarray:
+    def policy_propensity(
+        self, policy: Policy, acquired: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from this law and the known policy. (n,)
+
+        And the chance that a record lets the policy end as it did, see `acquire.set_probability`:
+        for one that draws no lots, that it holds R̂ and s. (n,)
 
         Differs from the paper: there it is a regression of its own, so that numerator and
         denominator of the weight come from two fits that need not agree (for a policy that never
@@ -174,13 +172,16 @@ class PatternLaw:
             policy: the one that was run blocked.
             acquired: R̂. (n, a)
         """
-        data, result = self.records.data, np.full(len(acquired), np.nan)
+        data = self.records.data
+        result, chance = np.full(len(acquired), np.nan), np.full(len(acquired), np.nan)
         if self.elsewhere is None:
-            return result
-        rows, patterns = self._known_rows(), self._patterns()
+            return result, chance
+        known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
+        known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
+        rows, patterns = np.flatnonzero(np.all(known, axis=0)), self._patterns()
         for part in rows_in_parts(acquired[rows], len(patterns)):
             at = rows[part]
-            result[at] = true_afa_propensity(
+            result[at], chance[at] = afa_propensity_and_chance(
                 policy,
                 World.of_table(data).take(at),
                 target=acquired[at],
@@ -188,46 +189,7 @@ class PatternLaw:
                 pattern_probability=self.probability(at, patterns),
                 s=in_s(self.records.identification, data),
             )
-        return result
-
-    def needed_propensity(self, acquired: np.ndarray) -> np.ndarray:
-        """p(R_j = 1 for all j in R̂ and s | X_adj): that a record holds what the row needs. (n,)
-
-        NaN where R_s = 0 or X_adj is not known, and everywhere where records do not tell the law.
-
-        Args:
-            acquired: R̂. (n, a)
-        """
-        result = np.full(len(acquired), np.nan)
-        if self.elsewhere is None:
-            return result
-        rows, s = self._known_rows(), in_s(self.records.identification, self.records.data)
-        sets, which = np.unique(acquired[rows] | s, axis=0, return_inverse=True)
-        for k, needed in enumerate(sets):
-            at = rows[which == k]
-            result[at] = self._holds(at, needed)
-        return result
-
-    def _holds(self, rows: np.ndarray, needed: np.ndarray) -> np.ndarray:
-        """p(R_j = 1 for all needed j | X_adj), summed over causes that may be missing. (m,)"""
-        names = [p.name for p in self.records.data.actions]
-        queue = [name for name, one in zip(names, needed, strict=True) if one]
-        held, causes = set(queue), set()
-        while queue:
-            more = set(self.causes.get(queue.pop(), ())) - held - causes
-            causes |= more
-            queue += more
-        subsets = every_subset(len(causes))
-        patterns = np.ones((len(subsets), len(names)), dtype=bool)
-        patterns[:, [k for k, name in enumerate(names) if name in causes]] = subsets
-        return self.probability(rows, patterns, held | causes).sum(axis=1)
-
-    def _known_rows(self) -> np.ndarray:
-        """Rows with R_s = 1 and a known law of patterns. (m,)"""
-        assert self.elsewhere is not None
-        known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
-        known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
-        return np.flatnonzero(np.all(known, axis=0))
+        return result, chance
 
     def _patterns(self) -> np.ndarray:
         """Every pattern with r_s = 1. (q, a)"""

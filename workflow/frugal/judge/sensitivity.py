@@ -4,7 +4,10 @@ The marginal sensitivity model (Tan, J. Am. Stat. Assoc. 101, 2006): a row carri
 its record holds a *set* of panels, all that the policy acquires there and s. Hidden causes change
 the odds that the record holds this set by a factor between 1/Γ and Γ, for each row its own. Γ
 bounds the odds of each set, not of each panel: two panels whose odds change by 2 each may change
-those of the set by 4.
+those of the set by 4. A policy that draws lots may end with a set on some records more likely than
+on others: then e is the chance that a record lets it, as a share of the largest, and Γ bounds the
+odds of the records that let it at least so much, whatever so much is, from which those of e follow
+(Jensen).
 
 With e the fitted probability of the set, the weight w = w e + w (1 − e) stands for the row itself
 and for rows like it that lack the set. The odds touch the second part alone, which becomes

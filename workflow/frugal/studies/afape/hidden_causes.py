@@ -21,6 +21,7 @@ from frugal.judge.tipping import Rival, tipping_gamma
 from frugal.judge.verdicts import readable
 
 LEVEL = 0.95  # of the intervals
+ROUNDING = 1e-9
 BITS = 52  # panels that a number of 64 bits names without error
 RANGE_COLUMNS = (
     "estimator", "kind", "gamma", "low", "high", "range_low", "range_high",
@@ -119,11 +120,16 @@ def tipping(estimates: pd.DataFrame, kept: InfluenceStore, most: float) -> pd.Da
             continue
         named, sets = _stored(kept, (seed, agents[0], name))
         others = (_stored(kept, (seed, agent, name)) for agent in agents[1:])
-        rivals = (Rival(one, (codes == sets).all(axis=0)) for one, codes in others)
+        rivals = (Rival(one, _same(named, one) & (codes == sets).all(axis=0)) for one, codes in others)
         gamma, which = tipping_gamma(named, rivals, most)
         other = agents[1 + which] if which >= 0 else ""
         rows.append((seed, name, agents[0], gamma, other))
     return pd.DataFrame(rows, columns=list(TIPPING_COLUMNS))
+
+
+def _same(first: Weighted, second: Weighted) -> np.ndarray:
+    """Rows in which neither policy draws lots: what lets it do as it does is then the set alone."""
+    return (np.abs(first.sure - 1) < ROUNDING) & (np.abs(second.sure - 1) < ROUNDING)
 
 
 def _stored(kept: InfluenceStore, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
