@@ -129,9 +129,7 @@ def test_what_predicts_the_cost_makes_the_range_shorter():
     weight = np.where(rng.random(5000) < chance, 2.0, 0.0)
     given = Weighted.of(3 * x + rng.normal(size=5000), weight, chance)
     settings = {"folds": 5, "leaves": 32, "leaf_rows": 30}
-    found = sharp_range(
-        given, GAMMAS, fit_quantiles(given, x[:, None], GAMMAS, settings, rng)
-    )
+    found = sharp_range(given, GAMMAS, fit_quantiles(given, x[:, None], GAMMAS, settings, rng))
     plain = plain_range(given, GAMMAS)
     assert found.high[3] - found.low[3] < 0.6 * (plain.high[3] - plain.low[3])
 
@@ -216,17 +214,13 @@ def test_the_tipping_gamma_is_where_the_largest_difference_is_zero():
 
 def test_policies_that_need_the_same_sets_and_differ_by_a_constant_never_tip():
     named = _drawn(200)
-    rival = Rival(
-        Weighted(named.cost + 0.1, named.sure, named.doubtful), np.ones(200, dtype=bool)
-    )
+    rival = Rival(Weighted(named.cost + 0.1, named.sure, named.doubtful), np.ones(200, dtype=bool))
     assert tipping_gamma(named, [rival], 10.0) == (float("inf"), -1)
 
 
 def test_a_policy_with_a_higher_estimate_has_tipped():
     named = _drawn(200)
-    rival = Rival(
-        Weighted(named.cost - 0.1, named.sure, named.doubtful), np.ones(200, dtype=bool)
-    )
+    rival = Rival(Weighted(named.cost - 0.1, named.sure, named.doubtful), np.ones(200, dtype=bool))
     assert tipping_gamma(named, [rival], 10.0) == (1.0, 0)
 
 

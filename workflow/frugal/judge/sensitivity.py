@@ -59,7 +59,7 @@ class Weighted:
 
     @property
     def weight(self) -> Float[np.ndarray, " n"]:
-        """w. (n,)"""
+        """W. (n,)"""
         return self.sure + self.doubtful
 
     @property

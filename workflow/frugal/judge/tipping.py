@@ -110,8 +110,8 @@ class _Bound:
         other, n = rival.weighted, len(named.cost)
         self.gamma = gamma
         self.estimates = named.estimate - other.estimate
-        self.means = (
-            float((named.weight * named.cost).sum() / n - (other.weight * other.cost).sum() / n)
+        self.means = float(
+            (named.weight * named.cost).sum() / n - (other.weight * other.cost).sum() / n
         )
         self.room = np.array([1 - named.weight.sum() / n, other.weight.sum() / n - 1])
         first, second = named.doubtful / n, other.doubtful / n

@@ -187,9 +187,7 @@ def _hidden(found: Mapping[str, object], words: Words) -> str:
     gamma = float(str(found["tipping_gamma"]))
     if np.isfinite(gamma):
         return f"it would change if hidden causes shifted the odds of a set by {gamma:.2g}"
-    return (
-        f"it would not change if hidden causes shifted the odds of a set by {words.most_gamma:g}"
-    )
+    return f"it would not change if hidden causes shifted the odds of a set by {words.most_gamma:g}"
 
 
 def _plain(name: object) -> str:

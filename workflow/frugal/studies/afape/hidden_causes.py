@@ -91,7 +91,9 @@ class Shifted:
         unseen = unseen_errors(self.terms[name], COSTS.index("misclassification_cost"), within)
         low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
         _, high = normal_interval(found.high, found.high_error, level=LEVEL)
-        pairs = [cost_interval(centre, *ends, unseen, within) for ends in zip(low, high, strict=True)]
+        pairs = [
+            cost_interval(centre, *ends, unseen, within) for ends in zip(low, high, strict=True)
+        ]
         return {"range_low": [a for a, _ in pairs], "range_high": [b for _, b in pairs]}
 
 
@@ -99,8 +101,7 @@ def _codes(needed: np.ndarray) -> list[np.ndarray]:
     """Each row's set as numbers, one for every `BITS` panels. (n,) each"""
     parts = range(0, needed.shape[1], BITS)
     return [
-        part @ 2.0 ** np.arange(part.shape[1])
-        for part in (needed[:, k : k + BITS] for k in parts)
+        part @ 2.0 ** np.arange(part.shape[1]) for part in (needed[:, k : k + BITS] for k in parts)
     ]
 
 
@@ -120,7 +121,9 @@ def tipping(estimates: pd.DataFrame, kept: InfluenceStore, most: float) -> pd.Da
             continue
         named, sets = _stored(kept, (seed, agents[0], name))
         others = (_stored(kept, (seed, agent, name)) for agent in agents[1:])
-        rivals = (Rival(one, _same(named, one) & (codes == sets).all(axis=0)) for one, codes in others)
+        rivals = (
+            Rival(one, _same(named, one) & (codes == sets).all(axis=0)) for one, codes in others
+        )
         gamma, which = tipping_gamma(named, rivals, most)
         other = agents[1 + which] if which >= 0 else ""
         rows.append((seed, name, agents[0], gamma, other))
