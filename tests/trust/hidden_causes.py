@@ -3,8 +3,8 @@
 A world of two panels. The fitted law knows x alone and is right on average; a hidden u shifts the
 odds that panel 1 is recorded by 1/Γ or Γ, exactly. It also moves values and label. Where the cause
 is `worst`, those who are ill are those who are recorded less often, nobody is treated, and the
-sharp range is not told who is ill, so that the truth lies near the end of the range. New rows, causes and gaps each draw, probabilities
-fitted each time. Costs of 10⁶ fresh rows are the truth.
+sharp range is not told who is ill, so that the truth lies near the end of the range. New rows,
+causes and gaps each draw, probabilities fitted each time. Costs of 10⁶ fresh rows are the truth.
 
     python -m tests.trust.hidden_causes [--draws 400] [--out build/trust/hidden_causes.csv]
 
@@ -120,8 +120,8 @@ def one_draw(
             low = found.low[0] - Z * found.low_error[0]
             high = found.high[0] + Z * found.high_error[0]
             yield {
-                "draw": draw, "cause": cause, "n": n, "gamma": gamma, "policy": policy, "kind": kind,
-                "truth": truth[policy], "estimate": given.estimate, "low": found.low[0],
+                "draw": draw, "cause": cause, "n": n, "gamma": gamma, "policy": policy,
+                "kind": kind, "truth": truth[policy], "estimate": given.estimate, "low": found.low[0],
                 "high": found.high[0], "range_low": low, "range_high": high,
                 "covered": low <= truth[policy] <= high,
             }  # fmt: skip
@@ -151,7 +151,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def main() -> None:
     """Add the draws that lack, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="Coverage of ranges under hidden causes.")
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--out", type=Path, default=Path("build/trust/hidden_causes.csv"))
     told = parser.parse_args()

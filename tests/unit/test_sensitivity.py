@@ -104,7 +104,8 @@ def test_whatever_the_quantiles_the_sharp_range_lies_within_the_plain_and_holds_
     tables = rng.normal(size=(2, 4, len(GAMMAS)))
     found = sharp_range(given, GAMMAS, CostQuantiles(rng.integers(0, 4, 80), *tables))
     plain = plain_range(given, GAMMAS)
-    assert (plain.low <= found.low + 1e-12).all() and (found.high <= plain.high + 1e-12).all()
+    assert (plain.low <= found.low + 1e-12).all()
+    assert (found.high <= plain.high + 1e-12).all()
     assert (found.low <= given.estimate + 1e-12).all()
     assert (given.estimate <= found.high + 1e-12).all()
 
@@ -206,7 +207,8 @@ def test_the_tipping_gamma_is_where_the_largest_difference_is_zero():
         for gap in (0.9, 0.5, 2.0)
     ]
     gamma, which = tipping_gamma(named, rivals, 10.0)
-    assert which == 1 and 1 < gamma < 10
+    assert which == 1
+    assert 1 < gamma < 10
     assert largest_difference(named, rivals[1], gamma) == pytest.approx(0, abs=1e-3)
     apart = [Rival(one.weighted, np.zeros(400, dtype=bool)) for one in rivals]
     assert tipping_gamma(named, apart, 10.0)[0] < gamma  # as if each alone were shifted

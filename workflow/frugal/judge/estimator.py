@@ -62,8 +62,8 @@ class Estimator:
         read: verdicts read the estimator with the lowest number of those that can be computed on
             enough rows; None for those that are shown but never read.
         needed: the panels that a record must hold for its row to carry weight (n, a), and the
-            fitted probability that it lets the row do so (n,), by which hidden causes are bounded; None for those
-            that are never read.
+            fitted probability that it lets the row do so (n,), by which hidden causes are bounded;
+            None for those that are never read.
     """
 
     name: str

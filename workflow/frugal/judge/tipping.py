@@ -68,9 +68,9 @@ def largest_difference(
 
     True weights of either policy average one, so that for all numbers a and b
 
-        J − J' ≤ a − b + Σ [w (C − a) − w' (C' − b)] / n + Σ h(w (1 − e) (C − a) − w' (1 − e') (C' − b)) / n
+        J − J' ≤ a − b + Σ [w (C − a) − w' (C' − b)] / n + Σ h(k (C − a) − k' (C' − b)) / n
 
-    where both need the same set; in other rows h of each part by itself (`sensitivity.h`). As in
+    with k = w (1 − e) the doubtful weights, where both need the same set; in other rows h of each part by itself (`sensitivity.h`). As in
     `sharp_range` the first three terms count as no less than the difference of the estimates. The
     whole is convex in (a, b), and the least is returned: by planes that touch it from below.
 

@@ -28,8 +28,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "needed_propensity": (
         "",
-        "fitted chance, given X_adj, that a record lets the policy end as it did, as a share of the "
-        "largest: for one that draws no lots, that it holds the acquired panels and s",
+        "fitted chance, given X_adj, that a record lets the policy end as it did, as a share of "
+        "the largest: for one that draws no lots, that it holds the acquired panels and s",
     ),
     "reads_values": ("", "True where the policy's decisions depend on values"),
     "afa_propensity_suffices": (
