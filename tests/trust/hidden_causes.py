@@ -121,8 +121,9 @@ def one_draw(
             high = found.high[0] + Z * found.high_error[0]
             yield {
                 "draw": draw, "cause": cause, "n": n, "gamma": gamma, "policy": policy,
-                "kind": kind, "truth": truth[policy], "estimate": given.estimate, "low": found.low[0],
-                "high": found.high[0], "range_low": low, "range_high": high,
+                "kind": kind, "truth": truth[policy], "estimate": given.estimate,
+                "low": found.low[0], "high": found.high[0],
+                "range_low": low, "range_high": high,
                 "covered": low <= truth[policy] <= high,
             }  # fmt: skip
 

@@ -183,9 +183,9 @@ def afa_propensity_and_chance(
 
     Returns:
         Propensities and chances; NaN where no pattern with r_s = 1 can lead to the target. By the
-        law that the masks were drawn from, these are units that violate R_s = 1 and carry no weight; a fitted
-        law says so of any unit whose own pattern it holds for impossible. NaN, too, where
-        `blocked_set_probability` is. (n,) each
+        law that the masks were drawn from, these are units that violate R_s = 1 and carry no
+        weight; a fitted law says so of any unit whose own pattern it holds for impossible. NaN,
+        too, where `blocked_set_probability` is. (n,) each
 
     Raises:
         AssertionError: the complete pattern is not named exactly once, a mistake of our own.

@@ -70,9 +70,9 @@ def largest_difference(
 
         J − J' ≤ a − b + Σ [w (C − a) − w' (C' − b)] / n + Σ h(k (C − a) − k' (C' − b)) / n
 
-    with k = w (1 − e) the doubtful weights, where both need the same set; in other rows h of each part by itself (`sensitivity.h`). As in
-    `sharp_range` the first three terms count as no less than the difference of the estimates. The
-    whole is convex in (a, b), and the least is returned: by planes that touch it from below.
+    with k = w (1 − e) the doubtful weights and h of `sensitivity.h`, where both need the same set;
+    in other rows h of each part by itself. As in `sharp_range` the terms before the last sum count
+    as no less than the difference of the estimates. The whole is convex in (a, b), and the least is returned: by planes that touch it from below.
 
     Args:
         named: of the policy named.
