@@ -72,7 +72,8 @@ def largest_difference(
 
     with k = w (1 − e) the doubtful weights and h of `sensitivity.h`, where both need the same set;
     in other rows h of each part by itself. As in `sharp_range` the terms before the last sum count
-    as no less than the difference of the estimates. The whole is convex in (a, b), and the least is returned: by planes that touch it from below.
+    as no less than the difference of the estimates. The whole is convex in (a, b), and the least is
+    returned: by planes that touch it from below.
 
     Args:
         named: of the policy named.
