@@ -195,8 +195,10 @@ def verdicts_of(chain):
     return give_verdicts(
         summary=chain.estimates["estimates"].assign(**key),
         comparisons=chain.estimates["comparisons"].assign(**key),
+        sensitivity=chain.estimates["sensitivity"].assign(**key),
+        tipping=chain.estimates["tipping"].assign(**key),
         graph_check=pd.DataFrame(told).assign(**key),
-        settings={"cost_units": {"d": "EUR"}},
+        settings={"cost_units": {"d": "EUR"}, "gammas": [1, 2]},
         streams=Streams(0, "give_verdicts", {}),
         progress=no_bar,
     )["verdicts"]

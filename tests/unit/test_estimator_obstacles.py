@@ -34,7 +34,7 @@ def healthy_case() -> Case:
     """A case in which every estimator can be computed."""
     probability = np.full(N, 0.5)
     names = ["propensity", "s_propensity", "afa_propensity", "afa_propensity_policy"]
-    names += ["complete_probability", "true_afa_propensity"]
+    names += ["needed_propensity", "complete_probability", "true_afa_propensity"]
     fitted = {name: probability.copy() for name in names}
     # the policy ends with each recorded set as often as the records hold it
     fitted |= dict.fromkeys(["set_probability", "sequence_probability"], np.full(N, 0.25))

@@ -20,6 +20,8 @@ rule estimate_costs:
             frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
             efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
             comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}/comparisons.parquet",
+            sensitivity="results/estimates/dataset={dataset}/mechanism={mechanism}/sensitivity.parquet",
+            tipping="results/estimates/dataset={dataset}/mechanism={mechanism}/tipping.parquet",
         ),
     log:
         said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
@@ -86,9 +88,14 @@ rule give_verdicts:
         comparisons=STUDY.scenario_files(
             "results/estimates/{scenario}/comparisons.parquet"
         ),
+        sensitivity=STUDY.scenario_files(
+            "results/estimates/{scenario}/sensitivity.parquet"
+        ),
+        tipping=STUDY.scenario_files("results/estimates/{scenario}/tipping.parquet"),
     output:
         **audited(
             comparisons="results/summary/comparisons.parquet",
+            sensitivity="results/summary/sensitivity.parquet",
             verdicts="results/summary/verdicts.parquet",
             sentence="results/summary/verdict.txt",
         ),
@@ -100,7 +107,13 @@ rule give_verdicts:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("give_verdicts", {"cost_units": STUDY.cost_units()}),
+        **stage_params(
+            "give_verdicts",
+            {
+                "cost_units": STUDY.cost_units(),
+                "gammas": config["afape"]["evaluation"]["hidden_causes"]["gammas"],
+            },
+        ),
     shell:
         run_stage("give_verdicts")
 

@@ -19,7 +19,7 @@ COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel i
 # worlds of imputed copies
 IMPUTATIONS = ("chained_trees", "missforest", "multiple", "multiple_label")
 _BY_RECORDS = ("propensity", "s_propensity", "pattern_propensity")
-_BY_AGENT = ("afa_propensity", "afa_propensity_policy")
+_BY_AGENT = ("afa_propensity", "afa_propensity_policy", "needed_propensity")
 _BY_RECORDED_SET = ("set_probability", "sequence_probability")
 
 
@@ -69,6 +69,11 @@ class Case:
     def complete(self) -> np.ndarray:
         """R = 1. (n,)"""
         return np.asarray(self.observed.all(axis=1))
+
+    @property
+    def needed(self) -> np.ndarray:
+        """The panels that a row needs to carry weight: acquired on the record, and s. (n, a)"""
+        return acquired_sets(self.blocked) | np.isin(self.panels, self.identification["s"] or ())
 
     @property
     def blocked_costs(self) -> np.ndarray:

@@ -95,11 +95,15 @@ class Judges:
             **given, propensities=nuisances["propensities"], settings={},
             streams=self._streams("check_graph", draw), progress=_quiet,
         )["graph_check"]  # fmt: skip
-        found = {"estimates": estimated["estimates"], "comparisons": estimated["comparisons"]}
-        found = {name: frame.assign(**_WHERE) for name, frame in found.items()}
+        names = ("estimates", "comparisons", "sensitivity", "tipping")
+        found = {name: estimated[name].assign(**_WHERE) for name in names}
         told = give_verdicts(
             summary=found["estimates"], comparisons=found["comparisons"],
-            graph_check=checked.assign(**_WHERE), settings={"cost_units": {"drawn": ""}},
+            sensitivity=found["sensitivity"], tipping=found["tipping"],
+            graph_check=checked.assign(**_WHERE),
+            settings={
+                "cost_units": {"drawn": ""}, "gammas": self.evaluation["hidden_causes"]["gammas"],
+            },
             streams=self._streams("give_verdicts", draw), progress=_quiet,
         )  # fmt: skip
         return found | {"graph_check": checked, "verdicts": told["verdicts"]}

@@ -45,7 +45,11 @@ class Grid:
             **{name: self.own[name] for name in ("panels", "draws", "rows")},
             "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
             "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
-            "evaluation": {**self.block["evaluation"], **DRAWS_BETWEEN},
+            "evaluation": {
+                **self.block["evaluation"],
+                **DRAWS_BETWEEN,
+                "hidden_causes": {**self.block["evaluation"]["hidden_causes"], "gammas": [1.0]},
+            },
         }
 
 

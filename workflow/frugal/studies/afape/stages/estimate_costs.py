@@ -39,6 +39,7 @@ from frugal.judge.resampling import full_sample_interval, resample, stack_terms
 from frugal.judge.rubin import rubin
 from frugal.judge.summary import summarise
 from frugal.judge.views import Seen, compare_views
+from frugal.studies.afape.hidden_causes import Shifted, tipping
 from frugal.studies.afape.laws import require_law
 from frugal.studies.afape.pairs import keep, pairs
 
@@ -88,6 +89,9 @@ def estimate_costs(
                 found.setdefault(name, []).append(frame)
         tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
         tables["comparisons"] = pairs(tables["estimates"], kept, streams)
+        tables["tipping"] = tipping(
+            tables["estimates"], kept, float(max(settings["hidden_causes"]["gammas"]))
+        )
     return tables
 
 
@@ -116,10 +120,14 @@ def _judge_agent(
         judged = _judge(
             case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
         )
-        rows = judged["estimates"]
+        rows, at = judged["estimates"], (seed, streams.wildcards["agent"])
         for name in rows.loc[rows["status"] == "ok", "estimator"]:
-            at = (seed, streams.wildcards["agent"])
             keep(kept, at, ESTIMATORS[name], case, terms[name])
+        shifted = Shifted(case, terms, rows, data)
+        shifted.keep(kept, at)
+        judged["sensitivity"] = shifted.ranges(
+            settings["hidden_causes"], streams.generator("hidden_causes", seed)
+        )
         truth = rows.set_index("estimator")["estimate"].get("ground_truth", np.nan)
         judged["convergence"] = _convergence(
             terms, settings["convergence_sizes"], streams.generator("order", seed)

@@ -91,7 +91,7 @@ def _fit_seed(
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
-        by_policy[agent] = fitted.law.policy_propensity(policies[agent], played)
+        by_policy[agent], chance = fitted.law.policy_propensity(policies[agent], played)
         mean = fitted.means[agent][test]
         frames.append(
             pd.DataFrame(
@@ -100,6 +100,7 @@ def _fit_seed(
                     "row_id": row_id,
                     "afa_propensity": fitted.afa[agent][test],
                     "afa_propensity_policy": by_policy[agent][test],
+                    "needed_propensity": chance[test],
                 }
                 | {"mean_cost": mean.sum(axis=1)}
                 | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
@@ -303,7 +304,8 @@ def _nothing_fitted(
     names = ["propensity", "s_propensity", "pattern_propensity"]
     nan = dict.fromkeys([*names, *panel_columns("factor", records.data)], np.nan)
     fits = dict.fromkeys(
-        ["afa_propensity", "afa_propensity_policy", "mean_cost", *(f"mean_{n}" for n in PARTS)],
+        ["afa_propensity", "afa_propensity_policy", "needed_propensity", "mean_cost"]
+        + [f"mean_{n}" for n in PARTS],
         np.nan,
     )
     per_agent = [

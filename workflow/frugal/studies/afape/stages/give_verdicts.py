@@ -12,6 +12,7 @@ from frugal.studies.afape.stages.summarise_afape import ordered
 
 SCENARIO = ["dataset", "mechanism"]
 DRAW = [*SCENARIO, "seed"]
+RANGE = [*SCENARIO, "agent", "estimator", "seed", "kind", "gamma"]
 PAIR = [*SCENARIO, "seed", "estimator", "agent", "other"]
 
 
@@ -20,27 +21,34 @@ def give_verdicts(
     summary: pd.DataFrame,
     comparisons: pd.DataFrame,
     graph_check: pd.DataFrame,
+    sensitivity: pd.DataFrame,
+    tipping: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
     """Compare all policies, and say which to use.
 
-    Settings: `cost_units` (data set → unit of cost).
+    Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at).
     """
     del streams, progress
     checked = graph_check.astype({"dataset": str, "mechanism": str}).set_index(DRAW)
     graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
     pairs = ordered(comparisons, PAIR)
+    tips = tipping.astype({"dataset": str, "mechanism": str})
     labels = {name: one.label for name, one in ESTIMATORS.items()}
     found = []
     for (dataset, mechanism, seed), rows in summary.groupby(DRAW, sort=False):
-        mine = pairs[
-            (pairs["dataset"] == dataset)
-            & (pairs["mechanism"] == mechanism)
-            & (pairs["seed"] == seed)
-        ]
-        answer = verdict(rows, mine, READ, Words(settings["cost_units"][dataset], labels))
+        mine, tipped = (
+            table[
+                (table["dataset"] == dataset)
+                & (table["mechanism"] == mechanism)
+                & (table["seed"] == seed)
+            ]
+            for table in (pairs, tips)
+        )
+        words = Words(settings["cost_units"][dataset], labels, float(max(settings["gammas"])))
+        answer = verdict(rows, mine, tipped, READ, words)
         graph = graphs[dataset, mechanism, seed]
         if graph["graph_refuted"]:
             answer = contradicted(answer, graph["sentence"])
@@ -49,6 +57,7 @@ def give_verdicts(
     verdicts = pd.DataFrame(found)
     return {
         "comparisons": pairs,
+        "sensitivity": ordered(sensitivity, RANGE),
         "verdicts": verdicts,
         "sentence": _page(verdicts).encode(),
     }
