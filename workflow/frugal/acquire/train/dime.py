@@ -28,6 +28,7 @@ from frugal.acquire.train.network_episodes import (
     Units,
     falling,
     first_chooser,
+    in_one_thread,
     layer_list,
     slope_list,
 )
@@ -101,10 +102,9 @@ class DimeTraining:
             for one in (predictor, self.values)
         ]
 
-    @torch.no_grad()
+    @in_one_thread()
     def run(self) -> None:
         """All steps."""
-        torch.set_num_threads(1)
         for step in range(self._how.updates):
             drawn = self._episodes.uniforms(len(self._price) + 1)
             self._step(drawn[..., 0] < self._how.epsilon(step), drawn[..., 1:])

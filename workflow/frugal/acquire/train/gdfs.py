@@ -29,6 +29,7 @@ from frugal.acquire.train.network_episodes import (
     Units,
     falling,
     first_chooser,
+    in_one_thread,
     layer_list,
     slope_list,
 )
@@ -101,10 +102,9 @@ class GdfsTraining:
             for one in (predictor, self.selector)
         ]
 
-    @torch.no_grad()
+    @in_one_thread()
     def run(self) -> None:
         """All steps."""
-        torch.set_num_threads(1)
         stop = self._price.shape[1]
         for step in range(self._how.updates):
             uniform = self._episodes.uniforms(stop + 1)

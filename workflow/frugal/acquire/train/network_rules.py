@@ -66,6 +66,7 @@ class Believers:
     def parameters(self, copies: int) -> "FlatParameters":
         """So many copies of all, one after the other, to train further."""
         import torch  # slow to import
+
         from frugal.learn.lockstep import FlatParameters
 
         arrays = {}

@@ -8,7 +8,7 @@ rule that orders panels.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -24,20 +24,6 @@ from frugal.learn.cross_fitted_trees import (
 PanelSet = frozenset[int]
 EDGES = 32  # of each of two gradings of the beliefs of a set
 DIGITS = 9  # of a belief
-
-
-class Folding(Protocol):
-    """How rows are divided, so that something tells of each that did not learn from it."""
-
-    @property
-    def folds(self) -> int:
-        """Of a repeat."""
-        ...
-
-    @property
-    def repeats(self) -> int:
-        """Divisions."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +52,7 @@ class FoldedRows:
 
     world: World
     learns: Bool[np.ndarray, " n"]
-    settings: Folding
+    settings: BoostingSettings | Folds
     rng: np.random.Generator
 
     @cached_property

@@ -1,7 +1,8 @@
 """Stage `train_trees`: a front of an agent that is cross-fitted, learnt at once.
 
-Trees, or networks, learn from the parts `encoder` and `agent`, cross-fitted. Sets, windows and thresholds are
-chosen on their out-of-fold predictions and those on `validation`, pooled; `test` decides nothing.
+Trees, or networks, learn from the parts `encoder` and `agent`, cross-fitted. Sets, windows and
+thresholds are chosen on their out-of-fold predictions and those on `validation`, pooled; `test`
+decides nothing.
 """
 
 from collections.abc import Callable, Mapping
