@@ -69,6 +69,7 @@ class DimeTraining:
     Attributes:
         predictor: layers of f. (F, in, out)
         values: layers; the outputs are log-odds of shares of the entropy. (F, in, out)
+        episodes: of the moment.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class DimeTraining:
         self.predictor, self._how = predictor, settings
         self.values = first_chooser(len(folds), sizes, rngs[-1])
         self.values.views[f"{len(sizes) - 2}.bias"].fill_(FIRST_SHARE)
-        self._episodes = Episodes(units, folds, settings.batch, rngs)
+        self.episodes = Episodes(units, folds, settings.batch, rngs)
         rate = units.label.mean()
         self._scale = float(entropy_of(torch.logit(rate)))
         self._price = torch.where(units.cost > 0, units.cost, torch.ones(()))
@@ -106,16 +107,16 @@ class DimeTraining:
     def run(self) -> None:
         """All steps."""
         for step in range(self._how.updates):
-            drawn = self._episodes.uniforms(len(self._price) + 1)
-            self._step(drawn[..., 0] < self._how.epsilon(step), drawn[..., 1:])
+            drawn = self.episodes.uniforms(len(self._price) + 1)
+            self.step(drawn[..., 0] < self._how.epsilon(step), drawn[..., 1:])
             self.predictor.gradient.add_(self.predictor.flat, alpha=self._how.weight_decay)
             for adam in self._adam:
                 adam.learning_rate = self._how.learning_rate * falling(step, self._how.updates)
                 adam.step()
 
-    def _step(self, explores: Bool[Tensor, "K E"], order: Float[Tensor, "K E a"]) -> None:
+    def step(self, explores: Bool[Tensor, "K E"], order: Float[Tensor, "K E a"]) -> None:
         """Fill both gradients, and take a panel in each episode or begin it anew."""
-        episodes = self._episodes
+        episodes = self.episodes
         label = episodes.units.label[episodes.row][..., None]
         seen = episodes.look()
         shown, believes = seen.shown(), layer_list(self.predictor)

@@ -70,6 +70,7 @@ class GdfsTraining:
     Attributes:
         predictor: layers of f. (K, in, out)
         selector: layers; the outputs are logits of panels, then of "stop". (K, in, out)
+        episodes: of the moment.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class GdfsTraining:
         sizes = [units.read.shape[1], *sizes, len(units.cost) + 1]
         self.predictor, self._how = predictor, settings
         self.selector = first_chooser(len(penalty), sizes, rngs[-1])
-        self._episodes = Episodes(units, folds, settings.batch, rngs)
+        self.episodes = Episodes(units, folds, settings.batch, rngs)
         self._price = torch.tensor(penalty, dtype=torch.float32)[:, None] * units.cost
         self._adam = [
             Adam(one, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
@@ -107,24 +108,24 @@ class GdfsTraining:
         """All steps."""
         stop = self._price.shape[1]
         for step in range(self._how.updates):
-            uniform = self._episodes.uniforms(stop + 1)
+            uniform = self.episodes.uniforms(stop + 1)
             gumbel = -torch.log(SMALLEST - torch.log(uniform + SMALLEST))
             temperature = self._how.temperature(step)
-            noisy = self.write_gradient(self._episodes.look(), gumbel, temperature)
+            noisy = self.write_gradient(self.episodes.look(), gumbel, temperature)
             self.predictor.gradient.add_(self.predictor.flat, alpha=self._how.weight_decay)
             for adam in self._adam:
                 adam.learning_rate = self._how.learning_rate * falling(step, self._how.updates)
                 adam.step()
             choice = noisy.argmax(dim=2)
-            self._episodes.buy(choice, choice != stop)
-            self._episodes.restart(choice == stop)
+            self.episodes.buy(choice, choice != stop)
+            self.episodes.restart(choice == stop)
 
     def write_gradient(
         self, seen: Seen, gumbel: Float[Tensor, "K E c"], temperature: float
     ) -> Float[Tensor, "K E c"]:
         """Fill both gradients of the mean loss one step ahead; returns logits with noise."""
-        units = self._episodes.units
-        label = units.label[self._episodes.row]
+        units = self.episodes.units
+        label = units.label[self.episodes.row]
         shown, fresh = seen.shown(), seen.fresh()
         chooses, believes = layer_list(self.selector), layer_list(self.predictor)
         *chose, logits = forward(*chooses, shown, "relu")
