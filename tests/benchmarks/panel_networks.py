@@ -41,8 +41,8 @@ def main() -> None:
         spent /= ROUNDS * share
         times = spent / spent[0]
         print(
-            f"{kind}: lock-step {spent[0]:6.1f} CPU s, plain {spent[1]:6.1f} ({times[1]:.1f} times), "
-            f"plain and flushed {spent[2]:6.1f} ({times[2]:.1f} times)"
+            f"{kind}: lock-step {spent[0]:6.1f} CPU s, plain {spent[1]:6.1f} "
+            f"({times[1]:.1f} times), plain and flushed {spent[2]:6.1f} ({times[2]:.1f} times)"
         )
 
 

@@ -33,7 +33,7 @@ def training_of(units, how=HOW):
 
 def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
     believers, units = networks.on_all(networks.whole_world())
-    how = DimeSettings(5000, 512, 3e-3, (1.0, 0.5), 0.0)
+    how = DimeSettings(4000, 1024, 5e-3, (1.0, 1.0), 0.0)
     rngs = np.random.default_rng(0).spawn(3)
     training = DimeTraining(units, believers.parameters(1), [0, 1], how, rngs)
     training.run()
