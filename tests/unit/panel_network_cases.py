@@ -1,5 +1,6 @@
 """What tests of networks that choose panels share: worlds as tensors, enumerated information."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,20 @@ from tests.unit import tree_agent_cases as cases
 NETWORK: dict[str, Any] = {"copies": 4, "hidden": 32, "layers": 2, "epochs": 8, "batch": 128,
                            "learning_rate": 0.01, "weight_decay": 0.0}  # fmt: skip
 EACH = 200  # units in a cell
+Risk = Callable[[np.ndarray], np.ndarray]
 
 
-def risk_of(cell: np.ndarray) -> np.ndarray:
+def turn_risk(cell: np.ndarray) -> np.ndarray:
     """The panel of the unit's group tells much, the next one little, the third nothing."""
     unit = np.arange(len(cell))
     first, second = (cell[unit, 1 + (cell[:, 0] + k) % 3] for k in (0, 1))
     return 1 / (1 + np.exp(-(4.0 * (first - 0.5) + 1.5 * (second - 0.5) - 0.5)))
 
 
-def whole_world() -> World:
+def whole_world(risk: Risk) -> World:
     """Every cell as often as it is likely, ill as often as it is likely."""
     cell = np.repeat(cases.cells(), EACH, axis=0)
-    ill = np.round(risk_of(cases.cells()) * EACH)
+    ill = np.round(risk(cases.cells()) * EACH)
     label = (np.tile(np.arange(EACH), 24) < np.repeat(ill, EACH)).astype(np.int64)
     provides, price = np.eye(4, dtype=bool)[1:], list(cases.CELL_PRICE)
     return cases.of_values(cell.astype(np.float64), provides, label, price)
@@ -41,10 +43,10 @@ def folded(world: World, folds: int = 2, *, judging: int = 0) -> FoldedRows:
     return FoldedRows(world, learns, Folds(folds), np.random.default_rng(5))
 
 
-def on_all(world: World) -> tuple[Believers, Units]:
+def on_all(world: World, hidden: int = 32) -> tuple[Believers, Units]:
     """Two networks, both of which go on learning from all units."""
     rows = folded(world)
-    believers = Believers.of(rows, NETWORK)
+    believers = Believers.of(rows, NETWORK | {"hidden": hidden})
     units = Units.of(rows, believers.networks.reads)
     every = torch.arange(len(world))
     return believers, Units(
@@ -65,7 +67,7 @@ def states() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(acquired), np.concatenate(values)
 
 
-def information(values: np.ndarray) -> np.ndarray:
+def information(values: np.ndarray, risk_of: Risk) -> np.ndarray:
     """Nats that each panel tells of the label given what is seen, by enumeration. (states, 3)"""
     every = cases.cells()
     risk = np.round(risk_of(every) * EACH) / EACH

@@ -32,8 +32,8 @@ def training_of(units, how=HOW):
 
 
 def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
-    believers, units = networks.on_all(networks.whole_world())
-    how = DimeSettings(4000, 1024, 5e-3, (1.0, 1.0), 0.0)
+    believers, units = networks.on_all(networks.whole_world(cases.cell_risk), hidden=64)
+    how = DimeSettings(5000, 1024, 1e-2, (1.0, 1.0), 0.0)
     rngs = np.random.default_rng(0).spawn(3)
     training = DimeTraining(units, believers.parameters(1), [0, 1], how, rngs)
     training.run()
@@ -41,7 +41,7 @@ def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
     acquired, values = networks.states()
     read = learnt.believer.reads.read(values).astype(np.float32)
     told = learnt.margins(0, read, acquired, np.ones_like(acquired)) * np.array(cases.CELL_PRICE)
-    exact = networks.information(values)
+    exact = networks.information(values, cases.cell_risk)
     assert exact[~acquired].max() > 0.1
     np.testing.assert_allclose(told[~acquired], exact[~acquired], atol=WITHIN)
     assert (told[acquired] == -np.inf).all()

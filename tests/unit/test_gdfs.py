@@ -35,7 +35,7 @@ def training_of(units, penalty=PENALTY, folds=FOLDS, how=HOW):
 
 
 def test_it_picks_the_most_informative_panel_less_its_price_in_every_state():
-    believers, units = networks.on_all(networks.whole_world())
+    believers, units = networks.on_all(networks.whole_world(networks.turn_risk))
     how = GdfsSettings(2000, 128, 3e-3, (1.0, 0.1), 0.0)
     rngs = np.random.default_rng(0).spawn(3)
     training = GdfsTraining(units, believers.parameters(1), [NATS_PER_PRICE] * 2, [0, 1], how, rngs)
@@ -45,7 +45,9 @@ def test_it_picks_the_most_informative_panel_less_its_price_in_every_state():
     read = learnt.believer.reads.read(values).astype(np.float32)
     margin = learnt.margins(0, read, acquired, np.ones_like(acquired))
     found = np.where(margin.max(axis=1) > 0, margin.argmax(axis=1), 3)
-    gain = networks.information(values) - NATS_PER_PRICE * np.array(cases.CELL_PRICE)
+    gain = networks.information(values, networks.turn_risk) - NATS_PER_PRICE * np.array(
+        cases.CELL_PRICE
+    )
     gain = np.append(np.where(acquired, -np.inf, gain), np.zeros((len(gain), 1)), axis=1)
     first, second = np.sort(gain, axis=1)[:, :-3:-1].T
     clear = first - second > CLEAR
