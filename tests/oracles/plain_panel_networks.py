@@ -21,7 +21,7 @@ def module_of(views: Mapping[str, Tensor], network: int) -> nn.Sequential:
     layers: list[nn.Module] = []
     for k in range(len(views) // 2):
         weight, bias = views[f"{k}.weight"][network], views[f"{k}.bias"][network, 0]
-        layer = nn.Linear(*weight.shape, dtype=weight.dtype)
+        layer = nn.Linear(weight.shape[0], weight.shape[1], dtype=weight.dtype)
         with torch.no_grad():
             layer.weight.copy_(weight.T)
             layer.bias.copy_(bias)

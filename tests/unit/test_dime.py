@@ -61,7 +61,9 @@ def test_gradients_written_out_are_those_of_autograd():
         for k in range(2):
             own_of = (training.values, training.predictor)
             modules = [plain.module_of(one.views, k) for one in own_of]
-            losses = plain.dime_losses(*modules, units, alone[k], explores[[k]], order[[k]])
+            losses = plain.dime_losses(
+                modules[0], modules[1], units, alone[k], explores[[k]], order[[k]]
+            )
             (losses[0] + losses[1]).backward()
             went = losses[2]
             torch.testing.assert_close(episodes.acquired[k][went], alone[k].acquired[0][went])
@@ -124,6 +126,7 @@ def test_stored_rules_act_alike_in_batches_of_any_size(nested):
     parts = [networks.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in range(0, 90, 7)]
     acquired = np.concatenate([one.acquired for one in parts], axis=1)
     np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
+    assert whole.verdict is not None
     verdict = [one.verdict for one in parts if one.verdict is not None]
     np.testing.assert_array_equal(np.concatenate(verdict, axis=1), whole.verdict[:, :90])
 

@@ -68,7 +68,9 @@ def test_gradients_written_out_are_those_of_autograd():
             modules = [plain.module_of(one.views, k) for one in own_of]
             alone = training_of(units, [0.0] * 2, [0, 1]).episodes
             alone.row, alone.acquired = episodes.row[[k]], episodes.acquired[[k]]
-            loss, choice = plain.gdfs_loss(*modules, units, alone, gumbel[[k]], 0.4, penalty)
+            loss, choice = plain.gdfs_loss(
+                modules[0], modules[1], units, alone, gumbel[[k]], 0.4, penalty
+            )
             loss.backward()
             assert fold in (0, 1)
             torch.testing.assert_close(noisy[k].argmax(dim=1), choice)
@@ -136,6 +138,7 @@ def test_stored_rules_act_alike_in_batches_of_any_size_and_spoilt_ones_are_refus
     parts = [networks.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in range(0, 90, 7)]
     acquired = np.concatenate([one.acquired for one in parts], axis=1)
     np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
+    assert whole.verdict is not None
     verdict = [one.verdict for one in parts if one.verdict is not None]
     np.testing.assert_array_equal(np.concatenate(verdict, axis=1), whole.verdict[:, :90])
     for changed, words in (
