@@ -27,6 +27,8 @@ TREE_KINDS = (
     "stacked",
     "aaco",
     "opportunistic",
+    "gdfs",
+    "dime",
 )  # kinds of agents whose front `train_trees` learns at once
 
 
