@@ -3,8 +3,7 @@
   OMP_NUM_THREADS=1 python -m tests.trust.coverage [DRAWS] [FOLDER]
 
 Rows come from a population of 10⁶ of the synthetic world. A draw takes n of them, draws their gaps,
-fits the probabilities of gaps on the same rows, cross-fitted, and judges every policy by the
-estimators that verdicts read. One Parquet for each cell and block of draws; what is there is not
+fits the probabilities of gaps on the same rows, cross-fitted, and judges every policy. One Parquet for each cell and block of draws; what is there is not
 made again. Prints, for each mechanism, n, policy and estimator: how many intervals of 95 % held the
 truth, the mean error, the mean standard error over the spread of the estimates, and the share of
 draws in which the estimate would not have been read.
@@ -22,22 +21,18 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
-from frugal.judge.case import Case, build_case
-from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
-from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.summary import summarise
+from frugal.judge.registry import READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.mechanisms import calibrate
+from frugal.studies.afape.draws import Judges
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
-from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
-from frugal.studies.afape.stages.roll_out import roll_out
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 from sklearn.datasets import make_classification
 
 SIZES, DRAWS, BLOCK = (500, 2_000, 10_000), 400, 20
 POPULATION, CHUNK, TRAIN = 1_000_000, 100_000, 5_000
-LEVEL, COMPLETE = 0.95, 0.25
+COMPLETE = 0.25  # share of complete cases
 CONFIG = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["afape"]
 LAWS: dict[str, dict[str, Any]] = {
     "mcar": {"X2": {"intercept": 1.0}, "superX3": {"intercept": 0.0}},
@@ -58,12 +53,13 @@ NUISANCE = {
     "method": "logistic", "outcome_method": "boosting", "folds": 5, "bins": 10,
     "logistic": CONFIG["nuisance"]["logistic"],
     "boosting": {"trees": 1, "leaves": 2, "learning_rate": 0.1, "min_leaf": 20},
-    "agents": AGENTS, "filed": [],
 }  # fmt: skip
-UNFILLED = {
-    "imputed": pd.DataFrame({"seed": [], "method": [], "draw": []}),
-    "rounds": pd.DataFrame({"seed": [], "method": [], "draw": []}),
-}
+EVALUATION = {
+    **CONFIG["evaluation"], "resamples": 2, "convergence_sizes": [],
+    "hidden_causes": {**CONFIG["evaluation"]["hidden_causes"], "gammas": [1.0]},
+}  # fmt: skip
+COLUMNS = ["agent", "estimator", "draw", "status", "estimate", "std_error", "ci_low", "ci_high",
+           "ess", "largest_weight_share"]  # fmt: skip
 
 
 def population() -> Table:
@@ -72,6 +68,7 @@ def population() -> Table:
         n_samples=POPULATION, n_features=4, n_informative=4, n_redundant=0, n_clusters_per_class=2,
         class_sep=1.0, flip_y=0.0, random_state=10,
     )  # fmt: skip
+    values, label = np.asarray(values), np.asarray(label)
     return Table(
         row_id=np.arange(POPULATION), values=fit_scaling(values).standardise(values),
         columns=("X1", "X2", "X3", "X4"), onehot=(), label=label, classes=("no", "yes"),
@@ -88,10 +85,11 @@ class World:
         self.table = population()
         rows = self.table.take(np.arange(TRAIN))
         frame, catalogue = table_to_frames(rows, np.full(TRAIN, "train"))
-        self.classifier = fit_classifier(
+        classifier = fit_classifier(
             table=frame, catalogue=catalogue, settings=CONFIG["classifier"],
             streams=Streams(1, "fit_classifier", {}), progress=plain,
         )["classifier"]  # fmt: skip
+        self.judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
         path = folder / "truth.parquet"
         if not path.exists():
             write(pd.DataFrame({"agent": list(AGENTS), "truth": self._truths()}), path)
@@ -99,12 +97,13 @@ class World:
 
     def _truths(self) -> list[float]:
         """Over the rows that the classifier has not seen, none with a gap."""
-        costs: dict[str, list[float]] = {name: [] for name in AGENTS}
+        costs: dict[str, list[np.ndarray]] = {name: [] for name in AGENTS}
         for start in range(TRAIN, POPULATION, CHUNK):
             rows = self.table.take(np.arange(start, min(start + CHUNK, POPULATION)))
-            for name, found in self._played(rows, {}, None, start)[1].items():
-                full = found["worlds"]
-                costs[name].append(full.loc[full["world"] == "full", "cost"].to_numpy())
+            for name, world in self.judges.play(
+                self._stored(rows, {}, start), start
+            ).worlds.items():
+                costs[name].append(world.loc[world["world"] == "full", "cost"].to_numpy())
         return [float(np.concatenate(parts).mean()) for parts in costs.values()]
 
     def law(self, mechanism: str) -> dict[str, Any]:
@@ -115,64 +114,22 @@ class World:
         return {name: {**one, "intercept": found[name].intercept}
                 for name, one in LAWS[mechanism].items()}  # fmt: skip
 
-    def _played(
-        self, rows: Table, panels: Mapping[str, Any], given: Mapping[str, Any] | None, seed: int
-    ) -> tuple[dict[str, Any], dict[str, dict[str, pd.DataFrame]]]:
-        """Stored table and masks of some rows, and every policy's episodes on them."""
+    def _stored(self, rows: Table, panels: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        """Some rows as stored, and one draw of their gaps."""
         frame, catalogue = table_to_frames(rows, np.full(len(rows), "test"))
-        stored = {"table": frame, "catalogue": catalogue}
+        stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
         law = {"source": "induced", "standardise": False, "complete_share": None, "panels": panels}
-        drawn = given or draw_missingness(
+        return stored | draw_missingness(
             **stored, settings={"name": "m", "seeds": [seed], "missingness": law, "s": None},
             streams=Streams(seed, "draw_missingness", {}), progress=plain,
         )  # fmt: skip
-        episodes = {
-            name: roll_out(
-                **stored, **drawn, **UNFILLED, classifier=self.classifier, settings=own,
-                streams=Streams(seed, "roll_out", {"dataset": "d", "agent": name}), progress=plain,
-            )
-            for name, own in AGENTS.items()
-        }  # fmt: skip
-        return stored | drawn, episodes
 
     def judged(self, panels: Mapping[str, Any], n: int, seed: int) -> pd.DataFrame:
         """A row for each policy and estimator of one draw."""
         rng = np.random.default_rng([n, seed])
         rows = self.table.take(np.sort(rng.choice(np.arange(TRAIN, POPULATION), n, replace=False)))
-        stored, episodes = self._played(rows, panels, None, seed)
-        blocked = pd.concat(
-            [one["blocked"].assign(agent=name) for name, one in episodes.items()], ignore_index=True
-        )
-        fitted = fit_nuisances(
-            **stored, blocked=blocked, settings=NUISANCE,
-            streams=Streams(seed, "fit_nuisances", {}), progress=plain,
-        )  # fmt: skip
-        found = []
-        for name, one in episodes.items():
-            agents = fitted["agents"][fitted["agents"]["agent"] == name]
-            case = build_case(
-                rows, masks=stored["masks"], identification=stored["identification"],
-                blocked=one["blocked"], worlds=one["worlds"],
-                propensities=fitted["propensities"], agents=agents, fitted_apart=0,
-            )  # fmt: skip
-            for estimator in READ:
-                told = interval(rows, ESTIMATORS[estimator].terms(case), case)
-                found.append({"agent": name, "estimator": estimator, "draw": seed} | told)
-        return pd.DataFrame(found)
-
-
-def interval(rows: Table, terms: Any, case: Case) -> dict[str, Any]:
-    """As `estimate_costs` makes it."""
-    summary = summarise(terms, level=LEVEL, findings=(), fit=case.fit)
-    within = cost_range(rows)
-    value, error = summary.estimate[0], summary.std_error[0]
-    low, high = cost_interval(
-        value, summary.ci_low[0], summary.ci_high[0], unseen_errors(terms, 2, within), within
-    )
-    return {
-        "status": summary.status, "estimate": value, "std_error": error, "ci_low": low,
-        "ci_high": high, "ess": summary.ess, "largest_weight_share": summary.largest_weight_share,
-    }  # fmt: skip
+        played = self.judges.play(self._stored(rows, panels, seed), seed)
+        return self.judges.judge(played, seed)["estimates"].assign(draw=seed)[COLUMNS]
 
 
 def plain(rows: Any, **_: Any) -> Any:

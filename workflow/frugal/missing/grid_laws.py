@@ -58,7 +58,8 @@ def grid_law(
         causes: dict[str, list[str]] = {
             "mcar": [], "mar": known[k % max(len(known), 1):], "mnar": before or known, "self": own,
         }  # fmt: skip
-        weights = dict.fromkeys(causes[mechanism][:1], WEIGHT * (-1) ** k)
+        weight = WEIGHT if k % 2 == 0 else -WEIGHT
+        weights = dict.fromkeys(causes[mechanism][:1], weight)
         laws[panel.name] = {
             "intercept": _intercept(table, weights, missing_share), "values": weights,
         }  # fmt: skip
