@@ -153,16 +153,16 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
 
 PAGE = """# Do ranges under hidden causes cover?
 
-Made by `python -m tests.trust.hidden_causes`, which says what is drawn. A world of two panels with \
-a hidden cause that shifts the odds of a panel by exactly Γ; the range is asked for the same Γ. \
-Each line is of {draws} draws: share in which the interval of the plain and of the sharp range holds \
-the true cost (goal: at least 95 %), the truth, the mean estimate, and mean widths of the ranges. \
-At Γ = 1 nothing is hidden, both are the estimate with its usual interval.
+Made by `python -m tests.trust.hidden_causes`, which says what is drawn: two panels, and a hidden \
+cause that shifts the odds of one by exactly Γ; the range is asked for the same Γ. Each line is of \
+{draws} draws: the share in which the interval of the plain and of the sharp range holds the true \
+cost (goal: at least 95 %), the truth, the mean estimate, and mean widths of the ranges. At Γ = 1 \
+nothing is hidden, and both are the estimate with its usual interval.
 
 All lines with Γ > 1: plain {plain:.1%}, sharp {sharp:.1%}; the least {least:.1%}.
 
-| hidden cause | Γ | rows | policy | covered, plain | covered, sharp | truth | estimate | width, plain \
-| width, sharp |
+| hidden cause | Γ | rows | policy | covered, plain | covered, sharp | truth | estimate \
+| width, plain | width, sharp |
 |---|---|---|---|---|---|---|---|---|---|
 """
 
