@@ -3,10 +3,10 @@
   OMP_NUM_THREADS=1 python -m tests.trust.coverage [DRAWS] [FOLDER]
 
 Rows come from a population of 10⁶ of the synthetic world. A draw takes n of them, draws their gaps,
-fits the probabilities of gaps on the same rows, cross-fitted, and judges every policy. One Parquet for each cell and block of draws; what is there is not
-made again. Prints, for each mechanism, n, policy and estimator: how many intervals of 95 % held the
-truth, the mean error, the mean standard error over the spread of the estimates, and the share of
-draws in which the estimate would not have been read.
+fits the probabilities of gaps on the same rows, cross-fitted, and judges every policy. One Parquet
+for each cell and block of draws; what is there is not made again. Prints, for each mechanism, n,
+policy and estimator: how many intervals of 95 % held the truth, the mean error, the mean standard
+error over the spread of the estimates, and the share of draws in which it would not be read.
 """
 
 import sys
