@@ -201,7 +201,8 @@ def afa_propensity_and_chance(
         total = joint.sum(axis=1)
         possible = total > 0  # NaN is not
         result[row[possible]] = joint[possible, complete[0]] / total[possible]
-        chance[row[possible]] = total[possible] / likelihood[possible].max(axis=1)
+        share = total[possible] / likelihood[possible].max(axis=1)
+        chance[row[possible]] = np.minimum(share, 1.0)  # sums of laws round
     return result, chance
 
 
