@@ -84,7 +84,7 @@ def compared(
     found = judges.judge(drawn, draw)["estimates"].set_index(["agent", "estimator"])["estimate"]
     ours = (time.process_time() - start) / len(AGENTS)
     data, _ = table_from_frames(drawn.stored["table"], drawn.stored["catalogue"])
-    complete = panel_matrix(drawn.stored["masks"], "observed", data).all(axis=1)
+    complete = np.asarray(panel_matrix(drawn.stored["masks"], "observed", data).all(axis=1))
     causes = sorted({c for one in law["panels"].values() for c in one["values"]})
     known = data.values[:, [data.columns.index(c) for c in causes]]
     made = []

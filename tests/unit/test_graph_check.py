@@ -60,3 +60,15 @@ def test_what_cannot_be_tested_has_no_p_value_and_refutes_nothing():
     found = check_graph(given, {"x": rng.normal(size=50)}, {}, rng)
     assert (found.contrasts, found.refuted, found.sentence) == ([], False, "")
     assert np.isnan(found.p_value)
+
+
+def test_a_panel_without_a_gap_among_these_rows_refutes_nothing():
+    rng = np.random.default_rng(3)
+    observed = np.ones((310, 3), dtype=bool)
+    observed[rng.random(310) < 0.3, 2] = False
+    sure = (310 + 0.5) / 311  # a law that saw no gap is never sure
+    probability = np.column_stack([np.full(310, sure), np.full(310, sure), np.full(310, 0.7)])
+    given = Indicators(["A", "B", "C"], observed, probability, [np.empty((310, 0))] * 3)
+    found = check_graph(given, {"x": rng.normal(size=310)}, {}, rng)
+    assert {c.panel for c in found.contrasts} == {"C"}
+    assert not found.refuted
