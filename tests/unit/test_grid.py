@@ -19,6 +19,7 @@ from frugal.studies.shared.stages.fit_classifier import fit_classifier
 from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar
 from tests.unit.missingness_tables import table_of, three_panels
 
+pytestmark = pytest.mark.trains
 WORLD = {
     "mechanism": "mnar", "missing_share": 0.4, "panels": 4, "draws": 2, "rows": 200,
     "agents": AGENTS, "nuisance": NUISANCE, "evaluation": EVALUATION,

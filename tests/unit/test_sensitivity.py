@@ -14,6 +14,8 @@ from scipy.optimize import linprog
 
 from tests.oracles import hidden_cause_world as world
 
+pytestmark = pytest.mark.trains
+
 GAMMAS = np.array([1.0, 1.3, 2.0, 5.0, 10.0])
 SETTINGS = {"folds": 3, "leaves": 4, "leaf_rows": 5}
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.tree import DecisionTreeRegressor
 
 from frugal.judge.sensitivity import CostQuantiles, Weighted
 
@@ -63,6 +62,8 @@ def _leaves(
     """Leaf of the rows that are learned from, and of those that are held out, from 0 on."""
     if not known.shape[1] or learned.sum() < 2 * settings["leaf_rows"]:
         return np.zeros(learned.sum(), dtype=np.int64), np.zeros(held.sum(), dtype=np.int64)
+    from sklearn.tree import DecisionTreeRegressor  # a second to import
+
     tree = DecisionTreeRegressor(
         max_leaf_nodes=settings["leaves"], min_samples_leaf=settings["leaf_rows"], random_state=0
     )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.optimize import linprog
 
 from frugal.judge.sensitivity import Weighted, h
 
@@ -81,6 +80,8 @@ def largest_difference(
         gamma: Γ.
         only_sign: stop as soon as the sign is known; then some number of the same sign.
     """
+    from scipy.optimize import linprog  # a quarter of a second to import
+
     function = _Bound(named, rival, gamma)
     cuts, values, points = [], [], []
     at = np.array([named.estimate, rival.weighted.estimate])
