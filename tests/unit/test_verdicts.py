@@ -88,6 +88,16 @@ def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
     assert "400 of 1,000 rows' worth;" in str(found["sentence"])
 
 
+def test_a_verdict_is_not_sure_where_the_interval_of_the_difference_to_the_next_crosses_zero():
+    rows = _rows({"dqn": 1.0, "never": 1.4})
+    pairs = _pairs(rows, 0.1).assign(not_worse=lambda all_pairs: all_pairs["agent"] == "dqn")
+    mine = pairs["agent"] == "dqn"
+    pairs.loc[mine, ["ci_low", "ci_high"]] = -0.9, 0.1
+    found = verdict(rows, pairs, _tips(rows, 2.0), ORDER, WORDS)
+    assert (found["not_worse"], found["sure"], found["difference_low"]) == ("dqn", False, -0.1)
+    assert str(found["sentence"]).startswith("Cannot be told: dqn and never differ by 0.4 ± 0.5")
+
+
 def test_policies_that_cannot_be_told_apart_are_named_and_one_is_still_taken():
     found = _told({"never": 1.1, "dqn": 1.0, "always": 5.0}, 0.3)
     assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "never", False)

@@ -65,8 +65,9 @@ def verdict(
 
     Returns:
         agent, estimator, estimate with a simultaneous interval, runner_up, difference with its
-        simultaneous interval, not_worse, sure, reason, left_out, tipping_gamma, tipping_other,
-        sentence.
+        simultaneous interval, not_worse, sure (no other policy may be the best, and the interval
+        of the difference to the next lies above 0), reason, left_out, tipping_gamma,
+        tipping_other, sentence.
     """
     name = estimator_to_read(rows, order)
     if name is None:
@@ -97,6 +98,7 @@ def verdict(
         "runner_up": others[0], "difference": -pair["difference"],
         "difference_low": -pair["ci_high"], "difference_high": -pair["ci_low"],
         **_tip(tipping, name, str(best["agent"])),
+        "sure": len(alike) == 1 and bool(pair["ci_high"] < 0),
     }  # fmt: skip
     found["reason"] = _reason(found, pair)
     return found | {"sentence": _sentence(found, words)}
@@ -165,11 +167,11 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     if not other:
         return f"Only {agent} can be judged: {cost}{unit} a case. {stands}.{told}"
     gap = float(str(found["difference"]))
-    ends = sorted(abs(float(str(found[key]))) for key in ("difference_low", "difference_high"))
     if found["sure"]:
         return (
             f"Use {agent}: {cost}{unit} a case ({low} to {high}), {_number(gap)} "
-            f"({_number(ends[0])} to {_number(ends[1])}) less than {other}, the next. "
+            f"({_number(found['difference_low'])} to {_number(found['difference_high'])}) less "
+            f"than {other}, the next. "
             f"{stands}; {_hidden(found, words)}.{told}"
         )
     half = (float(str(found["difference_high"])) - float(str(found["difference_low"]))) / 2
