@@ -162,8 +162,17 @@ def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.
     return numbers_of(raw, column.raw_name, missing, "columns")
 
 
-def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
+def numbers_of(
+    raw: RawTable,
+    name: str,
+    missing: Iterable[str],
+    key: str,
+    *,
+    remedy: str = "if it means a missing value, add it to 'source.format.missing'",
+) -> np.ndarray:
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
+
+    `remedy` is what a sentence proposes where a cell is no number.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and
@@ -183,8 +192,7 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
             row = start + wrong
             raise DataError(
                 f"{raw.place(row)}: column {name!r} holds "
-                f"{shown(chunk[wrong].as_py(), at_most=60)}, which is not a number; if it means a "
-                "missing value, add it to 'source.format.missing'"
+                f"{shown(chunk[wrong].as_py(), at_most=60)}, which is not a number; {remedy}"
             )
         values[start : start + len(chunk)] = part
         start += len(chunk)

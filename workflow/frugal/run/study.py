@@ -128,10 +128,23 @@ class Study:
 
     def raw_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `prepare_data`: the description and, in its order, the raw files."""
-        inputs = {"description": str(self.paths[dataset])}
+        inputs = self.described_input(dataset)
         for k, path in enumerate(self._raw_paths(dataset)):
             inputs[f"raw_{k}"] = path
         return inputs
+
+    def described_input(self, dataset: str) -> dict[str, str]:
+        """The description alone."""
+        return {"description": str(self.paths[dataset])}
+
+    def bundle_files(self) -> list[str]:
+        """The bundle of every agent in every scenario, by one of its files."""
+        template = "results/bundles/{scenario}/agent={agent}/cases.json"
+        return [
+            path
+            for agent in self.agents
+            for path in self.scenario_files(template.replace("{agent}", agent))
+        ]
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
