@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
+from frugal.__main__ import main
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.core.declarations import declared
@@ -21,6 +23,7 @@ from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table
+from tests.unit.bundled_cases import FUNCTION, UNTRAINED, bundle_in, cases_in, rolled_out
 
 pytestmark = pytest.mark.trains
 
@@ -220,3 +223,32 @@ def test_kinds_that_take_a_file_say_so():
     assert [kind.name for kind in KINDS.values() if is_filed(kind.name)] == [
         kind.name for kind in KINDS.values() if "file" in kind.settings
     ]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, tmp_path):
+    """From the bundle and a CSV alone: in the records, and where all can be had."""
+    table = small_table()
+    settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
+    policy = FUNCTION if kind == "python" else files.get(kind)
+    decisions, outcomes = rolled_out(settings, given, table, LAW, policy)
+    bundle = bundle_in(tmp_path / "bundle", settings, given, policy)
+    masks = given["masks"]
+    observed = masks[["observed:P2", "observed:P3"]].to_numpy()
+    own = ["--function", str(FUNCTION)] if kind == "python" else []
+    for world, known in (("blocked", observed), ("full", np.ones_like(observed))):
+        path, out = cases_in(tmp_path / "cases.csv", table, known), tmp_path / "out.csv"
+        words = ["advise", str(bundle), str(path), "--simulate", "--rollout", "0", *own]
+        assert main([*words, "--out", str(out)]) == 0
+        advice = pd.read_csv(out, keep_default_na=False)
+        rows = decisions[decisions["world"] == world]
+        mine = advice[advice["unit"].isin(rows["row_id"])]
+        assert len(mine) == len(rows)
+        assert mine["unit"].tolist() == rows["row_id"].tolist()
+        assert mine["next"].tolist() == [["P2", "P3", "stop"][j] for j in rows["action"]]
+        last = mine[mine["next"] == "stop"].set_index("unit")
+        ends = outcomes[outcomes["world"] == world].set_index("row_id").loc[last.index]
+        assert (last["predicted"] == np.array(["no", "yes"])[ends["verdict"]]).all()
+        np.testing.assert_allclose(last["cost_so_far"], ends["acquisition_cost"])
+        path = cases_in(tmp_path / "cases.csv", table, known)
+        assert main(["advise", str(bundle), str(path), "--rollout", "0", *own]) == 0

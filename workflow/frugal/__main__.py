@@ -67,6 +67,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.describe import describe_command
 
             return describe_command(words[1:])
+        case ["advise"]:
+            from frugal.run.advise import advise_command
+
+            return advise_command(words[1:])
         case ["compile"]:
             from frugal.run.compiled import compile_command
 

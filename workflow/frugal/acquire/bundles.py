@@ -192,8 +192,8 @@ def _built(
 ) -> tuple[Policy, Layout]:
     """The policy, of its arrays or of the very file of one's own function, and its layout."""
     layout, header = read_header(stored.header), stored.header or {}
-    kind = KINDS[header["kind"]] if header["kind"] in KINDS else None
-    if kind is None or not kind.file:
+    name = header["kind"]
+    if name not in KINDS or not KINDS[name].file:
         if function is not None:
             raise DataError(
                 f"--function {function} is given, and {folder} holds no agent of kind 'python'"
@@ -201,7 +201,7 @@ def _built(
         return load_policy(stored)
     if function is None:
         raise DataError(
-            f"{folder} holds an agent of kind {kind.name!r}, whose decisions are a function in a "
+            f"{folder} holds an agent of kind {name!r}, whose decisions are a function in a "
             "file of your own; no code is read from a bundle, so give the file: --function "
             f"{Path(str(header['settings'].get('file'))).name}"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.errors import DataError
@@ -192,15 +192,34 @@ def read_cases(
             f"the bundle reads {values.shape[1]} columns of a case, and its policy takes "
             f"{len(columns)}; it was put together from two"
         )
-    known = (~np.isnan(values)).astype(np.float32) @ provides.T.astype(np.float32)
-    wanted = 1 if document["missing_values"] == "partial" else provides.sum(axis=1)
+    acquired = _acquired(document, values, provides, notes)
     for entry, block in zip(document["columns"], blocks, strict=True):
         _note_unseen(notes, entry, typed[entry["name"]], block)
     ids = raw.line.tolist() if id_name is None else raw.frame[id_name].tolist()
     return Cases(
-        id_name or "line", [str(one) for one in ids], values, known >= wanted,
+        id_name or "line", [str(one) for one in ids], values, acquired,
         ["; ".join(said) for said in notes],
     )  # fmt: skip
+
+
+def _acquired(
+    document: Mapping[str, Any],
+    values: Float[np.ndarray, "n d"],
+    provides: Bool[np.ndarray, "a d"],
+    notes: list[list[str]],
+) -> Bool[np.ndarray, "n a"]:
+    """Panels whose values are there, all of them or, of a partial table, any; notes the rest."""
+    known = ~np.isnan(values)
+    count = known.astype(np.float32) @ provides.T.astype(np.float32)
+    if document["missing_values"] == "partial":
+        return count > 0
+    acquired = count >= provides.sum(axis=1)
+    shown = acquired.astype(np.float32) @ provides.astype(np.float32) > 0
+    rest = (known & ~shown).astype(np.float32) @ provides.T.astype(np.float32) > 0
+    names = [panel["name"] for panel in document["panels"] if not panel["free"]]
+    for row, j in zip(*np.nonzero(rest & ~acquired), strict=True):
+        notes[row].append(f"panel {names[j]}: some values only, so taken as not acquired")
+    return acquired
 
 
 def _raw(path: Path, document: Mapping[str, Any]) -> RawTable:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.schema_check import listed, shown
 from frugal.core.table import Panel, Table
 from frugal.data.availability import absent_panels
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
