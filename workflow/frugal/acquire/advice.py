@@ -136,9 +136,12 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFra
 
 
 def reasons(bundle: CaseBundle, advice: Advice) -> list[str]:
-    """Why, in a few words for each decision: what was compared, the best first."""
+    """Why, in a few words for each decision: what was compared, the best first, or the rule."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
     scores, law = advice.told.scores, advice.told.law
+    rule = getattr(bundle.policy, "sentences", None)
+    if scores is None and rule is not None:
+        return rule(choices[:-1])[bundle.member : bundle.member + 1] * len(law)
     if scores is None:
         what, compared = "probability", np.where(law > 0, law, -np.inf)
     else:
@@ -146,7 +149,7 @@ def reasons(bundle: CaseBundle, advice: Advice) -> list[str]:
     order = np.argsort(-np.nan_to_num(compared, nan=-np.inf), axis=1, kind="stable")
     said = []
     for row, ranks in zip(compared.tolist(), order[:, : _ALTERNATIVES + 1].tolist(), strict=True):
-        shown = [f"{choices[j]} {row[j]:.3g}" for j in ranks if np.isfinite(row[j])]
+        shown = [f"{choices[j]} {row[j]:.3g}" for j in ranks if row[j] > -np.inf]
         more = ", …" if len(shown) > _ALTERNATIVES else ""
         said.append(f"{what}: {', '.join(shown[:_ALTERNATIVES])}{more}")
     return said

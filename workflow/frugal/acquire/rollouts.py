@@ -124,10 +124,12 @@ class _Asked:
 
     def scores(self, available: np.ndarray) -> np.ndarray | None:
         """What the policy compares, of each action; None where it tells nothing. (m, a + 1)"""
-        tell = getattr(self.policy, "compared", None)
-        if tell is None:
+        weigh = getattr(self.policy, "weigh", None)
+        if weigh is None:
             return None
-        return self._together(tell, self._values(), self.acquired, available)
+        reads = isinstance(self.policy, ReadingPolicy)
+        shown = self._reading(self.policy) if reads else self._values()
+        return self._together(weigh, shown, self.acquired, available)
 
     def _values(self) -> np.ndarray:
         if reads_values(self.policy):

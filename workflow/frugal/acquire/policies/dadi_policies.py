@@ -86,13 +86,29 @@ class DadiPolicies:
         Raises:
             DataError: a stored agent's values are not numbers.
         """
+        value = self.weigh(values, acquired, available)
+        allowed, best = value > -np.inf, value.argmax(axis=2)
+        explored = self._exploration * allowed / allowed.sum(axis=2, keepdims=True)
+        return explored + (1 - self._exploration) * np.eye(self.panels + 1)[best]
+
+    compares = "value (nats)"
+
+    def weigh(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Q of every allowed decision, −∞ for the others. (K, m, a + 1)
+
+        Raises:
+            DataError: a stored agent's values are not numbers.
+        """
         allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
         value = self.state_values(values, acquired)
         if not np.isfinite(value).all():
             raise DataError(_DIVERGED)
-        best = np.where(allowed, value, -np.inf).argmax(axis=2)
-        explored = self._exploration * allowed / allowed.sum(axis=2, keepdims=True)
-        return explored + (1 - self._exploration) * np.eye(self.panels + 1)[best]
+        return np.where(allowed, value, np.float32(-np.inf))
 
     def predict(
         self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
