@@ -23,7 +23,7 @@ from frugal.core.replacing import replace_files
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.data.cases import case_document, require_case_document
+from frugal.data.cases import case_document, encoded_names, require_case_document
 from frugal.data.description import Description
 from frugal.learn.trees import TreeEnsemble
 
@@ -156,6 +156,12 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
     require_document(document, _DOCUMENT, f"bundle {document_path}")
     cases = require_case_document(document["cases"])
     policy, layout = _built(stored, document, function, folder)
+    panels = [panel["name"] for panel in cases["panels"] if not panel["free"]]
+    if encoded_names(cases) != layout.columns or panels != [p.name for p in layout.actions]:
+        raise DataError(
+            f"{document_path} describes other columns or panels than {policy_path}; the bundle was "
+            "put together from two"
+        )
     if not 0 <= document["member"] < policy.members:
         raise DataError(
             f"{document_path} means the policy {document['member']} of {policy.members}; they "

@@ -144,17 +144,42 @@ def require_case_document(document: Any) -> Mapping[str, Any]:
     """The document, if it is one.
 
     Raises:
-        DataError: it has another shape.
+        DataError: it has another shape, or contradicts itself.
     """
     require_document(document, CASES, "description of cases")
+    names = {entry["name"] for entry in document["columns"]}
+    for entry in document["columns"]:
+        levels, valid = entry["levels"], entry["valid"]
+        if (levels is not None) != (entry["type"] == "categorical") or len(valid or (0, 0)) != 2:
+            raise DataError(
+                f"the stored description of cases has levels or a valid range of the column "
+                f"{entry['name'][:60]!r} that its type {entry['type'][:60]!r} does not have"
+            )
+    for panel in document["panels"]:
+        if unknown := [name for name in panel["columns"] if name not in names]:
+            raise DataError(
+                f"the stored description of cases has a panel of the column {unknown[0][:60]!r}, "
+                "which it does not describe"
+            )
     return document
+
+
+def encoded_names(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns that a case becomes."""
+    found: list[str] = []
+    for entry in document["columns"]:
+        name, levels = entry["name"], entry["levels"]
+        if levels is None:
+            found += [name, *(f"{name}={code:g}" for code in entry["codes"])]
+        else:
+            found += [f"{name}={level}" for level in levels]
+    return tuple(found)
 
 
 def read_cases(
     path: Path,
     document: Mapping[str, Any],
     *,
-    columns: tuple[str, ...],
     provides: Bool[np.ndarray, "a d"],
     id_column: str | None,
     whole: bool,
@@ -164,8 +189,7 @@ def read_cases(
     Args:
         path: of the file; separated by commas, semicolons or tabs.
         document: of `case_document`.
-        columns: encoded columns that must result.
-        provides: of them, those that a panel reveals. (a, d)
+        provides: encoded columns that a panel reveals. (a, d)
         id_column: names the units; None: the first column, if it is no feature.
         whole: the cells are whole records, so an empty cell is read as in the table; else an empty
             cell is a value that is not acquired.
@@ -187,11 +211,6 @@ def read_cases(
         for c, instead in zip(described, (e["instead"] for e in document["columns"]), strict=True)
     ]  # fmt: skip
     values = np.concatenate(blocks, axis=1)
-    if values.shape[1] != len(columns):
-        raise DataError(
-            f"the bundle reads {values.shape[1]} columns of a case, and its policy takes "
-            f"{len(columns)}; it was put together from two"
-        )
     acquired = _acquired(document, values, provides, notes)
     for entry, block in zip(document["columns"], blocks, strict=True):
         _note_unseen(notes, entry, typed[entry["name"]], block)

@@ -58,7 +58,7 @@ def advise_command(words: list[str]) -> int:
         raise DataError(f"--out {given.out} is the file of the cases; name another")
     bundle = read_bundle(given.bundle, function=given.function)
     cases = read_cases(
-        given.cases, bundle.cases, columns=bundle.layout.columns, provides=bundle.layout.provides,
+        given.cases, bundle.cases, provides=bundle.layout.provides,
         id_column=given.id, whole=given.simulate,
     )  # fmt: skip
     advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
