@@ -104,7 +104,8 @@ def test_whole_records_are_read_as_the_table_was(bundle, tmp_path):
     table = encode(parse_files(description, {"small.csv": tmp_path / "small.csv"}), description)
     loaded = read_bundle(bundle)
     cases = read_cases(
-        tmp_path / "small.csv", loaded.cases, provides=loaded.layout.provides, id_column=None, whole=True,
+        tmp_path / "small.csv", loaded.cases, provides=loaded.layout.provides, id_column=None,
+        whole=True,
     )  # fmt: skip
     np.testing.assert_array_equal(cases.values, table.table.values)
     assert cases.id_name == "line"

@@ -82,6 +82,11 @@ SETTINGS = {kind: quick(kind) for kind in TRAINED}
 
 @pytest.fixture(scope="module")
 def given() -> dict[str, Any]:
+    return blocked_records()
+
+
+def blocked_records() -> dict[str, Any]:
+    """Table, classifier and masks, from which every kind learns."""
     table = small_table()
     parts = np.repeat(["train", "agent", "test"], [80, 80, 80])
     group = (table.values[:, 0] > 0).astype(np.int64)
