@@ -1,5 +1,6 @@
 """Bundles of agents of the small table, and the roll-out that their advice must repeat."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from frugal.studies.afape.stages.bundle_agent import bundle_agent
 from frugal.studies.afape.stages.impute_features import impute_features
 from frugal.studies.afape.stages.roll_out import roll_out
 
-from tests.unit.afape_chain import NO_IMPUTATION, draw, no_bar
+from tests.unit.afape_chain import NO_IMPUTATION, draw, no_bar, small_table
 
 SEED = 7
 WHO = {"dataset": "d", "mechanism": "m", "agent": "a"}
@@ -56,6 +57,13 @@ _DESCRIPTION: dict[str, Any] = {
     "missing_values": "induced",
     "split": {"scheme": "counts", "seed": 0, "parts": {"train": 80, "agent": 80, "test": 80}},
 }  # fmt: skip
+
+
+def telling_table() -> Table:
+    """The small table with a label that panels tell of, errors being worth eight of them."""
+    table = small_table()
+    label = (table.values @ [0.3, 1.0, 1.0, 0.5] > 0).astype(np.int64)
+    return replace(table, label=label, misclassification_cost=8.0 * (1 - np.eye(2)))
 
 
 def bundle_in(

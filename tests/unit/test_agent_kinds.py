@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 import yaml
 from frugal.__main__ import main
+from frugal.acquire.advice import advise_next
+from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.core.declarations import declared
@@ -17,13 +19,21 @@ from frugal.core.files import payload_bytes, read_payload, write_bytes
 from frugal.core.layout import Layout
 from frugal.core.streams import Streams
 from frugal.core.world import World
+from frugal.data.cases import Cases
 from frugal.data.tables import table_to_frames
 from frugal.run.config_schema import config_schema, is_filed, learns
 from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table
-from tests.unit.bundled_cases import FUNCTION, UNTRAINED, bundle_in, cases_in, rolled_out
+from tests.unit.bundled_cases import (
+    FUNCTION,
+    UNTRAINED,
+    bundle_in,
+    cases_in,
+    rolled_out,
+    telling_table,
+)
 
 pytestmark = pytest.mark.trains
 
@@ -32,6 +42,7 @@ LAW = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
 }
+EXPORTED = ("fixed", "dqn", "sb3", "cwcf", "gdfs", "dime", "sm_ddpo", "opportunistic", "dadi")
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 
 
@@ -87,7 +98,7 @@ def given() -> dict[str, Any]:
 
 def blocked_records() -> dict[str, Any]:
     """Table, classifier and masks, from which every kind learns."""
-    table = small_table()
+    table = telling_table()
     parts = np.repeat(["train", "agent", "test"], [80, 80, 80])
     group = (table.values[:, 0] > 0).astype(np.int64)
     frame, catalogue = table_to_frames(table, parts)
@@ -233,7 +244,7 @@ def test_kinds_that_take_a_file_say_so():
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, tmp_path):
     """From the bundle and a CSV alone: in the records, and where all can be had."""
-    table = small_table()
+    table = telling_table()
     settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
     policy = FUNCTION if kind == "python" else files.get(kind)
     decisions, outcomes = rolled_out(settings, given, table, LAW, policy)
@@ -261,3 +272,34 @@ def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, t
             assert (of.idxmax(axis=1) == "score " + panels["next"]).all()
             assert (of.max(axis=1) >= panels["score stop"].astype(float)).all()
         assert mine["why"].str.len().min() > 0
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp_path, capsys):
+    settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
+    policy = FUNCTION if kind == "python" else files.get(kind)
+    folder = bundle_in(tmp_path / "bundle", settings, given, policy)
+    path = tmp_path / "model.onnx"
+    if kind not in EXPORTED:
+        assert main(["export", str(folder), str(path)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return
+    assert main(["export", str(folder), str(path)]) == 0
+    import onnxruntime
+
+    bundle = read_bundle(folder)
+    rng, n = np.random.default_rng(3), 400
+    values = rng.normal(size=(n, 4))
+    values[rng.random((n, 4)) < 0.1] = np.nan
+    values[:, 0] = np.nan_to_num(values[:, 0])
+    acquired = rng.random((n, 2)) < 0.4
+    available = acquired | (rng.random((n, 2)) < 0.8)
+    cases = Cases("line", [str(k) for k in range(n)], values, acquired, [""] * n)
+    advice = advise_next(bundle, cases, available=available, uniforms=np.zeros((n, 3)))
+    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    states = {"values": values, "acquired": acquired, "available": available}
+    law, belief = session.run(["probabilities", "belief"], states)
+    np.testing.assert_allclose(law, advice.told.law, atol=1e-5)
+    np.testing.assert_allclose(belief, advice.belief, atol=1e-5)
+    assert len(np.unique(law.round(6), axis=0)) > 1

@@ -71,6 +71,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.advise import advise_command
 
             return advise_command(words[1:])
+        case ["export"]:
+            from frugal.run.export import export_command
+
+            return export_command(words[1:])
         case ["compile"]:
             from frugal.run.compiled import compile_command
 
