@@ -92,13 +92,13 @@ def rolled_out(
     policy: Path | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Decisions and outcomes of the roll-out, of all worlds."""
-    drawn = draw(table, law, source="induced")
+    drawn: dict[str, Any] = draw(table, law, source="induced")
     stored = {"table": given["table"], "catalogue": given["catalogue"]}
     imputed = impute_features(
         **stored, masks=drawn["masks"], settings=NO_IMPUTATION,
         streams=Streams(SEED, "impute_features", WHO), progress=no_bar,
     )  # fmt: skip
-    made = roll_out(
+    made: dict[str, Any] = roll_out(
         **stored, classifier=given["classifier"], **drawn, **imputed, settings=settings,
         streams=Streams(SEED, "roll_out", WHO), progress=no_bar,
         policy=None if policy is None else read_payload(policy),

@@ -104,13 +104,14 @@ def next_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
     price = [f"{panel.cost:.4g}" for panel in bundle.layout.actions] + [""]
     shown = slice(0, MOST_SHOWN)
     rows = [
-        [cases.ids[row], choices[j], price[j], said, why, cases.outside[row]]
+        [cases.ids[row], choices[j], price[j], *said, why, cases.outside[row]]
         for row, j, said, why in zip(
             advice.row[shown], advice.action[shown], _beliefs(bundle, advice),
             reasons(bundle, advice), strict=False,
         )
     ]  # fmt: skip
-    head = [cases.id_name, "next", f"price ({bundle.cost_unit})", "belief", "why", "outside"]
+    unit = bundle.cost_unit
+    head = [cases.id_name, "next", f"price ({unit})", "belief", "predicted", "why", "outside"]
     return _table(head, rows)
 
 
@@ -125,8 +126,8 @@ def path_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
     for first, end, paid in zip(begins, last, cost, strict=True):
         path = " → ".join(panels[advice.action[first:end]]) or "nothing"
         row = advice.row[end]
-        rows.append([cases.ids[row], path, f"{paid:.4g}", said[end], cases.outside[row]])
-    head = [cases.id_name, "path", f"cost ({bundle.cost_unit})", "belief at the end", "outside"]
+        rows.append([cases.ids[row], path, f"{paid:.4g}", *said[end], cases.outside[row]])
+    head = [cases.id_name, "path", f"cost ({bundle.cost_unit})", "belief", "predicted", "outside"]
     return _table(head, rows)
 
 
@@ -145,11 +146,15 @@ def last_lines(cases: Cases, out: Path | None) -> list[str]:
     return told
 
 
-def _beliefs(bundle: CaseBundle, advice: Advice) -> list[str]:
-    """The class that would be predicted now, and its probability."""
-    chance = advice.belief[np.arange(len(advice.label)), advice.label]
-    names = bundle.layout.classes
-    return [f"{names[j]} {100 * p:.0f} %" for j, p in zip(advice.label, chance, strict=True)]
+def _beliefs(bundle: CaseBundle, advice: Advice) -> list[tuple[str, str]]:
+    """Probability of the second of two classes, or of the likeliest, and what is predicted."""
+    names, two = bundle.layout.classes, advice.belief.shape[1] == 2
+    shown = np.ones_like(advice.label) if two else advice.belief.argmax(axis=1)
+    chance = advice.belief[np.arange(len(shown)), shown]
+    return [
+        (f"{names[j]} {100 * p:.0f} %", names[k])
+        for j, p, k in zip(shown, chance, advice.label, strict=True)
+    ]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

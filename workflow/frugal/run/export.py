@@ -27,7 +27,13 @@ def export_command(words: list[str]) -> int:
     if given.model.suffix != ".onnx":
         raise DataError(f"{given.model} is to hold an ONNX graph; let its name end in .onnx")
     bundle = read_bundle(given.bundle)
-    content = export_policy(bundle)
+    try:
+        content = export_policy(bundle)
+    except ModuleNotFoundError as error:
+        raise DataError(
+            f"a graph is written by the package {error.name!r}, which is not installed here; "
+            "requirements.lock has it: run make env"
+        ) from None
     write_bytes(given.model, content)
     panels = ", ".join(panel.name for panel in bundle.layout.actions)
     print(
