@@ -19,6 +19,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "part": ("", "part of the split, for example train or test"),
     "label": ("", "class index, in the order of the catalogue's classes"),
     "sensitive": ("", "group of the protected attribute, 0 or 1, in the order of the catalogue"),
+    "group_index": ("", "group that policies are judged in, in the order of the catalogue"),
+    "cluster_index": ("", "rows with one number belong together"),
     "dataset": ("", "name of the data set"),
     "seed": ("", "seed of the study: one draw of missingness and of the policy's randomness"),
     "world": ("", "blocked: only recorded panels; full: all; retrospective: the records' own set"),

@@ -45,6 +45,7 @@ class Case:
         reads_values: decisions depend on values.
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
+        cluster: rows of one number belong together; None where each stands for itself. (n,)
     """
 
     blocked: np.ndarray
@@ -61,6 +62,7 @@ class Case:
     identification: Mapping[str, Any]
     reads_values: bool
     afa_propensity_suffices: bool
+    cluster: np.ndarray | None = None
 
     @property
     def complete(self) -> np.ndarray:
@@ -87,6 +89,7 @@ def build_case(
     worlds: pd.DataFrame,
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
+    cluster: np.ndarray | None = None,
 ) -> Case:
     """Arrays of one policy and seed, all in the order of the evaluation rows.
 
@@ -98,6 +101,7 @@ def build_case(
         worlds: its episodes elsewhere, of this seed.
         propensities: of these rows and this seed, as `fit_nuisances` stored them.
         agents: the same of what was fitted to the policy.
+        cluster: of each evaluation row; None where each stands for itself.
     """
     full, recorded = (worlds[worlds["world"] == name] for name in ("full", "retrospective"))
     lists = [masks, propensities, agents, blocked, recorded, *([full] if len(full) else [])]
@@ -118,6 +122,7 @@ def build_case(
         identification=identification,
         reads_values=bool(agents["reads_values"].iloc[0]),
         afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
+        cluster=cluster,
     )
 
 

@@ -8,13 +8,39 @@ because all units of a small sample went the same way.
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import betaincinv, ndtri
 
 from frugal.core.errors import NoSupportError
 from frugal.core.terms import Terms
 
 FEW = 10  # units of one kind up to which the interval of a share is Clopper–Pearson's
+
+
+def together(terms: Terms, cluster: Int[np.ndarray, " n"] | None) -> Terms:
+    """Terms of g clusters: those of rows that belong together are one, their sum.
+
+    The ratio is the same; its standard error, and all that counts rows, is then that of g clusters:
+
+        se² = g/(g − 1) · Σ_c (Σ_{i ∈ c} ψᵢ)² / n²
+
+    with which a row that stands k times in one cluster counts as once.
+
+    Args:
+        terms: of n rows.
+        cluster: number of each row's cluster; None where each row stands for itself. (n,)
+    """
+    if cluster is None:
+        return terms
+    order = np.argsort(cluster, kind="stable")
+    ordered = cluster[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return Terms(
+        *(
+            np.add.reduceat(part[order], starts, axis=0)
+            for part in (terms.numerator, terms.denominator, terms.weight)
+        )
+    )
 
 
 def estimate(terms: Terms) -> Float[np.ndarray, " o"]:

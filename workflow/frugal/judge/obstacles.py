@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from frugal.core.terms import Terms
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.estimator import Estimator, Need
+from frugal.judge.intervals import standard_error, together
 
 Obstacle = tuple[str, str]
 
@@ -210,7 +212,7 @@ def _unrecorded(need: Need, case: Case) -> Obstacle | None:
         shown = np.array([row.tobytes() in held for row in sets], dtype=bool)
         gap = 1.0 - (shown & (in_sets | (case.in_record_order == 1))).mean()
     else:
-        return _light_weights(own, case.fitted["pattern_propensity"], what)
+        return _light_weights(own, case, what)
     if gap <= LEAST_MASS:
         return None
     return "no_support", (
@@ -219,10 +221,12 @@ def _unrecorded(need: Need, case: Case) -> Obstacle | None:
     )
 
 
-def _light_weights(own: np.ndarray, pattern: np.ndarray, what: str) -> Obstacle | None:
+def _light_weights(own: np.ndarray, case: Case, what: str) -> Obstacle | None:
     """The gap by the mean weight, where only the records themselves are known."""
+    pattern, each = case.fitted["pattern_propensity"], np.ones(len(own))
     weight = np.divide(own, pattern, out=np.zeros(len(own)), where=own > 0)
-    mean, error = weight.mean(), weight.std(ddof=1) / np.sqrt(len(weight))
+    error = float(standard_error(together(Terms(weight[:, None], each, each), case.cluster))[0])
+    mean = weight.mean()
     if 1.0 - mean <= max(LEAST_MASS, _SURE * error):
         return None
     return "no_support", (

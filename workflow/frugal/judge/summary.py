@@ -7,7 +7,7 @@ an unexplained NaN. It must not know the names of estimators, policies or data s
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from frugal.core.terms import Terms
 from frugal.judge.intervals import (
@@ -16,6 +16,7 @@ from frugal.judge.intervals import (
     largest_weight_share,
     normal_interval,
     standard_error,
+    together,
     usable_rows,
 )
 from frugal.judge.positivity import Finding, weight_findings
@@ -37,8 +38,8 @@ class Summary:
         ci_high: upper end of the normal interval. (o,)
         n: evaluation rows.
         usable_rows: rows with weight above zero.
-        ess: Kish's effective sample size.
-        largest_weight_share: share of all weight that one row carries.
+        ess: Kish's effective sample size; of clusters where rows belong together.
+        largest_weight_share: share of all weight that one row carries, or one cluster.
         findings: named warnings.
     """
 
@@ -55,22 +56,31 @@ class Summary:
     findings: tuple[Finding, ...]
 
 
-def summarise(terms: Terms, *, level: float, findings: tuple[Finding, ...]) -> Summary:
+def summarise(
+    terms: Terms,
+    *,
+    level: float,
+    findings: tuple[Finding, ...],
+    cluster: Int[np.ndarray, " n"] | None = None,
+) -> Summary:
     """Everything that is reported of one estimator.
 
     Args:
         terms: of the estimator.
         level: coverage of the interval, for example 0.95.
         findings: warnings known from the masks and propensities; those of the weights are added.
+        cluster: rows of one number count as one in all but `n` and `usable_rows`; None where each
+            stands for itself. (n,)
     """
     outcomes = terms.numerator.shape[1]
-    found = findings + weight_findings(terms.weight)
+    counted = together(terms, cluster)
+    found = findings + weight_findings(counted.weight)
     usable = usable_rows(terms.weight)
     if usable == 0:
         value = error = low = high = np.full(outcomes, np.nan)
         status, reason = NO_SUPPORT, " ".join(one.sentence for one in found)
     else:
-        value, error = estimate(terms), standard_error(terms)
+        value, error = estimate(terms), standard_error(counted)
         low, high = normal_interval(value, error, level=level)
         status, reason = OK, ""
     return Summary(
@@ -82,7 +92,7 @@ def summarise(terms: Terms, *, level: float, findings: tuple[Finding, ...]) -> S
         high,
         len(terms.weight),
         usable,
-        effective_sample_size(terms.weight),
-        largest_weight_share(terms.weight),
+        effective_sample_size(counted.weight),
+        largest_weight_share(counted.weight),
         found,
     )

@@ -86,7 +86,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "resample_low": (COST, "the same by resampling: lower end"),
     "resample_high": (COST, "the same by resampling: upper end"),
     "truth": (COST, "mean cost of the policy on the table without missingness; empty if unknown"),
-    "ess": ("rows", "effective sample size of the weights (Kish)"),
+    "ess": (
+        "rows",
+        "effective sample size of the weights (Kish); of clusters where rows belong together",
+    ),
     "largest_weight_share": ("", "share of the largest weight in their sum"),
     "usable_rows": ("rows", "rows with a weight above zero"),
     "status": ("", "ok, or why there is no estimate"),

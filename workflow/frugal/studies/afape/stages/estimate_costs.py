@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core.belonging import Belonging
 from frugal.core.errors import DataError
 from frugal.core.partitions import Partitions
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.terms import Terms
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import belonging_from_frames, table_from_frames
 from frugal.judge.case import COSTS, Case, acquired_sets, build_case
 from frugal.judge.comparisons import InfluenceStore
 from frugal.judge.convergence import prefix_estimates
@@ -24,7 +25,7 @@ from frugal.judge.cost_intervals import (
     unseen_errors,
 )
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.intervals import estimate, standard_error
+from frugal.judge.intervals import estimate, standard_error, together
 from frugal.judge.obstacles import LEAST_MASS, obstacle
 from frugal.judge.positivity import (
     Finding,
@@ -65,7 +66,7 @@ def estimate_costs(
     whole, part = table_from_frames(table, catalogue)
     require_law(graph, identification, masks, whole)
     rows = np.flatnonzero(part == "test")
-    data = whole.take(rows)
+    data, belonging = whole.take(rows), belonging_from_frames(table, catalogue).take(rows)
     scenario = {"masks": masks[masks["row_id"].isin(data.row_id)], "propensities": propensities}
     found: dict[str, list[pd.DataFrame]] = {}
     with InfluenceStore() as kept:
@@ -78,7 +79,9 @@ def estimate_costs(
             }
             # each agent's draws are its own, whoever is judged beside it
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
-            judged, seen = _judge_agent(data, identification, stored, settings, own, kept)
+            judged, seen = _judge_agent(
+                data, belonging, identification, stored, settings, own, kept
+            )
             judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
@@ -90,6 +93,7 @@ def estimate_costs(
 
 def _judge_agent(
     data: Table,
+    belonging: Belonging,
     identification: Mapping[str, Any],
     stored: Mapping[str, pd.DataFrame],
     settings: Mapping[str, Any],
@@ -105,7 +109,7 @@ def _judge_agent(
     for found_seed in by_seed["blocked"]:
         seed = int(found_seed)  # pyright: ignore[reportArgumentType]  # a column of whole numbers
         frames = {name: groups[seed] for name, groups in by_seed.items()}
-        case = build_case(data, identification=identification, **frames)
+        case = build_case(data, identification=identification, cluster=belonging.cluster, **frames)
         seen.append(Seen.of(case))
         terms, stopped = _computed(case)
         judged = _judge(
@@ -119,7 +123,7 @@ def _judge_agent(
         judged["convergence"] = _convergence(
             terms, settings["convergence_sizes"], streams.generator("order", seed)
         )
-        judged["frequencies"] = _frequencies(terms, data)
+        judged["frequencies"] = _frequencies(terms, data, case)
         for name, frame in judged.items():
             extra = {} if name == "frequencies" else {"truth": truth}
             found.setdefault(name, []).append(frame.assign(seed=seed, **extra))
@@ -157,13 +161,13 @@ def _judge(
         else:
             rows[name] = _row(estimator, case, terms[name])
     usable = {
-        name: Terms(one.numerator[:, :1], one.denominator, one.weight)
+        name: together(Terms(one.numerator[:, :1], one.denominator, one.weight), case.cluster)
         for name, one in terms.items()
         if rows[name]["status"] == "ok"
     }
     drawn = _resampled(rows, usable, settings, rng)
     for name in usable:
-        rows[name] |= _within(rows[name], terms[name], within)
+        rows[name] |= _within(rows[name], together(terms[name], case.cluster), within)
     count = settings["resamples"]
     resamples = pd.DataFrame(
         {
@@ -218,7 +222,7 @@ def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str
 def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
     findings = _warnings(estimator, case, terms)
-    summary = summarise(terms, level=LEVEL, findings=findings)
+    summary = summarise(terms, level=LEVEL, findings=findings, cluster=case.cluster)
     row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
         "std_error": summary.std_error[0],
@@ -233,8 +237,7 @@ def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     }
     method = estimator.imputation
     if method is not None and len(draws := case.imputed[method]) > 1:
-        n = draws.shape[1]
-        pooled = rubin(draws.mean(axis=1), draws.var(axis=1, ddof=1) / n)
+        pooled = rubin(draws.mean(axis=1), _squared_errors(draws, case.cluster))
         low, high = pooled.interval(level=LEVEL)
         row |= {
             "std_error": float(np.sqrt(pooled.variance[0])),
@@ -242,6 +245,16 @@ def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
             "ci_high": high[0],
         }
     return row
+
+
+def _squared_errors(draws: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
+    """Squared standard errors of the means of completed tables. (m, o)"""
+    if cluster is None:
+        return draws.var(axis=1, ddof=1) / draws.shape[1]
+    each = np.ones(draws.shape[1])
+    return np.stack(
+        [standard_error(together(Terms(draw, each, each), cluster)) ** 2 for draw in draws]
+    )
 
 
 def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
@@ -295,7 +308,7 @@ def _convergence(
     return pd.concat(frames, ignore_index=True)
 
 
-def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
+def _frequencies(terms: Mapping[str, Terms], data: Table, case: Case) -> pd.DataFrame:
     """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
     frames = []
     for name, one in terms.items():
@@ -307,7 +320,7 @@ def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
                     "estimator": name,
                     "panel": [panel.name for panel in data.actions],
                     "frequency": estimate(one)[len(COSTS) :],
-                    "std_error": standard_error(one)[len(COSTS) :],
+                    "std_error": standard_error(together(one, case.cluster))[len(COSTS) :],
                 }
             )
         )

@@ -18,7 +18,7 @@ from frugal.core.episodes import Policy
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import belonging_from_frames, table_from_frames
 from frugal.judge.pattern_law import Curve, PatternLaw, fit_pattern_law
 from frugal.judge.records import PARTS, Records, in_s
 from frugal.learn.nuisance import calibration_table, log_loss
@@ -49,6 +49,7 @@ def fit_nuisances(
     separate = bool((part == "nuisance").any())
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
+    cluster = belonging_from_frames(table, catalogue).take(rows).cluster
     blocked = blocked[blocked["row_id"].isin(data.row_id)]
     stored = dict(zip(settings["filed"], policies.values(), strict=True))
     built = {
@@ -58,7 +59,7 @@ def fit_nuisances(
     found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
         rng = streams.generator("nuisance", seed)
-        fold = rng.permutation(len(data)) % settings["folds"]
+        fold = _folds(cluster, len(data), settings["folds"], rng)
         rule = {"fold": fold} | ({"train": ~test, "predict": test} if separate else {})
         records = Records(
             data,
@@ -72,6 +73,14 @@ def fit_nuisances(
         for name, frame in _fit_seed(records, built, test, rule, settings, rngs).items():
             found.setdefault(name, []).append(frame.assign(seed=seed))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
+
+
+def _folds(cluster: np.ndarray | None, n: int, folds: int, rng: np.random.Generator) -> np.ndarray:
+    """Number of each row's fold, at random; rows that belong together have the same. (n,)"""
+    if cluster is None:
+        return rng.permutation(n) % folds
+    found, of_row = np.unique(cluster, return_inverse=True)
+    return (rng.permutation(len(found)) % folds)[of_row]
 
 
 def _fit_seed(
