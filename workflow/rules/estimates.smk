@@ -20,6 +20,7 @@ rule estimate_costs:
             frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
             efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
             comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}/comparisons.parquet",
+            groups="results/estimates/dataset={dataset}/mechanism={mechanism}/groups.parquet",
         ),
     log:
         said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
@@ -86,9 +87,11 @@ rule give_verdicts:
         comparisons=STUDY.scenario_files(
             "results/estimates/{scenario}/comparisons.parquet"
         ),
+        groups=STUDY.scenario_files("results/estimates/{scenario}/groups.parquet"),
     output:
         **audited(
             comparisons="results/summary/comparisons.parquet",
+            groups="results/summary/groups.parquet",
             verdicts="results/summary/verdicts.parquet",
             sentence="results/summary/verdict.txt",
         ),

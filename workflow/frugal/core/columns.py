@@ -61,7 +61,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "units": ("units", "test units, or those of them that the row speaks of"),
     "value": ("", "expected return from here; of cdp and cg minus the expected trials left"),
     # recourse
-    "group": ("", "group of units: of recourse, those that may take the same actions"),
+    "group": (
+        "",
+        "group of units: of recourse, those that may take the same actions; of afape, as the data "
+        "set's YAML tells them apart, empty where all are compared",
+    ),
     # dadi
     "iteration": ("", "joint training iterations, or outer loops of training, so far"),
     "objective": ("nats", "combined loss γ L_C − (1 − γ) L_A, with the penalty for cost"),

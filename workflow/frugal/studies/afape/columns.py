@@ -77,6 +77,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "sure": ("", "True where every other policy is worse by more than chance"),
     "left_out": ("", "policies that stand on too few rows to be read"),
     "sentence": ("", "the verdict in words"),
+    # by group
+    "quantity": (
+        "",
+        "what the numbers of the row are of: a cost, panels per unit or a share, each in its own "
+        "unit; or the largest gap between two groups",
+    ),
+    "by_group": ("", "what the policy does to each group, in words; empty without groups"),
     # estimates
     "estimate": (COST, "estimated cost per unit at run time"),
     "std_error": (COST, "standard error by influence function; nuisances taken as known"),

@@ -14,6 +14,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.terms import Terms
 from frugal.data.tables import belonging_from_frames, table_from_frames
+from frugal.judge.by_group import by_group, no_groups, ratios
 from frugal.judge.case import COSTS, Case, acquired_sets, build_case
 from frugal.judge.comparisons import InfluenceStore
 from frugal.judge.convergence import prefix_estimates
@@ -35,7 +36,7 @@ from frugal.judge.positivity import (
     resample_findings,
     support_findings,
 )
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.resampling import full_sample_interval, resample, stack_terms
 from frugal.judge.rubin import rubin
 from frugal.judge.summary import summarise
@@ -44,6 +45,7 @@ from frugal.studies.afape.laws import require_law
 from frugal.studies.afape.pairs import keep, pairs
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
+OWN_TRUTH = ("frequencies", "groups")  # tables to which the true cost says nothing
 INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
 
 
@@ -87,6 +89,8 @@ def estimate_costs(
                 frame.insert(0, "agent", agent)
                 found.setdefault(name, []).append(frame)
         tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+        if "groups" not in tables:
+            tables["groups"] = no_groups().assign(agent="", seed=0, estimator="")
         tables["comparisons"] = pairs(tables["estimates"], kept, streams)
     return tables
 
@@ -124,10 +128,35 @@ def _judge_agent(
             terms, settings["convergence_sizes"], streams.generator("order", seed)
         )
         judged["frequencies"] = _frequencies(terms, data, case)
+        if belonging.group is not None:
+            judged["groups"] = _by_group(
+                data, belonging, frames, terms, streams.generator("groups", seed)
+            )
         for name, frame in judged.items():
-            extra = {} if name == "frequencies" else {"truth": truth}
+            extra = {} if name in OWN_TRUTH else {"truth": truth}
             found.setdefault(name, []).append(frame.assign(seed=seed, **extra))
     return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}, seen
+
+
+def _by_group(
+    data: Table,
+    belonging: Belonging,
+    frames: Mapping[str, pd.DataFrame],
+    terms: Mapping[str, Terms],
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
+    full = frames["worlds"][frames["worlds"]["world"] == "full"]
+    truth = ratios(full, data) if len(full) else None
+    done = ratios(frames["blocked"], data)
+    found = [
+        by_group(done, terms[name].weight, belonging, data, truth=truth, rng=rng).assign(
+            estimator=name
+        )
+        for name in READ
+        if name in terms
+    ]
+    return pd.concat(found or [no_groups().assign(estimator="")], ignore_index=True)
 
 
 def _computed(case: Case) -> tuple[dict[str, Terms], dict[str, tuple[str, str]]]:
