@@ -46,6 +46,8 @@ class Case:
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
         cluster: rows of one number belong together; None where each stands for itself. (n,)
+        answers_rows: the policy is a table of states, which knows no values.
+        lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
     """
 
     blocked: np.ndarray
@@ -63,6 +65,8 @@ class Case:
     reads_values: bool
     afa_propensity_suffices: bool
     cluster: np.ndarray | None = None
+    answers_rows: bool = False
+    lacks: str = ""
 
     @property
     def complete(self) -> np.ndarray:
@@ -123,6 +127,8 @@ def build_case(
         reads_values=bool(agents["reads_values"].iloc[0]),
         afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
         cluster=cluster,
+        answers_rows=bool(agents["answers_rows"].iloc[0]),
+        lacks=str(agents["lacks"].iloc[0]),
     )
 
 

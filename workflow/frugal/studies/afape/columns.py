@@ -32,6 +32,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "True where afa_propensity is all that the policy's weights need: the policy reads no "
         "value outside X_adj",
     ),
+    "answers_rows": ("", "True where the policy is a table of states, which knows no values"),
+    "lacks": ("", "which state the policy's table lacks for its AFA propensity; else empty"),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
     "mean_misclassification_cost": (COST, "fitted E[misclassification cost | X_adj, R=1]"),

@@ -14,7 +14,8 @@ import pandas as pd
 
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import columns_read, reads_values
-from frugal.core.episodes import Policy
+from frugal.core.episodes import Policy, RowPolicy
+from frugal.core.errors import MissingStateError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_columns, panel_matrix
@@ -38,7 +39,7 @@ def fit_nuisances(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    **policies: StoredArrays | Path,
+    **policies: StoredArrays | Path | pd.DataFrame,
 ) -> dict[str, pd.DataFrame]:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
 
@@ -100,7 +101,7 @@ def _fit_seed(
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
-        by_policy[agent] = fitted.law.policy_propensity(policies[agent], played)
+        by_policy[agent], lacks = _by_policy(fitted.law, policies[agent], played)
         mean = fitted.means[agent][test]
         frames.append(
             pd.DataFrame(
@@ -113,6 +114,7 @@ def _fit_seed(
                 | {"mean_cost": mean.sum(axis=1)}
                 | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
                 | _reading(policies[agent], records)
+                | {"lacks": lacks}
             )
         )
     return {
@@ -121,6 +123,14 @@ def _fit_seed(
         **_diagnostics(_curves(records, fitted, by_policy), fits, test, settings["bins"]),
         "losses": _losses(fits),
     }
+
+
+def _by_policy(law: PatternLaw, policy: Policy, played: np.ndarray) -> tuple[np.ndarray, str]:
+    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, and which state the policy's table lacks for it."""
+    try:
+        return law.policy_propensity(policy, played), ""
+    except MissingStateError as lack:
+        return np.full(len(played), np.nan), f"The policy's table {lack}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +227,7 @@ def _reading(policy: Policy, records: Records) -> dict[str, bool]:
     return {
         "reads_values": reads_values(policy),
         "afa_propensity_suffices": is_complete or not reads.any(),
+        "answers_rows": isinstance(policy, RowPolicy),
     }
 
 
@@ -316,7 +327,9 @@ def _nothing_fitted(
         np.nan,
     )
     per_agent = [
-        pd.DataFrame({"agent": a, "row_id": row_id} | fits | _reading(policies[a], records))
+        pd.DataFrame(
+            {"agent": a, "row_id": row_id} | fits | _reading(policies[a], records) | {"lacks": ""}
+        )
         for a in records.played
     ]
     return {
