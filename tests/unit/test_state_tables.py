@@ -1,6 +1,7 @@
-"""A policy as a table of states: it is judged like the function that made it, and lacks in words."""
+"""A policy as a table of states: judged like the function that made it; what it lacks is told."""
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,17 +13,18 @@ from frugal.core.episodes import RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
 from frugal.core.files import payload_bytes, read_payload
 from frugal.core.layout import Layout
-from frugal.core.schema_check import read_yaml
 from frugal.core.world import World
 from frugal.data.description import load_description
 from frugal.studies.afape.agent_names import require_known_agent
 
 from tests.unit.afape_chain import run_chain, small_table
 
+ROOT = Path(__file__).parents[2]
 GAPS = {
     "P2": {"intercept": 0.6, "values": {"X1": 0.8}, "indicators": {}},
     "P3": {"intercept": 0.8, "values": {}, "indicators": {}},
 }
+CAUSES = {"P2": {"values": ["X1"], "indicators": []}, "P3": {"values": [], "indicators": []}}
 PANELS = ("P2", "P3")
 SETTINGS = {"kind": "table", "file": "mine.parquet", "dataset": "d"}
 OWN = """
@@ -75,18 +77,20 @@ def stored(frame: pd.DataFrame, tmp_path) -> pd.DataFrame:
     return read_payload(path)
 
 
-def _judged(table, path, frame, source="induced"):
-    agents = {"own": {"kind": "python", "file": "own.py", "function": "choose"}, "table": SETTINGS}
-    chain = run_chain(
-        table, GAPS, source=source, agents=agents, policies={"own": path, "table": frame}
-    )
-    rows = chain.estimates["estimates"].set_index(["agent", "estimator"])
-    return rows.loc["own"], rows.loc["table"]
+def _judged(table, policies, source="induced"):
+    """Estimates of each policy under one name, as its draws go by the name."""
+    law = GAPS if source == "induced" else CAUSES
+    kinds = {True: SETTINGS, False: {"kind": "python", "file": "own.py", "function": "choose"}}
+    for policy in policies:
+        settings = kinds[isinstance(policy, pd.DataFrame)]
+        chain = run_chain(table, law, source=source, agents={"own": settings},
+                          policies={"own": policy})  # fmt: skip
+        yield chain.estimates["estimates"].set_index("estimator")
 
 
 def test_a_table_of_all_states_is_judged_like_the_function_that_made_it(own, tmp_path):
-    table = small_table(240)
-    function, states = _judged(table, own, stored(tabulated(table, own), tmp_path))
+    table = small_table(180)
+    function, states = _judged(table, [own, stored(tabulated(table, own), tmp_path)])
     assert list(function.index) == list(states.index)
     same = [name for name in function.index if "imputation" not in name]
     assert (states.loc[same, "status"] == function.loc[same, "status"]).all()
@@ -100,10 +104,10 @@ def test_a_table_of_all_states_is_judged_like_the_function_that_made_it(own, tmp
 
 def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path):
     """Records of own gaps: sets within what is recorded are all that is ever asked for."""
-    table = small_table(240, gaps={"P2": 0.3, "P3": 0.3})
+    table = small_table(180, gaps={"P2": 0.3, "P3": 0.3})
     observed = np.isfinite(table.values[:, [1, 2]])
     frame = stored(tabulated(table, own, observed=observed), tmp_path)
-    function, states = _judged(table, own, frame, source="own")
+    function, states = _judged(table, [own, frame], source="own")
     for name in ("stabilised_ipw", "stabilised_afais_s_policy", "doubly_robust", "blocking"):
         assert states.loc[name, "status"] == "ok"
         assert states.loc[name, "estimate"] == pytest.approx(function.loc[name, "estimate"])
@@ -111,19 +115,17 @@ def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path
 
 
 def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path):
-    table = small_table(240)
+    table = small_table(180)
     whole = tabulated(table, own)
     chain = run_chain(table, GAPS, source="induced")
     masks = chain.drawn["masks"]
     observed = masks[["observed:P2", "observed:P3"]].to_numpy(dtype=bool)
-    test = table.row_id >= 80
     both = dict(zip(masks["row_id"], observed.all(axis=1), strict=True))
     kept = whole[[  # of records with gaps, the start and what is recorded
         both[row] or not named or observed[row, PANELS.index(named[0])]
         for row, named in zip(whole["row"], whole["acquired"], strict=True)
     ]]  # fmt: skip
-    function, states = _judged(table, own, stored(kept, tmp_path))
-    assert test.any()
+    function, states = _judged(table, [own, stored(kept, tmp_path)])
     assert states.loc["ground_truth", "status"] == "not_available"
     assert "where nothing is missing" in states.loc["ground_truth", "reason"]
     for name in ("stabilised_ipw", "stabilised_afais_s_policy", "stabilised_off_policy"):
@@ -132,13 +134,13 @@ def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path)
 
 
 def test_a_state_that_the_records_come_to_and_the_table_lacks_is_named(own, tmp_path):
-    table = small_table(240)
+    table = small_table(180)
     whole = tabulated(table, own)
-    lacks = whole[~((whole["row"] == 200) & (whole["acquired"].map(len) == 0))]
+    lacks = whole[~((whole["row"] == 150) & (whole["acquired"].map(len) == 0))]
     with pytest.raises(
-        MissingStateError, match=r"mine\.parquet lacks the state of row 200 with noth"
+        MissingStateError, match=r"mine\.parquet lacks the state of row 150 with noth"
     ):
-        _judged(table, own, stored(lacks, tmp_path))
+        list(_judged(table, [stored(lacks, tmp_path)]))
 
 
 def test_panels_that_cannot_be_had_are_passed_over():
@@ -207,10 +209,7 @@ def test_no_rows_and_no_file_are_refused():
 
 
 def test_a_table_of_another_data_set_is_refused_at_start():
-    from tests.unit.test_description import DATASETS
-
-    described = load_description(DATASETS / "synthetic_mnar.yaml")
-    assert read_yaml(DATASETS / "synthetic_mnar.yaml")["name"] == "synthetic_mnar"
+    described = load_description(ROOT / "config" / "datasets" / "synthetic_mnar.yaml")
     require_known_agent("config: x", SETTINGS | {"dataset": "synthetic_mnar"}, described)
-    with pytest.raises(ConfigError, match="x.dataset is 'd', whose rows the table tells of"):
+    with pytest.raises(ConfigError, match=r"x\.dataset is 'd', whose rows the table tells of"):
         require_known_agent("config: x", SETTINGS, described)
