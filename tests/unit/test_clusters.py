@@ -8,7 +8,6 @@ from frugal.core.belonging import Belonging
 from frugal.core.errors import DataError
 from frugal.core.terms import Terms
 from frugal.data.prepare import prepare
-from frugal.data.splits import assign_clusters, assign_parts
 from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import CostRange, unseen_errors
 from frugal.judge.graph_check import Indicators, check_graph
@@ -17,8 +16,6 @@ from frugal.judge.resampling import resample
 from frugal.judge.summary import summarise
 from frugal.studies.afape.stages.estimate_costs import _squared_errors
 from frugal.studies.afape.stages.fit_nuisances import _folds
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
@@ -108,25 +105,6 @@ def test_folds_keep_clusters_whole():
     fold = _folds(cluster, 30, 3, np.random.default_rng(0))
     assert all(len(set(fold[cluster == c])) == 1 for c in range(10))
     assert len(set(fold)) == 3
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(0, 12), min_size=12, max_size=80), st.integers(0, 1000))
-def test_parts_keep_clusters_whole_and_have_about_their_sizes(clusters, seed):
-    cluster = np.array(clusters)
-    label = np.random.default_rng(seed).integers(2, size=len(cluster))
-    sizes = {"train": len(cluster) // 3, "test": len(cluster) - len(cluster) // 3}
-    part = assign_clusters(label, cluster, sizes, np.random.default_rng(seed))
-    assert all(len(set(part[cluster == c])) == 1 for c in set(clusters))
-    largest = np.bincount(cluster).max()
-    assert all(abs((part == name).sum() - size) <= largest for name, size in sizes.items())
-
-
-def test_rows_for_themselves_are_split_as_ever():
-    label = np.random.default_rng(0).integers(3, size=90)
-    sizes = {"train": 31, "agent": 9, "test": 50}
-    alone = assign_clusters(label, np.arange(90), sizes, np.random.default_rng(4))
-    assert (alone == assign_parts(label, sizes, np.random.default_rng(4))).all()
 
 
 def test_estimates_of_rows_for_themselves_are_as_ever_and_of_pairs_are_wider():
