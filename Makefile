@@ -1,6 +1,6 @@
-# make env: the pinned environment in .venv · make run: the embedded default · make test: every check
+# make env: the pinned environment in .venv · make run: the embedded default · make test: every check · make trust: simulations
 .DEFAULT_GOAL := help
-.PHONY: help env run test lint lock bench mutants clean
+.PHONY: help env run test lint lock bench mutants trust clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -46,6 +46,13 @@ lint: env
 
 bench: env
 	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+# Simulations of what intervals, the check of the graph and ranges promise: docs/results/trust.md. An
+# hour and a half; goes on where it stopped.
+trust: env
+	nice $(BIN)/python -m tests.trust.graph
+	nice $(BIN)/python -m tests.trust.coverage 400 build/trust/coverage
+	nice $(BIN)/python -m tests.trust.hidden_causes --out build/trust/hidden_causes.csv
 
 # Mutants of the science, each judged by the tests that import it: docs/tests.md. Goes on where it stopped.
 PER_MODULE ?= 3

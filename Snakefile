@@ -31,6 +31,7 @@ include: "workflow/rules/rollouts.smk"
 include: "workflow/rules/nuisance.smk"
 include: "workflow/rules/estimates.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/grid.smk"
 include: "workflow/rules/dadi.smk"
 include: "workflow/rules/diagnosis_common.smk"
 include: "workflow/rules/diagnosis.smk"
@@ -44,6 +45,7 @@ rule all:
     default_target: True
     input:
         rules.afape.input,
+        rules.grid.input,
         rules.dadi.input,
         rules.diagnosis.input,
         rules.treatment.input,

@@ -51,7 +51,7 @@ def test_intervals_by_group_cover():
     table, group, buys, said, *_ = _world(np.random.default_rng(1), 1_000_000)
     big = by_group(
         _ratios(table, buys, said), np.ones(len(table)), Belonging(group, NAMES, None), table,
-        truth=None, rng=np.random.default_rng(0),
+        truth=None, fit=None, rng=np.random.default_rng(0),
     )  # fmt: skip
     true = big["estimate"].to_numpy()
     held = np.zeros(len(big))
@@ -61,7 +61,7 @@ def test_intervals_by_group_cover():
         weight = complete_case_weight(complete, chance)
         found = by_group(
             _ratios(table, buys, said), weight, Belonging(group, NAMES, None), table,
-            truth=None, rng=rng,
+            truth=None, fit=None, rng=rng,
         )  # fmt: skip
         held += (found["ci_low"] <= true) & (true <= found["ci_high"])
     share = big[["group", "other", "quantity"]].assign(held=held / DRAWS)

@@ -42,6 +42,7 @@ EVALUATION = {
     "resample_share": 0.7,
     "positivity_threshold": 0.01,
     "convergence_sizes": [50],
+    "hidden_causes": {"gammas": [1, 2, 5], "folds": 2, "leaves": 4, "leaf_rows": 10},
 }
 NO_IMPUTATION = {"chained_trees": None, "missforest": None, "multiple": None}
 

@@ -55,7 +55,10 @@ def tiny_block() -> dict[str, Any]:
         "cwcf": {"kind": "cwcf", "cost_weights": [0.01, 0.1], "class_weights": [1, 3], "dqn": DQN},
     }
     for agent in block["trees"].values():
-        agent["boosting"] |= {"trees": 20, "repeats": 1, "min_leaf": 10}
+        if "boosting" in agent:
+            agent["boosting"] |= {"trees": 20, "repeats": 1, "min_leaf": 10}
+        if "updates" in agent:
+            agent |= {"updates": 20, "batch": 16}
         if "network" in agent:
             agent["network"] |= {"copies": 2, "hidden": 8, "epochs": 2}
     block["scenarios"] = [

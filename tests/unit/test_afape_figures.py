@@ -12,6 +12,7 @@ from afape_frames import CASE, FIRST, SUMMARY, legend_texts
 from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.studies.afape.figures import style as afape_style
+from frugal.studies.afape.figures.answer import answer_figure
 from frugal.studies.afape.figures.decision import decision_figure
 from frugal.studies.afape.figures.parts import (
     LEAST_ROWS,
@@ -42,6 +43,9 @@ TEN_NUISANCES = pd.concat(
 )
 
 
+READ = "stabilised_afais_s"
+
+
 @functools.cache
 def _trust() -> Figure:
     return trust_figure(CASE, cost_unit="€")
@@ -49,6 +53,19 @@ def _trust() -> Figure:
 
 def _some_agents(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["agent"].isin(["random_10", "random_50", "dqn"])]
+
+
+def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
+    """The answer that a table leads to, half of an interval being .2."""
+    rows = style.select(table, estimator=READ).query("status == 'ok'").sort_values("estimate")
+    agents = rows["agent"].tolist()
+    verdict = {
+        "dataset": "heloc", "mechanism": "mcar", "seed": 0, "agent": agents[0],
+        "runner_up": agents[1], "estimator": READ, "not_worse": ",".join(agents[:2]),
+        "left_out": "", "sure": False, "reason": "some 300 rows would tell", "sentence": "",
+    } | changed  # fmt: skip
+    pairs = rows.assign(simultaneous_half_width=0.2)
+    return answer_figure(table, pairs, pd.Series(verdict), cost_unit="€")
 
 
 DRAWN = {
@@ -78,9 +95,17 @@ DRAWN = {
         CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"), cost_unit="€"
     ),
     "trust, one agent": lambda: trust_figure(style.select(CASE, agent="dqn"), cost_unit="€"),
-    "decision": lambda: decision_figure(CASE, cost_unit="€"),
-    "decision, no truth": lambda: decision_figure(CASE.assign(truth=np.nan), cost_unit="€"),
-    "decision, twelve agents": lambda: decision_figure(MANY, cost_unit="€"),
+    "decision": lambda: decision_figure(CASE, read=READ, cost_unit="€"),
+    "decision, no truth": lambda: decision_figure(
+        CASE.assign(truth=np.nan), read=READ, cost_unit="€"
+    ),
+    "decision, twelve agents": lambda: decision_figure(MANY, read=READ, cost_unit="€"),
+    "answer": lambda: answer_of(CASE),
+    "answer, sure": lambda: answer_of(CASE, sure=True),
+    "answer, no truth, one left out": lambda: answer_of(
+        CASE.assign(truth=np.nan), left_out="always"
+    ),
+    "answer, twelve agents": lambda: answer_of(MANY),
     "calibration": lambda: calibration_figure(frames.calibration_frame()),
     "calibration, ten nuisances": lambda: calibration_figure(TEN_NUISANCES),
     "cost split, six scenarios": lambda: cost_split_figure(FIRST, cost_unit="€"),
@@ -328,10 +353,26 @@ def test_a_study_in_which_nothing_could_be_estimated_is_still_drawn():
     nothing = CASE.assign(status="no_support", estimate=np.nan, ess=np.nan, truth=np.nan)
     reasons = [t.get_text() for a in trust_figure(nothing, cost_unit="€").axes for t in a.texts]
     assert reasons == ["no support"] * len(nothing)
-    reasons = [t.get_text() for t in decision_figure(nothing, cost_unit="€").axes[0].texts]
+    reasons = [t.get_text() for t in decision_figure(nothing, read="", cost_unit="€").axes[0].texts]
     assert reasons == ["no support"] * (len(frames.ESTIMATORS) - 1)
     boxes = resample_figure(frames.resample_frame(CASE, 2), nothing, cost_unit="€").axes[0]
     assert sum(line.get_gid() == "no estimate" for line in boxes.lines) == len(nothing)
     none = frames.resample_frame(CASE, 2).iloc[:0]
     boxes = resample_figure(none, nothing, cost_unit="€").axes[0]
     assert sum(line.get_gid() == "no estimate" for line in boxes.lines) == len(nothing)
+
+
+def test_an_answer_that_cannot_be_given_says_why():
+    figure = answer_of(CASE, estimator="", sentence="Cannot be told: no complete case.")
+    (said,) = [text.get_text() for text in figure.texts]
+    assert said == "HELOC, MCAR: Cannot be told: no complete case."
+
+
+def test_the_answer_orders_policies_by_cost_and_names_the_first():
+    axes = answer_of(CASE, left_out="never").axes[0]
+    labels = [t.get_text() for t in axes.get_yticklabels()]
+    rows = style.select(CASE, estimator=READ).query("agent != 'never'").sort_values("estimate")
+    assert labels == [*map(afape_style.agent_label, rows["agent"]), "never"]
+    bold = [t.get_text() for t in axes.get_yticklabels() if t.get_fontweight() == "bold"]
+    assert bold == labels[:1]
+    assert [t.get_text() for t in axes.texts] == ["left out: too few rows"]

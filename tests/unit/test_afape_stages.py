@@ -12,6 +12,7 @@ from frugal.judge.registry import ESTIMATORS
 from frugal.studies.afape.stages.check_afape import check_afape
 from frugal.studies.afape.stages.draw_scenario_figures import draw_scenario_figures
 from frugal.studies.afape.stages.draw_study_figures import draw_study_figures
+from frugal.studies.afape.stages.give_verdicts import give_verdicts
 from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
@@ -188,12 +189,30 @@ def test_a_scenario_without_truth_has_a_sentence_for_convergence(own):
     assert len(made["convergence_table"]) == 0
 
 
+def verdicts_of(chain):
+    key = {"dataset": "d", "mechanism": "m"}
+    told = {"seed": [0], "p_value": [0.5], "graph_refuted": [False], "sentence": [""]}
+    return give_verdicts(
+        summary=chain.estimates["estimates"].assign(**key),
+        comparisons=chain.estimates["comparisons"].assign(**key),
+        groups=chain.estimates["groups"].assign(**key),
+        sensitivity=chain.estimates["sensitivity"].assign(**key),
+        tipping=chain.estimates["tipping"].assign(**key),
+        graph_check=pd.DataFrame(told).assign(**key),
+        settings={"cost_units": {"d": "EUR"}, "gammas": [1, 2]},
+        streams=Streams(0, "give_verdicts", {}),
+        progress=no_bar,
+    )["verdicts"]
+
+
 def scenario_figures(chain, catalogue):
     return draw_scenario_figures(
         catalogue=catalogue,
         estimates=chain.estimates["estimates"],
         frequencies=chain.estimates["frequencies"],
         calibration=chain.nuisances["calibration"],
+        verdicts=verdicts_of(chain),
+        comparisons=chain.estimates["comparisons"].assign(dataset="d", mechanism="m"),
         settings={"frequency_agent": "half"},
         streams=Streams(0, "draw_scenario_figures", {"dataset": "d", "mechanism": "m"}),
         progress=no_bar,

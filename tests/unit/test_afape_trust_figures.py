@@ -16,6 +16,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+READ = "stabilised_afais_s"
+
 
 @functools.cache
 def _trust() -> Figure:
@@ -101,7 +103,7 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
 
 
 def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
-    axes = decision_figure(CASE, cost_unit="€").axes[0]
+    axes = decision_figure(CASE, read=READ, cost_unit="€").axes[0]
     agents = afape_style.agent_order(frames.AGENTS)
     shown = [e for e in frames.ESTIMATORS if e != "ground_truth"]
     picks = {
@@ -110,17 +112,20 @@ def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
         if isinstance(p, Rectangle) and p.get_gid() == "pick"
     }
     best = agents.index("dqn")  # the lowest of frames.TRUTH
-    assert picks[0] == best
+    assert picks == {0: best, 1 + shown.index(READ): best}  # the truth, and what is read
+    bold = [t.get_text() for t in axes.get_yticklabels() if t.get_fontweight() == "bold"]
+    assert bold == [f"▸ {afape_style.ESTIMATORS[READ].label}"]
     verdicts = {
         round(t.get_position()[1]): t.get_text() for t in axes.texts if t.get_gid() == "verdict"
     }
     for y, name in enumerate(shown, start=1):
         rows = style.select(CASE, estimator=name).query("status == 'ok'").set_index("agent")
         if len(rows) < len(agents):  # cannot judge every policy, so picks none
-            assert y not in picks
+            assert y not in verdicts
             continue
         pick = min(rows.index, key=lambda a: rows.loc[a, "estimate"])
-        assert agents[picks[y]] == pick
+        bold = [t for t in axes.texts if t.get_gid() == "cost" and t.get_fontweight() == "bold"]
+        assert (agents.index(pick), y) in {t.get_position() for t in bold}
         extra = frames.TRUTH[pick] - frames.TRUTH["dqn"]
         assert verdicts[y] == ("✓" if pick == "dqn" else f"✗  +{extra:.2f}")
     (frame,) = [p for p in axes.patches if p.get_gid() == "best"]
@@ -130,10 +135,12 @@ def test_decision_marks_the_lowest_of_each_row_and_the_true_best():
 
 
 def test_decision_without_truth_judges_nobody():
-    figure = decision_figure(CASE.assign(truth=np.nan), cost_unit="€")
+    figure = decision_figure(CASE.assign(truth=np.nan), read="", cost_unit="€")
     assert legend_texts(figure) == ["lowest estimate of the row", "no estimate, so no pick"]
     every = CASE[CASE["estimator"].isin(CASE.loc[CASE["status"] == "ok", "estimator"])]
     every = every[~every["estimator"].isin(every.loc[every["status"] != "ok", "estimator"])]
-    assert "no estimate, so no pick" not in legend_texts(decision_figure(every, cost_unit="€"))
+    drawn = decision_figure(every, read=READ, cost_unit="€")
+    assert "no estimate, so no pick" not in legend_texts(drawn)
+    assert "read for the verdict" in legend_texts(drawn)
     assert not [t for t in figure.axes[0].texts if t.get_gid() == "verdict"]
     assert "truth" not in [t.get_text() for t in figure.axes[0].get_yticklabels()]

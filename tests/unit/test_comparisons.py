@@ -95,3 +95,13 @@ def test_the_store_gives_back_what_it_was_given():
         assert (0, "a") in kept
         assert (1, "a") not in kept
         np.testing.assert_array_equal(kept.stack([(0, "b"), (0, "a")]), [[7, 8, 9], [0, 1, 2]])
+
+
+def test_an_estimate_without_spread_but_for_rounding_widens_no_interval():
+    rng = np.random.default_rng(8)
+    psi = rng.normal(size=(3, 400))
+    psi[2] = rng.normal(size=400) * 1e-16  # what is left of nothing
+    found = compare(np.array([1.0, 1.1, 5.0]), covariance_of(psi), rng)
+    two = compare(np.array([1.0, 1.1]), covariance_of(psi[:2]), rng)
+    assert found.simultaneous[:2] == pytest.approx(two.simultaneous, rel=0.02)
+    assert found.half_width[0, 1] < 2 * two.half_width[0, 1]

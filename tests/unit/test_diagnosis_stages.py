@@ -257,7 +257,8 @@ def test_beliefs_are_told_at_every_decision_and_the_last_is_the_outcome(tiny):
     last = log.drop_duplicates(keys, keep="last").astype({"policy": str, "part": str})
     both = last.merge(units.astype({"policy": str, "part": str}), on=keys, validate="one_to_one")
     assert len(both) == len(units)
-    assert np.allclose(both["belief"], both["probability_y"], atol=1e-6)
+    assert np.allclose(both["belief_x"], both["probability_y"], atol=1e-6)
+    assert np.array_equal(both["belief_x"], both["belief_y"])
     many = log.groupby(keys, observed=True)["belief"].nunique()
     assert many.max() > 1  # it moves
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
+from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import obstacle
 from frugal.judge.registry import ESTIMATORS
 
@@ -33,7 +34,7 @@ def healthy_case() -> Case:
     """A case in which every estimator can be computed."""
     probability = np.full(N, 0.5)
     names = ["propensity", "s_propensity", "afa_propensity", "afa_propensity_policy"]
-    names += ["complete_probability", "true_afa_propensity"]
+    names += ["needed_propensity", "complete_probability", "true_afa_propensity"]
     fitted = {name: probability.copy() for name in names}
     # the policy ends with each recorded set as often as the records hold it
     fitted |= dict.fromkeys(["set_probability", "sequence_probability"], np.full(N, 0.25))
@@ -53,6 +54,7 @@ def healthy_case() -> Case:
         identification=KNOWN,
         reads_values=False,
         afa_propensity_suffices=True,
+        fit=NuisanceFit.none(N),
     )
 
 

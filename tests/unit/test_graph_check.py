@@ -2,41 +2,14 @@
 
 import numpy as np
 import pytest
-from frugal.judge.graph_check import GraphCheck, Indicators, check_graph
-from sklearn.linear_model import LogisticRegression
+from frugal.judge.graph_check import Indicators, check_graph
 
-ODDS = np.log(3.0)
-
-
-def _logit(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
-def _fitted(causes: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    if not causes.shape[1]:
-        return np.full(len(observed), observed.mean())
-    model = LogisticRegression(C=1e6).fit(causes, observed)
-    return model.predict_proba(causes)[:, 1]
-
-
-def _checked(rng, n=500, *, edge=0.0, column=0.0, label=0.0) -> GraphCheck:
-    """Two panels; the graph says: the first depends on x0, the second on nothing."""
-    x = rng.normal(size=(n, 3))
-    x[:, 2] += 0.5 * x[:, 0]
-    ill = rng.random(n) < _logit(x[:, 0] + x[:, 2])
-    first = rng.random(n) < _logit(0.3 + x[:, 0] + column * x[:, 1] + label * ill)
-    second = rng.random(n) < _logit(edge * first - edge / 2)
-    observed = np.stack([first, second], axis=1)
-    causes = [x[:, :1], np.empty((n, 0))]
-    probability = np.stack([_fitted(causes[k], observed[:, k]) for k in (0, 1)], axis=1)
-    given = Indicators(["A", "B"], observed, probability, causes)
-    columns = {f"x{k}": x[:, k] for k in range(3)}
-    return check_graph(given, columns, {"ill": ill.astype(float)}, rng)
+from tests.oracles.graph_worlds import ODDS, checked
 
 
 def test_a_right_graph_is_rarely_refuted():
     """At a level of 5 %, 300 draws: 15 expected; 27 are 3.2 standard errors more."""
-    alarms = [_checked(np.random.default_rng(seed)).refuted for seed in range(300)]
+    alarms = [checked(np.random.default_rng(seed)).refuted for seed in range(300)]
     assert 3 <= sum(alarms) <= 27
 
 
@@ -50,14 +23,14 @@ def test_a_right_graph_is_rarely_refuted():
     ],
 )
 def test_a_cause_of_odds_ratio_3_that_the_graph_lacks_is_found_and_named(wrong, words):
-    found = [_checked(np.random.default_rng(seed), 1000, **wrong) for seed in range(40)]
+    found = [checked(np.random.default_rng(seed), 1000, **wrong) for seed in range(40)]
     assert sum(one.refuted for one in found) >= 38
     named = [words in one.sentence for one in found if one.refuted]
     assert np.mean(named) > 0.9
 
 
 def test_the_shares_of_two_panels_are_told_as_they_are():
-    found = _checked(np.random.default_rng(0), 2000, edge=2 * ODDS)
+    found = checked(np.random.default_rng(0), 2000, edge=2 * ODDS)
     worst = found.contrasts[0]
     assert (worst.kind, worst.panel, worst.other, worst.rows) == ("panels", "A", "B", 2000)
     assert worst.share > worst.expected + 0.05
@@ -87,3 +60,15 @@ def test_what_cannot_be_tested_has_no_p_value_and_refutes_nothing():
     found = check_graph(given, {"x": rng.normal(size=50)}, {}, rng)
     assert (found.contrasts, found.refuted, found.sentence) == ([], False, "")
     assert np.isnan(found.p_value)
+
+
+def test_a_panel_without_a_gap_among_these_rows_refutes_nothing():
+    rng = np.random.default_rng(3)
+    observed = np.ones((310, 3), dtype=bool)
+    observed[rng.random(310) < 0.3, 2] = False
+    sure = (310 + 0.5) / 311  # a law that saw no gap is never sure
+    probability = np.column_stack([np.full(310, sure), np.full(310, sure), np.full(310, 0.7)])
+    given = Indicators(["A", "B", "C"], observed, probability, [np.empty((310, 0))] * 3)
+    found = check_graph(given, {"x": rng.normal(size=310)}, {}, rng)
+    assert {c.panel for c in found.contrasts} == {"C"}
+    assert not found.refuted

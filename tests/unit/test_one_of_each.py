@@ -22,6 +22,7 @@ ASKS = {
 # Who marks a panel as acquired, beside the rollout and these sums: what trainers step through.
 # (DADI's trainer keeps its states as tensors, beside the graph of its losses.)
 TRAINERS = {
+    "acquire.panel_networks.Walk.along",  # chooses rules by it
     "acquire.acquisition.BatchedAcquisition._advance",
     "acquire.acquisition.BatchedAcquisition._restart",
     "acquire.gym_adapter.AcquisitionEnv.reset",

@@ -165,7 +165,7 @@ def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
 
 def value(law, factors, policy, acquired, mass, cost):
     """E[C · 1{R_s = 1} h / e] and E[1{R_s = 1} h / e]."""
-    h = law.policy_propensity(policy, acquired)
+    h, _ = law.policy_propensity(policy, acquired)
     e = np.prod(list(factors.values()), axis=0)
     weight = np.where(law.records.s_observed, h / e, 0.0)
     return (mass * weight * cost).sum(), (mass * weight).sum()
@@ -216,6 +216,31 @@ def test_probabilities_of_sets_and_patterns_are_those_of_the_world(monkeypatch, 
         assert law.recorded()[i] == pytest.approx(mass[alike].sum() / mass[same].sum(), abs=1e-12)
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_probability_of_what_a_policy_needs_is_that_of_the_world(monkeypatch, name):
+    """Of each row's set and s; for a policy that draws no lots the weights are its inverse."""
+    laws, more = GRAPHS[name]
+    records, factors, policy, acquired, mass, _, _ = enumerated(
+        laws, lambda t: rule_policy(RULE, Layout.of(t)), **more
+    )
+    law = fitted_law(monkeypatch, records, factors, mass)
+    h, found = law.policy_propensity(policy, acquired)
+    assert (np.isfinite(found) == records.s_observed).all()
+    names = [panel.name for panel in records.data.actions]
+    needed = acquired | np.isin(names, records.identification["s"])
+    adjustment = [
+        records.data.columns.index(c) for c in records.identification["adjustment_columns"]
+    ]
+    x = records.data.values[:, adjustment]
+    used = records.s_observed & (h > 0)
+    for i in np.flatnonzero(used)[::23]:
+        same = (x == x[i]).all(axis=1)
+        holds = same & (records.observed >= needed[i]).all(axis=1)
+        assert found[i] == pytest.approx(mass[holds].sum() / mass[same].sum(), abs=1e-12)
+    weight = h / np.prod(list(factors.values()), axis=0)
+    assert weight[used] * found[used] == pytest.approx(np.ones(used.sum()), abs=1e-12)
+
+
 def test_patterns_without_s_are_not_judged_where_edges_need_s(monkeypatch):
     laws, _ = GRAPHS["a colluder"]
     records, factors, _, _, mass, _, _ = enumerated(laws, lambda t: RandomPolicy(0.4))
@@ -261,5 +286,5 @@ def test_causes_missing_in_no_record_leave_the_law_unknown(monkeypatch):
         {},
     )
     law = fitted_law(monkeypatch, fewer, {j: p[kept] for j, p in factors.items()}, mass[kept])
-    assert np.isnan(law.policy_propensity(policy, acquired[kept])).all()
+    assert np.isnan(law.policy_propensity(policy, acquired[kept])[0]).all()
     assert np.isnan(law.recorded()).all()

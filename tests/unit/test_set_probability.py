@@ -317,3 +317,16 @@ def test_the_closed_form_of_the_random_policy_is_the_sum_over_subsets(p, monkeyp
     monkeypatch.setattr(set_probability, "MOST_SWEPT", 6)
     closed = blocked_set_probability(RandomPolicy(p), world, available=available, target=target)
     np.testing.assert_allclose(closed, swept, rtol=1e-12)
+
+
+def test_a_chance_is_never_above_one_by_rounding():
+    a = 2
+    world = overlapping_world(1, a, np.random.default_rng(0))
+    patterns = all_sets(a)
+    law = np.outer([0.84, 1 - 0.84], [0.18, 1 - 0.18]).reshape(1, -1)
+    assert law.sum() > 1  # as a product of two laws is
+    _, chance = set_probability.afa_propensity_and_chance(
+        FixedPolicy(np.zeros(a, dtype=bool)), world, target=np.zeros((1, a), dtype=bool),
+        patterns=patterns, pattern_probability=law, s=np.zeros(a, dtype=bool),
+    )  # fmt: skip
+    assert chance[0] == 1

@@ -93,13 +93,13 @@ def test_a_table_of_all_states_is_judged_like_the_function_that_made_it(own, tmp
     function, states = _judged(table, [own, stored(tabulated(table, own), tmp_path)])
     assert list(function.index) == list(states.index)
     same = [name for name in function.index if "imputation" not in name]
-    assert (states.loc[same, "status"] == function.loc[same, "status"]).all()
-    assert (states.loc[same, "status"] == "ok").sum() > 10
+    assert list(states.loc[same, "status"]) == list(function.loc[same, "status"])
+    assert list(states["status"]).count("ok") > 10
     for column in ("estimate", "std_error", "ci_low", "ci_high", "ess"):
         np.testing.assert_allclose(states.loc[same, column], function.loc[same, column], rtol=1e-10)
     for name in set(states.index) - set(same):
-        assert states.loc[name, "status"] == "not_available"
-        assert "values that are filled in" in states.loc[name, "reason"]
+        assert str(states.loc[name, "status"]) == "not_available"
+        assert "values that are filled in" in str(states.loc[name, "reason"])
 
 
 def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path):
@@ -111,7 +111,7 @@ def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path
     for name in ("stabilised_ipw", "stabilised_afais_s_policy", "doubly_robust", "blocking"):
         assert states.loc[name, "status"] == "ok"
         assert states.loc[name, "estimate"] == pytest.approx(function.loc[name, "estimate"])
-    assert "data set's own" in states.loc["ground_truth", "reason"]
+    assert "data set's own" in str(states.loc["ground_truth", "reason"])
 
 
 def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path):
@@ -127,7 +127,7 @@ def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path)
     ]]  # fmt: skip
     function, states = _judged(table, [own, stored(kept, tmp_path)])
     assert states.loc["ground_truth", "status"] == "not_available"
-    assert "where nothing is missing" in states.loc["ground_truth", "reason"]
+    assert "where nothing is missing" in str(states.loc["ground_truth", "reason"])
     for name in ("stabilised_ipw", "stabilised_afais_s_policy", "stabilised_off_policy"):
         if name in states.index and function.loc[name, "status"] == "ok":
             assert states.loc[name, "estimate"] == pytest.approx(function.loc[name, "estimate"])

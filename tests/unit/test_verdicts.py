@@ -9,7 +9,7 @@ from frugal.judge.comparisons import compare
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import Words, estimator_to_read, verdict
 
-WORDS = Words("euro", {"first": "the first estimator", "second": "the second"})
+WORDS = Words("euro", {"first": "the first estimator", "second": "the second"}, 10.0)
 ORDER = ["first", "second"]
 
 
@@ -48,9 +48,32 @@ def _pairs(rows: pd.DataFrame, error: float) -> pd.DataFrame:
     return pd.DataFrame(found, columns=None if found else columns)
 
 
-def _told(costs: dict[str, float], error: float, **changes: Any) -> dict[str, Any]:
+def _tips(rows: pd.DataFrame, gamma: float) -> pd.DataFrame:
+    """Every estimator's cheapest policy tips at the same Γ."""
+    held = rows[rows["ess"] >= 30].sort_values("estimate")
+    cheapest = held.groupby("estimator", as_index=False).first()[["estimator", "agent"]]
+    return cheapest.assign(tipping_gamma=gamma, tipping_other="never")
+
+
+def _told(
+    costs: dict[str, float], error: float, gamma: float = 1.8, **changes: Any
+) -> dict[str, Any]:
     rows = _rows(costs, **changes)
-    return verdict(rows, _pairs(rows, error), ORDER, WORDS)
+    return verdict(rows, _pairs(rows, error), _tips(rows, gamma), ORDER, WORDS)
+
+
+def test_a_verdict_that_is_sure_says_what_hidden_causes_would_have_to_do():
+    costs = {"dqn": 1.68, "random_90": 1.87, "never": 3.0}
+    found = _told(costs, 0.02, 1.83)
+    assert (found["tipping_gamma"], found["tipping_other"]) == (1.83, "never")
+    assert str(found["sentence"]).endswith(
+        "400 of 1,000 rows' worth; it would change if hidden causes shifted the odds of a set by "
+        "1.8."
+    )
+    assert str(_told(costs, 0.02, np.inf)["sentence"]).endswith(
+        "; it would not change if hidden causes shifted the odds of a set by 10."
+    )
+    assert "hidden" not in str(_told(costs, 2.0)["sentence"])  # chance alone may change it
 
 
 def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
@@ -62,7 +85,17 @@ def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
     assert found["difference_low"] > 0
     assert str(found["sentence"]).startswith("Use dqn: 1.68 euro a case (1.63 to 1.73), 0.19 (0.1")
     assert "less than random 90, the next. Read from the first estimator" in str(found["sentence"])
-    assert "400 of 1,000 rows' worth." in str(found["sentence"])
+    assert "400 of 1,000 rows' worth;" in str(found["sentence"])
+
+
+def test_a_verdict_is_not_sure_where_the_interval_of_the_difference_to_the_next_crosses_zero():
+    rows = _rows({"dqn": 1.0, "never": 1.4})
+    pairs = _pairs(rows, 0.1).assign(not_worse=lambda all_pairs: all_pairs["agent"] == "dqn")
+    mine = pairs["agent"] == "dqn"
+    pairs.loc[mine, ["ci_low", "ci_high"]] = -0.9, 0.1
+    found = verdict(rows, pairs, _tips(rows, 2.0), ORDER, WORDS)
+    assert (found["not_worse"], found["sure"], found["difference_low"]) == ("dqn", False, -0.1)
+    assert str(found["sentence"]).startswith("Cannot be told: dqn and never differ by 0.4 ± 0.5")
 
 
 def test_policies_that_cannot_be_told_apart_are_named_and_one_is_still_taken():
@@ -96,7 +129,7 @@ def test_the_estimator_that_is_read_follows_from_the_order_and_what_stands_on_en
 def test_a_policy_on_too_few_rows_is_left_out_and_named():
     rows = _rows({"a": 1.0, "b": 2.0, "c": 0.1})
     rows.loc[rows["agent"] == "c", "ess"] = 3.0
-    found = verdict(rows, _pairs(rows, 0.01), ORDER, WORDS)
+    found = verdict(rows, _pairs(rows, 0.01), _tips(rows, 2.0), ORDER, WORDS)
     assert (found["agent"], found["left_out"]) == ("a", "c")
     assert "Left out, on too few rows: c." in str(found["sentence"])
 

@@ -378,6 +378,7 @@ rule draw_diagnosis_figures:
 
 rule draw_fronts:
     input:
+        unpack(lambda w: DIAGNOSIS.belief_inputs(w.dataset)),
         budgets=rules.summarise_diagnosis.output.budgets,
     output:
         **figure_outputs(

@@ -21,6 +21,8 @@ rule estimate_costs:
             efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
             comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}/comparisons.parquet",
             groups="results/estimates/dataset={dataset}/mechanism={mechanism}/groups.parquet",
+            sensitivity="results/estimates/dataset={dataset}/mechanism={mechanism}/sensitivity.parquet",
+            tipping="results/estimates/dataset={dataset}/mechanism={mechanism}/tipping.parquet",
         ),
     log:
         said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
@@ -88,10 +90,15 @@ rule give_verdicts:
             "results/estimates/{scenario}/comparisons.parquet"
         ),
         groups=STUDY.scenario_files("results/estimates/{scenario}/groups.parquet"),
+        sensitivity=STUDY.scenario_files(
+            "results/estimates/{scenario}/sensitivity.parquet"
+        ),
+        tipping=STUDY.scenario_files("results/estimates/{scenario}/tipping.parquet"),
     output:
         **audited(
             comparisons="results/summary/comparisons.parquet",
             groups="results/summary/groups.parquet",
+            sensitivity="results/summary/sensitivity.parquet",
             verdicts="results/summary/verdicts.parquet",
             sentence="results/summary/verdict.txt",
         ),
@@ -103,7 +110,13 @@ rule give_verdicts:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("give_verdicts", {"cost_units": STUDY.cost_units()}),
+        **stage_params(
+            "give_verdicts",
+            {
+                "cost_units": STUDY.cost_units(),
+                "gammas": config["afape"]["evaluation"]["hidden_causes"]["gammas"],
+            },
+        ),
     shell:
         run_stage("give_verdicts")
 

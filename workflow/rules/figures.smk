@@ -9,6 +9,8 @@ rule draw_scenario_figures:
         estimates=rules.estimate_costs.output.estimates,
         frequencies=rules.estimate_costs.output.frequencies,
         calibration=rules.fit_nuisances.output.calibration,
+        verdicts=rules.give_verdicts.output.verdicts,
+        comparisons=rules.give_verdicts.output.comparisons,
     output:
         **figure_outputs(
             "draw_scenario_figures",

@@ -138,12 +138,40 @@ def true_afa_propensity(
 ) -> Float[np.ndarray, " n"]:
     """True AFA propensity p(R = 1 | X, R̂ = t, R_s = 1), the numerator of AFAIS(s) [afape, eq. A.9].
 
+    See `afa_propensity_and_chance`. (n,)
+    """
+    return afa_propensity_and_chance(
+        policy,
+        world,
+        target=target,
+        patterns=patterns,
+        pattern_probability=pattern_probability,
+        s=s,
+    )[0]
+
+
+def afa_propensity_and_chance(
+    policy: Policy,
+    world: World,
+    *,
+    target: Bool[np.ndarray, "n a"],
+    patterns: Bool[np.ndarray, "q a"],
+    pattern_probability: Float[np.ndarray, "n q"],
+    s: Bool[np.ndarray, " a"],
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The AFA propensity h, and the chance g that a record lets the policy end as it did.
+
     By Bayes over the patterns r that could have let the agent end with t:
 
         h = p(t | x_t, R=1) p(R=1 | x) / Σ_{r ⊇ t, r_s = 1} p(t | x_t, r) p(r | x)
 
     Differs from the paper: p(t | x_t, r) holds the acquired values x_t, as a policy that reads
     values needs it; for one that does not, it is the paper's p(R=1 | X_adj, R̂, R_s=1).
+
+        g = Σ_{r ⊇ t, r_s = 1} p(t | x_t, r) p(r | x) / max_r p(t | x_t, r)
+
+    For a policy that draws no lots and ends with t where nothing lacks, g is the chance that a
+    record holds what it needs, p(R_t = 1, R_s = 1 | x).
 
     Args:
         policy: the one that was run blocked.
@@ -154,10 +182,10 @@ def true_afa_propensity(
         s: panels that must be observed. (a,)
 
     Returns:
-        Propensities; NaN where no pattern with r_s = 1 can lead to the target. By the law that the
-        masks were drawn from, these are units that violate R_s = 1 and carry no weight; a fitted
-        law says so of any unit whose own pattern it holds for impossible. NaN, too, where
-        `blocked_set_probability` is. (n,)
+        Propensities and chances; NaN where no pattern with r_s = 1 can lead to the target. By the
+        law that the masks were drawn from, these are units that violate R_s = 1 and carry no
+        weight; a fitted law says so of any unit whose own pattern it holds for impossible. NaN,
+        too, where `blocked_set_probability` is. (n,) each
 
     Raises:
         AssertionError: the complete pattern is not named exactly once, a mistake of our own.
@@ -166,14 +194,16 @@ def true_afa_propensity(
     patterns, law = patterns[allowed], pattern_probability[:, allowed]
     complete = np.flatnonzero(patterns.all(axis=1))
     assert len(complete) == 1, f"bug: {len(complete)} patterns are complete, one must be"
-    result = np.full(len(target), np.nan)
+    result, chance = np.full(len(target), np.nan), np.full(len(target), np.nan)
     for row in rows_in_parts(target, len(patterns)):
         likelihood = _likelihood(policy, world, row, target[row], patterns)
         joint = likelihood * law[row]
         total = joint.sum(axis=1)
         possible = total > 0  # NaN is not
         result[row[possible]] = joint[possible, complete[0]] / total[possible]
-    return result
+        share = total[possible] / likelihood[possible].max(axis=1)
+        chance[row[possible]] = np.minimum(share, 1.0)  # sums of laws round
+    return result, chance
 
 
 def rows_in_parts(

@@ -6,6 +6,16 @@ import numpy as np
 from jaxtyping import Int
 
 
+def random_folds(
+    cluster: Int[np.ndarray, " n"] | None, n: int, folds: int, rng: np.random.Generator
+) -> Int[np.ndarray, " n"]:
+    """Number of each row's fold, at random; rows that belong together have the same. (n,)"""
+    if cluster is None:
+        return rng.permutation(n) % folds
+    found, of_row = np.unique(cluster, return_inverse=True)
+    return (rng.permutation(len(found)) % folds)[of_row]
+
+
 @dataclass(frozen=True, eq=False)
 class Belonging:
     """Group and cluster of n rows.

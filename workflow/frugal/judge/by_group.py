@@ -28,12 +28,13 @@ from frugal.judge.intervals import (
     effective_sample_size,
     effective_share_interval,
     estimate,
-    influence,
-    normal_interval,
-    standard_error,
+    skewed_interval,
+    spread_of,
     together,
     usable_rows,
 )
+from frugal.judge.nuisance_fit import NuisanceFit
+from frugal.judge.summary import counted_influence
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 DRAWS = 10_000  # of the Gaussian law of all gaps, where there are several
@@ -115,6 +116,7 @@ def by_group(
     data: Table,
     *,
     truth: Mapping[str, Ratio] | None,
+    fit: NuisanceFit | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
     """One row for each group and quantity, for each gap between two groups, and for each of `GAPS`.
@@ -125,12 +127,13 @@ def by_group(
         belonging: groups of the rows, which there must be.
         data: the rows.
         truth: the same on the full table; None where it is unknown.
+        fit: of the probabilities behind the weights, whose errors count; None if they are known.
         rng: draws the law of several gaps at once.
     """
     assert belonging.group is not None, "bug: no groups"
     names = belonging.names
     found = {
-        name: _estimated(one, weight, belonging, share=name in SHARES)
+        name: _estimated(one, weight, belonging, fit, share=name in SHARES)
         for name, one in acted.items()
     }
     true = {name: _plain(one, belonging) for name, one in (truth or {}).items()}
@@ -153,7 +156,12 @@ def no_groups() -> pd.DataFrame:
 
 
 def _estimated(
-    ratio: Ratio, weight: np.ndarray, belonging: Belonging, *, share: bool
+    ratio: Ratio,
+    weight: np.ndarray,
+    belonging: Belonging,
+    fit: NuisanceFit | None,
+    *,
+    share: bool,
 ) -> _Estimated:
     """One quantity in every group."""
     top, bottom = (weight * part for part in ratio)
@@ -161,15 +169,16 @@ def _estimated(
     for group in range(len(belonging.names)):
         inside = belonging.group == group
         below = np.where(inside, bottom, 0.0)
-        one = Terms(np.where(inside, top, 0.0)[:, None], below, below)
-        one = together(one, belonging.cluster)
+        by_row = Terms(np.where(inside, top, 0.0)[:, None], below, below)
+        one = together(by_row, belonging.cluster)
         terms.append(one)
         n.append(int((inside & (ratio[1] > 0)).sum()))
         ess.append(effective_sample_size(one.weight))
         if usable_rows(one.weight):
             value.append(float(estimate(one)[0]))
-            error.append(float(standard_error(one)[0]))
-            psi.append(influence(one)[:, 0])
+            counted = counted_influence(by_row, fit, belonging.cluster)
+            error.append(float(spread_of(counted, one.weight)[0]))
+            psi.append(counted[:, 0])
         else:
             value.append(np.nan)
             error.append(np.nan)
@@ -200,7 +209,9 @@ def _of_groups(
         if name in SHARES:
             low, high = effective_share_interval(value, error, float(one.ess[k]), level=LEVEL)
         else:
-            ends = normal_interval(np.array([value]), np.array([error]), level=LEVEL)
+            ends = skewed_interval(
+                np.array([value]), one.psi[k][:, None], one.terms[k].weight, level=LEVEL
+            )
             low, high = float(ends[0][0]), float(ends[1][0])
             errors = found["misclassification_cost"].terms[k]
             low, high = _where_it_can_be(name, (value, low, high), errors, data)

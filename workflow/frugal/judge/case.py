@@ -12,13 +12,14 @@ import pandas as pd
 
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.judge.records import PARTS, in_s
+from frugal.judge.nuisance_fit import NuisanceFit
+from frugal.judge.records import PARTS, Records, in_s
 
 COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel if it was acquired
 # worlds of imputed copies
 IMPUTATIONS = ("chained_trees", "missforest", "multiple", "multiple_label")
 _BY_RECORDS = ("propensity", "s_propensity", "pattern_propensity")
-_BY_AGENT = ("afa_propensity", "afa_propensity_policy")
+_BY_AGENT = ("afa_propensity", "afa_propensity_policy", "needed_propensity")
 _BY_RECORDED_SET = ("set_probability", "sequence_probability")
 
 
@@ -45,6 +46,7 @@ class Case:
         reads_values: decisions depend on values.
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
+        fit: what fitting the probabilities of gaps does to errors.
         cluster: rows of one number belong together; None where each stands for itself. (n,)
         answers_rows: the policy is a table of states, which knows no values.
         lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
@@ -64,6 +66,7 @@ class Case:
     identification: Mapping[str, Any]
     reads_values: bool
     afa_propensity_suffices: bool
+    fit: NuisanceFit
     cluster: np.ndarray | None = None
     answers_rows: bool = False
     lacks: str = ""
@@ -72,6 +75,11 @@ class Case:
     def complete(self) -> np.ndarray:
         """R = 1. (n,)"""
         return np.asarray(self.observed.all(axis=1))
+
+    @property
+    def needed(self) -> np.ndarray:
+        """The panels that a row needs to carry weight: acquired on the record, and s. (n, a)"""
+        return acquired_sets(self.blocked) | np.isin(self.panels, self.identification["s"] or ())
 
     @property
     def blocked_costs(self) -> np.ndarray:
@@ -93,6 +101,7 @@ def build_case(
     worlds: pd.DataFrame,
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
+    fitted_apart: int,
     cluster: np.ndarray | None = None,
 ) -> Case:
     """Arrays of one policy and seed, all in the order of the evaluation rows.
@@ -106,11 +115,14 @@ def build_case(
         propensities: of these rows and this seed, as `fit_nuisances` stored them.
         agents: the same of what was fitted to the policy.
         cluster: of each evaluation row; None where each stands for itself.
+        fitted_apart: rows of the part that probabilities were fitted on; 0 where these are the
+            evaluation rows themselves, cross-fitted.
     """
     full, recorded = (worlds[worlds["world"] == name] for name in ("full", "retrospective"))
     lists = [masks, propensities, agents, blocked, recorded, *([full] if len(full) else [])]
     assert all(np.array_equal(frame["row_id"], data.row_id) for frame in lists), "bug: row order"
     observed = panel_matrix(masks, "observed", data)
+    factors = propensities[panel_columns("factor", data)].to_numpy()
     return Case(
         blocked=_outcomes(blocked, data),
         full=_outcomes(full, data) if len(full) else None,
@@ -121,15 +133,31 @@ def build_case(
         s_observed=np.asarray(observed[:, in_s(identification, data)].all(axis=1)),
         fitted=_probabilities(masks, blocked, recorded, propensities, agents),
         panels=[panel.name for panel in data.actions],
-        factors=propensities[panel_columns("factor", data)].to_numpy(),
+        factors=factors,
         outcome_mean=agents[[f"mean_{name}" for name in COSTS]].to_numpy(),
         identification=identification,
         reads_values=bool(agents["reads_values"].iloc[0]),
         afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
+        fit=_fit(data, observed, identification, factors, fitted_apart),
         cluster=cluster,
         answers_rows=bool(agents["answers_rows"].iloc[0]),
         lacks=str(agents["lacks"].iloc[0]),
     )
+
+
+def _fit(
+    data: Table,
+    observed: np.ndarray,
+    identification: Mapping[str, Any],
+    factors: np.ndarray,
+    others: int,
+) -> NuisanceFit:
+    """Of the factors; none where the graph identifies no probability."""
+    if not identification["propensity_identified"]:
+        return NuisanceFit.none(len(data))
+    records = Records(data, observed, identification, {}, {})
+    by_panel = dict(zip((panel.name for panel in data.actions), factors.T, strict=True))
+    return NuisanceFit.of(records, by_panel, others=others)
 
 
 def _outcomes(frame: pd.DataFrame, data: Table) -> np.ndarray:

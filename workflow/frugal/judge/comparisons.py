@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 
 DRAWS = 10_000  # of the Gaussian law of all estimates, for simultaneous quantiles
 LEVEL = 0.95
+NOTHING = 1e-12  # of the largest variance; what is below it is rounding
 
 
 class InfluenceStore:
@@ -121,7 +122,8 @@ def compare(
     k = len(estimates)
     variance = np.diag(covariance)
     squared = variance[:, None] + variance[None] - 2 * covariance
-    same = squared <= 1e-24 * np.maximum(variance.max(), 1e-300)
+    nothing = NOTHING * max(float(variance.max()), 1e-300)
+    same = squared <= nothing
     error = np.sqrt(np.where(same, 0.0, squared))
     difference = estimates[:, None] - estimates[None]
     drawn = _gaussian(covariance, rng)
@@ -131,7 +133,7 @@ def compare(
         scaled = (drawn[:, a, None] - drawn) / scale[a]
         tops[a] = np.quantile(scaled.max(axis=1), LEVEL)
         widest = np.maximum(widest, np.abs(scaled).max(axis=1))
-    own = np.where(variance > 0, np.sqrt(variance), np.inf)
+    own = np.where(variance > nothing, np.sqrt(variance), np.inf)
     picked = np.quantile(np.abs(drawn / own).max(axis=1), LEVEL)
     return Comparison(
         difference,

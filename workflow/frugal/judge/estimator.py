@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+import numpy as np
+
 from frugal.core.terms import Terms
 from frugal.judge.case import Case
 
@@ -40,6 +42,7 @@ _IMPUTED = {
     Need.IMPUTED,
     Need.IMPUTED_WITH_LABEL,
 }
+_FITTED = {Need.PROPENSITY, Need.PATTERN_PROPENSITY}
 _WEIGHTS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY}
 
 
@@ -59,6 +62,9 @@ class Estimator:
         equation: tag of the formula that `terms` calls.
         read: verdicts read the estimator with the lowest number of those that can be computed on
             enough rows; None for those that are shown but never read.
+        needed: the panels that a record must hold for its row to carry weight (n, a), and the
+            fitted probability that it lets the row do so (n,), by which hidden causes are bounded;
+            None for those that are never read.
     """
 
     name: str
@@ -70,11 +76,17 @@ class Estimator:
     doc: str
     equation: str
     read: int | None = None
+    needed: Callable[[Case], tuple[np.ndarray, np.ndarray]] | None = None
 
     @property
     def propensity(self) -> Need | None:
         """The probability by which its weights are divided; None if it has no weights."""
         return next((need for need in self.needs if need in _WEIGHTS), None)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether its weights divide by a probability that was fitted."""
+        return self.propensity in _FITTED
 
     @property
     def imputation(self) -> str | None:

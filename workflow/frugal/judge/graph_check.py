@@ -129,7 +129,7 @@ def _contrasts(
     rest = given.observed - given.probability
     for k, panel in enumerate(given.panels):
         rows = np.isfinite(rest[:, k])
-        if rows.sum() < LEAST_ROWS:
+        if rows.sum() < LEAST_ROWS or not _varies(given, k, rows):
             continue
         for kind, known in (("column", columns), ("label", label)):
             for name, values in known.items():
@@ -139,6 +139,8 @@ def _contrasts(
                 yield from _scored(kind, panel, name, psi, rows, (np.nan, np.nan))
     for a, b in combinations(range(len(given.panels)), 2):
         rows = np.isfinite(rest[:, a] * rest[:, b])
+        if not (_varies(given, a, rows) and _varies(given, b, rows)):
+            continue
         psi = _summed(np.where(rows, rest[:, a] * rest[:, b], 0.0), given.cluster)
         both = given.observed[:, a] & given.observed[:, b]
         by_graph = given.probability[:, a] * given.probability[:, b]
@@ -151,6 +153,15 @@ def _summed(psi: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
     if cluster is None:
         return psi
     return np.bincount(np.unique(cluster, return_inverse=True)[1], weights=psi)
+
+
+def _varies(given: Indicators, panel: int, rows: Bool[np.ndarray, " n"]) -> bool:
+    """Whether a panel is recorded in some of the rows and missing in others.
+
+    Where it is not, all that is left of it is by how much fitted laws are never sure.
+    """
+    recorded = given.observed[rows, panel]
+    return bool(recorded.any() and not recorded.all())
 
 
 def _scored(

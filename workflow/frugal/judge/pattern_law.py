@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.set_probability import rows_in_parts, true_afa_propensity
+from frugal.acquire.set_probability import afa_propensity_and_chance, rows_in_parts
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.judge.records import Records, in_s
@@ -155,8 +155,13 @@ class PatternLaw:
             result[rows] = self.probability(rows, patterns).sum(axis=1)
         return result
 
-    def policy_propensity(self, policy: Policy, acquired: np.ndarray) -> np.ndarray:
+    def policy_propensity(
+        self, policy: Policy, acquired: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from this law and the known policy. (n,)
+
+        And the chance that a record lets the policy end as it did, see `acquire.set_probability`:
+        for one that draws no lots, that it holds R̂ and s. (n,)
 
         Differs from the paper: there it is a regression of its own, so that numerator and
         denominator of the weight come from two fits that need not agree (for a policy that never
@@ -167,15 +172,16 @@ class PatternLaw:
             policy: the one that was run blocked.
             acquired: R̂. (n, a)
         """
-        data, result = self.records.data, np.full(len(acquired), np.nan)
+        data = self.records.data
+        result, chance = np.full(len(acquired), np.nan), np.full(len(acquired), np.nan)
         if self.elsewhere is None:
-            return result
+            return result, chance
         known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
         known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
         rows, patterns = np.flatnonzero(np.all(known, axis=0)), self._patterns()
         for part in rows_in_parts(acquired[rows], len(patterns)):
             at = rows[part]
-            result[at] = true_afa_propensity(
+            result[at], chance[at] = afa_propensity_and_chance(
                 policy,
                 World.of_table(data).take(at),
                 target=acquired[at],
@@ -183,7 +189,7 @@ class PatternLaw:
                 pattern_probability=self.probability(at, patterns),
                 s=in_s(self.records.identification, data),
             )
-        return result
+        return result, chance
 
     def _patterns(self) -> np.ndarray:
         """Every pattern with r_s = 1. (q, a)"""

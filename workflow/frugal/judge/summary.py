@@ -13,12 +13,15 @@ from frugal.core.terms import Terms
 from frugal.judge.intervals import (
     effective_sample_size,
     estimate,
+    influence,
+    influence_together,
     largest_weight_share,
-    normal_interval,
-    standard_error,
+    skewed_interval,
+    spread_of,
     together,
     usable_rows,
 )
+from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.positivity import Finding, weight_findings
 
 OK = "ok"
@@ -34,8 +37,8 @@ class Summary:
         reason: a sentence if the status is not `ok`, else empty.
         estimate: in the unit of each outcome; NaN unless the status is `ok`. (o,)
         std_error: same unit; infinite if fewer than two rows carry weight. (o,)
-        ci_low: lower end of the normal interval. (o,)
-        ci_high: upper end of the normal interval. (o,)
+        ci_low: lower end of the interval. (o,)
+        ci_high: upper end of the interval. (o,)
         n: evaluation rows.
         usable_rows: rows with weight above zero.
         ess: Kish's effective sample size; of clusters where rows belong together.
@@ -56,17 +59,30 @@ class Summary:
     findings: tuple[Finding, ...]
 
 
+def counted_influence(
+    terms: Terms, fit: NuisanceFit | None, cluster: Int[np.ndarray, " n"] | None = None
+) -> Float[np.ndarray, "g o"]:
+    """Influence terms with the fit of the probabilities counted in, if there is one. (n or g, o)
+
+    Those of rows that belong together are one, so that all that follows is of g clusters.
+    """
+    psi = influence(terms)
+    return influence_together(psi if fit is None else fit.counted(psi), cluster)
+
+
 def summarise(
     terms: Terms,
     *,
     level: float,
     findings: tuple[Finding, ...],
+    fit: NuisanceFit | None = None,
     cluster: Int[np.ndarray, " n"] | None = None,
 ) -> Summary:
     """Everything that is reported of one estimator.
 
     Args:
         terms: of the estimator.
+        fit: of the probabilities that it divides by, whose errors count; None if they are known.
         level: coverage of the interval, for example 0.95.
         findings: warnings known from the masks and propensities; those of the weights are added.
         cluster: rows of one number count as one in all but `n` and `usable_rows`; None where each
@@ -80,8 +96,9 @@ def summarise(
         value = error = low = high = np.full(outcomes, np.nan)
         status, reason = NO_SUPPORT, " ".join(one.sentence for one in found)
     else:
-        value, error = estimate(terms), standard_error(counted)
-        low, high = normal_interval(value, error, level=level)
+        value, psi = estimate(terms), counted_influence(terms, fit, cluster)
+        error = spread_of(psi, counted.weight)
+        low, high = skewed_interval(value, psi, counted.weight, level=level)
         status, reason = OK, ""
     return Summary(
         status,

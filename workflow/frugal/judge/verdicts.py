@@ -22,10 +22,12 @@ class Words:
     Attributes:
         cost_unit: of the data set.
         estimators: name → words.
+        most_gamma: the largest Γ that was looked at.
     """
 
     cost_unit: str
     estimators: Mapping[str, str]
+    most_gamma: float
 
 
 def readable(rows: pd.DataFrame) -> pd.Series:
@@ -46,19 +48,26 @@ def estimator_to_read(rows: pd.DataFrame, order: Sequence[str]) -> str | None:
 
 
 def verdict(
-    rows: pd.DataFrame, pairs: pd.DataFrame, order: Sequence[str], words: Words
+    rows: pd.DataFrame,
+    pairs: pd.DataFrame,
+    tipping: pd.DataFrame,
+    order: Sequence[str],
+    words: Words,
 ) -> dict[str, object]:
     """One row of the table of verdicts.
 
     Args:
         rows: of the summary, of one scenario and seed.
         pairs: of the comparisons, of the same.
+        tipping: of the same, by estimator: agent, tipping_gamma, tipping_other.
         order: estimators that are meant to be read, the best first.
         words: for the sentence.
 
     Returns:
         agent, estimator, estimate with a simultaneous interval, runner_up, difference with its
-        simultaneous interval, not_worse, sure, reason, left_out, sentence.
+        simultaneous interval, not_worse, sure (no other policy may be the best, and the interval
+        of the difference to the next lies above 0), reason, left_out, tipping_gamma,
+        tipping_other, sentence.
     """
     name = estimator_to_read(rows, order)
     if name is None:
@@ -77,6 +86,7 @@ def verdict(
         "difference": np.nan, "difference_low": np.nan, "difference_high": np.nan,
         "not_worse": ",".join(alike or [best["agent"]]), "sure": len(alike) == 1,
         "left_out": ",".join(left), "ess": best["ess"], "n": best["n"],
+        "tipping_gamma": np.nan, "tipping_other": "",
     }  # fmt: skip
     if not others:
         found |= {"sure": False, "reason": "only one policy can be judged"}
@@ -87,6 +97,8 @@ def verdict(
         "ci_low": best["estimate"] - half, "ci_high": best["estimate"] + half,
         "runner_up": others[0], "difference": -pair["difference"],
         "difference_low": -pair["ci_high"], "difference_high": -pair["ci_low"],
+        **_tip(tipping, name, str(best["agent"])),
+        "sure": len(alike) == 1 and bool(pair["ci_high"] < 0),
     }  # fmt: skip
     found["reason"] = _reason(found, pair)
     return found | {"sentence": _sentence(found, words)}
@@ -147,6 +159,13 @@ def _gap(value: object, low: object, high: object) -> str:
     return f"{_number(value)} ({_number(low)} to {_number(high)})"
 
 
+def _tip(tipping: pd.DataFrame, estimator: str, agent: str) -> dict[str, object]:
+    """Γ at which the verdict tips, and to whom."""
+    (row,) = tipping[tipping["estimator"] == estimator].to_dict("records")
+    assert row["agent"] == agent, "bug: another policy was named"
+    return {name: row[name] for name in ("tipping_gamma", "tipping_other")}
+
+
 def _agents(rows: pd.DataFrame) -> int:
     return int(rows["agent"].nunique())
 
@@ -164,6 +183,7 @@ def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
         "runner_up": "", "difference": np.nan, "difference_low": np.nan,
         "difference_high": np.nan, "not_worse": "", "sure": False,
         "left_out": ",".join(sorted(set(rows["agent"]))), "ess": 0.0,
+        "tipping_gamma": np.nan, "tipping_other": "",
         "n": int(rows["n"].iloc[0]), "reason": why,
         "sentence": f"Cannot be told: {why.rstrip('.')}.",
     }  # fmt: skip
@@ -186,17 +206,17 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     agent, other = _plain(found["agent"]), _plain(found["runner_up"])
     cost, low, high = (_number(found[key]) for key in ("estimate", "ci_low", "ci_high"))
     read = words.estimators[str(found["estimator"])]
-    stands = f"Read from {read}; {_round(found['ess'])} of {_round(found['n'])} rows' worth."
+    stands = f"Read from {read}; {_round(found['ess'])} of {_round(found['n'])} rows' worth"
     told = f" Left out, on too few rows: {_listed(found['left_out'])}." if found["left_out"] else ""
     if not other:
-        return f"Only {agent} can be judged: {cost}{unit} a case. {stands}{told}"
+        return f"Only {agent} can be judged: {cost}{unit} a case. {stands}.{told}"
     gap = float(str(found["difference"]))
-    ends = sorted(abs(float(str(found[key]))) for key in ("difference_low", "difference_high"))
     if found["sure"]:
         return (
             f"Use {agent}: {cost}{unit} a case ({low} to {high}), {_number(gap)} "
-            f"({_number(ends[0])} to {_number(ends[1])}) less than {other}, the next. "
-            f"{stands}{told}"
+            f"({_number(found['difference_low'])} to {_number(found['difference_high'])}) less "
+            f"than {other}, the next. "
+            f"{stands}; {_hidden(found, words)}.{told}"
         )
     half = (float(str(found["difference_high"])) - float(str(found["difference_low"]))) / 2
     alike = [_plain(name) for name in str(found["not_worse"]).split(",")]
@@ -204,8 +224,16 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     return (
         f"Cannot be told: {agent} and {other} differ by {_number(gap)} ± {_number(half)}{unit}; "
         f"{found['reason']}.{many} Until then take {agent}: {cost} a case ({low} to {high}). "
-        f"{stands}{told}"
+        f"{stands}.{told}"
     )
+
+
+def _hidden(found: Mapping[str, object], words: Words) -> str:
+    """What hidden causes would have to do."""
+    gamma = float(str(found["tipping_gamma"]))
+    if np.isfinite(gamma):
+        return f"it would change if hidden causes shifted the odds of a set by {gamma:.2g}"
+    return f"it would not change if hidden causes shifted the odds of a set by {words.most_gamma:g}"
 
 
 def _plain(name: object) -> str:

@@ -252,8 +252,8 @@ def hidden_backward(
     slope: Float[Tensor, "N b _"],
     activation: Activation,
     out: Sequence[tuple[Tensor, Tensor]] | None = None,
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Derivatives of a loss by weights and biases, from its derivative by the last output.
+) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """Derivatives of a loss by weights, biases and the first sums, from that by the last output.
 
     Args:
         weights: as in the forward pass.
@@ -272,7 +272,7 @@ def hidden_backward(
         by_bias.insert(0, of_bias)
         if layer:
             slope = product(slope, weights[layer].transpose(1, 2), by=library)
-    return by_weight, by_bias
+    return by_weight, by_bias, slope
 
 
 def forward(
@@ -291,7 +291,7 @@ def backward(
     slope: Float[Tensor, "N b o"],
     activation: Activation,
     out: Sequence[tuple[Tensor, Tensor]],
-) -> None:
+) -> Tensor:
     """Write the derivatives of a loss by weights and biases, from that by the outputs.
 
     Args:
@@ -301,12 +301,16 @@ def backward(
         slope: derivative of the loss by the outputs.
         activation: as in the forward pass.
         out: where to write those of each layer, weights first.
+
+    Returns:
+        The derivative by the first layer's sums, from which that by the inputs follows.
     """
     library = LIBRARY[activation]
     layer_slopes(entering[-1], slope, by=library, out=out[-1])
     if len(weights) > 1:
         below = product(slope, weights[-1].transpose(1, 2), by=library)
-        hidden_backward(weights[:-1], entering, before, below, activation, out[:-1])
+        slope = hidden_backward(weights[:-1], entering, before, below, activation, out[:-1])[2]
+    return slope
 
 
 def _activated(values: Tensor, activation: Activation) -> Tensor:

@@ -113,9 +113,7 @@ class MaskedNetworks:
         parts = [np.zeros((self.count, 0))]
         for start in range(0, len(values), ROWS):
             read = self.reads.read(values[start : start + ROWS]).astype(np.float32)
-            out = np.broadcast_to(read, (self.count, *read.shape))
-            for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-                out = (np.maximum(out, 0.0) if layer else out) @ weight + bias
+            out = outputs(self.weights, self.biases, read)
             parts.append(out[..., 0].astype(np.float64))
         return np.clip(np.concatenate(parts, axis=1), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
@@ -174,6 +172,16 @@ class MaskedNetworks:
             tuple(arrays[f"{k}.{part}"] for k in range(layers)) for part in ("weight", "bias")
         )
         return MaskedNetworks(NormalScores(arrays["knots"], arrays["scores"]), weights, biases)
+
+
+def outputs(
+    weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], read: np.ndarray
+) -> np.ndarray:
+    """What K networks say of the same inputs (n, w), in the precision of these. (K, n, o)"""
+    out = np.broadcast_to(read, (len(weights[0]), *read.shape))
+    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        out = (np.maximum(out, 0.0) if layer else out) @ weight + bias
+    return out
 
 
 def fit_masked_networks(

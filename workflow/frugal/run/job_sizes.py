@@ -153,6 +153,9 @@ def _of_afape(study: Study) -> Iterator[Sizing]:
         {},
         shared | {"seeds": len(block["seeds"]) * len(scenarios)},
     )
+    grid = block["grid"]
+    worlds = {"seeds": grid["draws"], "policies": len(grid["agents"]), "rows": grid["rows"]}
+    yield _sizing(("judge_world",), {}, worlds | {"panels": grid["panels"]})
     for name, agent in study.agents.items():
         steps = _told(steps=_agent_steps(agent))
         yield _sizing(("train_agent", "roll_out"), {"agent": name}, steps, agent["kind"])

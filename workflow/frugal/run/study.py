@@ -25,6 +25,7 @@ from frugal.data.stored_names import stored_names
 from frugal.run.config_schema import config_schema, is_filed, learns
 from frugal.studies.afape.agent_names import require_known_agent
 from frugal.studies.afape.error_costs import remark_on_error_costs, require_error_costs
+from frugal.studies.afape.grid import require_grid_agents
 from frugal.studies.afape.law_names import require_known_names
 
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
@@ -90,6 +91,13 @@ class Study:
         settings |= {"agents": self.agents, "filed": self.filed_agents}
         own = self.scenario(dataset, mechanism)["nuisance_method"]
         return settings if own is None else settings | {"method": own}
+
+    @property
+    def judged_datasets(self) -> list[str]:
+        """Data sets of the scenarios and of the grid, each once."""
+        block = self.config["afape"]
+        named = [entry["dataset"] for entry in block["scenarios"]]
+        return list(dict.fromkeys([*named, *block["grid"]["datasets"]]))
 
     def scenario_names(self) -> list[list[str]]:
         """[data set, mechanism] of every scenario, in the config's order."""
@@ -243,6 +251,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
     _require_drawn_agents(study)
+    require_grid_agents(config["afape"])
     _require_agent_rows(study)
     _require_narrow_tables(study)
     return study
@@ -283,6 +292,13 @@ def _used_datasets(config: Mapping[str, Any]) -> list[str]:
                     f"there are {listed(known)}{did_you_mean(name, known)}"
                 )
             used[name] = None
+    for name in config["afape"]["grid"]["datasets"]:
+        if name not in known:
+            raise ConfigError(
+                f"config: afape.grid.datasets names {name!r}; under 'datasets' there are "
+                f"{listed(known)}{did_you_mean(name, known)}"
+            )
+        used[name] = None
     return list(used)
 
 
@@ -313,8 +329,7 @@ def _require_drawn_agents(study: Study) -> None:
 
 def _require_agent_rows(study: Study) -> None:
     """Refuse a data set without rows for the classifier, or for agents that learn."""
-    for entry in study.config["afape"]["scenarios"]:
-        dataset = entry["dataset"]
+    for dataset in study.judged_datasets:
         split = study.descriptions[dataset].split
         grouped = (part for group in split.groups.values() for part in group)
         parts = list(dict.fromkeys([*split.parts, *grouped]))
@@ -337,8 +352,7 @@ def _left_out(agents: list[str]) -> str:
 
 def _require_narrow_tables(study: Study) -> None:
     """Refuse agents that learn on a table with more panels than their memory has bits for."""
-    for entry in study.config["afape"]["scenarios"]:
-        dataset = entry["dataset"]
+    for dataset in study.judged_datasets:
         panels = sum(not panel.free for panel in study.descriptions[dataset].panels)
         if study.trained_agents and panels > MOST_ACTIONS:
             agent = study.trained_agents[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from frugal.acquire.kinds import Ground, Learned
 from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.tree_sets import cost_rows
+from frugal.acquire.train.tree_sets import folded_rows
 
 Learns = Callable[..., Learned]
 
@@ -22,6 +22,7 @@ def fit_for_cost(kind: str, learn: Learns, ground: Ground, settings: Mapping[str
         DataError: the label has other than two classes, or one of them too few rows.
     """
     ground.require_two_classes(kind)
-    rows = cost_rows(ground.world(terminals=2), settings, ground.streams.generator("trees"))
+    world, rng = ground.world(terminals=2), ground.streams.generator("trees")
+    rows = folded_rows(world, np.ones(len(world), dtype=bool), settings, rng)
     objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
     return learn(rows, objective, settings, np.array([np.inf]))

@@ -212,7 +212,7 @@ def ppo_gradient(
             by_value.unsqueeze(2) * parameters["value.weight"],
         ]
     )
-    by_weight, by_bias = hidden_backward(weights, entering, before, slope, settings.activation)
+    by_weight, by_bias, _ = hidden_backward(weights, entering, before, slope, settings.activation)
     result = {f"hidden.{i}.weight": g for i, g in enumerate(by_weight)}
     result |= {f"hidden.{i}.bias": g for i, g in enumerate(by_bias)}
     result["policy.weight"] = product(top_policy.transpose(1, 2), by_logits)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.train.tree_sets import DIGITS, PanelSet, TreeRows
+from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, PanelSet, TreeRows
 from frugal.learn.cross_fitted_trees import FoldedTrees, fit_folded
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
@@ -63,7 +63,7 @@ class MaskedBeliefs:
 
 
 def masked_copies(
-    rows: TreeRows, copies: int
+    rows: FoldedRows, copies: int
 ) -> tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]]:
     """Several copies of each row that is learnt from: its number, and the panels that it shows.
 

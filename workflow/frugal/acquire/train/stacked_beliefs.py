@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.acquire.train.masked_trees import masked_copies
-from frugal.acquire.train.tree_sets import PanelSet, SetBeliefs, TreeRows
+from frugal.acquire.train.tree_sets import FoldedRows, PanelSet, SetBeliefs, TreeRows
 from frugal.core.stored import LARGEST, Array, Stored, part_of, under
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, CrossFitted
 from frugal.learn.masked_networks import (
@@ -166,7 +166,12 @@ class StackedBeliefs(SetBeliefs):
 
 
 def fit_network(rows: TreeRows, settings: Mapping[str, Any]) -> FoldedNetwork:
-    """The network of all sets, from copies of the rows in which panels are hidden.
+    """The network of all sets beside trees of the same rows; see `networks_of_sets`."""
+    return FoldedNetwork(rows, networks_of_sets(rows, settings))
+
+
+def networks_of_sets(rows: FoldedRows, settings: Mapping[str, Any]) -> MaskedNetworks:
+    """A network of all sets for each repeat and fold, from copies in which panels are hidden.
 
     Args:
         rows: units that are learnt from, and units that are told of alone.
@@ -177,8 +182,7 @@ def fit_network(rows: TreeRows, settings: Mapping[str, Any]) -> FoldedNetwork:
     unit, acquired = masked_copies(rows, own.copies)
     reads = NormalScores.of(world.values[rows.learns])
     rngs = rows.rng.spawn(len(rows.fold) * rows.settings.folds)
-    network = fit_masked_networks(
+    return fit_masked_networks(
         reads, world.visible(unit, acquired), world.label[unit], rows.fold[:, unit],
         folds=rows.settings.folds, settings=own, rngs=rngs,
     )  # fmt: skip
-    return FoldedNetwork(rows, network)

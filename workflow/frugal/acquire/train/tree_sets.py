@@ -26,20 +26,33 @@ EDGES = 32  # of each of two gradings of the beliefs of a set
 DIGITS = 9  # of a belief
 
 
+@dataclass(frozen=True)
+class Folds:
+    """Folds, and nothing else.
+
+    Attributes:
+        folds: of a repeat.
+        repeats: divisions.
+    """
+
+    folds: int
+    repeats: int = 1
+
+
 @dataclass(frozen=True, eq=False)
-class TreeRows:
-    """Units that trees learn from, and units that only judge. Shapes: n units, a panels.
+class FoldedRows:
+    """Units that something learns from, and units that only judge. Shapes: n units, a panels.
 
     Attributes:
         world: all of them.
-        learns: True for those that trees are fitted to; the others are told by all trees. (n,)
-        settings: of the trees.
-        rng: of folds and of the trees' draws.
+        learns: True for those that are learnt from; the others are told by all models. (n,)
+        settings: how they are folded.
+        rng: of folds and of the models' draws.
     """
 
     world: World
     learns: Bool[np.ndarray, " n"]
-    settings: BoostingSettings
+    settings: BoostingSettings | Folds
     rng: np.random.Generator
 
     @cached_property
@@ -95,6 +108,17 @@ class TreeRows:
         return self.world.visible(np.arange(len(self.world)), acquired)
 
 
+@dataclass(frozen=True, eq=False)
+class TreeRows(FoldedRows):
+    """Rows that boosted trees learn from.
+
+    Attributes:
+        settings: of the trees.
+    """
+
+    settings: BoostingSettings
+
+
 @dataclass(eq=False)
 class SetBeliefs:
     """Trees of the sets that were asked for; each is fitted once.
@@ -146,9 +170,16 @@ def belief_edges(belief: Float[np.ndarray, " n"]) -> Float[np.ndarray, " e"]:
     return (values[above - 1] + values[above]) / 2 if len(values) > 1 else np.zeros(0)
 
 
-def cost_rows(world: World, settings: Mapping[str, Any], rng: np.random.Generator) -> TreeRows:
-    """Records of which all learn, and judge out of fold."""
-    return TreeRows(world, np.ones(len(world), dtype=bool), boosting_of(settings), rng)
+def folded_rows(
+    world: World,
+    learns: Bool[np.ndarray, " n"],
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> FoldedRows:
+    """Rows as the block of an agent says: for trees, or in so many `folds`."""
+    if "boosting" in settings:
+        return TreeRows(world, learns, boosting_of(settings), rng)
+    return FoldedRows(world, learns, Folds(settings["folds"]), rng)
 
 
 def boosting_of(settings: Mapping[str, Any]) -> BoostingSettings:

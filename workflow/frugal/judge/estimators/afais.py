@@ -201,6 +201,7 @@ STABILISED_AFAIS_S_POLICY = Estimator(
     doc="The same; what the policy did follows from the policy, where it was a regression.",
     equation="[afape, eq. A.9]",
     read=10,
+    needed=lambda case: (case.needed, case.fitted["needed_propensity"]),
 )
 
 STABILISED_AFAIS_S_TRUE = Estimator(

@@ -95,6 +95,7 @@ STABILISED_IPW = Estimator(
     doc="The same, divided by the sum of the weights.",
     equation="[afape, eq. 3]",
     read=20,
+    needed=lambda case: (np.ones_like(case.observed), case.fitted["propensity"]),
 )
 
 STABILISED_IPW_TRUE = Estimator(

@@ -3,6 +3,30 @@
 from frugal.core.columns import COST
 
 COLUMNS: dict[str, tuple[str, str]] = {
+    # grid
+    "missing_share": ("", "of the rows, in every panel that can be missing"),
+    "graph": ("", "under which a world is judged: true, or mcar (nothing causes gaps)"),
+    "named": ("", "policy that the verdict names; empty if it names none"),
+    "best": ("", "policy of the lowest true cost"),
+    "best_cost": (COST, "its true cost"),
+    "regret": (
+        COST,
+        "true cost of the policy that is named less that of the best; a mean of draws",
+    ),
+    "gap": (COST, "true cost of the second best policy less that of the best"),
+    "told": ("draws", "in which the verdict names a policy"),
+    "sure_draws": ("draws", "in which it is sure"),
+    "refuted_draws": ("draws", "in which the records contradict the graph"),
+    "draws": ("draws", "of rows and gaps"),
+    "sure_and_wrong": ("draws", "in which it is sure and another policy is cheaper"),
+    "clear": ("draws", "in which the gap exceeds four standard errors of the best one's estimate"),
+    "clear_and_sure": ("draws", "of these, in which the verdict is sure"),
+    "intervals": ("", "estimates that exist; of the grid, that are read"),
+    "covered": ("", "intervals of these that hold the true cost of the population"),
+    "bias": (COST, "mean error of these estimates"),
+    "width": (COST, "mean width of their intervals"),
+    "picks": ("draws", "in which every policy has an estimate"),
+    "wrong_picks": ("draws", "of these, in which the lowest estimate is not that of the best"),
     # identity
     "mechanism": ("", "name of the missingness mechanism"),
     "agent": ("", "name of the acquisition policy"),
@@ -25,6 +49,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "afa_propensity_policy": (
         "",
         "p(R=1|X_adj, acquired set and values, R_s=1) by Bayes from fitted factors and the policy",
+    ),
+    "needed_propensity": (
+        "",
+        "fitted chance, given X_adj, that a record lets the policy end as it did, as a share of "
+        "the largest: for one that draws no lots, that it holds the acquired panels and s",
     ),
     "reads_values": ("", "True where the policy's decisions depend on values"),
     "afa_propensity_suffices": (
@@ -49,7 +78,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "minimum": ("", "smallest value"),
     "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
     # does the graph hold?
-    "kind": ("", "of the other side: panels, column or label"),
+    "kind": (
+        "",
+        "in contrasts what the other side is: panels, column or label; of a range under hidden "
+        "causes: plain, or sharp, which uses what every row tells",
+    ),
     "score": ("standard errors", "of a product that has mean zero if the graph holds"),
     "rows": ("rows", "on which it stands"),
     "share": ("", "share of all rows in which both panels are recorded; empty of a column"),
@@ -57,6 +90,18 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "tested": ("", "number of contrasts"),
     "p_value": ("", "probability of so large a score if the graph holds, all looked at together"),
     "graph_refuted": ("", "True where that is below 0.05"),
+    # hidden causes
+    "gamma": ("", "Γ: hidden causes change the odds of each needed set by 1/Γ to Γ"),
+    "low": (COST, "the least that the estimate can be then"),
+    "high": (COST, "the most that it can be then"),
+    "range_low": (COST, "lower end of the 95 % interval of that range"),
+    "range_high": (COST, "upper end of the 95 % interval of that range"),
+    "tipping_gamma": (
+        "",
+        "the smallest Γ at which hidden causes could make another policy's estimate the lower "
+        "one; infinite beyond the largest Γ of the config, empty where nothing is compared",
+    ),
+    "tipping_other": ("", "that other policy"),
     # comparisons and verdicts
     "other": ("", "name of the policy that it is compared with"),
     "difference": (

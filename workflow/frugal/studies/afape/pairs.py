@@ -10,7 +10,7 @@ from frugal.core.terms import Terms
 from frugal.judge.case import Case
 from frugal.judge.comparisons import InfluenceStore, compare, covariance_of
 from frugal.judge.estimator import Estimator
-from frugal.judge.intervals import influence, together
+from frugal.judge.summary import counted_influence
 
 COLUMNS = (
     "seed", "estimator", "agent", "other", "difference", "std_error", "ci_low", "ci_high",
@@ -23,7 +23,8 @@ def keep(
 ) -> None:
     """Keep what pairs with this estimate are compared by; `at` is seed and agent."""
     seed, agent = at
-    kept.put((seed, estimator.name, agent), influence(together(terms, case.cluster))[:, 0])
+    fit = case.fit if estimator.fitted else None
+    kept.put((seed, estimator.name, agent), counted_influence(terms, fit, case.cluster)[:, 0])
     if estimator.imputation is not None:
         drawn = case.imputed[estimator.imputation].mean(axis=1)
         kept.put(("draws", seed, estimator.name, agent), drawn[:, 0])

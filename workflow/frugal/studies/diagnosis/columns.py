@@ -34,6 +34,17 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "True where no solution is as cheap and as good on the test units themselves",
     ),
     "score": ("", "name of the score: f1 or am"),
+    "log_loss": ("nats", "mean of −log of the belief in the class that came, at the last decision"),
+    "log_loss_se": ("nats", "standard error of log_loss, over units"),
+    "base_log_loss": ("nats", "log-loss of one who believes the share of ill units"),
+    "calibration_slope": (
+        "",
+        "of the label's log-odds on those of the belief; below 1 where beliefs are too extreme",
+    ),
+    "calibration_slope_se": ("", "standard error of calibration_slope"),
+    "rate": ("", "share of ill units in the bin"),
+    "rate_low": ("", "lower end of the 95 % interval of rate"),
+    "rate_high": ("", "upper end of the 95 % interval of rate"),
     "pooled_score": ("", "f1 or am on out-of-fold and validation predictions together"),
     "pooled_cost": (COST, "mean cost on the units of these predictions"),
     "hypervolume": (

@@ -22,6 +22,7 @@ from frugal.core.world import World
 from frugal.data.availability import available_panels
 from frugal.data.splits import assign_parts
 from frugal.data.tables import table_from_frames
+from frugal.judge.beliefs import belief_scores
 from frugal.judge.diagnosis import diagnosis_scores
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
@@ -126,7 +127,16 @@ def rollout_frames(
     assert episodes.verdict is not None, "bug: diagnosis policies have a verdict"
     scene, said = here.scene(solutions), episodes.verdict
     outcomes = outcome_frame(scene, episodes.acquired, verdict=said.argmax(axis=2), shares=said)
-    return outcomes, decision_frame(scene, episodes)
+    return outcomes.assign(belief=_last_beliefs(episodes)), decision_frame(scene, episodes)
+
+
+def _last_beliefs(episodes: Episodes) -> np.ndarray:
+    """Of class 1, at each unit's last decision, member after member; NaN without beliefs. (K n,)"""
+    last = np.full(episodes.acquired.shape[:2], np.nan)
+    if episodes.belief is not None:
+        order = np.argsort(episodes.step, kind="stable")
+        last[episodes.member[order], episodes.row[order]] = episodes.belief[order, 1]
+    return last.ravel()
 
 
 def fixed_runs(
@@ -145,7 +155,8 @@ def fixed_runs(
         assert episodes.verdict is not None, "bug: classifiers have a verdict"
         shares, scene = episodes.verdict, here.scene(solutions)
         said = (shares[..., 1] >= policies.threshold[:, None]).astype(np.int64)
-        outcomes.append(outcome_frame(scene, episodes.acquired, verdict=said, shares=shares))
+        frame = outcome_frame(scene, episodes.acquired, verdict=said, shares=shares)
+        outcomes.append(frame.assign(belief=frame["probability"]))
         decisions.append(decision_frame(scene, episodes))
     whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
     return run_frames(solutions, outcomes, decisions, whole)
@@ -183,14 +194,17 @@ def score_frame(
     """
     parts = []
     for split, rows in outcomes.groupby("part", sort=False, observed=True):
-        names = ("label", "verdict", "probability", "acquisition_cost")
-        label, verdict, probability, cost = (
+        names = ("label", "verdict", "probability", "acquisition_cost", "belief")
+        label, verdict, probability, cost, belief = (
             rows[name].to_numpy().reshape(len(solutions), -1) for name in names
         )
         scores = diagnosis_scores(
             label[0].astype(np.int64), verdict.astype(np.int64), probability, cost
         )
-        scores = scores.assign(split=str(split), full_cost=whole_cost[str(split)])
+        scores = scores.assign(
+            **belief_scores(label[0].astype(np.int64), belief),
+            split=str(split), full_cost=whole_cost[str(split)],
+        )  # fmt: skip
         parts.append(pd.concat([_names(solutions), scores], axis=1))
     return pd.concat(parts, ignore_index=True)
 

@@ -27,6 +27,8 @@ TREE_KINDS = (
     "stacked",
     "aaco",
     "opportunistic",
+    "gdfs",
+    "dime",
 )  # kinds of agents whose front `train_trees` learns at once
 
 
@@ -298,9 +300,20 @@ class DiagnosisStudy:
         return [entry["dataset"] for entry in self.block["scenarios"]]
 
     def fronts_settings(self, dataset: str) -> dict[str, Any]:
-        """Settings of `draw_fronts`: the data set, its title, its unit of cost."""
+        """Settings of `draw_fronts`: the data set, its title, its unit of cost, whose beliefs."""
         described = self.descriptions[dataset]
-        return {"dataset": dataset, "title": described.title, "cost_unit": described.cost_unit}
+        scenario = self.scenario(dataset)
+        return {
+            "dataset": dataset, "title": described.title, "cost_unit": described.cost_unit,
+            "criterion": scenario["criteria"][0], "seed": scenario["seeds"][0],
+            "budget_share": self.block["figures"]["budget_share"],
+        }  # fmt: skip
+
+    def belief_inputs(self, dataset: str) -> dict[str, list[str]]:
+        """Outcomes of all families whose beliefs `draw_fronts` draws."""
+        told = self.fronts_settings(dataset)
+        found = self.choice_inputs(dataset, EVERY, told["criterion"], str(told["seed"]))
+        return {"outcomes": found["outcomes"]}
 
     def has_bayes_rule(self, dataset: str) -> bool:
         """True for a simulator whose posterior is known exactly."""

@@ -27,21 +27,24 @@ _CELL = ["agent", "estimator", "estimate", "truth", "status"]
 _RIGHT = style.lightened(style.GREEN, share=0.55)
 _WRONG = style.lightened(style.VERMILLION, share=0.5)
 _LOWEST = style.lightened(style.SKY, share=0.45)
+_READ = "▸ "
 
 
 @style.printed
-def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
+def decision_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figure:
     """Which policy each estimator would pick, against the truth's pick.
 
     A matrix of estimator × agent with the estimated cost in each cell. The lowest of a row is that
-    estimator's pick: filled, green where it is the truth's pick and red-orange where not, with a
-    tick or a cross and what the pick truly costs more than the best policy. The truth stands first
-    (it is the row of the estimator `ground_truth`); its best agent's column is framed. Unless the
-    truth of every agent is known the picks are shown alone. Ties go to the first agent. An
-    estimator that cannot judge every agent picks none.
+    estimator's pick, in bold, with a tick where it is the truth's pick, else a cross and what it
+    truly costs more than the best policy. The row that the verdict reads is marked, and its pick
+    filled, green if it is the truth's and red-orange if not; the other rows are grey. The truth
+    stands first (it is the row of the estimator `ground_truth`); its best agent's column is framed.
+    Unless the truth of every agent is known the picks are shown alone. Ties go to the first agent.
+    An estimator that cannot judge every agent picks none.
 
     Args:
         summary: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed.
+        read: the estimator that the verdict reads; empty if none.
         cost_unit: the data set's unit of cost.
 
     Raises:
@@ -56,17 +59,21 @@ def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
     matrix = cost.reindex(index=shown, columns=agents).to_numpy(dtype=float)
     truth = summary.groupby("agent")["truth"].first().reindex(agents).to_numpy(dtype=float)
     known = bool(np.isfinite(truth).all())
-    names, reasons = [estimator_label(e) for e in shown], [_reason(summary, e) for e in shown]
+    names = [f"{_READ if e == read else ''}{estimator_label(e)}" for e in shown]
+    reasons = [_reason(summary, e) for e in shown]
     if known:
         matrix = np.vstack([truth, matrix])
         names, reasons = ["truth", *names], ["", *reasons]
+    marked = [e == read for e in shown]
     figure = style.new_figure(height_in=0.95 + 0.2 * len(matrix))
     axes = figure.subplots()
-    _draw_matrix(axes, matrix, reasons)
+    _draw_matrix(axes, matrix, reasons, [*([True] if known else []), *marked])
     agent_ticks(axes, agents, width_in=4.5)
     _dress_matrix(axes, names, len(agents), known=known)
     if known:
-        _judge(axes, matrix)
+        _judge(axes, matrix, [True, *marked])
+    for tick, name in zip(axes.get_yticklabels(), names, strict=True):
+        tick.set_fontweight("bold" if name.startswith(_READ) else "normal")
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
     figure.suptitle(
@@ -74,7 +81,7 @@ def decision_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         x=0.01, ha="left",
     )  # fmt: skip
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
-    style.add_legend(figure, _decision_handles(known=known, partly=partly))
+    style.add_legend(figure, _decision_handles(known=known, partly=partly, read=any(marked)))
     return figure
 
 
@@ -86,8 +93,8 @@ def _reason(summary: pd.DataFrame, estimator: str) -> str:
     return STATUS_WORDS.get(str(status.iloc[0]), "not computed") if len(status) else ""
 
 
-def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str]) -> None:
-    """Numbers, the lowest of each row filled; a row without any number says why."""
+def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str], marked: list[bool]) -> None:
+    """Numbers, the lowest of each marked row filled; a row without any number says why."""
     places = style.decimals(matrix.ravel())
     for y, row in enumerate(matrix):
         pick = int(np.nanargmin(row)) if np.isfinite(row).any() else None
@@ -98,28 +105,32 @@ def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str]) -> None:
             )  # fmt: skip
             continue
         chosen = np.isfinite(row).all()  # who cannot judge every policy picks none
-        if chosen:
+        if chosen and marked[y]:
             axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
         for x, value in enumerate(row):
             axes.text(
                 x, y, f"{value:.{places}f}" if np.isfinite(value) else "–", ha="center",
                 va="center_baseline", fontweight="bold" if chosen and x == pick else None,
-                color=style.BLACK if np.isfinite(value) else style.GREY, zorder=3, gid="cost",
+                color=style.BLACK if marked[y] and np.isfinite(value) else style.GREY, zorder=3,
+                gid="cost",
             )  # fmt: skip
 
 
-def _judge(axes: Axes, matrix: np.ndarray) -> None:
-    """Colour the picks by whether they are the truth's (row 0); say what the others cost more."""
+def _judge(axes: Axes, matrix: np.ndarray, marked: list[bool]) -> None:
+    """Colour the marked picks by whether they are the truth's (row 0); what others cost more."""
     truth, (lines, columns) = matrix[0], matrix.shape
     best, places = int(truth.argmin()), style.decimals(matrix.ravel())
     for patch in [p for p in axes.patches if p.get_gid() == "pick" and isinstance(p, Rectangle)]:
-        pick, y = round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)
+        pick = round(patch.get_x() + 0.5)
         patch.set_facecolor(_RIGHT if pick == best else _WRONG)
-        extra = truth[pick] - truth[best]
-        if y > 0:
+    for y in range(1, lines):
+        if np.isfinite(matrix[y]).all():
+            pick = int(matrix[y].argmin())
+            extra = truth[pick] - truth[best]
             axes.text(
                 columns - 0.3, y, "✓" if pick == best else f"✗  +{extra:.{places}f}",
                 va="center_baseline", gid="verdict",
+                color=style.BLACK if marked[y] else style.GREY,
             )  # fmt: skip
     axes.text(columns - 0.3, 0, "extra cost", va="center_baseline", style="italic")
     axes.hlines(0.5, -0.5, columns - 0.5, color=style.BLACK, linewidth=0.9)
@@ -138,23 +149,26 @@ def _dress_matrix(axes: Axes, rows: list[str], columns: int, *, known: bool) -> 
     axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, columns - 0.5, color=style.PALE, lw=0.7)
 
 
-def _decision_handles(*, known: bool, partly: bool) -> list[Patch | Line2D]:
+def _decision_handles(*, known: bool, partly: bool, read: bool) -> list[Patch | Line2D]:
     """Entries for the two kinds of pick, or for the pick alone where no truth is known."""
     dash = Line2D([], [], color=style.GREY, marker="$–$", linestyle="none",
                   label="no estimate, so no pick")  # fmt: skip
-    dashes: list[Patch | Line2D] = [dash] if partly else []
+    mark = Line2D([], [], color=style.BLACK, marker=">", markersize=4, linestyle="none",
+                  label="read for the verdict")  # fmt: skip
+    others: list[Patch | Line2D] = [*([mark] if read else []), *([dash] if partly else [])]
     if not known:
-        return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *dashes]
+        return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *others]
     return [
         Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
         Patch(facecolor=_WRONG, label="✗ picks another; what that costs more"),
         Patch(facecolor="none", edgecolor=style.BLACK, label="best policy in truth"),
-        *dashes,
+        *others,
     ]
 
 
 def _decision(given: Scenario) -> tuple[Figure, pd.DataFrame]:
-    return decision_figure(given.estimates, **given.unit), given.estimates
+    read = str(given.verdict["estimator"])
+    return decision_figure(given.estimates, read=read, **given.unit), given.estimates
 
 
 DECISION = PrintedFigure(

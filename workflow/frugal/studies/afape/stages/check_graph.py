@@ -12,6 +12,7 @@ from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.data.tables import belonging_from_frames, table_from_frames
 from frugal.judge.graph_check import Contrast, GraphCheck, Indicators
 from frugal.judge.graph_check import check_graph as check_one
+from frugal.judge.records import always_known
 
 
 def check_graph(
@@ -37,7 +38,8 @@ def check_graph(
         assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
         observed = panel_matrix(mask, "observed", data)
         checked = check_one(
-            _indicators(data, observed, identification, fitted, cluster), *_known(data, observed),
+            _indicators(data, observed, identification, fitted, cluster),
+            *always_known(data, observed),
             streams.generator("graph", seed),
         )  # fmt: skip
         rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=_COLUMNS)
@@ -85,17 +87,3 @@ def _indicators(
     return Indicators(
         [data.actions[k].name for k in at], observed[:, at], probability, causes, cluster
     )
-
-
-def _known(
-    data: Table, observed: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Columns that every record holds, and classes of the label but the first."""
-    values = np.where(data.columns_observed(observed), data.values, np.nan)
-    columns = {
-        name: values[:, k]
-        for k, name in enumerate(data.columns)
-        if np.isfinite(values[:, k]).all() and np.ptp(values[:, k]) > 0
-    }
-    label = {name: (data.label == k).astype(np.float64) for k, name in enumerate(data.classes) if k}
-    return columns, label

@@ -17,20 +17,32 @@ def draw_scenario_figures(
     estimates: pd.DataFrame,
     frequencies: pd.DataFrame,
     calibration: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    comparisons: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
     """Draw the first seed's estimates: every figure that is declared for this stage."""
     del progress
-    seed = estimates["seed"].iloc[0]
+    seed = int(estimates["seed"].iloc[0])
     agent = settings["frequency_agent"]
     chosen = frequencies[(frequencies["seed"] == seed) & (frequencies["agent"] == agent)]
     given = Scenario(
         estimates=estimates[estimates["seed"] == seed].assign(**streams.wildcards),
+        verdict=_here(verdicts, streams, seed).iloc[0],
+        comparisons=_here(comparisons, streams, seed),
         frequencies=chosen.assign(**streams.wildcards),
         calibration=calibration[calibration["seed"] == seed],
         unit={"cost_unit": catalogue["report"]["cost_unit"]},
     )
     figures = load_all("frugal.studies.afape.figures", "PrintedFigure")
     return draw_all(figures, "draw_scenario_figures", given)
+
+
+def _here(table: pd.DataFrame, streams: Streams, seed: int) -> pd.DataFrame:
+    """Rows of this scenario and seed."""
+    own = table["seed"] == seed
+    for name in ("dataset", "mechanism"):
+        own &= table[name].astype(str) == streams.wildcards[name]
+    return table[own]

@@ -27,6 +27,7 @@ from frugal.judge.cost_intervals import (
 )
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.intervals import estimate, standard_error, together
+from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import LEAST_MASS, obstacle
 from frugal.judge.positivity import (
     Finding,
@@ -41,6 +42,7 @@ from frugal.judge.resampling import full_sample_interval, resample, stack_terms
 from frugal.judge.rubin import rubin
 from frugal.judge.summary import summarise
 from frugal.judge.views import Seen, compare_views
+from frugal.studies.afape.hidden_causes import Shifted, tipping
 from frugal.studies.afape.laws import require_law
 from frugal.studies.afape.pairs import keep, pairs
 
@@ -82,8 +84,9 @@ def estimate_costs(
             # each agent's draws are its own, whoever is judged beside it
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
             judged, seen = _judge_agent(
-                data, belonging, identification, stored, settings, own, kept
-            )
+                data, belonging, identification, stored, settings, own, kept,
+                fitted_apart=int((part == "nuisance").sum()),
+            )  # fmt: skip
             judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
@@ -92,6 +95,9 @@ def estimate_costs(
         if "groups" not in tables:
             tables["groups"] = no_groups().assign(agent="", seed=0, estimator="")
         tables["comparisons"] = pairs(tables["estimates"], kept, streams)
+        tables["tipping"] = tipping(
+            tables["estimates"], kept, float(max(settings["hidden_causes"]["gammas"]))
+        )
     return tables
 
 
@@ -103,6 +109,8 @@ def _judge_agent(
     settings: Mapping[str, Any],
     streams: Streams,
     kept: InfluenceStore,
+    *,
+    fitted_apart: int,
 ) -> tuple[dict[str, pd.DataFrame], list[Seen]]:
     """One policy's tables over all seeds, and what the views of each seed are compared by."""
     found: dict[str, list[pd.DataFrame]] = {}
@@ -113,16 +121,23 @@ def _judge_agent(
     for found_seed in by_seed["blocked"]:
         seed = int(found_seed)  # pyright: ignore[reportArgumentType]  # a column of whole numbers
         frames = {name: groups[seed] for name, groups in by_seed.items()}
-        case = build_case(data, identification=identification, cluster=belonging.cluster, **frames)
+        case = build_case(
+            data, identification=identification, fitted_apart=fitted_apart,
+            cluster=belonging.cluster, **frames,
+        )  # fmt: skip
         seen.append(Seen.of(case))
         terms, stopped = _computed(case)
         judged = _judge(
             case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
         )
-        rows = judged["estimates"]
+        rows, at = judged["estimates"], (seed, streams.wildcards["agent"])
         for name in rows.loc[rows["status"] == "ok", "estimator"]:
-            at = (seed, streams.wildcards["agent"])
             keep(kept, at, ESTIMATORS[name], case, terms[name])
+        shifted = Shifted(case, terms, rows, data)
+        shifted.keep(kept, at)
+        judged["sensitivity"] = shifted.ranges(
+            settings["hidden_causes"], streams.generator("hidden_causes", seed)
+        )
         truth = rows.set_index("estimator")["estimate"].get("ground_truth", np.nan)
         judged["convergence"] = _convergence(
             terms, settings["convergence_sizes"], streams.generator("order", seed)
@@ -130,7 +145,7 @@ def _judge_agent(
         judged["frequencies"] = _frequencies(terms, data, case)
         if belonging.group is not None:
             judged["groups"] = _by_group(
-                data, belonging, frames, terms, streams.generator("groups", seed)
+                data, belonging, frames, case.fit, terms, streams.generator("groups", seed)
             )
         for name, frame in judged.items():
             extra = {} if name in OWN_TRUTH else {"truth": truth}
@@ -142,6 +157,7 @@ def _by_group(
     data: Table,
     belonging: Belonging,
     frames: Mapping[str, pd.DataFrame],
+    fit: NuisanceFit,
     terms: Mapping[str, Terms],
     rng: np.random.Generator,
 ) -> pd.DataFrame:
@@ -149,13 +165,13 @@ def _by_group(
     full = frames["worlds"][frames["worlds"]["world"] == "full"]
     truth = ratios(full, data) if len(full) else None
     done = ratios(frames["blocked"], data)
-    found = [
-        by_group(done, terms[name].weight, belonging, data, truth=truth, rng=rng).assign(
-            estimator=name
-        )
-        for name in READ
-        if name in terms
-    ]
+    found = []
+    for name in READ:
+        if name in terms:
+            fitted = fit if ESTIMATORS[name].fitted else None
+            weight = terms[name].weight
+            apart = by_group(done, weight, belonging, data, truth=truth, fit=fitted, rng=rng)
+            found.append(apart.assign(estimator=name))
     return pd.concat(found or [no_groups().assign(estimator="")], ignore_index=True)
 
 
@@ -251,7 +267,8 @@ def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str
 def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
     findings = _warnings(estimator, case, terms)
-    summary = summarise(terms, level=LEVEL, findings=findings, cluster=case.cluster)
+    fit = case.fit if estimator.fitted else None
+    summary = summarise(terms, level=LEVEL, findings=findings, fit=fit, cluster=case.cluster)
     row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
         "std_error": summary.std_error[0],

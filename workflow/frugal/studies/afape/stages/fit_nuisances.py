@@ -14,6 +14,7 @@ import pandas as pd
 
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import columns_read, reads_values
+from frugal.core.belonging import random_folds
 from frugal.core.episodes import Policy, RowPolicy
 from frugal.core.errors import MissingStateError
 from frugal.core.stored import StoredArrays
@@ -60,7 +61,7 @@ def fit_nuisances(
     found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
         rng = streams.generator("nuisance", seed)
-        fold = _folds(cluster, len(data), settings["folds"], rng)
+        fold = random_folds(cluster, len(data), settings["folds"], rng)
         rule = {"fold": fold} | ({"train": ~test, "predict": test} if separate else {})
         records = Records(
             data,
@@ -74,14 +75,6 @@ def fit_nuisances(
         for name, frame in _fit_seed(records, built, test, rule, settings, rngs).items():
             found.setdefault(name, []).append(frame.assign(seed=seed))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
-
-
-def _folds(cluster: np.ndarray | None, n: int, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """Number of each row's fold, at random; rows that belong together have the same. (n,)"""
-    if cluster is None:
-        return rng.permutation(n) % folds
-    found, of_row = np.unique(cluster, return_inverse=True)
-    return (rng.permutation(len(found)) % folds)[of_row]
 
 
 def _fit_seed(
@@ -101,7 +94,7 @@ def _fit_seed(
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
-        by_policy[agent], lacks = _by_policy(fitted.law, policies[agent], played)
+        by_policy[agent], chance, lacks = _by_policy(fitted.law, policies[agent], played)
         mean = fitted.means[agent][test]
         frames.append(
             pd.DataFrame(
@@ -110,6 +103,7 @@ def _fit_seed(
                     "row_id": row_id,
                     "afa_propensity": fitted.afa[agent][test],
                     "afa_propensity_policy": by_policy[agent][test],
+                    "needed_propensity": chance[test],
                 }
                 | {"mean_cost": mean.sum(axis=1)}
                 | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
@@ -125,12 +119,18 @@ def _fit_seed(
     }
 
 
-def _by_policy(law: PatternLaw, policy: Policy, played: np.ndarray) -> tuple[np.ndarray, str]:
-    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, and which state the policy's table lacks for it."""
+def _by_policy(
+    law: PatternLaw, policy: Policy, played: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
+
+    The last is which state the policy's table lacks for it, as a sentence; else empty.
+    """
     try:
-        return law.policy_propensity(policy, played), ""
+        return *law.policy_propensity(policy, played), ""
     except MissingStateError as lack:
-        return np.full(len(played), np.nan), f"The policy's table {lack}"
+        unknown = np.full(len(played), np.nan)
+        return unknown, unknown, f"The policy's table {lack}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +323,8 @@ def _nothing_fitted(
     names = ["propensity", "s_propensity", "pattern_propensity"]
     nan = dict.fromkeys([*names, *panel_columns("factor", records.data)], np.nan)
     fits = dict.fromkeys(
-        ["afa_propensity", "afa_propensity_policy", "mean_cost", *(f"mean_{n}" for n in PARTS)],
+        ["afa_propensity", "afa_propensity_policy", "needed_propensity", "mean_cost"]
+        + [f"mean_{n}" for n in PARTS],
         np.nan,
     )
     per_agent = [

@@ -14,6 +14,7 @@ from frugal.studies.afape.stages.summarise_afape import ordered
 SCENARIO = ["dataset", "mechanism"]
 DRAW = [*SCENARIO, "seed"]
 GROUP = [*SCENARIO, "seed", "agent", "estimator", "group", "other", "quantity"]
+RANGE = [*SCENARIO, "agent", "estimator", "seed", "kind", "gamma"]
 PAIR = [*SCENARIO, "seed", "estimator", "agent", "other"]
 
 
@@ -23,25 +24,27 @@ def give_verdicts(
     comparisons: pd.DataFrame,
     groups: pd.DataFrame,
     graph_check: pd.DataFrame,
+    sensitivity: pd.DataFrame,
+    tipping: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
     """Compare all policies, and say which to use, and what it does to each group.
 
-    Settings: `cost_units` (data set → unit of cost).
+    Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at).
     """
     del streams, progress
     checked = graph_check.astype({"dataset": str, "mechanism": str}).set_index(DRAW)
     graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
     pairs, apart = ordered(comparisons, PAIR), ordered(groups, GROUP)
-    read = []
+    tips = tipping.astype({"dataset": str, "mechanism": str})
     labels = {name: one.label for name, one in ESTIMATORS.items()}
-    found = []
+    read, found = [], []
     for (dataset, mechanism, seed), rows in summary.groupby(DRAW, sort=False):
         told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
-        mine = _of_draw(pairs, told)
-        answer = verdict(rows, mine, READ, Words(settings["cost_units"][dataset], labels))
+        words = Words(settings["cost_units"][dataset], labels, float(max(settings["gammas"])))
+        answer = verdict(rows, _of_draw(pairs, told), _of_draw(tips, told), READ, words)
         graph = graphs[dataset, mechanism, seed]
         if graph["graph_refuted"]:
             answer = contradicted(answer, graph["sentence"])
@@ -53,6 +56,7 @@ def give_verdicts(
     return {
         "comparisons": pairs,
         "groups": pd.concat(read, ignore_index=True),
+        "sensitivity": ordered(sensitivity, RANGE),
         "verdicts": verdicts,
         "sentence": _page(verdicts).encode(),
     }

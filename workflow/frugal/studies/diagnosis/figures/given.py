@@ -45,7 +45,12 @@ class Families:
     Attributes:
         title: of the data set.
         budgets: of one data set, as the summary has them.
+        reliability: of the policy of each family that the figures' budget leads to: method,
+            log_loss, base_log_loss, calibration_slope, and `judge.beliefs.reliability`.
+        budget_share: the figures' budget.
     """
 
     title: str
     budgets: pd.DataFrame
+    reliability: pd.DataFrame
+    budget_share: float

@@ -24,6 +24,8 @@ METHODS: dict[str, Look] = {
     "permutation": Look("permutation importance", style.PURPLE, "<"),
     "aaco": Look("AACO", style.VERMILLION, "p"),
     "opportunistic": Look("opportunistic learning", style.GREY, "h"),
+    "gdfs": Look("GDFS", style.SKY, "<"),
+    "dime": Look("DIME", style.SKY, ">"),
     "cwcf": Look("CWCF", style.VERMILLION, "v"),
     "greedy": Look("greedy information", style.GREEN, "^"),
     "random": Look("random selection", style.GREY, "X"),

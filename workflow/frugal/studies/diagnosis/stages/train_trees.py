@@ -1,7 +1,8 @@
-"""Stage `train_trees`: a front of an agent made of boosted trees, learnt at once.
+"""Stage `train_trees`: a front of an agent that is cross-fitted, learnt at once.
 
-Trees learn from the parts `encoder` and `agent`, cross-fitted. Sets, windows and thresholds are
-chosen on their out-of-fold predictions and those on `validation`, pooled; `test` decides nothing.
+Trees, or networks, learn from the parts `encoder` and `agent`, cross-fitted. Sets, windows and
+thresholds are chosen on their out-of-fold predictions and those on `validation`, pooled; `test`
+decides nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from frugal.acquire.kinds import Learned
 from frugal.acquire.policies import (
     aaco,
     cascade,
+    dime,
+    gdfs,
     lattice,
     opportunistic,
     permutation,
@@ -22,7 +25,7 @@ from frugal.acquire.policies import (
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.tree_sets import TreeRows, boosting_of
+from frugal.acquire.train.tree_sets import folded_rows
 from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -49,6 +52,8 @@ _LEARN: dict[str, Callable[..., Learned]] = {
     "stacked": stacked.learn,
     "aaco": aaco.learn,
     "opportunistic": opportunistic.learn,
+    "gdfs": gdfs.learn,
+    "dime": dime.learn,
 }
 
 
@@ -106,11 +111,9 @@ def fitted(
 ) -> tuple[Learned, np.ndarray]:
     """What training leaves, and the rows that it saw: those of trees, then those that judge."""
     rows = np.flatnonzero(np.isin(part, (*TRAINED, "validation")))
-    trees = TreeRows(
-        world.take(rows), np.isin(part[rows], TRAINED), boosting_of(settings["agent"]), rng
-    )
+    own = settings["agent"]
+    folded = folded_rows(world.take(rows), np.isin(part[rows], TRAINED), own, rng)
     objective = Objective.of(settings["criterion"], data.label[rows], data.misclassification_cost)
     full = float(full_cost(data, world)[rows].mean())
     budgets = np.array(sorted(settings["budget_shares"])) * full * (1 + ROUNDING)
-    own = settings["agent"]
-    return _LEARN[own["kind"]](trees, objective, own, budgets), rows
+    return _LEARN[own["kind"]](folded, objective, own, budgets), rows

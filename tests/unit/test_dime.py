@@ -1,0 +1,142 @@
+"""DIME: its values are what each panel tells; what it learns is what autograd would."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from frugal.acquire.panel_networks import Walk
+from frugal.acquire.policies.dime import ALL, learn, levels
+from frugal.acquire.train.dime import DimeSettings, DimeTraining
+from frugal.acquire.train.network_episodes import first_chooser
+
+from tests.oracles import plain_panel_networks as plain
+from tests.unit import panel_network_cases as networks
+from tests.unit import tree_agent_cases as cases
+from tests.unit.double_precision import double_precision
+
+pytestmark = pytest.mark.trains
+
+OWN: dict[str, Any] = {
+    "folds": 2, "network": networks.NETWORK, "updates": 800, "batch": 64, "learning_rate": 3e-3,
+    "exploration": [1.0, 0.1], "levels": 20,
+}  # fmt: skip
+HOW = DimeSettings(15, 20, 1e-2, (1.0, 0.1), 0.003)
+WITHIN = 0.01  # nats
+
+
+def training_of(units, how=HOW):
+    predictor = first_chooser(2, [14, 9, 8, 1], np.random.default_rng(1))
+    rngs = np.random.default_rng(2).spawn(3)
+    return DimeTraining(units, predictor, [0, 1], how, rngs)
+
+
+def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
+    believers, units = networks.on_all(networks.whole_world(cases.cell_risk), hidden=64)
+    how = DimeSettings(5000, 1024, 1e-2, (1.0, 1.0), 0.0)
+    rngs = np.random.default_rng(0).spawn(3)
+    training = DimeTraining(units, believers.parameters(1), [0, 1], how, rngs)
+    training.run()
+    learnt = believers.beside("values", training.predictor, training.values)
+    acquired, values = networks.states()
+    read = learnt.believer.reads.read(values).astype(np.float32)
+    told = learnt.margins(0, read, acquired, np.ones_like(acquired)) * np.array(cases.CELL_PRICE)
+    exact = networks.information(values, cases.cell_risk)
+    assert exact[~acquired].max() > 0.1
+    np.testing.assert_allclose(told[~acquired], exact[~acquired], atol=WITHIN)
+    assert (told[acquired] == -np.inf).all()
+
+
+def test_gradients_written_out_are_those_of_autograd():
+    with double_precision():
+        units = networks.random_units()
+        training = training_of(units)
+        episodes = training.episodes
+        training.values.flat.mul_(3)
+        alone = [training_of(units).episodes for _ in range(2)]
+        for k, one in enumerate(alone):
+            one.row, one.acquired = episodes.row[[k]].clone(), episodes.acquired[[k]].clone()
+        explores, order = torch.rand(2, 20) < 0.5, torch.rand(2, 20, 4)
+        training.step(explores, order)
+        for k in range(2):
+            own_of = (training.values, training.predictor)
+            modules = [plain.module_of(one.views, k) for one in own_of]
+            losses = plain.dime_losses(
+                modules[0], modules[1], units, alone[k], explores[[k]], order[[k]]
+            )
+            (losses[0] + losses[1]).backward()
+            went = losses[2]
+            torch.testing.assert_close(episodes.acquired[k][went], alone[k].acquired[0][went])
+            for module, own in zip(modules, own_of, strict=True):
+                for name, slope in plain.parameters_of(module, slopes=True).items():
+                    torch.testing.assert_close(
+                        own.gradient_views[name][k], slope, rtol=1e-6, atol=1e-9
+                    )
+
+
+def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
+    with double_precision():
+        units = networks.random_units()
+        together = training_of(units)
+        first = [[plain.module_of(one.views, k) for k in range(2)]
+                 for one in (together.predictor, together.values)]  # fmt: skip
+        together.run()
+        for k in range(2):
+            rngs = np.random.default_rng(2).spawn(3)
+            plain.train_dime(units, first[0][k], first[1][k], k, HOW, rngs)
+            for modules, own in zip(first, (together.predictor, together.values), strict=True):
+                for name, value in plain.parameters_of(modules[k]).items():
+                    torch.testing.assert_close(own.views[name][k], value, rtol=1e-6, atol=1e-7)
+
+
+def test_it_learns_for_a_cost_and_comes_near_the_best_rule():
+    world, new = cases.open_world(3000, 0), cases.open_world(3000, 1)
+    made = learn(networks.folded(world), cases.objective("cost", world), OWN, np.array([np.inf]))
+    episodes = networks.run(networks.read_back(made, world, "values"), new)
+    assert episodes.verdict is not None
+    wrong = (episodes.verdict[0, :, 1] > 0.5) != (new.label == 1)
+    assert episodes.cost[0].mean() + cases.ERROR * wrong.mean() < cases.BEST_COST + 0.1
+    open_units = new.values[:, 0] == 1
+    assert episodes.acquired[0, open_units, 0].mean() > 0.95
+    assert episodes.acquired[0, ~open_units].mean() < 0.05
+
+
+@pytest.fixture(scope="module")
+def nested():
+    world = cases.nested_world(1200, 3)
+    rows = networks.folded(world, judging=300)
+    return world, learn(rows, cases.objective("f1", world), OWN, np.array([0.0, 1.0, 3.0, 9.0]))
+
+
+def test_what_a_unit_cannot_have_or_adds_nothing_is_never_bought_and_what_is_free_always(nested):
+    world, made = nested
+    episodes = networks.run(networks.read_back(made, world, "values"), world)
+    assert not (episodes.acquired & ~world.available).any()
+    assert (episodes.acquired[..., 2] == world.available[:, 2]).all()
+    both = np.argwhere(episodes.acquired[..., 0] & episodes.acquired[..., 1])
+    for k, i in both:
+        order = episodes.action[(episodes.member == k) & (episodes.row == i)].tolist()
+        assert order.index(0) < order.index(1)  # the larger may follow the smaller
+
+
+def test_stored_rules_act_alike_in_batches_of_any_size(nested):
+    world, made = nested
+    policies, again = (networks.read_back(made, world, "values") for _ in range(2))
+    whole = networks.run(policies, world)
+    parts = [networks.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in range(0, 90, 7)]
+    acquired = np.concatenate([one.acquired for one in parts], axis=1)
+    np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
+    assert whole.verdict is not None
+    verdict = [one.verdict for one in parts if one.verdict is not None]
+    np.testing.assert_array_equal(np.concatenate(verdict, axis=1), whole.verdict[:, :90])
+
+
+def test_levels_go_from_all_to_nothing():
+    margin = np.array([[0.3, 0.1], [0.2, -np.inf], [-np.inf, -np.inf]])
+    way = Walk(margin, np.zeros((3, 2)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]]))
+    found = levels(way, 4)
+    assert found == sorted(found)
+    np.testing.assert_array_equal(way.ends(found[0])[1], [2, 1])
+    np.testing.assert_array_equal(way.ends(found[-1])[1], [0, 0])
+    nothing = Walk(np.full((1, 2), -np.inf), np.zeros((1, 2)), np.zeros((1, 2)))
+    assert levels(nothing, 4) == [ALL]

@@ -1,0 +1,150 @@
+"""Worlds of known truth: laws of gaps, draws that are judged, and what is counted of verdicts."""
+
+import re
+
+import numpy as np
+import pytest
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.data.tables import table_to_frames
+from frugal.missing.graphs import parse_graph
+from frugal.missing.grid_laws import MECHANISMS, grid_law
+from frugal.missing.identification import identify
+from frugal.missing.mechanisms import draw_mask
+from frugal.studies.afape.grid import Grid, require_grid_agents
+from frugal.studies.afape.stages.judge_world import judge_world
+from frugal.studies.afape.stages.summarise_grid import summarise_grid
+from frugal.studies.shared.stages.fit_classifier import fit_classifier
+
+from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar
+from tests.unit.missingness_tables import table_of, three_panels
+
+pytestmark = pytest.mark.trains
+WORLD = {
+    "mechanism": "mnar", "missing_share": 0.4, "panels": 4, "draws": 2, "rows": 200,
+    "agents": AGENTS, "nuisance": NUISANCE, "evaluation": EVALUATION,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_panel_is_missing_in_the_share_that_is_asked_for(mechanism, share):
+    table = three_panels(20_000, seed=3)
+    law = grid_law(table, mechanism, missing_share=share, panels=4)
+    assert list(law["panels"]) == ["P2", "P3"]
+    mask = draw_mask(table, parse_graph("m", law, table), rng=np.random.default_rng(1))
+    assert 1 - mask.observed.mean(axis=0) == pytest.approx([share, share], abs=0.02)
+
+
+def test_causes_are_those_of_the_mechanism():
+    table = three_panels(500, seed=3)
+    causes = {
+        name: [list(one["values"]) for one in
+               grid_law(table, name, missing_share=0.5, panels=4)["panels"].values()]
+        for name in MECHANISMS
+    }  # fmt: skip
+    assert causes == {
+        "mcar": [[], []], "mar": [["X1"], ["X1"]], "mnar": [["X1"], ["X2"]],
+        "self": [["X2"], ["X3"]],
+    }  # fmt: skip
+    found = {}
+    for name in MECHANISMS:
+        law = grid_law(table, name, missing_share=0.5, panels=4)
+        found[name] = identify(parse_graph("m", law, table), table, s=None).propensity_identified
+    assert found == {"mcar": True, "mar": True, "mnar": True, "self": False}
+
+
+def test_a_table_without_a_free_column_keeps_a_panel_recorded():
+    values = np.random.default_rng(0).normal(size=(300, 2))
+    table = table_of(values, {"A": ["X1"], "B": ["X2"]}, [])
+    assert list(grid_law(table, "mar", missing_share=0.5, panels=4)["panels"]) == ["A"]
+    assert list(grid_law(table, "mcar", missing_share=0.5, panels=4)["panels"]) == ["A", "B"]
+    alone = table_of(values[:, :1], {"A": ["X1"]}, [])
+    with pytest.raises(ConfigError, match="no column that is always known"):
+        grid_law(alone, "mar", missing_share=0.5, panels=4)
+
+
+@pytest.fixture(scope="module")
+def judged():
+    table = three_panels(400, seed=5)
+    table.label[:] = table.values[:, 1] > 0
+    table.values[::7, 2:4] = np.nan  # filled by values of the same column
+    part = np.where(np.arange(len(table)) < 100, "train", "test")
+    frame, catalogue = table_to_frames(table, part)
+    classifier = fit_classifier(
+        table=frame, catalogue=catalogue, settings=CLASSIFIER,
+        streams=Streams(1, "fit_classifier", {}), progress=no_bar,
+    )["classifier"]  # fmt: skip
+    return judge_world(
+        table=frame, catalogue=catalogue, classifier=classifier, settings=WORLD,
+        streams=Streams(1, "judge_world", {}), progress=no_bar,
+    )  # fmt: skip
+
+
+def test_a_world_is_judged_under_its_graph_and_under_none(judged):
+    draws, estimates = judged["draws"], judged["estimates"]
+    assert sorted(zip(draws["draw"], draws["graph"], strict=True)) == [
+        (draw, graph) for draw in (0, 1) for graph in ("mcar", "true")
+    ]
+    assert set(estimates["agent"]) == set(AGENTS)
+    truth = estimates.groupby("agent")["truth"].unique().map(list)
+    assert all(len(values) == 1 for values in truth)  # of the population, the same in all draws
+    assert set(draws["best"]) == {min(truth.index, key=lambda agent: truth[agent][0])}
+    one = estimates[(estimates["estimator"] == "stabilised_ipw") & (estimates["draw"] == 0)]
+    by_graph = one.pivot(index="agent", columns="graph", values="estimate")
+    assert (by_graph["mcar"] != by_graph["true"]).all()
+
+
+def test_the_summary_counts_verdicts(judged):
+    world = {"dataset": "d", "mechanism": "mnar", "missing_share": "0.4"}
+    draws = judged["draws"].assign(**world)
+    told = ["sure", "regret", "gap", "std_error"]
+    draws.loc[draws["graph"] == "true", told] = [True, 0.3, 9.0, 1.0]
+    draws.loc[draws["graph"] == "mcar", told] = [False, 0.0, 1.0, 1.0]
+    made = summarise_grid(
+        draws=draws, estimates=judged["estimates"].assign(**world), settings={},
+        streams=Streams(1, "summarise_grid", {}), progress=no_bar,
+    )  # fmt: skip
+    grid = made["grid"].set_index("graph")
+    counts = ["draws", "sure_draws", "sure_and_wrong", "clear", "clear_and_sure"]
+    found = {graph: [int(row[name]) for name in counts] for graph, row in grid.iterrows()}
+    assert found == {"true": [2, 2, 2, 2, 2], "mcar": [2, 0, 0, 0, 0]}
+    rows = judged["estimates"].query("graph == 'true' and estimator == 'stabilised_ipw'")
+    own = made["grid_estimators"].query("graph == 'true' and estimator == 'stabilised_ipw'").iloc[0]
+    assert own["bias"] == pytest.approx((rows["estimate"] - rows["truth"]).mean())
+    assert own["covered"] == rows["truth"].between(rows["ci_low"], rows["ci_high"]).sum()
+
+
+def test_the_grid_of_a_config_is_a_file_for_each_world():
+    block = {
+        "grid": {"datasets": ["a", "b"], "mechanisms": ["mar"], "missing_shares": [0.3, 0.5],
+                 "agents": ["x"]},
+    }  # fmt: skip
+    files = Grid(block, {}).files("draws.parquet")
+    assert len(files) == 4
+    assert files[0] == "results/grid/dataset=a/mechanism=mar/missing_share=0.3/draws.parquet"
+
+
+def test_agents_of_the_grid_are_there_and_need_no_file():
+    agents = {"x": {"kind": "python", "file": "x.py"}, "never": {"kind": "fixed"}, "gone": None}
+    block = {"agents": agents, "grid": {"agents": ["never", "gone"]}}
+    require_grid_agents(block)
+    refused = {
+        ("x",): "names 'x', a function of one's own",
+        ("nevr",): "names 'nevr'; under 'afape.agents' there are x, never, gone",
+        ("gone",): "names gone, and each of them is null",
+    }
+    for names, said in refused.items():
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            require_grid_agents(block | {"grid": {"agents": list(names)}})
+
+
+def test_a_column_without_a_value_is_refused():
+    table = three_panels(60, seed=5)
+    table.values[:, 2] = np.nan
+    frame, catalogue = table_to_frames(table, np.full(60, "test"))
+    with pytest.raises(DataError, match="column 'X3' has no value"):
+        judge_world(
+            table=frame, catalogue=catalogue, classifier={}, settings=WORLD,
+            streams=Streams(1, "judge_world", {}), progress=no_bar,
+        )  # fmt: skip

@@ -1,0 +1,92 @@
+"""The kind `dime`: a network that learnt what each panel tells, bought by nats per price.
+
+Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
+from frugal.acquire.panel_networks import Walk
+from frugal.acquire.policies.network_policies import NetworkPolicies, learned_networks
+from frugal.acquire.train.for_cost import fit_for_cost
+from frugal.acquire.train.network_rules import Believers, fit_rules, walks
+from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.tree_sets import FoldedRows
+from frugal.core.layout import Layout
+
+ALL = 0.0  # nats per price above which all is bought
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("dime", learn, ground, settings)
+
+
+def learn(
+    rows: FoldedRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+) -> Learned:
+    """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
+    from frugal.acquire.train.dime import DimeSettings, DimeTraining  # torch is slow to import
+    from frugal.acquire.train.network_episodes import Units
+
+    believers, folds = Believers.of(rows, settings["network"]), settings["folds"]
+    how = DimeSettings(
+        settings["updates"], settings["batch"], settings["learning_rate"],
+        tuple(settings["exploration"]), settings["network"]["weight_decay"],
+    )  # fmt: skip
+    training = DimeTraining(
+        Units.of(rows, believers.networks.reads), believers.parameters(1), list(range(folds)),
+        how, rows.rng.spawn(folds + 1),
+    )  # fmt: skip
+    training.run()
+    networks = believers.beside("values", training.predictor, training.values)
+    ways, tried = walks(rows, networks, floor=ALL), settings["levels"]
+    rules = fit_rules(
+        rows, ways, lambda way: levels(way, tried), objective, believers.whole(), budgets
+    )
+    steps = settings["updates"] * settings["batch"]
+    return learned_networks(networks, np.zeros(1), rules, transitions=steps)
+
+
+def levels(way: Walk, count: int) -> list[float]:
+    """From the one at which all is bought to one at which nothing is, at even shares of steps."""
+    met = way.margin[np.isfinite(way.margin)]
+    if not met.size:
+        return [ALL]
+    return np.unique([ALL, *np.quantile(met, np.linspace(0, 1, count - 1))]).tolist()
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> NetworkPolicies:
+    """The trained rules."""
+    del settings
+    return NetworkPolicies.from_arrays(trained(stored, "dime"), layout, "values")
+
+
+DIME = AgentKind(
+    name="dime",
+    build=build,
+    fit=fit,
+    settings={
+        "folds": ("folds", "of cross-fitting"),
+        "network": ("masked_network", "the predictor, on random panels at first; the values"),
+        "updates": ("count", "steps of predictor and values together"),
+        "batch": ("count", "episodes of each network side by side"),
+        "learning_rate": ("positive", "of these steps; it falls to 0"),
+        "exploration": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/probability"},
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "probability of any panel in place of the best, at first and at last",
+        },
+        "levels": {
+            "type": "integer",
+            "minimum": 3,
+            "description": "worths of money that are tried",
+        },
+    },
+    doc="a network learnt what each panel tells, in nats; bought while it tells enough per price",
+)

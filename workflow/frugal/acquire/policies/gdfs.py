@@ -1,0 +1,89 @@
+"""The kind `gdfs`: a selector that learnt which panel lowers the loss most next, less its price.
+
+Prices are a penalty in training, where "stop" is one of the choices; it acts by the same logits.
+Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
+from frugal.acquire.policies.network_policies import NetworkPolicies, learned_networks
+from frugal.acquire.train.for_cost import fit_for_cost
+from frugal.acquire.train.network_rules import Believers, fit_rules, walks
+from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.tree_sets import FoldedRows
+from frugal.core.layout import Layout
+
+SHARES = (0.02, 3.0)  # penalties at which all panels cost so many entropies of the label
+LEASTS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # above the logit of "stop"; 0 as in training
+
+
+def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """Learn on the records, blocked; see `fit_for_cost`."""
+    return fit_for_cost("gdfs", learn, ground, settings)
+
+
+def learn(
+    rows: FoldedRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+) -> Learned:
+    """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
+    from frugal.acquire.train.gdfs import GdfsSettings, GdfsTraining  # torch is slow to import
+    from frugal.acquire.train.network_episodes import Units
+
+    believers, folds = Believers.of(rows, settings["network"]), settings["folds"]
+    penalty = penalties(rows, settings["price_weights"])
+    how = GdfsSettings(
+        settings["updates"], settings["batch"], settings["learning_rate"],
+        tuple(settings["temperatures"]), settings["network"]["weight_decay"],
+    )  # fmt: skip
+    training = GdfsTraining(
+        Units.of(rows, believers.networks.reads), believers.parameters(len(penalty)),
+        np.repeat(penalty, folds).tolist(), list(range(folds)) * len(penalty), how,
+        rows.rng.spawn(folds + 1),
+    )  # fmt: skip
+    training.run()
+    networks = believers.beside("logits", training.predictor, training.selector)
+    ways = walks(rows, networks, floor=min(LEASTS))
+    rules = fit_rules(rows, ways, lambda way: LEASTS, objective, believers.whole(), budgets)
+    steps = settings["updates"] * settings["batch"]
+    return learned_networks(networks, penalty, rules, transitions=steps)
+
+
+def penalties(rows: FoldedRows, count: int) -> np.ndarray:
+    """From one at which nearly all pays to one at which hardly anything does. (count,)"""
+    rate = float(rows.world.label[rows.learns].mean())
+    entropy = -rate * np.log(rate) - (1 - rate) * np.log1p(-rate)
+    full = float(rows.price(rows.reduced(range(rows.world.panels))).mean())
+    return np.geomspace(*SHARES, count) * entropy / (full or 1.0)
+
+
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> NetworkPolicies:
+    """The trained rules."""
+    del settings
+    return NetworkPolicies.from_arrays(trained(stored, "gdfs"), layout, "logits")
+
+
+GDFS = AgentKind(
+    name="gdfs",
+    build=build,
+    fit=fit,
+    settings={
+        "folds": ("folds", "of cross-fitting"),
+        "network": ("masked_network", "the predictor, on random panels at first; the selector"),
+        "updates": ("count", "steps along the selector's own episodes"),
+        "batch": ("count", "episodes of each network side by side"),
+        "learning_rate": ("positive", "of these steps; it falls to 0"),
+        "temperatures": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/positive"},
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "of the relaxation, at first and at last",
+        },
+        "price_weights": ("count", "penalties that are trained side by side"),
+    },
+    doc="a selector learnt one step ahead by a falling relaxation; prices are a penalty",
+)

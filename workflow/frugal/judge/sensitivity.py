@@ -1,0 +1,237 @@
+"""The range that a weighted estimate can take where hidden causes shift what is recorded.
+
+The marginal sensitivity model (Tan, J. Am. Stat. Assoc. 101, 2006): a row carries weight because
+its record holds a *set* of panels, all that the policy acquires there and s. Hidden causes change
+the odds that the record holds this set by a factor between 1/Γ and Γ, for each row its own. Γ
+bounds the odds of each set, not of each panel: two panels whose odds change by 2 each may change
+those of the set by 4. A policy that draws lots may end with a set on some records more likely than
+on others: then e is the chance that a record lets it, as a share of the largest, and Γ bounds the
+odds of the records that let it at least so much, whatever so much is, from which those of e follow
+(Jensen).
+
+With e the fitted probability of the set, the weight w = w e + w (1 − e) stands for the row itself
+and for rows like it that lack the set. The odds touch the second part alone, which becomes
+z w (1 − e) with z in [1/Γ, Γ]. Knows no policy and no estimator.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from frugal.core.errors import DataError
+from frugal.core.terms import Terms
+from frugal.judge.intervals import influence, influence_together, spread_of, sums_together
+from frugal.judge.weighting import require
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """A self-normalised estimate, Σ w C / Σ w, and how far its weights can be trusted; n rows.
+
+    Attributes:
+        cost: C, unit of the data set; 0 where the weight is zero. (n,)
+        sure: part of the weight that stands for the row itself, w e. (n,)
+        doubtful: part that stands for rows without the set, w (1 − e). (n,)
+        cluster: rows of one number count as one in errors; None where each stands for itself. (n,)
+    """
+
+    cost: Float[np.ndarray, " n"]
+    sure: Float[np.ndarray, " n"]
+    doubtful: Float[np.ndarray, " n"]
+    cluster: Int[np.ndarray, " n"] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        cost: Float[np.ndarray, " n"],
+        weight: Float[np.ndarray, " n"],
+        chance: Float[np.ndarray, " n"],
+        cluster: Int[np.ndarray, " n"] | None = None,
+    ) -> "Weighted":
+        """From costs, weights, e and clusters; costs and e are read where the weight is not zero.
+
+        Raises:
+            DataError: e is outside (0, 1] or a cost is not finite in a row with weight.
+        """
+        used = weight > 0
+        require(used & ~np.isfinite(cost), cost, "cost", "finite numbers")
+        require(used & ~((chance > 0) & (chance <= 1)), chance, "probability of a set", "(0, 1]")
+        known = np.where(used, chance, 1.0)
+        return cls(np.where(used, cost, 0.0), weight * known, weight * (1 - known), cluster)
+
+    @property
+    def weight(self) -> Float[np.ndarray, " n"]:
+        """W. (n,)"""
+        return self.sure + self.doubtful
+
+    @property
+    def estimate(self) -> float:
+        """Σ w C / Σ w."""
+        return float(self.weight @ self.cost / self.weight.sum())
+
+    def mirrored(self) -> "Weighted":
+        """The same of −C, whose largest value is minus the smallest of C."""
+        return Weighted(-self.cost, self.sure, self.doubtful, self.cluster)
+
+    def error(self, psi: Float[np.ndarray, " n"]) -> float:
+        """Standard error by influence terms; infinite where fewer than two clusters have weight."""
+        weight = self.weight if self.cluster is None else sums_together(self.weight, self.cluster)
+        return float(spread_of(influence_together(psi[:, None], self.cluster), weight)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """What an estimate can be, for each of g bounds Γ, unit of the data set.
+
+    Attributes:
+        low, high: ends of the range. (g,)
+        low_error, high_error: their standard errors by influence terms at the worst weights, the
+            nuisances taken as known. (g,)
+    """
+
+    low: Float[np.ndarray, " g"]
+    low_error: Float[np.ndarray, " g"]
+    high: Float[np.ndarray, " g"]
+    high_error: Float[np.ndarray, " g"]
+
+
+def plain_range(given: Weighted, gammas: Float[np.ndarray, " g"]) -> Range:
+    """What Σ C (w e + z w (1 − e)) / Σ (w e + z w (1 − e)) can be, each z in [1/Γ, Γ].
+
+    Nothing is asked of the weights but these bounds. The largest value λ has z = Γ where C > λ and
+    1/Γ elsewhere: rows are sorted by cost once, and λ is found by cumulative sums.
+    [Zhao, Small & Bhattacharya, J. R. Stat. Soc. B 81, 2019]
+
+    Args:
+        given: of the estimate; at least one row with weight.
+        gammas: Γ, each 1 or more. (g,)
+    """
+    _check(given, gammas)
+    high, high_error = _plain_highest(given, gammas)
+    low, low_error = _plain_highest(given.mirrored(), gammas)
+    return Range(-low, low_error, high, high_error)
+
+
+def _plain_highest(
+    given: Weighted, gammas: Float[np.ndarray, " g"]
+) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
+    """Upper ends and their standard errors. (g,) each"""
+    used = np.flatnonzero(given.weight > 0)
+    used = used[np.argsort(-given.cost[used], kind="stable")]
+    centre = given.estimate
+    cost = given.cost[used] - centre
+    sure, doubtful = given.sure[used], given.doubtful[used]
+    mass = np.concatenate([[0.0], np.cumsum(doubtful)])
+    burden = np.concatenate([[0.0], np.cumsum(doubtful * cost)])
+
+    def ratio(count: Int[np.ndarray, " g"]) -> tuple[np.ndarray, np.ndarray]:
+        """Value and sum of weights where the `count` dearest rows have z = Γ."""
+        top = (sure @ cost) + gammas * burden[count] + (burden[-1] - burden[count]) / gammas
+        bottom = sure.sum() + gammas * mass[count] + (mass[-1] - mass[count]) / gammas
+        return top / bottom, bottom
+
+    count = np.zeros(len(gammas), dtype=np.int64)
+    value, total = ratio(count + int((cost > 0).sum()))
+    while True:  # λ rises until the rows above it are those that it is made of
+        above = np.searchsorted(-cost, -value, side="left")
+        if (above == count).all():
+            break
+        count = above
+        value, total = ratio(count)
+    error = np.empty(len(gammas))
+    n = len(given.cost)
+    for g, gamma in enumerate(gammas):
+        worst = sure + np.where(np.arange(len(used)) < count[g], gamma, 1 / gamma) * doubtful
+        psi = np.zeros(n)
+        psi[used] = n / total[g] * worst * (cost - value[g])
+        error[g] = given.error(psi)
+    return centre + value, error
+
+
+@dataclass(frozen=True, eq=False)
+class CostQuantiles:
+    """What is known in every row says of the cost: quantiles by cell, learned on other rows.
+
+    Attributes:
+        cell: of each row. (n,)
+        low: the 1/(1 + Γ) quantile of each cell. (c, g)
+        high: the Γ/(1 + Γ) quantile of each cell. (c, g)
+    """
+
+    cell: Int[np.ndarray, " n"]
+    low: Float[np.ndarray, "c g"]
+    high: Float[np.ndarray, "c g"]
+
+
+def sharp_range(
+    given: Weighted, gammas: Float[np.ndarray, " g"], quantiles: CostQuantiles
+) -> Range:
+    """The part of the plain range that agrees with what every row tells, x.
+
+    True weights average one whatever x is, so that for any function Q of x
+
+        J ≤ mean(Q) + Σ [w (C − Q) + h(w (1 − e) (C − Q))] / n,   h(v) = (Γ − 1) v⁺ + (1 − 1/Γ) v⁻
+
+    with v⁻ ≥ 0, and least if Q is the Γ/(1 + Γ) quantile of C given x.
+    [Dorn & Guo, J. Am. Stat. Assoc. 118, 2023; Dorn, Guo & Kallus 2024, with ρ = Q]
+
+    The fitted weights average one only about, and where hidden causes act need not. So the end is
+    taken from the estimate or, if that is further out, from mean(Q) + Σ w (C − Q) / n, which are
+    the same by the graph: then the fitted weights themselves are among those allowed, the estimate
+    lies in its range, and at Γ = 1 is all of it. Never wider than the plain range. A tail
+    regression ρ of its own is not used: it would need fitted weights that average one given x.
+
+    Args:
+        given: of the estimate; at least one row with weight.
+        gammas: Γ, each 1 or more. (g,)
+        quantiles: of rows and Γ; only the width depends on them being right.
+    """
+    _check(given, gammas)
+    plain = plain_range(given, gammas)
+    high = _sharp_highest(given, gammas, quantiles.cell, quantiles.high)
+    mirrored = _sharp_highest(given.mirrored(), gammas, quantiles.cell, -quantiles.low)
+    high, high_error = _nearer((plain.high, plain.high_error), high)
+    low, low_error = _nearer((-plain.low, plain.low_error), mirrored)
+    return Range(-low, low_error, high, high_error)
+
+
+def _sharp_highest(
+    given: Weighted,
+    gammas: Float[np.ndarray, " g"],
+    cell: Int[np.ndarray, " n"],
+    quantile: Float[np.ndarray, "c g"],
+) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
+    """Upper ends and their standard errors. (g,) each"""
+    weight, centre = given.weight, given.estimate
+    ends, errors = np.empty(len(gammas)), np.empty(len(gammas))
+    psi = influence(Terms((weight * given.cost)[:, None], weight, weight))[:, 0]
+    for g, gamma in enumerate(gammas):
+        predicted = quantile[cell, g]
+        rest = given.cost - predicted
+        shift = h(given.doubtful * rest, float(gamma))
+        balanced = predicted + weight * rest
+        from_balanced = balanced.mean() > centre
+        ends[g] = max(float(balanced.mean()), centre) + shift.mean()
+        per_row = shift + (balanced if from_balanced else psi)
+        errors[g] = given.error(per_row - per_row.mean())
+    return ends, errors
+
+
+def h(value: Float[np.ndarray, " n"], gamma: float) -> Float[np.ndarray, " n"]:
+    """The most that (z − 1) v can be with z in [1/Γ, Γ]. (n,)"""
+    return np.maximum((gamma - 1) * value, (1 / gamma - 1) * value)
+
+
+def _nearer(
+    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The smaller of two ends, with its standard error."""
+    smaller = first[0] <= second[0]
+    return np.where(smaller, first[0], second[0]), np.where(smaller, first[1], second[1])
+
+
+def _check(given: Weighted, gammas: Float[np.ndarray, " g"]) -> None:
+    require(~(gammas >= 1), gammas, "bound Γ", "[1, ∞)")
+    if not (given.weight > 0).any():
+        raise DataError("no row carries weight; at least one is needed for a range")

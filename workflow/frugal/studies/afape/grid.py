@@ -1,0 +1,80 @@
+"""The grid of worlds of known truth that a config asks for: its steps, files and settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
+
+DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of the grid shows
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The block `afape.grid` beside what it refers to.
+
+    Attributes:
+        block: `afape`.
+        agents: name → settings, without those that are null.
+    """
+
+    block: Mapping[str, Any]
+    agents: Mapping[str, Any]
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """The block `afape.grid`."""
+        return self.block["grid"]
+
+    def files(self, name: str) -> list[str]:
+        """A file of every world."""
+        return [
+            f"results/grid/dataset={dataset}/mechanism={mechanism}/missing_share={share:g}/{name}"
+            for dataset, mechanism, share in product(
+                self.own["datasets"], self.own["mechanisms"], self.own["missing_shares"]
+            )
+        ]
+
+    def settings(self, mechanism: str, missing_share: float) -> dict[str, Any]:
+        """Settings of `judge_world`."""
+        return {
+            "mechanism": mechanism,
+            "missing_share": missing_share,
+            **{name: self.own[name] for name in ("panels", "draws", "rows")},
+            "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
+            "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
+            "evaluation": {
+                **self.block["evaluation"],
+                **DRAWS_BETWEEN,
+                "hidden_causes": {**self.block["evaluation"]["hidden_causes"], "gammas": [1.0]},
+            },
+        }
+
+
+def require_grid_agents(block: Mapping[str, Any]) -> None:
+    """Agents of the grid are among `afape.agents`, and act by no file of one's own.
+
+    One that an overlay set to null is left out.
+
+    Raises:
+        ConfigError: another name, a function of one's own, or none is left.
+    """
+    named, agents = block["grid"]["agents"], block["agents"]
+    for name in named:
+        if name not in agents:
+            raise ConfigError(
+                f"config: afape.grid.agents names {name!r}; under 'afape.agents' there are "
+                f"{listed(agents)}{did_you_mean(name, agents)}"
+            )
+        if agents[name] is not None and agents[name]["kind"] == "python":
+            raise ConfigError(
+                f"config: afape.grid.agents names {name!r}, a function of one's own; allowed are "
+                "agents that need no file"
+            )
+    if all(agents[name] is None for name in named):
+        raise ConfigError(
+            f"config: afape.grid.agents names {listed(named)}, and each of them is null under "
+            "'afape.agents'; name one that is there"
+        )

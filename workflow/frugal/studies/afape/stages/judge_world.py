@@ -1,0 +1,187 @@
+"""Stage `judge_world`: verdicts in many draws of one world whose truth is known.
+
+The test part of a table is the population. Agents learn once, on records with gaps; each draw takes
+rows of the population with replacement, draws their gaps, and judges every policy under the true
+graph and under the one that says that nothing causes gaps (MCAR).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.registry import kind_of
+from frugal.core.errors import DataError
+from frugal.core.layout import Bundle
+from frugal.core.streams import Streams
+from frugal.data.tables import table_from_frames
+from frugal.judge.registry import READ
+from frugal.missing.graphs import parse_graph
+from frugal.missing.grid_laws import grid_law
+from frugal.missing.identification import identify
+from frugal.studies.afape.draws import Drawn, Judges
+from frugal.studies.afape.stages.draw_missingness import draw_missingness
+from frugal.studies.afape.stages.train_agent import train_agent
+
+TRUE, NONE = "true", "mcar"  # graphs under which a world is judged
+
+
+def judge_world(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    classifier: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Train, draw and judge.
+
+    Settings: `mechanism`, `missing_share`, `panels`, `draws`, `rows` (at most, of a draw), `agents`
+    (name → settings), `nuisance`, `evaluation`.
+
+    Returns:
+        `estimates`: one row for each draw, graph, agent and estimator; `draws`: the verdict of each
+        draw and graph beside the truth.
+
+    Raises:
+        DataError: the table has no test rows.
+    """
+    whole = _completed(table, catalogue, streams.generator("gaps"))
+    data, part = table_from_frames(whole, catalogue)
+    if not (part == "test").any():
+        raise DataError("the grid judges the rows of the part 'test', and the table has none")
+    law = grid_law(
+        data, settings["mechanism"], missing_share=settings["missing_share"],
+        panels=settings["panels"],
+    )  # fmt: skip
+    judges = _judges(whole, catalogue, classifier, law, settings, streams)
+    population = whole[part == "test"].reset_index(drop=True)
+    truth = _truth(judges, population, catalogue)
+    estimates, draws = [], []
+    for draw in progress(range(settings["draws"]), desc="draws"):
+        rng = streams.generator("rows", draw)
+        count = min(len(population), settings["rows"])
+        rows = population.iloc[rng.integers(0, len(population), count)]
+        rows = rows.assign(row_id=np.arange(count)).reset_index(drop=True)
+        drawn = judges.play(_with_gaps(rows, catalogue, law, draw), draw)
+        for graph, judged in _under_each_graph(drawn, law, catalogue):
+            found = judges.judge(judged, draw)
+            mine = {"draw": draw, "graph": graph}
+            told = found["estimates"].assign(truth=found["estimates"]["agent"].map(truth), **mine)
+            estimates.append(told)
+            draws.append(_answer(found, truth) | mine)
+    kept = ["agent", "estimator", "estimate", "std_error", "ci_low", "ci_high", "ess", "status",
+            "largest_weight_share", "truth", "draw", "graph"]  # fmt: skip
+    return {
+        "estimates": pd.concat(estimates, ignore_index=True)[kept],
+        "draws": pd.DataFrame(draws),
+    }
+
+
+def _completed(
+    table: pd.DataFrame, catalogue: Mapping[str, Any], rng: np.random.Generator
+) -> pd.DataFrame:
+    """The table with each gap filled by a value of the same column, so that a truth is known."""
+    whole = table.copy()
+    for column in catalogue["columns"]:
+        values = whole[column["name"]].to_numpy(dtype=np.float64, copy=True)
+        gaps = np.isnan(values)
+        if gaps.all():
+            raise DataError(f"column {column['name']!r} has no value, so no world can be made")
+        values[gaps] = rng.choice(values[~gaps], gaps.sum())
+        whole[column["name"]] = values
+    return whole
+
+
+def _with_gaps(
+    rows: pd.DataFrame, catalogue: Mapping[str, Any], law: Mapping[str, Any], draw: int
+) -> dict[str, Any]:
+    """The rows, with the masks of one draw."""
+    stored = {"table": rows, "catalogue": catalogue}
+    settings = {"name": "grid", "seeds": [draw], "missingness": law, "s": None}
+    return stored | draw_missingness(
+        **stored, settings=settings, streams=Streams(draw, "draw_missingness", {}),
+        progress=_quiet,
+    )  # fmt: skip
+
+
+def _judges(
+    whole: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    classifier: Mapping[str, np.ndarray],
+    law: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+) -> Judges:
+    """Agents that learnt on the records of one draw of the gaps of all rows."""
+    stored = _with_gaps(whole, catalogue, law, 0)
+    policies = {}
+    for name, own in settings["agents"].items():
+        if kind_of(own).fit is None:
+            continue
+        bundle: Bundle = train_agent(
+            table=whole, catalogue=catalogue, classifier=classifier, masks=stored["masks"],
+            settings=own, streams=Streams(streams.root, "train_agent", {"agent": name}),
+            progress=_quiet,
+        )["policy"]  # fmt: skip
+        policies[name] = bundle.stored(f"the policy {name}")
+    return Judges(
+        classifier, settings["agents"], policies, settings["nuisance"], settings["evaluation"],
+        streams.root,
+    )  # fmt: skip
+
+
+def _truth(
+    judges: Judges, population: pd.DataFrame, catalogue: Mapping[str, Any]
+) -> dict[str, float]:
+    """Cost of every policy in the population, none of whose values is missing."""
+    rows = population.assign(row_id=np.arange(len(population)))
+    none = {"source": "induced", "standardise": False, "complete_share": None, "panels": {}}
+    drawn = judges.play(_with_gaps(rows, catalogue, none, 0), 0)
+    return {
+        name: float(frame.loc[frame["world"] == "full", "cost"].mean())
+        for name, frame in drawn.worlds.items()
+    }
+
+
+def _under_each_graph(
+    drawn: Drawn, law: Mapping[str, Any], catalogue: Mapping[str, Any]
+) -> Iterator[tuple[str, Drawn]]:
+    """The draw as it is, and with a graph that says that nothing causes gaps."""
+    yield TRUE, drawn
+    if not any(one["values"] for one in law["panels"].values()):
+        return
+    data, _ = table_from_frames(drawn.stored["table"], catalogue)
+    panels = {name: {"intercept": 0.0} for name in law["panels"]}
+    graph = parse_graph("mcar", {**law, "panels": panels}, data)
+    unknown = [name for name in drawn.stored["masks"] if str(name).endswith("_probability")]
+    changed = {
+        "masks": drawn.stored["masks"].drop(columns=unknown),
+        "graph": graph.to_dict() | {"source": "own"},
+        "identification": identify(graph, data, s=None).to_dict(),
+    }
+    yield NONE, Drawn({**drawn.stored, **changed}, drawn.blocked, drawn.worlds)
+
+
+def _answer(found: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> dict[str, Any]:
+    """The verdict of one draw, and what it cost."""
+    told = found["verdicts"].iloc[0]
+    cheapest = min(truth, key=lambda name: (truth[name], name))
+    named = str(told["agent"])
+    others = sorted(truth.values())
+    rows = found["estimates"]
+    mine = rows[(rows["agent"] == cheapest) & (rows["estimator"] == (told["estimator"] or READ[0]))]
+    return {
+        "named": named, "estimator": told["estimator"], "sure": bool(told["sure"]),
+        "graph_refuted": bool(found["graph_check"]["graph_refuted"].iloc[0]),
+        "best": cheapest, "best_cost": truth[cheapest],
+        "regret": truth[named] - truth[cheapest] if named else np.nan,
+        "gap": others[1] - others[0] if len(others) > 1 else np.nan,
+        "std_error": float(mine["std_error"].iloc[0]) if len(mine) else np.nan,
+    }  # fmt: skip
+
+
+def _quiet(rows: Any, **_: Any) -> Any:
+    return rows
