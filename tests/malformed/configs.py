@@ -227,8 +227,6 @@ def config_values() -> Iterator[Case]:
         ("one decision never wrong", (costs, [[0, 0], [50, 0]]), "acquires nothing", "warned"),
         ("a table with a panel recorded in part, for `afape`", (("missing_values",), "partial"),
          "'missing_values' is partial", "refused"),
-        ("a table without a part `train`", (("split", "parts"), {"encoder": 0.5, "test": 0.5}),
-         "'train'", "refused"),
         ("a YAML of another name than in the config", (("name",), "smal"), "'datasets.small'",
          "refused"),
         ("causes of a panel that the table lacks", (("panels", 1, "name"), "bloods"), "'blood'",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.core.belonging import Belonging
 from frugal.core.partitions import Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -83,10 +84,12 @@ def small_table(n: int = 240, *, seed: int = 0, gaps: Mapping[str, float] | None
     return table
 
 
-def frames(table: Table, *, train: int = 80) -> tuple[pd.DataFrame, dict[str, Any]]:
+def frames(
+    table: Table, *, train: int = 80, belonging: Belonging | None = None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The table as stored: the first rows train the classifier, the others are the test."""
     split = np.where(np.arange(len(table)) < train, "train", "test")
-    return table_to_frames(table, split)
+    return table_to_frames(table, split, belonging=belonging)
 
 
 def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=(0,)):
@@ -119,9 +122,10 @@ def run_chain(
     agents: Mapping = AGENTS,
     nuisance: Mapping = NUISANCE,
     policies: Mapping[str, StoredArrays] = MappingProxyType({}),
+    belonging: Belonging | None = None,
 ) -> Chain:
     """All stages from masks to estimates, with every agent; `policies`: files of trained ones."""
-    frame, catalogue = frames(table)
+    frame, catalogue = frames(table, belonging=belonging)
     stored = {"table": frame, "catalogue": catalogue}
     drawn = draw(table, panels, source=source, s=s)
     own = {"dataset": "d", "mechanism": "m"}

@@ -195,6 +195,7 @@ def verdicts_of(chain):
     return give_verdicts(
         summary=chain.estimates["estimates"].assign(**key),
         comparisons=chain.estimates["comparisons"].assign(**key),
+        groups=chain.estimates["groups"].assign(**key),
         sensitivity=chain.estimates["sensitivity"].assign(**key),
         tipping=chain.estimates["tipping"].assign(**key),
         graph_check=pd.DataFrame(told).assign(**key),

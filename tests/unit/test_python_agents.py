@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.python_files import PythonPolicy, load_python_policy, source_of
 from frugal.acquire.rollouts import roll_out
+from frugal.acquire.set_probability import terminal_set_probability
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
@@ -342,3 +343,50 @@ def test_a_file_that_is_no_python_source_is_refused_before_any_job(name):
     config["afape"]["agents"]["mine"] = {"kind": "python", "file": name, "function": "choose"}
     with pytest.raises(ConfigError, match=rf"'afape.agents.mine.file' is '{name}'; allowed is"):
         load_study(config, root)
+
+
+COUNTED = """
+    def choose(values, acquired, available):
+        with open({log!r}, "a") as stream:
+            stream.write(f"{{len(values)}}\\n")
+        return ["stop"] * len(values)
+"""
+
+
+def test_a_slow_function_is_asked_once_for_each_state_in_batches(tmp_path):
+    """Twice, with its copy; 30 states of which 10 are others are 10 states, and then none."""
+    log = tmp_path / "asked.txt"
+    chosen = policy(tmp_path, COUNTED.format(log=str(log)))
+    values, acquired, available = (part[:, :10] for part in states())
+    values = values + np.arange(10)[None, :, None]
+    thrice = tuple(np.tile(part, (1, 3, 1)) for part in (values, acquired, available))
+    first = chosen.action_probabilities(*thrice)
+    asked = [int(line) for line in log.read_text().splitlines()]
+    assert asked[0] == 10  # in one batch
+    assert sum(asked) == 20  # and once more of the copy
+    again = chosen.action_probabilities(*(part[:, ::-1] for part in thrice))
+    assert [int(line) for line in log.read_text().splitlines()] == asked
+    np.testing.assert_array_equal(again, first[:, ::-1])
+    other = (values[:, :3] + 100, acquired[:, :3], available[:, :3])
+    chosen.action_probabilities(*(np.hstack([x, y]) for x, y in zip(other, thrice, strict=True)))
+    assert sum(int(line) for line in log.read_text().splitlines()) == 26
+
+
+def test_a_rollout_and_the_probabilities_of_its_sets_ask_each_state_once(tmp_path):
+    log = tmp_path / "asked.txt"
+    chosen = policy(tmp_path, COUNTED.format(log=str(log)))
+    world = World.of_table(table())
+    for _ in range(3):
+        roll_out(chosen, world, uniforms=np.random.default_rng(0).random((len(world), 3)))
+        sets = np.random.default_rng(1).random((len(world), 2)) < 0.5
+        terminal_set_probability(chosen, world, target=sets)
+    assert sum(int(line) for line in log.read_text().splitlines()) == 2 * len(world)
+
+
+def test_answers_beyond_what_is_kept_are_asked_for_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("frugal.acquire.policies.python_files.MOST_KEPT", 5)
+    chosen = policy(tmp_path, NAMES)
+    state = states()
+    first = chosen.action_probabilities(*state)
+    assert len(chosen.kept) == 5
+    np.testing.assert_array_equal(chosen.action_probabilities(*state), first)

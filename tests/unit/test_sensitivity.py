@@ -76,6 +76,25 @@ def test_the_plain_range_is_that_of_all_corners():
         assert found.low[0] == pytest.approx(min(values), abs=1e-12)
 
 
+def test_rows_that_stand_twice_in_one_cluster_make_no_end_surer():
+    given, n = _drawn(200), 200
+    twice = Weighted(
+        *(np.tile(part, 2) for part in (given.cost, given.sure, given.doubtful)),
+        cluster=np.tile(np.arange(n), 2),
+    )
+    gammas = np.array(GAMMAS)
+    cell, ends = np.zeros(n, dtype=np.int64), np.quantile(given.cost, [0.3, 0.7])
+    low, high = (np.full((1, len(gammas)), end) for end in ends)
+    once = plain_range(given, gammas), sharp_range(given, gammas, CostQuantiles(cell, low, high))
+    often = (
+        plain_range(twice, gammas),
+        sharp_range(twice, gammas, CostQuantiles(np.tile(cell, 2), low, high)),
+    )
+    for one, other in zip(once, often, strict=True):
+        for name in ("low", "low_error", "high", "high_error"):
+            np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-10)
+
+
 def test_at_gamma_one_both_are_the_estimate_with_its_standard_error():
     given = _drawn(300)
     terms = Terms((given.weight * given.cost)[:, None], given.weight, given.weight)

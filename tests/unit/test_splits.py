@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.data.description import SplitSpec
-from frugal.data.splits import assign_parts, part_sizes, split_rows, stratified_order
-from hypothesis import given
+from frugal.data.splits import (
+    assign_clusters,
+    assign_parts,
+    part_sizes,
+    split_rows,
+    stratified_order,
+)
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NAMES = ("train", "agent", "nuisance", "test")
@@ -155,3 +161,33 @@ def test_groups_alike_are_split_apart():
         label, group, _spec("given", groups={"old": halves, "new": halves}), rng_seed=0
     )
     assert (split[:20] != split[20:]).any()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=12, max_size=80), st.integers(0, 1000))
+def test_parts_keep_clusters_whole_and_have_about_their_sizes(clusters, seed):
+    cluster = np.array(clusters)
+    label = np.random.default_rng(seed).integers(2, size=len(cluster))
+    sizes = {"train": len(cluster) // 3, "test": len(cluster) - len(cluster) // 3}
+    part = assign_clusters(label, cluster, sizes, np.random.default_rng(seed))
+    assert all(len(set(part[cluster == c])) == 1 for c in set(clusters))
+    largest = np.bincount(cluster).max()
+    assert all(abs((part == name).sum() - size) <= largest for name, size in sizes.items())
+
+
+def test_rows_for_themselves_are_split_as_ever():
+    label = np.random.default_rng(0).integers(3, size=90)
+    sizes = {"train": 31, "agent": 9, "test": 50}
+    alone = assign_clusters(label, np.arange(90), sizes, np.random.default_rng(4))
+    assert (alone == assign_parts(label, sizes, np.random.default_rng(4))).all()
+
+
+def test_a_cluster_in_files_of_two_groups_is_refused():
+    groups = {name: {"train": 0.5, "test": 0.5} for name in ("old", "new")}
+    spec = SplitSpec("given", 0, {}, groups)
+    label, group = np.arange(8) % 2, np.repeat(["old", "new"], 4)
+    with pytest.raises(DataError, match="files of the groups 'new' and 'old', which split scheme"):
+        split_rows(label, group, spec, rng_seed=0, cluster=np.array([0, 0, 1, 1, 1, 2, 3, 3]))
+    whole = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    part = split_rows(label, group, spec, rng_seed=0, cluster=whole)
+    assert all(len(set(part[whole == c])) == 1 for c in range(4))

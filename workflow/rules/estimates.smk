@@ -20,6 +20,7 @@ rule estimate_costs:
             frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
             efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
             comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}/comparisons.parquet",
+            groups="results/estimates/dataset={dataset}/mechanism={mechanism}/groups.parquet",
             sensitivity="results/estimates/dataset={dataset}/mechanism={mechanism}/sensitivity.parquet",
             tipping="results/estimates/dataset={dataset}/mechanism={mechanism}/tipping.parquet",
         ),
@@ -88,6 +89,7 @@ rule give_verdicts:
         comparisons=STUDY.scenario_files(
             "results/estimates/{scenario}/comparisons.parquet"
         ),
+        groups=STUDY.scenario_files("results/estimates/{scenario}/groups.parquet"),
         sensitivity=STUDY.scenario_files(
             "results/estimates/{scenario}/sensitivity.parquet"
         ),
@@ -95,6 +97,7 @@ rule give_verdicts:
     output:
         **audited(
             comparisons="results/summary/comparisons.parquet",
+            groups="results/summary/groups.parquet",
             sensitivity="results/summary/sensitivity.parquet",
             verdicts="results/summary/verdicts.parquet",
             sentence="results/summary/verdict.txt",

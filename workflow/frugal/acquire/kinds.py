@@ -26,7 +26,7 @@ from frugal.learn.trees import TreeEnsemble
 
 TABLE_GIB = 0.25  # larger tables of observations are not built; the numbers are the same
 
-Stored = Mapping[str, np.ndarray] | Path | None
+Stored = Mapping[str, np.ndarray] | Path | pd.DataFrame | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.episodes import Episodes, Policy, ReadingPolicy
+from frugal.core.episodes import Episodes, Policy, ReadingPolicy, RowPolicy
 from frugal.core.world import StateEncoder, World
 
 SUM_TOLERANCE = 1e-5  # of a row of action probabilities in float32
@@ -107,6 +107,9 @@ class _Asked:
         if isinstance(self.policy, ReadingPolicy):
             seen = self._reading(self.policy), self.acquired, available
             return self._together(self.policy.decide, *seen)
+        if isinstance(self.policy, RowPolicy):
+            row_id = self.world.row_id[self.row]
+            return self.policy.law_of_rows(row_id, self.acquired, available)
         seen = self._values(), self.acquired, available
         return self._together(self.policy.action_probabilities, *seen)
 

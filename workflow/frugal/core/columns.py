@@ -19,6 +19,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "part": ("", "part of the split, for example train or test"),
     "label": ("", "class index, in the order of the catalogue's classes"),
     "sensitive": ("", "group of the protected attribute, 0 or 1, in the order of the catalogue"),
+    "group_index": ("", "group that policies are judged in, in the order of the catalogue"),
+    "cluster_index": ("", "rows with one number belong together"),
     "dataset": ("", "name of the data set"),
     "seed": ("", "seed of the study: one draw of missingness and of the policy's randomness"),
     "world": ("", "blocked: only recorded panels; full: all; retrospective: the records' own set"),
@@ -59,7 +61,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "units": ("units", "test units, or those of them that the row speaks of"),
     "value": ("", "expected return from here; of cdp and cg minus the expected trials left"),
     # recourse
-    "group": ("", "group of units: of recourse, those that may take the same actions"),
+    "group": (
+        "",
+        "group of units: of recourse, those that may take the same actions; of afape, as the data "
+        "set's YAML tells them apart, empty where all are compared",
+    ),
     # dadi
     "iteration": ("", "joint training iterations, or outer loops of training, so far"),
     "objective": ("nats", "combined loss γ L_C − (1 − γ) L_A, with the penalty for cost"),

@@ -53,6 +53,23 @@ class Policy(Protocol):
 
 
 @runtime_checkable
+class RowPolicy(Protocol):
+    """A single policy that knows rows by their identity, and nothing of their values.
+
+    It has an answer to states of the records, and none to values that were filled in.
+    """
+
+    def law_of_rows(
+        self,
+        row_id: Int[np.ndarray, " m"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+    ) -> Float[np.ndarray, "m A"]:
+        """As `Policy.action_probabilities`, of m states. (m, a + 1)"""
+        ...
+
+
+@runtime_checkable
 class ReadingPolicy(Policy, Protocol):
     """A policy that first turns a state into a reading, the same for all its members.
 

@@ -13,6 +13,10 @@ class DataError(FrugalError):
     """A file or a table does not hold what its description promises."""
 
 
+class MissingStateError(DataError):
+    """A policy that is a table of states lacks one that it is asked for."""
+
+
 class GraphError(FrugalError):
     """A missingness graph is cyclic, or does not identify what is asked of it."""
 

@@ -44,14 +44,14 @@ def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
 def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     """Suffixes of the files that a parameter's type is read from; none where any is allowed.
 
-    Arrays or a path: a stored policy, or one's own in a Python file.
+    Arrays, a path or a table: a stored policy, or one's own in a Python file or as a table.
     """
     if parameter is None:
         return ()
     allowed = parameter.annotation
     kinds = (allowed, *get_args(allowed))
     if Path in kinds:
-        return (".safetensors", ".py") if StoredArrays in kinds else ()
+        return (".safetensors", ".py", ".parquet") if StoredArrays in kinds else ()
     for kind in kinds:
         if kind is StoredArrays:
             return (".safetensors",)

@@ -126,6 +126,9 @@ class Description:
             whole panels) or `partial` (a panel can be had where one of its columns is known).
         sensitive: protected attribute by name alone, or None.
         groups: of the protected attribute, where the YAML tells two of them apart, or None.
+        told_apart: groups that policies are judged in: told apart by a rule, or the values of a
+            column; None for none.
+        cluster: column whose values tell which rows belong together, or None.
     """
 
     path: Path
@@ -140,6 +143,8 @@ class Description:
     label: Label
     sensitive: str | None
     groups: Classes | None
+    told_apart: Classes | str | None
+    cluster: str | None
     misclassification_cost: tuple[tuple[float, ...], ...]
     drop_rows: tuple[DropRule, ...]
     missing_values: str
@@ -179,6 +184,10 @@ def _description(path: Path, document: Mapping[str, Any]) -> Description:
         label=_label(document["label"]),
         sensitive=_sensitive_name(document["sensitive"]),
         groups=_sensitive_groups(document["sensitive"]),
+        told_apart=_told_apart(
+            document["groups"] if "groups" in document else document["sensitive"]
+        ),
+        cluster=document.get("cluster"),
         misclassification_cost=tuple(
             tuple(float(c) for c in row) for row in document["misclassification_cost"]
         ),
@@ -203,6 +212,10 @@ def _sensitive_name(sensitive: Any) -> str | None:
 
 def _sensitive_groups(sensitive: Any) -> Classes | None:
     return classes_from(sensitive, key="groups") if isinstance(sensitive, Mapping) else None
+
+
+def _told_apart(groups: Any) -> Classes | str | None:
+    return classes_from(groups, key="groups") if isinstance(groups, Mapping) else groups
 
 
 def _column(column: Mapping[str, Any]) -> Column:

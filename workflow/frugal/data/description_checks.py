@@ -13,7 +13,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.table import LARGEST
 
-RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive")
+RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive", "group_index", "cluster_index")
 _KEYS_OF_KIND = {
     "generator": {"generator"},
     "bundled": {"loader"},
@@ -47,6 +47,8 @@ def check_meaning(document: Mapping[str, Any]) -> None:
         _known(document["sensitive"], names, "'sensitive'", "columns")
     elif document["sensitive"] is not None:
         _check_classes(document["sensitive"], "sensitive", "groups")
+    if isinstance(document.get("groups"), Mapping):
+        _check_classes(document["groups"], "groups", "groups")
     _check_drop_rows(document["drop_rows"], names)
 
 

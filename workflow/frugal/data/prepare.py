@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from frugal.core.belonging import Belonging
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Table
+from frugal.data.belonging import belonging_of, columns_named
 from frugal.data.bundled import load_bundled
 from frugal.data.description import Description
 from frugal.data.description_sources import ClinicalGenerator
@@ -33,6 +35,7 @@ class Prepared:
         units: encoded column → unit.
         sensitive: group of each row, 0 or 1, or None. (n,)
         groups: names of the two groups; empty where there are none.
+        belonging: groups that policies are judged in, and which rows belong together.
         report: what was read, dropped, drawn and split; holds plain JSON values only.
     """
 
@@ -41,6 +44,7 @@ class Prepared:
     units: dict[str, str]
     sensitive: np.ndarray | None
     groups: tuple[str, ...]
+    belonging: Belonging
     report: dict[str, Any]
 
 
@@ -61,10 +65,13 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     raw = read_raw(description, raw_files)
     encoded = encode(raw, description)
     table, group = encoded.table, raw.group[encoded.kept]
+    belonging = belonging_of(raw, np.flatnonzero(encoded.kept), description)
     del raw  # the cells as text take as much memory as the table
     pa.default_memory_pool().release_unused()
     try:
-        split = split_rows(table.label, group, description.split, rng_seed=rng_seed)
+        split = split_rows(
+            table.label, group, description.split, rng_seed=rng_seed, cluster=belonging.cluster
+        )
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
     report = {
@@ -75,6 +82,11 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
         "missing_values": description.missing_values,
         "sensitive": description.sensitive,
         **encoded.report,
+        "columns_left_out": [
+            name
+            for name in encoded.report["columns_left_out"]
+            if name not in columns_named(description)
+        ],
         "parts": {
             part: {
                 "rows": int((split == part).sum()),
@@ -87,7 +99,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
         },
     }
     groups = () if description.groups is None else description.groups.names
-    return Prepared(table, split, encoded.units, encoded.sensitive, groups, report)
+    return Prepared(table, split, encoded.units, encoded.sensitive, groups, belonging, report)
 
 
 def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTable:

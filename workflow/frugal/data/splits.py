@@ -6,6 +6,7 @@ Knows labels and sizes only; the same seed gives the same parts.
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Int
 
 from frugal.core.errors import DataError
@@ -64,8 +65,41 @@ def assign_parts(
     return np.array(list(sizes), dtype=str)[part]
 
 
+def assign_clusters(
+    label: Int[np.ndarray, " n"],
+    cluster: Int[np.ndarray, " n"],
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """As `assign_parts`, but rows of one cluster get one part. (n,)
+
+    Clusters stand in a random order, stratified by the most frequent class of each; a cluster falls
+    in the part in which its middle row would. So a part has more or fewer rows than asked for by
+    less than a cluster; where each row is a cluster of its own, it is `assign_parts`.
+
+    Raises:
+        DataError: the sizes do not sum to the number of rows.
+    """
+    if sum(sizes.values()) != len(label):
+        return assign_parts(label, sizes, rng)  # which refuses them
+    _, of_row = np.unique(cluster, return_inverse=True)
+    counts = np.zeros((of_row.max() + 1, label.max() + 1), dtype=np.int64)
+    np.add.at(counts, (of_row, label), 1)
+    order = stratified_order(counts.argmax(axis=1).astype(np.int64), rng)
+    rows = counts.sum(axis=1)[order]
+    middle = rows.cumsum() - (rows + 1) / 2
+    part = np.empty(len(order), dtype=np.intp)
+    part[order] = np.searchsorted(np.cumsum(list(sizes.values())), middle, side="right")
+    return np.array(list(sizes), dtype=str)[part[of_row]]
+
+
 def split_rows(
-    label: Int[np.ndarray, " n"], group: np.ndarray, spec: SplitSpec, *, rng_seed: int
+    label: Int[np.ndarray, " n"],
+    group: np.ndarray,
+    spec: SplitSpec,
+    *,
+    rng_seed: int,
+    cluster: Int[np.ndarray, " n"] | None = None,
 ) -> np.ndarray:
     """Part name (one of `PART_NAMES`) of each row. (n,)
 
@@ -74,24 +108,34 @@ def split_rows(
         group: group of the file that each row comes from; read with scheme `given` only. (n,)
         spec: scheme, sizes and seed of the data set.
         rng_seed: seed of the run; drawn together with the data set's own.
+        cluster: rows of one number get one part; None where each row stands for itself. (n,)
 
     Raises:
         DataError: counts do not sum to n, or a part that the study cannot do without
-            (`train` or `encoder`, `agent` of the latter, `test`) lacks a class.
+            (`train` or `encoder`, `agent` of the latter, `test`) lacks a class; or files of two
+            groups share a cluster.
     """
+
+    def assign(rows: np.ndarray, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
+        if cluster is None:
+            return assign_parts(label[rows], sizes, rng)
+        return assign_clusters(label[rows], cluster[rows], sizes, rng)
+
     if spec.scheme == "given":
         split = np.full(len(label), "", dtype="<U18")
         for i, (name, fractions) in enumerate(spec.groups.items()):
             rows = np.flatnonzero(group == name)
             rng = np.random.default_rng([spec.seed, rng_seed, i])
-            split[rows] = assign_parts(label[rows], part_sizes(len(rows), fractions), rng)
+            split[rows] = assign(rows, part_sizes(len(rows), fractions), rng)
+        _require_whole_clusters(cluster, group)
     else:
         sizes = (
             part_sizes(len(label), spec.parts)
             if spec.scheme == "fractions"
             else {part: int(count) for part, count in spec.parts.items()}
         )
-        split = assign_parts(label, sizes, np.random.default_rng([spec.seed, rng_seed]))
+        rng = np.random.default_rng([spec.seed, rng_seed])
+        split = assign(np.arange(len(label)), sizes, rng)
     trained = ("encoder", "agent") if "encoder" in split else ("train",)
     rows_of_class = np.bincount(label)
     for part in (*trained, "test"):
@@ -103,3 +147,18 @@ def split_rows(
                 f"{int(absent[0])}; give it more rows under 'split'"
             )
     return split
+
+
+def _require_whole_clusters(cluster: Int[np.ndarray, " n"] | None, group: np.ndarray) -> None:
+    """No cluster has rows in files of two groups, which are split apart."""
+    if cluster is None:
+        return
+    files = pd.factorize(group)[0]
+    _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
+    other = files != files[first][of_row]
+    if other.any():
+        names = sorted({str(group[first[of_row[other.argmax()]]]), str(group[other.argmax()])})
+        raise DataError(
+            f"rows that belong together ('cluster') lie in files of the groups {names[0]!r} and "
+            f"{names[1]!r}, which split scheme 'given' splits apart; put them into one group"
+        )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core.belonging import Belonging
 from frugal.core.documents import OrNull, require_document
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
@@ -33,6 +34,7 @@ def table_to_frames(
     units: Mapping[str, str] | None = None,
     sensitive: np.ndarray | None = None,
     groups: Sequence[str] = (),
+    belonging: Belonging | None = None,
     report: Mapping[str, Any] | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Rows and catalogue of a table.
@@ -43,11 +45,12 @@ def table_to_frames(
         units: encoded column → unit; None leaves units out of the catalogue.
         sensitive: group of each row, 0 or 1; None where the data set tells no groups apart. (n,)
         groups: names of the two groups.
+        belonging: groups that policies are judged in, and which rows belong together.
         report: how the table came about, passed on into the catalogue.
 
     Returns:
         A frame with `row_id`, `part`, `label` (class index), where there are groups `sensitive`
-        (group index), and the d encoded columns; and a
+        (group index), `group_index` and `cluster_index`, and the d encoded columns; and a
         mapping with `columns`, `onehot`, `panels`, `classes`, `misclassification_cost`, `report`.
     """
     identity = pd.DataFrame(
@@ -55,6 +58,10 @@ def table_to_frames(
     )
     if sensitive is not None:
         identity["sensitive"] = sensitive
+    apart = belonging or Belonging(None, (), None)
+    for name, index in (("group_index", apart.group), ("cluster_index", apart.cluster)):
+        if index is not None:
+            identity[name] = index
     values = pd.DataFrame(table.values, columns=list(table.columns), copy=False)
     catalogue = {
         "columns": [{"name": c, "unit": (units or {}).get(c)} for c in table.columns],
@@ -65,6 +72,7 @@ def table_to_frames(
         ],
         "classes": list(table.classes),
         "groups": list(groups),
+        "group_names": list(apart.names),
         "misclassification_cost": table.misclassification_cost.tolist(),
         "report": dict(report or {}),
     }
@@ -163,6 +171,15 @@ def sensitive_from_frames(
             "protected attribute; its YAML needs 'sensitive' with 'column' and two 'groups'"
         )
     return frame["sensitive"].to_numpy(dtype=np.int64), tuple(catalogue["groups"])
+
+
+def belonging_from_frames(frame: pd.DataFrame, catalogue: Mapping[str, Any]) -> Belonging:
+    """Group and cluster of each row, as `table_to_frames` stored them."""
+    group, cluster = (
+        frame[name].to_numpy(dtype=np.int64) if name in frame.columns else None
+        for name in ("group_index", "cluster_index")
+    )
+    return Belonging(group, tuple(catalogue.get("group_names", ())), cluster)
 
 
 def withhold_panels(table: Table, names: Sequence[str]) -> Table:

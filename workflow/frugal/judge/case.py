@@ -47,6 +47,9 @@ class Case:
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
         fit: what fitting the probabilities of gaps does to errors.
+        cluster: rows of one number belong together; None where each stands for itself. (n,)
+        answers_rows: the policy is a table of states, which knows no values.
+        lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
     """
 
     blocked: np.ndarray
@@ -64,6 +67,9 @@ class Case:
     reads_values: bool
     afa_propensity_suffices: bool
     fit: NuisanceFit
+    cluster: np.ndarray | None = None
+    answers_rows: bool = False
+    lacks: str = ""
 
     @property
     def complete(self) -> np.ndarray:
@@ -96,6 +102,7 @@ def build_case(
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
     fitted_apart: int,
+    cluster: np.ndarray | None = None,
 ) -> Case:
     """Arrays of one policy and seed, all in the order of the evaluation rows.
 
@@ -107,6 +114,7 @@ def build_case(
         worlds: its episodes elsewhere, of this seed.
         propensities: of these rows and this seed, as `fit_nuisances` stored them.
         agents: the same of what was fitted to the policy.
+        cluster: of each evaluation row; None where each stands for itself.
         fitted_apart: rows of the part that probabilities were fitted on; 0 where these are the
             evaluation rows themselves, cross-fitted.
     """
@@ -131,6 +139,9 @@ def build_case(
         reads_values=bool(agents["reads_values"].iloc[0]),
         afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
         fit=_fit(data, observed, identification, factors, fitted_apart),
+        cluster=cluster,
+        answers_rows=bool(agents["answers_rows"].iloc[0]),
+        lacks=str(agents["lacks"].iloc[0]),
     )
 
 

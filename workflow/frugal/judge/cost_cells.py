@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from frugal.core.belonging import random_folds
 from frugal.judge.sensitivity import CostQuantiles, Weighted
 
 
@@ -32,7 +33,7 @@ def fit_quantiles(
         rng: of the folds.
     """
     folds = settings["folds"]
-    fold = rng.permutation(len(given.cost)) % folds
+    fold = random_folds(given.cluster, len(given.cost), folds, rng)
     cell = np.zeros(len(given.cost), dtype=np.int64)
     levels = np.concatenate([1 / (1 + gammas), gammas / (1 + gammas)])
     found: list[np.ndarray] = []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.scaling import fit_scaling
 
@@ -30,12 +30,15 @@ class Indicators:
         observed: whether each is recorded. (n, a)
         probability: fitted by the graph; NaN where a cause is not recorded. (n, a)
         causes: values of the columns that cause each panel's gaps; NaN where not recorded.
+        cluster: rows of one number belong together, and their products count as one, their sum;
+            None where each stands for itself. (n,)
     """
 
     panels: Sequence[str]
     observed: Bool[np.ndarray, "n a"]
     probability: Float[np.ndarray, "n a"]
     causes: Sequence[Float[np.ndarray, "n _"]]
+    cluster: Int[np.ndarray, " n"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,16 +135,24 @@ def _contrasts(
             for name, values in known.items():
                 psi = np.where(rows, rest[:, k], 0.0)
                 psi[rows] *= _left_over(values[rows], given.causes[k][rows])
+                psi = _summed(psi, given.cluster)
                 yield from _scored(kind, panel, name, psi, rows, (np.nan, np.nan))
     for a, b in combinations(range(len(given.panels)), 2):
         rows = np.isfinite(rest[:, a] * rest[:, b])
         if not (_varies(given, a, rows) and _varies(given, b, rows)):
             continue
-        psi = np.where(rows, rest[:, a] * rest[:, b], 0.0)
+        psi = _summed(np.where(rows, rest[:, a] * rest[:, b], 0.0), given.cluster)
         both = given.observed[:, a] & given.observed[:, b]
         by_graph = given.probability[:, a] * given.probability[:, b]
         shares = (both.mean(), by_graph.mean())  # NaN where some row's cause is not recorded
         yield from _scored("panels", given.panels[a], given.panels[b], psi, rows, shares)
+
+
+def _summed(psi: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
+    """Sums over rows that belong together. (n or g,)"""
+    if cluster is None:
+        return psi
+    return np.bincount(np.unique(cluster, return_inverse=True)[1], weights=psi)
 
 
 def _varies(given: Indicators, panel: int, rows: Bool[np.ndarray, " n"]) -> bool:

@@ -8,13 +8,53 @@ because all units of a small sample went the same way.
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from frugal.core.errors import NoSupportError
 from frugal.core.terms import Terms
 
+ROUNDING = 1e-12  # by which a weighted share may miss 0 or 1
 FEW = 10  # units of one kind up to which the interval of a share is Clopper–Pearson's
+
+
+def together(terms: Terms, cluster: Int[np.ndarray, " n"] | None) -> Terms:
+    """Terms of g clusters: those of rows that belong together are one, their sum.
+
+    The ratio is the same; its standard error, and all that counts rows, is then that of g clusters:
+
+        se² = g/(g − 1) · Σ_c (Σ_{i ∈ c} ψᵢ)² / n²
+
+    with which a row that stands k times in one cluster counts as once.
+
+    Args:
+        terms: of n rows.
+        cluster: number of each row's cluster; None where each row stands for itself. (n,)
+    """
+    if cluster is None:
+        return terms
+    parts = (terms.numerator, terms.denominator, terms.weight)
+    return Terms(*(sums_together(part, cluster) for part in parts))
+
+
+def sums_together(
+    values: Float[np.ndarray, "n *o"], cluster: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "g *o"]:
+    """Sums over rows of one number, in the order of the numbers."""
+    order = np.argsort(cluster, kind="stable")
+    ordered = cluster[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return np.add.reduceat(values[order], starts, axis=0)
+
+
+def influence_together(
+    psi: Float[np.ndarray, "n o"], cluster: Int[np.ndarray, " n"] | None
+) -> Float[np.ndarray, "g o"]:
+    """Influence terms of clusters, those of their rows as one; their mean square is g's. (g, o)"""
+    if cluster is None:
+        return psi
+    summed = sums_together(psi, cluster)
+    return summed * (len(summed) / len(psi))
 
 
 def estimate(terms: Terms) -> Float[np.ndarray, " o"]:
@@ -134,11 +174,37 @@ def share_interval(hits: int, n: int, *, level: float) -> tuple[float, float]:
     if n == 0:
         return np.nan, np.nan
     if min(hits, n - hits) > FEW:
-        return _wilson(hits / n, n, level)
-    return _clopper_pearson(hits, n, (1 - level) / 2)
+        return _wilson(hits / n, float(n), level)
+    return _clopper_pearson(float(hits), float(n), (1 - level) / 2)
 
 
-def _wilson(share: float, n: int, level: float) -> tuple[float, float]:
+def effective_share_interval(
+    share: float, std_error: float, ess: float, *, level: float
+) -> tuple[float, float]:
+    """Interval of a weighted share: lower, upper; `share_interval` on as many rows as it is worth.
+
+        n = p (1 − p) / se²   [Korn & Graubard, Surv. Methodol. 24, 1998]
+
+    so that it never leaves [0, 1], and no share of 0 or 1 is certain: there n is `ess`. [0, 1]
+    where the error is infinite.
+
+    Args:
+        share: p, a ratio of weighted sums.
+        std_error: of p.
+        ess: effective sample size of the rows in the denominator.
+        level: of the interval, for example 0.95.
+    """
+    if not np.isfinite(std_error):
+        return 0.0, 1.0
+    if min(share, 1 - share) < ROUNDING or std_error < ROUNDING:
+        return _clopper_pearson(share * ess, ess, (1 - level) / 2)
+    n = share * (1 - share) / std_error**2
+    if min(share, 1 - share) * n > FEW:
+        return _wilson(share, n, level)
+    return _clopper_pearson(share * n, n, (1 - level) / 2)
+
+
+def _wilson(share: float, n: float, level: float) -> tuple[float, float]:
     """(p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)"""
     z = float(ndtri((1 + level) / 2))
     centre, scale = share + z**2 / (2 * n), 1 + z**2 / n
@@ -146,7 +212,7 @@ def _wilson(share: float, n: int, level: float) -> tuple[float, float]:
     return float(centre - half) / scale, float(centre + half) / scale
 
 
-def _clopper_pearson(hits: int, n: int, tail: float) -> tuple[float, float]:
+def _clopper_pearson(hits: float, n: float, tail: float) -> tuple[float, float]:
     """Shares at which as many hits or more, and as few or fewer, have the probability `tail`."""
     low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1, tail))
     high = 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, 1 - tail))

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from frugal.core.terms import Terms
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.estimator import Estimator, Need
+from frugal.judge.intervals import standard_error, together
 
 Obstacle = tuple[str, str]
 
@@ -49,12 +51,23 @@ def obstacle(estimator: Estimator, case: Case) -> Obstacle | None:
 def _no_truth(case: Case) -> Obstacle | None:
     if case.full is not None:
         return None
+    if case.answers_rows and _no_true_law(case) is None:
+        return _lacking_states("where nothing is missing")
     return "not_available", "The missingness is the data set's own, so the truth is unknown."
+
+
+def _lacking_states(where: str) -> Obstacle:
+    return "not_available", f"The policy is a table that lacks states which it comes to {where}."
 
 
 def _no_copies(method: str, case: Case) -> Obstacle | None:
     if method in case.imputed:
         return None
+    if case.answers_rows:
+        return "not_available", (
+            "The policy is a table of states of the records, without an answer to values that are "
+            "filled in."
+        )
     return "not_available", "The config leaves this imputation out."
 
 
@@ -88,10 +101,18 @@ def _rows_left_out(case: Case) -> Obstacle | None:
 def _no_law_of_patterns(case: Case) -> Obstacle | None:
     if not np.isnan(case.fitted["afa_propensity_policy"]).all():
         return None
+    if case.lacks:
+        return "not_available", f"{case.lacks}."
     return "not_available", (
         "One missingness indicator causes another, and the graph or these records do not tell "
         "its law where a cause is missing, from which the policy's AFA propensity follows."
     )
+
+
+def _no_true_afa_law(case: Case) -> Obstacle | None:
+    if case.answers_rows and np.isnan(case.fitted["true_afa_propensity"]).all():
+        return _lacking_states("by the way to its sets, had other panels been missing")
+    return None
 
 
 def _no_factors_of_s(case: Case) -> Obstacle | None:
@@ -169,6 +190,8 @@ def _infinite(zero: np.ndarray, case: Case) -> str:
 def _no_recorded_action(need: Need, case: Case) -> Obstacle | None:
     """Off-policy evaluation needs the law of the recorded pattern, and every set of the policy."""
     pattern, own = case.fitted["pattern_propensity"], case.fitted[need.value]
+    if case.answers_rows and np.isnan(own).all():
+        return _lacking_states("on its way to the recorded sets")
     if too_wide := int(np.isnan(own).sum()):
         return "not_available", (
             f"The policy may pass through so many sets of the {len(case.panels)} panels that its "
@@ -210,7 +233,7 @@ def _unrecorded(need: Need, case: Case) -> Obstacle | None:
         shown = np.array([row.tobytes() in held for row in sets], dtype=bool)
         gap = 1.0 - (shown & (in_sets | (case.in_record_order == 1))).mean()
     else:
-        return _light_weights(own, case.fitted["pattern_propensity"], what)
+        return _light_weights(own, case, what)
     if gap <= LEAST_MASS:
         return None
     return "no_support", (
@@ -219,10 +242,12 @@ def _unrecorded(need: Need, case: Case) -> Obstacle | None:
     )
 
 
-def _light_weights(own: np.ndarray, pattern: np.ndarray, what: str) -> Obstacle | None:
+def _light_weights(own: np.ndarray, case: Case, what: str) -> Obstacle | None:
     """The gap by the mean weight, where only the records themselves are known."""
+    pattern, each = case.fitted["pattern_propensity"], np.ones(len(own))
     weight = np.divide(own, pattern, out=np.zeros(len(own)), where=own > 0)
-    mean, error = weight.mean(), weight.std(ddof=1) / np.sqrt(len(weight))
+    error = float(standard_error(together(Terms(weight[:, None], each, each), case.cluster))[0])
+    mean = weight.mean()
     if 1.0 - mean <= max(LEAST_MASS, _SURE * error):
         return None
     return "no_support", (
@@ -248,6 +273,7 @@ _LACKING: Mapping[Need, Callable[[Case], Obstacle | None]] = {
     Need.PROPENSITY: _no_fitted_law,
     Need.EVERY_ROW: _rows_left_out,
     Need.AFA_PROPENSITY_BY_POLICY: _no_law_of_patterns,
+    Need.TRUE_AFA_PROPENSITY: _no_true_afa_law,
     Need.S_PROPENSITY: _no_factors_of_s,
     Need.PATTERN_PROPENSITY: _no_fitted_law,
     Need.SET_PROBABILITY: partial(_no_recorded_action, Need.SET_PROBABILITY),

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.terms import Terms
-from frugal.judge.intervals import influence, standard_error
+from frugal.judge.intervals import influence, influence_together, spread_of, sums_together
 from frugal.judge.weighting import require
 
 
@@ -33,11 +33,13 @@ class Weighted:
         cost: C, unit of the data set; 0 where the weight is zero. (n,)
         sure: part of the weight that stands for the row itself, w e. (n,)
         doubtful: part that stands for rows without the set, w (1 − e). (n,)
+        cluster: rows of one number count as one in errors; None where each stands for itself. (n,)
     """
 
     cost: Float[np.ndarray, " n"]
     sure: Float[np.ndarray, " n"]
     doubtful: Float[np.ndarray, " n"]
+    cluster: Int[np.ndarray, " n"] | None = None
 
     @classmethod
     def of(
@@ -45,8 +47,9 @@ class Weighted:
         cost: Float[np.ndarray, " n"],
         weight: Float[np.ndarray, " n"],
         chance: Float[np.ndarray, " n"],
+        cluster: Int[np.ndarray, " n"] | None = None,
     ) -> "Weighted":
-        """From costs, weights and e; costs and e are read where the weight is not zero.
+        """From costs, weights, e and clusters; costs and e are read where the weight is not zero.
 
         Raises:
             DataError: e is outside (0, 1] or a cost is not finite in a row with weight.
@@ -55,7 +58,7 @@ class Weighted:
         require(used & ~np.isfinite(cost), cost, "cost", "finite numbers")
         require(used & ~((chance > 0) & (chance <= 1)), chance, "probability of a set", "(0, 1]")
         known = np.where(used, chance, 1.0)
-        return cls(np.where(used, cost, 0.0), weight * known, weight * (1 - known))
+        return cls(np.where(used, cost, 0.0), weight * known, weight * (1 - known), cluster)
 
     @property
     def weight(self) -> Float[np.ndarray, " n"]:
@@ -69,7 +72,12 @@ class Weighted:
 
     def mirrored(self) -> "Weighted":
         """The same of −C, whose largest value is minus the smallest of C."""
-        return Weighted(-self.cost, self.sure, self.doubtful)
+        return Weighted(-self.cost, self.sure, self.doubtful, self.cluster)
+
+    def error(self, psi: Float[np.ndarray, " n"]) -> float:
+        """Standard error by influence terms; infinite where fewer than two clusters have weight."""
+        weight = self.weight if self.cluster is None else sums_together(self.weight, self.cluster)
+        return float(spread_of(influence_together(psi[:, None], self.cluster), weight)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +139,13 @@ def _plain_highest(
             break
         count = above
         value, total = ratio(count)
-    error = np.full(len(gammas), np.inf)
+    error = np.empty(len(gammas))
     n = len(given.cost)
-    for g, gamma in enumerate(gammas if len(used) > 1 else ()):
+    for g, gamma in enumerate(gammas):
         worst = sure + np.where(np.arange(len(used)) < count[g], gamma, 1 / gamma) * doubtful
-        squares = ((worst * (cost - value[g])) ** 2).sum()
-        error[g] = n / total[g] * np.sqrt(squares / (n * (n - 1)))
+        psi = np.zeros(n)
+        psi[used] = n / total[g] * worst * (cost - value[g])
+        error[g] = given.error(psi)
     return centre + value, error
 
 
@@ -194,10 +203,9 @@ def _sharp_highest(
     quantile: Float[np.ndarray, "c g"],
 ) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
     """Upper ends and their standard errors. (g,) each"""
-    n, weight, centre = len(given.cost), given.weight, given.estimate
-    ends, errors = np.empty(len(gammas)), np.full(len(gammas), np.inf)
-    terms = Terms((weight * given.cost)[:, None], weight, weight)
-    psi, own_error = influence(terms)[:, 0], float(standard_error(terms)[0])
+    weight, centre = given.weight, given.estimate
+    ends, errors = np.empty(len(gammas)), np.empty(len(gammas))
+    psi = influence(Terms((weight * given.cost)[:, None], weight, weight))[:, 0]
     for g, gamma in enumerate(gammas):
         predicted = quantile[cell, g]
         rest = given.cost - predicted
@@ -205,9 +213,8 @@ def _sharp_highest(
         balanced = predicted + weight * rest
         from_balanced = balanced.mean() > centre
         ends[g] = max(float(balanced.mean()), centre) + shift.mean()
-        if np.isfinite(own_error):
-            per_row = shift + (balanced if from_balanced else psi)
-            errors[g] = np.sqrt(((per_row - per_row.mean()) ** 2).sum() / (n * (n - 1)))
+        per_row = shift + (balanced if from_balanced else psi)
+        errors[g] = given.error(per_row - per_row.mean())
     return ends, errors
 
 

@@ -7,16 +7,18 @@ an unexplained NaN. It must not know the names of estimators, policies or data s
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from frugal.core.terms import Terms
 from frugal.judge.intervals import (
     effective_sample_size,
     estimate,
     influence,
+    influence_together,
     largest_weight_share,
     skewed_interval,
     spread_of,
+    together,
     usable_rows,
 )
 from frugal.judge.nuisance_fit import NuisanceFit
@@ -39,8 +41,8 @@ class Summary:
         ci_high: upper end of the interval. (o,)
         n: evaluation rows.
         usable_rows: rows with weight above zero.
-        ess: Kish's effective sample size.
-        largest_weight_share: share of all weight that one row carries.
+        ess: Kish's effective sample size; of clusters where rows belong together.
+        largest_weight_share: share of all weight that one row carries, or one cluster.
         findings: named warnings.
     """
 
@@ -57,14 +59,24 @@ class Summary:
     findings: tuple[Finding, ...]
 
 
-def counted_influence(terms: Terms, fit: NuisanceFit | None) -> Float[np.ndarray, "n o"]:
-    """Influence terms with the fit of the probabilities counted in, if there is one. (n, o)"""
+def counted_influence(
+    terms: Terms, fit: NuisanceFit | None, cluster: Int[np.ndarray, " n"] | None = None
+) -> Float[np.ndarray, "g o"]:
+    """Influence terms with the fit of the probabilities counted in, if there is one. (n or g, o)
+
+    Those of rows that belong together are one, so that all that follows is of g clusters.
+    """
     psi = influence(terms)
-    return psi if fit is None else fit.counted(psi)
+    return influence_together(psi if fit is None else fit.counted(psi), cluster)
 
 
 def summarise(
-    terms: Terms, *, level: float, findings: tuple[Finding, ...], fit: NuisanceFit | None = None
+    terms: Terms,
+    *,
+    level: float,
+    findings: tuple[Finding, ...],
+    fit: NuisanceFit | None = None,
+    cluster: Int[np.ndarray, " n"] | None = None,
 ) -> Summary:
     """Everything that is reported of one estimator.
 
@@ -73,17 +85,20 @@ def summarise(
         fit: of the probabilities that it divides by, whose errors count; None if they are known.
         level: coverage of the interval, for example 0.95.
         findings: warnings known from the masks and propensities; those of the weights are added.
+        cluster: rows of one number count as one in all but `n` and `usable_rows`; None where each
+            stands for itself. (n,)
     """
     outcomes = terms.numerator.shape[1]
-    found = findings + weight_findings(terms.weight)
+    counted = together(terms, cluster)
+    found = findings + weight_findings(counted.weight)
     usable = usable_rows(terms.weight)
     if usable == 0:
         value = error = low = high = np.full(outcomes, np.nan)
         status, reason = NO_SUPPORT, " ".join(one.sentence for one in found)
     else:
-        value, psi = estimate(terms), counted_influence(terms, fit)
-        error = spread_of(psi, terms.weight)
-        low, high = skewed_interval(value, psi, terms.weight, level=level)
+        value, psi = estimate(terms), counted_influence(terms, fit, cluster)
+        error = spread_of(psi, counted.weight)
+        low, high = skewed_interval(value, psi, counted.weight, level=level)
         status, reason = OK, ""
     return Summary(
         status,
@@ -94,7 +109,7 @@ def summarise(
         high,
         len(terms.weight),
         usable,
-        effective_sample_size(terms.weight),
-        largest_weight_share(terms.weight),
+        effective_sample_size(counted.weight),
+        largest_weight_share(counted.weight),
         found,
     )

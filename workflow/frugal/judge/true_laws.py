@@ -74,8 +74,17 @@ class TrueLaws:
             )
         return result
 
-    def recorded(self, observed: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Probability that the policy ends with the recorded set; and in the records' order. (m,)
+    def set_probability(self, observed: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Probability that the policy ends with the recorded set. (m,)
+
+        Args:
+            observed: the recorded panels of some rows. (m, a)
+            at: which of the rows these are, as truth values. (n,)
+        """
+        return terminal_set_probability(self._policy, self._world.take(at), target=observed)
+
+    def sequence_probability(self, observed: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Probability that it ends with the recorded set in the records' order. (m,)
 
         Args:
             observed: the recorded panels of some rows. (m, a)
@@ -84,12 +93,9 @@ class TrueLaws:
         ASSUME: records list the panels in the topological order of the graph (always recorded
         panels first), since data sets with masks alone do not tell the order.
         """
-        world = self._world.take(at)
-        of_set = terminal_set_probability(self._policy, world, target=observed)
-        in_order = terminal_sequence_probability(
-            self._policy, world, order=self._record_order(observed)
+        return terminal_sequence_probability(
+            self._policy, self._world.take(at), order=self._record_order(observed)
         )
-        return of_set, in_order
 
     def in_record_order(self, episodes: Episodes) -> np.ndarray:
         """1 for each episode that took its panels in the order of the records, else 0. (n,)"""

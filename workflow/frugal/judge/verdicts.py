@@ -115,6 +115,50 @@ def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
     return found | {"sure": False, "reason": "the records contradict the graph", "sentence": said}
 
 
+def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
+    """What the policy that is named costs each group, and the largest gaps; empty without groups.
+
+    Args:
+        rows: by group, of one scenario and seed, by the estimator that is read.
+        agent: that is named.
+        cost_unit: of the data set.
+    """
+    own = rows[(rows["agent"] == agent) & (rows["status"] == "ok")]
+    single = own[(own["group"] != "") & (own["other"] == "")]
+    costs = single[single["quantity"] == "cost"]
+    if not len(costs):
+        return ""
+    unit = f" {cost_unit}" if cost_unit else ""
+    each = ", ".join(
+        f"{group} {_number(value)}"
+        for group, value in zip(costs["group"], costs["estimate"], strict=True)
+    )
+    pairs = own[(own["other"] != "") & (own["quantity"] == "cost")]
+    pairs = pairs.sort_values("estimate", key=abs, ascending=False, kind="stable")
+    gaps = [
+        f"{first} costs {_gap(value, low, high)}{unit} more than {second}"
+        if value >= 0
+        else f"{second} costs {_gap(-value, -high, -low)}{unit} more than {first}"
+        for first, second, value, low, high in pairs[
+            ["group", "other", "estimate", "ci_low", "ci_high"]
+        ].head(1).itertuples(index=False)
+    ]  # fmt: skip
+    largest = own[own["group"] == ""]
+    gaps += [
+        f"{_plain(name)} gap {_gap(value, low, high)}"
+        for name, value, low, high in largest[
+            ["quantity", "estimate", "ci_low", "ci_high"]
+        ].itertuples(index=False)
+    ]
+    few = [str(group) for group in costs.loc[costs["ess"] < LEAST_ESS, "group"]]
+    told = f" On fewer than {LEAST_ESS:g} rows' worth: {', '.join(few)}." if few else ""
+    return f"By group, {_plain(agent)} costs{unit} a case: {each}; {'; '.join(gaps)}.{told}"
+
+
+def _gap(value: object, low: object, high: object) -> str:
+    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+
+
 def _tip(tipping: pd.DataFrame, estimator: str, agent: str) -> dict[str, object]:
     """Γ at which the verdict tips, and to whom."""
     (row,) = tipping[tipping["estimator"] == estimator].to_dict("records")

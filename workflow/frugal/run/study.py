@@ -341,16 +341,11 @@ def _require_drawn_agents(study: Study) -> None:
 
 
 def _require_agent_rows(study: Study) -> None:
-    """Refuse a data set without rows for the classifier, or for agents that learn."""
+    """Refuse a data set without rows for agents that learn."""
     for dataset in study.judged_datasets:
         split = study.descriptions[dataset].split
         grouped = (part for group in split.groups.values() for part in group)
         parts = list(dict.fromkeys([*split.parts, *grouped]))
-        if "train" not in parts:
-            raise ConfigError(
-                f"config: afape fits its classifier on the part 'train', and the split of "
-                f"{study.paths[dataset]} has only {listed(parts)}; add it there"
-            )
         if study.trained_agents and "agent" not in parts:
             raise ConfigError(
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "

@@ -26,6 +26,12 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
     if agent["kind"] == "fixed" and not isinstance(agent["panels"], str):
         for panel in agent["panels"]:
             _require_panel(f"{at}.panels", panel, description)
+    if agent["kind"] == "table" and agent["dataset"] != description.name:
+        raise ConfigError(
+            f"{at}.dataset is {agent['dataset']!r}, whose rows the table tells of, but a scenario "
+            f"is of {description.name!r}; every agent runs in every scenario, so let a config of "
+            "its own have the scenarios of that data set"
+        )
     if agent["kind"] != "rule":
         return
     known = {c for panel in description.panels if panel.free for c in panel.columns}

@@ -61,6 +61,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "True where afa_propensity is all that the policy's weights need: the policy reads no "
         "value outside X_adj",
     ),
+    "answers_rows": ("", "True where the policy is a table of states, which knows no values"),
+    "lacks": ("", "which state the policy's table lacks for its AFA propensity; else empty"),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
     "mean_misclassification_cost": (COST, "fitted E[misclassification cost | X_adj, R=1]"),
@@ -122,6 +124,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "sure": ("", "True where every other policy is worse by more than chance"),
     "left_out": ("", "policies that stand on too few rows to be read"),
     "sentence": ("", "the verdict in words"),
+    # by group
+    "quantity": (
+        "",
+        "what the numbers of the row are of: a cost, panels per unit or a share, each in its own "
+        "unit; or the largest gap between two groups",
+    ),
+    "by_group": ("", "what the policy does to each group, in words; empty without groups"),
     # estimates
     "estimate": (COST, "estimated cost per unit at run time"),
     "std_error": (COST, "standard error by influence function; nuisances taken as known"),
@@ -131,7 +140,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "resample_low": (COST, "the same by resampling: lower end"),
     "resample_high": (COST, "the same by resampling: upper end"),
     "truth": (COST, "mean cost of the policy on the table without missingness; empty if unknown"),
-    "ess": ("rows", "effective sample size of the weights (Kish)"),
+    "ess": (
+        "rows",
+        "effective sample size of the weights (Kish); of clusters where rows belong together",
+    ),
     "largest_weight_share": ("", "share of the largest weight in their sum"),
     "usable_rows": ("rows", "rows with a weight above zero"),
     "status": ("", "ok, or why there is no estimate"),

@@ -95,11 +95,11 @@ class Judges:
             **given, propensities=nuisances["propensities"], settings={},
             streams=self._streams("check_graph", draw), progress=_quiet,
         )["graph_check"]  # fmt: skip
-        names = ("estimates", "comparisons", "sensitivity", "tipping")
+        names = ("estimates", "comparisons", "groups", "sensitivity", "tipping")
         found = {name: estimated[name].assign(**_WHERE) for name in names}
         told = give_verdicts(
             summary=found["estimates"], comparisons=found["comparisons"],
-            sensitivity=found["sensitivity"], tipping=found["tipping"],
+            groups=found["groups"], sensitivity=found["sensitivity"], tipping=found["tipping"],
             graph_check=checked.assign(**_WHERE),
             settings={
                 "cost_units": {"drawn": ""}, "gammas": self.evaluation["hidden_causes"]["gammas"],

@@ -13,7 +13,7 @@ from frugal.judge.case import COSTS, Case
 from frugal.judge.comparisons import InfluenceStore
 from frugal.judge.cost_cells import fit_quantiles
 from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
-from frugal.judge.intervals import normal_interval
+from frugal.judge.intervals import normal_interval, together
 from frugal.judge.records import always_known
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.sensitivity import Range, Weighted, plain_range, sharp_range
@@ -52,7 +52,7 @@ class Shifted:
             if name in done:
                 self.needed[name], chance = needed(case)
                 weight = terms[name].weight
-                self.weighted[name] = Weighted.of(case.blocked[:, 0], weight, chance)
+                self.weighted[name] = Weighted.of(case.blocked[:, 0], weight, chance, case.cluster)
 
     def keep(self, kept: InfluenceStore, at: tuple[int, str]) -> None:
         """Keep what differences to other policies are bounded by; `at` is seed and agent."""
@@ -88,7 +88,8 @@ class Shifted:
     def _interval(self, name: str, centre: float, found: Range) -> dict[str, list[float]]:
         """Interval of each range, with room for unseen errors, where a cost can be."""
         within = cost_range(self.data)
-        unseen = unseen_errors(self.terms[name], COSTS.index("misclassification_cost"), within)
+        terms = together(self.terms[name], self.case.cluster)
+        unseen = unseen_errors(terms, COSTS.index("misclassification_cost"), within)
         low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
         _, high = normal_interval(found.high, found.high_error, level=LEVEL)
         pairs = [

@@ -24,7 +24,7 @@ def keep(
     """Keep what pairs with this estimate are compared by; `at` is seed and agent."""
     seed, agent = at
     fit = case.fit if estimator.fitted else None
-    kept.put((seed, estimator.name, agent), counted_influence(terms, fit)[:, 0])
+    kept.put((seed, estimator.name, agent), counted_influence(terms, fit, case.cluster)[:, 0])
     if estimator.imputation is not None:
         drawn = case.imputed[estimator.imputation].mean(axis=1)
         kept.put(("draws", seed, estimator.name, agent), drawn[:, 0])

@@ -9,7 +9,7 @@ import pandas as pd
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import belonging_from_frames, table_from_frames
 from frugal.judge.graph_check import Contrast, GraphCheck, Indicators
 from frugal.judge.graph_check import check_graph as check_one
 from frugal.judge.records import always_known
@@ -29,7 +29,8 @@ def check_graph(
     """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
     del settings
     whole, part = table_from_frames(table, catalogue)
-    data = whole.take(np.flatnonzero(part == "test"))
+    rows = np.flatnonzero(part == "test")
+    data, cluster = whole.take(rows), belonging_from_frames(table, catalogue).take(rows).cluster
     contrasts, found = [], []
     for seed, fitted in progress(list(propensities.groupby("seed", sort=False)), desc="seeds"):
         mask = masks[(masks["seed"] == seed) & masks["row_id"].isin(data.row_id)]
@@ -37,7 +38,8 @@ def check_graph(
         assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
         observed = panel_matrix(mask, "observed", data)
         checked = check_one(
-            _indicators(data, observed, identification, fitted), *always_known(data, observed),
+            _indicators(data, observed, identification, fitted, cluster),
+            *always_known(data, observed),
             streams.generator("graph", seed),
         )  # fmt: skip
         rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=_COLUMNS)
@@ -62,7 +64,11 @@ def _summary(checked: GraphCheck) -> dict[str, Any]:
 
 
 def _indicators(
-    data: Table, observed: np.ndarray, identification: Mapping[str, Any], fitted: pd.DataFrame
+    data: Table,
+    observed: np.ndarray,
+    identification: Mapping[str, Any],
+    fitted: pd.DataFrame,
+    cluster: np.ndarray | None,
 ) -> Indicators:
     """The panels that can be missing, with their fitted probabilities and their causes' values."""
     factors = fitted[panel_columns("factor", data)].to_numpy(np.float64)
@@ -78,4 +84,6 @@ def _indicators(
     probability = factors[:, at]
     for k, known in enumerate(causes):
         probability[np.isnan(known).any(axis=1), k] = np.nan
-    return Indicators([data.actions[k].name for k in at], observed[:, at], probability, causes)
+    return Indicators(
+        [data.actions[k].name for k in at], observed[:, at], probability, causes, cluster
+    )

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core.belonging import Belonging
 from frugal.core.errors import DataError
 from frugal.core.partitions import Partitions
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.terms import Terms
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import belonging_from_frames, table_from_frames
+from frugal.judge.by_group import by_group, no_groups, ratios
 from frugal.judge.case import COSTS, Case, acquired_sets, build_case
 from frugal.judge.comparisons import InfluenceStore
 from frugal.judge.convergence import prefix_estimates
@@ -24,7 +26,8 @@ from frugal.judge.cost_intervals import (
     unseen_errors,
 )
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.intervals import estimate, standard_error
+from frugal.judge.intervals import estimate, standard_error, together
+from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import LEAST_MASS, obstacle
 from frugal.judge.positivity import (
     Finding,
@@ -34,7 +37,7 @@ from frugal.judge.positivity import (
     resample_findings,
     support_findings,
 )
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.resampling import full_sample_interval, resample, stack_terms
 from frugal.judge.rubin import rubin
 from frugal.judge.summary import summarise
@@ -44,6 +47,7 @@ from frugal.studies.afape.laws import require_law
 from frugal.studies.afape.pairs import keep, pairs
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
+OWN_TRUTH = ("frequencies", "groups")  # tables to which the true cost says nothing
 INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
 
 
@@ -66,7 +70,7 @@ def estimate_costs(
     whole, part = table_from_frames(table, catalogue)
     require_law(graph, identification, masks, whole)
     rows = np.flatnonzero(part == "test")
-    data = whole.take(rows)
+    data, belonging = whole.take(rows), belonging_from_frames(table, catalogue).take(rows)
     scenario = {"masks": masks[masks["row_id"].isin(data.row_id)], "propensities": propensities}
     found: dict[str, list[pd.DataFrame]] = {}
     with InfluenceStore() as kept:
@@ -80,7 +84,7 @@ def estimate_costs(
             # each agent's draws are its own, whoever is judged beside it
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
             judged, seen = _judge_agent(
-                data, identification, stored, settings, own, kept,
+                data, belonging, identification, stored, settings, own, kept,
                 fitted_apart=int((part == "nuisance").sum()),
             )  # fmt: skip
             judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
@@ -88,6 +92,8 @@ def estimate_costs(
                 frame.insert(0, "agent", agent)
                 found.setdefault(name, []).append(frame)
         tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+        if "groups" not in tables:
+            tables["groups"] = no_groups().assign(agent="", seed=0, estimator="")
         tables["comparisons"] = pairs(tables["estimates"], kept, streams)
         tables["tipping"] = tipping(
             tables["estimates"], kept, float(max(settings["hidden_causes"]["gammas"]))
@@ -97,6 +103,7 @@ def estimate_costs(
 
 def _judge_agent(
     data: Table,
+    belonging: Belonging,
     identification: Mapping[str, Any],
     stored: Mapping[str, pd.DataFrame],
     settings: Mapping[str, Any],
@@ -114,7 +121,10 @@ def _judge_agent(
     for found_seed in by_seed["blocked"]:
         seed = int(found_seed)  # pyright: ignore[reportArgumentType]  # a column of whole numbers
         frames = {name: groups[seed] for name, groups in by_seed.items()}
-        case = build_case(data, identification=identification, fitted_apart=fitted_apart, **frames)
+        case = build_case(
+            data, identification=identification, fitted_apart=fitted_apart,
+            cluster=belonging.cluster, **frames,
+        )  # fmt: skip
         seen.append(Seen.of(case))
         terms, stopped = _computed(case)
         judged = _judge(
@@ -132,11 +142,37 @@ def _judge_agent(
         judged["convergence"] = _convergence(
             terms, settings["convergence_sizes"], streams.generator("order", seed)
         )
-        judged["frequencies"] = _frequencies(terms, data)
+        judged["frequencies"] = _frequencies(terms, data, case)
+        if belonging.group is not None:
+            judged["groups"] = _by_group(
+                data, belonging, frames, case.fit, terms, streams.generator("groups", seed)
+            )
         for name, frame in judged.items():
-            extra = {} if name == "frequencies" else {"truth": truth}
+            extra = {} if name in OWN_TRUTH else {"truth": truth}
             found.setdefault(name, []).append(frame.assign(seed=seed, **extra))
     return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}, seen
+
+
+def _by_group(
+    data: Table,
+    belonging: Belonging,
+    frames: Mapping[str, pd.DataFrame],
+    fit: NuisanceFit,
+    terms: Mapping[str, Terms],
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
+    full = frames["worlds"][frames["worlds"]["world"] == "full"]
+    truth = ratios(full, data) if len(full) else None
+    done = ratios(frames["blocked"], data)
+    found = []
+    for name in READ:
+        if name in terms:
+            fitted = fit if ESTIMATORS[name].fitted else None
+            weight = terms[name].weight
+            apart = by_group(done, weight, belonging, data, truth=truth, fit=fitted, rng=rng)
+            found.append(apart.assign(estimator=name))
+    return pd.concat(found or [no_groups().assign(estimator="")], ignore_index=True)
 
 
 def _computed(case: Case) -> tuple[dict[str, Terms], dict[str, tuple[str, str]]]:
@@ -170,13 +206,13 @@ def _judge(
         else:
             rows[name] = _row(estimator, case, terms[name])
     usable = {
-        name: Terms(one.numerator[:, :1], one.denominator, one.weight)
+        name: together(Terms(one.numerator[:, :1], one.denominator, one.weight), case.cluster)
         for name, one in terms.items()
         if rows[name]["status"] == "ok"
     }
     drawn = _resampled(rows, usable, settings, rng)
     for name in usable:
-        rows[name] |= _within(rows[name], terms[name], within)
+        rows[name] |= _within(rows[name], together(terms[name], case.cluster), within)
     count = settings["resamples"]
     resamples = pd.DataFrame(
         {
@@ -232,7 +268,7 @@ def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
     findings = _warnings(estimator, case, terms)
     fit = case.fit if estimator.fitted else None
-    summary = summarise(terms, level=LEVEL, findings=findings, fit=fit)
+    summary = summarise(terms, level=LEVEL, findings=findings, fit=fit, cluster=case.cluster)
     row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
         "std_error": summary.std_error[0],
@@ -247,8 +283,7 @@ def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
     }
     method = estimator.imputation
     if method is not None and len(draws := case.imputed[method]) > 1:
-        n = draws.shape[1]
-        pooled = rubin(draws.mean(axis=1), draws.var(axis=1, ddof=1) / n)
+        pooled = rubin(draws.mean(axis=1), _squared_errors(draws, case.cluster))
         low, high = pooled.interval(level=LEVEL)
         row |= {
             "std_error": float(np.sqrt(pooled.variance[0])),
@@ -256,6 +291,16 @@ def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
             "ci_high": high[0],
         }
     return row
+
+
+def _squared_errors(draws: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
+    """Squared standard errors of the means of completed tables. (m, o)"""
+    if cluster is None:
+        return draws.var(axis=1, ddof=1) / draws.shape[1]
+    each = np.ones(draws.shape[1])
+    return np.stack(
+        [standard_error(together(Terms(draw, each, each), cluster)) ** 2 for draw in draws]
+    )
 
 
 def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
@@ -309,7 +354,7 @@ def _convergence(
     return pd.concat(frames, ignore_index=True)
 
 
-def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
+def _frequencies(terms: Mapping[str, Terms], data: Table, case: Case) -> pd.DataFrame:
     """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
     frames = []
     for name, one in terms.items():
@@ -321,7 +366,7 @@ def _frequencies(terms: Mapping[str, Terms], data: Table) -> pd.DataFrame:
                     "estimator": name,
                     "panel": [panel.name for panel in data.actions],
                     "frequency": estimate(one)[len(COSTS) :],
-                    "std_error": standard_error(one)[len(COSTS) :],
+                    "std_error": standard_error(together(one, case.cluster))[len(COSTS) :],
                 }
             )
         )

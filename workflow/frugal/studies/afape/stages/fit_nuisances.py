@@ -14,11 +14,13 @@ import pandas as pd
 
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import columns_read, reads_values
-from frugal.core.episodes import Policy
+from frugal.core.belonging import random_folds
+from frugal.core.episodes import Policy, RowPolicy
+from frugal.core.errors import MissingStateError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import belonging_from_frames, table_from_frames
 from frugal.judge.pattern_law import Curve, PatternLaw, fit_pattern_law
 from frugal.judge.records import PARTS, Records, in_s
 from frugal.learn.nuisance import calibration_table, log_loss
@@ -38,7 +40,7 @@ def fit_nuisances(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    **policies: StoredArrays | Path,
+    **policies: StoredArrays | Path | pd.DataFrame,
 ) -> dict[str, pd.DataFrame]:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
 
@@ -49,6 +51,7 @@ def fit_nuisances(
     separate = bool((part == "nuisance").any())
     rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
     data, test = data.take(rows), part[rows] == "test"
+    cluster = belonging_from_frames(table, catalogue).take(rows).cluster
     blocked = blocked[blocked["row_id"].isin(data.row_id)]
     stored = dict(zip(settings["filed"], policies.values(), strict=True))
     built = {
@@ -58,7 +61,7 @@ def fit_nuisances(
     found: dict[str, list[pd.DataFrame]] = {}
     for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
         rng = streams.generator("nuisance", seed)
-        fold = rng.permutation(len(data)) % settings["folds"]
+        fold = random_folds(cluster, len(data), settings["folds"], rng)
         rule = {"fold": fold} | ({"train": ~test, "predict": test} if separate else {})
         records = Records(
             data,
@@ -91,7 +94,7 @@ def _fit_seed(
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
-        by_policy[agent], chance = fitted.law.policy_propensity(policies[agent], played)
+        by_policy[agent], chance, lacks = _by_policy(fitted.law, policies[agent], played)
         mean = fitted.means[agent][test]
         frames.append(
             pd.DataFrame(
@@ -105,6 +108,7 @@ def _fit_seed(
                 | {"mean_cost": mean.sum(axis=1)}
                 | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
                 | _reading(policies[agent], records)
+                | {"lacks": lacks}
             )
         )
     return {
@@ -113,6 +117,20 @@ def _fit_seed(
         **_diagnostics(_curves(records, fitted, by_policy), fits, test, settings["bins"]),
         "losses": _losses(fits),
     }
+
+
+def _by_policy(
+    law: PatternLaw, policy: Policy, played: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
+
+    The last is which state the policy's table lacks for it, as a sentence; else empty.
+    """
+    try:
+        return *law.policy_propensity(policy, played), ""
+    except MissingStateError as lack:
+        unknown = np.full(len(played), np.nan)
+        return unknown, unknown, f"The policy's table {lack}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +227,7 @@ def _reading(policy: Policy, records: Records) -> dict[str, bool]:
     return {
         "reads_values": reads_values(policy),
         "afa_propensity_suffices": is_complete or not reads.any(),
+        "answers_rows": isinstance(policy, RowPolicy),
     }
 
 
@@ -309,7 +328,9 @@ def _nothing_fitted(
         np.nan,
     )
     per_agent = [
-        pd.DataFrame({"agent": a, "row_id": row_id} | fits | _reading(policies[a], records))
+        pd.DataFrame(
+            {"agent": a, "row_id": row_id} | fits | _reading(policies[a], records) | {"lacks": ""}
+        )
         for a in records.played
     ]
     return {

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from frugal.core.streams import Streams
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.verdicts import Words, contradicted, verdict
+from frugal.judge.verdicts import Words, contradicted, told_by_group, verdict
 from frugal.studies.afape.stages.summarise_afape import ordered
 
 SCENARIO = ["dataset", "mechanism"]
 DRAW = [*SCENARIO, "seed"]
+GROUP = [*SCENARIO, "seed", "agent", "estimator", "group", "other", "quantity"]
 RANGE = [*SCENARIO, "agent", "estimator", "seed", "kind", "gamma"]
 PAIR = [*SCENARIO, "seed", "estimator", "agent", "other"]
 
@@ -20,6 +22,7 @@ def give_verdicts(
     *,
     summary: pd.DataFrame,
     comparisons: pd.DataFrame,
+    groups: pd.DataFrame,
     graph_check: pd.DataFrame,
     sensitivity: pd.DataFrame,
     tipping: pd.DataFrame,
@@ -27,40 +30,41 @@ def give_verdicts(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Compare all policies, and say which to use.
+    """Compare all policies, and say which to use, and what it does to each group.
 
     Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at).
     """
     del streams, progress
     checked = graph_check.astype({"dataset": str, "mechanism": str}).set_index(DRAW)
     graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
-    pairs = ordered(comparisons, PAIR)
+    pairs, apart = ordered(comparisons, PAIR), ordered(groups, GROUP)
     tips = tipping.astype({"dataset": str, "mechanism": str})
     labels = {name: one.label for name, one in ESTIMATORS.items()}
-    found = []
+    read, found = [], []
     for (dataset, mechanism, seed), rows in summary.groupby(DRAW, sort=False):
-        mine, tipped = (
-            table[
-                (table["dataset"] == dataset)
-                & (table["mechanism"] == mechanism)
-                & (table["seed"] == seed)
-            ]
-            for table in (pairs, tips)
-        )
+        told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
         words = Words(settings["cost_units"][dataset], labels, float(max(settings["gammas"])))
-        answer = verdict(rows, mine, tipped, READ, words)
+        answer = verdict(rows, _of_draw(pairs, told), _of_draw(tips, told), READ, words)
         graph = graphs[dataset, mechanism, seed]
         if graph["graph_refuted"]:
             answer = contradicted(answer, graph["sentence"])
-        told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
-        found.append(told | answer | {"p_value": graph["p_value"]})
+        mine = _of_draw(apart, told)
+        read.append(mine[mine["estimator"] == answer["estimator"]])
+        by_group = told_by_group(read[-1], str(answer["agent"]), settings["cost_units"][dataset])
+        found.append(told | answer | {"p_value": graph["p_value"], "by_group": by_group})
     verdicts = pd.DataFrame(found)
     return {
         "comparisons": pairs,
+        "groups": pd.concat(read, ignore_index=True),
         "sensitivity": ordered(sensitivity, RANGE),
         "verdicts": verdicts,
         "sentence": _page(verdicts).encode(),
     }
+
+
+def _of_draw(table: pd.DataFrame, draw: Mapping[str, Any]) -> pd.DataFrame:
+    """Rows of one scenario and seed."""
+    return table[np.logical_and.reduce([table[key] == value for key, value in draw.items()])]
 
 
 def _page(verdicts: pd.DataFrame) -> str:
@@ -75,4 +79,6 @@ def _page(verdicts: pd.DataFrame) -> str:
             lines[-1] += (
                 f" The same policy in {same} of {len(rows)} draws of the gaps; sure in {sure}."
             )
+        if first["by_group"]:
+            lines[-1] += f" {first['by_group']}"
     return "\n".join(lines) + "\n"

@@ -3,6 +3,7 @@
 Every decision is a row. The classifier is asked at terminal sets only, once per row and set.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,8 @@ from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
-from frugal.core.episodes import Policy
+from frugal.core.episodes import Policy, RowPolicy
+from frugal.core.errors import MissingStateError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -67,11 +69,13 @@ def roll_out(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    policy: StoredArrays | Path | None = None,
+    policy: StoredArrays | Path | pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Run a policy in every world and seed; log decisions, terminal sets and costs.
 
-    A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file.
+    A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file. One
+    that knows rows alone has no copies of filled-in values to act on, and leaves out what asks for
+    states that it lacks beyond the records.
     """
     data, part = table_from_frames(table, catalogue)
     require_law(graph, identification, masks, data)
@@ -90,12 +94,22 @@ def roll_out(
         copies = rounds.loc[rounds["seed"] == seed, ["method", "draw"]]
         filled = imputed[imputed["seed"] == seed]
         for world, at in _worlds(data, part, rows, mask, graph, copies, filled):
-            episodes = run_policy(agent, world, uniforms=uniforms[at])
+            if world.name not in TABLE_VALUES and isinstance(agent, RowPolicy):
+                continue
+            try:
+                episodes = run_policy(agent, world, uniforms=uniforms[at])
+            except MissingStateError as lack:
+                if world.name == "blocked":
+                    raise
+                print(f"without the world {world.name!r}: {lack}", file=sys.stderr)
+                continue
             scene = _scene(world, at, who["agent"], seed, data, part)
             decisions.append(decision_frame(scene, episodes))
             beside = {}
             if world.name == "blocked":
-                beside["true_afa_propensity"] = truth.afa_propensity(episodes.acquired[0])
+                beside["true_afa_propensity"] = _told(
+                    lambda done=episodes: truth.afa_propensity(done.acquired[0]), len(at)
+                )
             if world.name == "full":
                 beside["in_record_order"] = truth.in_record_order(episodes)
             said = None if episodes.verdict is None else episodes.verdict[0]
@@ -126,11 +140,22 @@ def _recorded(
     test = part[rows] == "test"
     observed, at = panel_matrix(mask, "observed", data)[test], rows[test]
     world = World.of_table(data, name="retrospective").take(at)
-    of_set, in_order = truth.recorded(observed, test)
-    beside = {"set_probability": of_set, "sequence_probability": in_order}
+    beside = {
+        "set_probability": _told(lambda: truth.set_probability(observed, test), len(at)),
+        "sequence_probability": _told(lambda: truth.sequence_probability(observed, test), len(at)),
+    }
     said = verdicts_at(agent, world, observed[None])
     scene = _scene(world, at, name, seed, data, part)
     return _Ended(scene, at, observed, None if said is None else said[0], beside)
+
+
+def _told(ask: Callable[[], np.ndarray], n: int) -> np.ndarray:
+    """What a law says of each row; NaN where the policy's table lacks states for it. (n,)"""
+    try:
+        return ask()
+    except MissingStateError as lack:
+        print(f"without a probability by the policy: {lack}", file=sys.stderr)
+        return np.full(n, np.nan)
 
 
 def _split(everywhere: pd.DataFrame) -> dict[str, pd.DataFrame]:

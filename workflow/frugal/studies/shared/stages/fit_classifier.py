@@ -19,11 +19,15 @@ def fit_classifier(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Train on the rows of part `train`: once as recorded, once with panels dropped at random."""
+    """Train on the rows of part `train`: once as recorded, once with panels dropped at random.
+
+    A table whose split is that of `diagnosis` has no such part, and `encoder` in its place.
+    """
     del progress  # one fit, seconds
     data, part = table_from_frames(table, catalogue)
+    name = "train" if (part == "train").any() else "encoder"
     values, observed, label = training_set(
-        data.take(part == "train"),
+        data.take(part == name),
         probability=settings["subsample_probability"],
         rng=streams.generator("subsample"),
     )

@@ -40,6 +40,7 @@ def prepare_data(
         units=prepared.units,
         sensitive=prepared.sensitive,
         groups=prepared.groups,
+        belonging=prepared.belonging,
         report=prepared.report,
     )
     return {"table": table, "catalogue": catalogue}

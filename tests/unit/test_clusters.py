@@ -1,0 +1,152 @@
+"""Rows that belong together: they fall in one part, and count as one in every interval."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from frugal.core.belonging import Belonging, random_folds
+from frugal.core.errors import DataError
+from frugal.core.terms import Terms
+from frugal.data.prepare import prepare
+from frugal.judge.comparisons import covariance_of
+from frugal.judge.cost_intervals import CostRange, unseen_errors
+from frugal.judge.graph_check import Indicators, check_graph
+from frugal.judge.intervals import estimate, influence, standard_error, together
+from frugal.judge.resampling import resample
+from frugal.judge.summary import summarise
+from frugal.studies.afape.stages.estimate_costs import _squared_errors
+
+from tests.unit.afape_chain import run_chain, small_table
+from tests.unit.dataset_documents import CSV, document, load
+
+GAPS = {
+    "P2": {"intercept": 1.0, "values": {"X1": 0.5}, "indicators": {}},
+    "P3": {"intercept": 1.0, "values": {}, "indicators": {}},
+}
+
+
+def _weighted(n: int, seed: int = 0) -> Terms:
+    rng = np.random.default_rng(seed)
+    weight = rng.exponential(size=n) * (rng.random(n) < 0.6)
+    return Terms(weight[:, None] * rng.normal(3, 1, size=(n, 2)), weight, weight)
+
+
+def _times(terms: Terms, k: int) -> Terms:
+    parts = (terms.numerator, terms.denominator, terms.weight)
+    return Terms(*(np.concatenate([part] * k) for part in parts))
+
+
+@pytest.mark.parametrize("k", [2, 7])
+def test_rows_that_stand_k_times_tell_no_more_than_once(k):
+    terms = _weighted(80)
+    cluster = np.tile(np.random.default_rng(1).permutation(80), k)
+    often = together(_times(terms, k), cluster)
+    np.testing.assert_allclose(estimate(often), estimate(terms), rtol=1e-12)
+    np.testing.assert_allclose(standard_error(often), standard_error(terms), rtol=1e-12)
+    once = summarise(terms, level=0.95, findings=())
+    found = summarise(_times(terms, k), level=0.95, findings=(), cluster=cluster)
+    for name in ("estimate", "std_error", "ci_low", "ci_high", "ess", "largest_weight_share"):
+        np.testing.assert_allclose(getattr(found, name), getattr(once, name), rtol=1e-12)
+    assert (found.n, found.usable_rows) == (k * once.n, k * once.usable_rows)
+    blind = summarise(_times(terms, k), level=0.95, findings=())
+    assert (blind.std_error < 0.8 * once.std_error).all()  # what it would be without
+
+
+def test_pairs_resamples_and_completed_tables_count_clusters_too():
+    terms = _weighted(60)
+    cluster = np.tile(np.arange(60), 3)
+    psi = influence(together(_times(terms, 3), cluster)).T
+    np.testing.assert_allclose(covariance_of(psi), covariance_of(influence(terms).T), rtol=1e-10)
+    drawn = [
+        resample(
+            one.numerator[:, :1], one.denominator[:, None], resamples=40, share=0.7,
+            rng=np.random.default_rng(5),
+        )
+        for one in (terms, together(_times(terms, 3), cluster))
+    ]  # fmt: skip
+    np.testing.assert_allclose(drawn[1], drawn[0], rtol=1e-5)
+    draws = np.random.default_rng(2).normal(size=(4, 60, 3))
+    np.testing.assert_allclose(
+        _squared_errors(np.tile(draws, (1, 3, 1)), cluster), _squared_errors(draws, None)
+    )
+
+
+def test_cases_without_an_error_are_counted_by_clusters():
+    weight, cost = np.ones(50), np.full((50, 1), 0.0)
+    once = Terms(cost, weight, weight)
+    often = together(_times(once, 4), np.tile(np.arange(50), 4))
+    within = CostRange(0.0, 9.0, 0.0, 5.0)
+    assert unseen_errors(often, 0, within).above == unseen_errors(once, 0, within).above
+
+
+def test_a_graph_is_not_refuted_by_rows_that_stand_often():
+    rng = np.random.default_rng(3)
+    n, k = 60, 12
+    x = rng.normal(size=n)
+    observed = rng.random((n, 1)) < 0.5
+
+    def checked(times, cluster):
+        given_ = Indicators(
+            ["A"], np.tile(observed, (times, 1)), np.full((n * times, 1), observed.mean()),
+            [np.empty((n * times, 0))], cluster,
+        )  # fmt: skip
+        return check_graph(given_, {"x": np.tile(x, times)}, {}, np.random.default_rng(0))
+
+    once, often = checked(1, None), checked(k, np.tile(np.arange(n), k))
+    assert often.contrasts[0].score == pytest.approx(once.contrasts[0].score)
+    assert abs(checked(k, None).contrasts[0].score) == pytest.approx(
+        abs(once.contrasts[0].score) * np.sqrt(k)
+    )
+
+
+def test_folds_keep_clusters_whole():
+    cluster = np.repeat(np.arange(10), 3)
+    fold = random_folds(cluster, 30, 3, np.random.default_rng(0))
+    assert all(len(set(fold[cluster == c])) == 1 for c in range(10))
+    assert len(set(fold)) == 3
+
+
+def test_estimates_of_rows_for_themselves_are_as_ever_and_of_pairs_are_wider():
+    """Each row of the test part stands twice, in both an own cluster and one of two."""
+    table = small_table(240, seed=3)
+    twin = 80 + np.arange(160) // 2
+    table = table.take(np.append(np.arange(80), twin))
+    table.row_id[:] = np.arange(240)
+    runs = [
+        run_chain(table, GAPS, source="induced", belonging=Belonging(None, (), cluster))
+        for cluster in (None, np.arange(240), np.append(np.arange(80), twin))
+    ]
+    alone, same, pairs = (run.rows("ground_truth").set_index("agent") for run in runs)
+    for name in ("estimate", "std_error", "ci_low", "ci_high", "resample_sd", "ess"):
+        np.testing.assert_allclose(same[name], alone[name], rtol=1e-6)
+    always = list(
+        pairs.loc["always", ["std_error", "ess", "n"]]
+    )  # what a policy without chance pays is the same in both of two
+    row_by_row = float(str(alone.loc["always", "std_error"]))
+    assert always == pytest.approx([row_by_row * np.sqrt(159 / 79), 80, 160], rel=1e-10)
+
+
+def _prepared(tmp_path: Path, csv: str, **keys):
+    described = load(tmp_path, document() | keys)
+    (tmp_path / "small.csv").write_text(csv)
+    return prepare(described, {"small.csv": tmp_path / "small.csv"}, 0)
+
+
+def test_a_column_of_the_file_says_which_rows_belong_together(tmp_path):
+    lines = CSV.strip().splitlines()
+    csv = "\n".join(
+        [lines[0] + ",patient"] + [f"{line},p{k // 2}" for k, line in enumerate(lines[1:])]
+    )
+    found = _prepared(tmp_path, csv, cluster="patient")
+    assert found.belonging.cluster is not None
+    assert found.belonging.cluster.tolist() == [0, 0, 1, 1, 2, 2]
+    assert found.report["columns_left_out"] == []
+    for c in range(3):
+        assert len(set(found.split[found.belonging.cluster == c])) == 1
+
+
+def test_a_cluster_that_is_absent_or_empty_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(DataError, match=r"no column 'pasient', which 'cluster' names"):
+        _prepared(tmp_path, CSV, cluster="pasient")
+    with pytest.raises(DataError, match=r"line 4: column 'marker', .*holds no value"):
+        _prepared(tmp_path, CSV, cluster="marker")
