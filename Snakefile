@@ -21,6 +21,15 @@ if config["scale"] == "paper":
             configfile: strict(f"{workflow.basedir}/config/paper{name}.yaml")
 
 
+if config["table"] is not None:
+
+    configfile: strict(f"{workflow.basedir}/config/decide.yaml")
+
+    include: "workflow/rules/own_table.smk"
+
+    workdir: str(OWN_TABLE.folder)
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/memory_common.smk"
 include: "workflow/rules/data.smk"
@@ -38,6 +47,7 @@ include: "workflow/rules/diagnosis_common.smk"
 include: "workflow/rules/diagnosis.smk"
 include: "workflow/rules/treatment.smk"
 include: "workflow/rules/recourse.smk"
+include: "workflow/rules/decide.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/plan.smk"
 

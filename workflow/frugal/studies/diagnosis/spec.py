@@ -181,12 +181,13 @@ class DiagnosisStudy:
             for k, pair in enumerate(group)
         }
 
-    def chosen_file(self, name: str) -> str:
-        """What the config's own choice is answered with."""
+    def chosen_file(self, name: str, budget: float | None = None) -> str:
+        """What the config's own choice is answered with, or that of another budget."""
         chosen = self.block["choose"]
         front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
         folder = run_folder(*front).replace("results/diagnoses", "results/choices")
-        return f"{folder}/budget={float(chosen['budget']):g}/{name}"
+        most = float(chosen["budget"] if budget is None else budget)
+        return f"{folder}/budget={most:g}/{name}"
 
     def figure_settings(self) -> dict[str, Any]:
         """Settings of `draw_diagnosis_figures`."""
