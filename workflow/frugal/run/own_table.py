@@ -9,9 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean, listed, named_file, read_yaml
+from frugal.core.schema_check import (
+    check_against_schema,
+    did_you_mean,
+    listed,
+    named_file,
+    read_yaml,
+)
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
+from frugal.run.config_schema import config_schema, learns
 
 MECHANISM = "own"
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
@@ -78,6 +85,7 @@ def decision(config: Mapping[str, Any], base: Path, folder: Path) -> Decision:
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
+    check_against_schema(_plain(config), config_schema(), where="config")
     path = named_file(str(config["table"]), base)
     if path is None:
         raise ConfigError(
@@ -132,7 +140,7 @@ def _for_f1(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Pa
     """Ask `diagnosis`; what was assumed."""
     del base
     block = own["diagnosis"]
-    scenario = block["scenarios"][0] | OF_F1 | {"dataset": described.name}
+    scenario = OF_F1 | {"dataset": described.name}
     block["scenarios"] = [*block["scenarios"], scenario]
     block["choose"] |= {"dataset": described.name, "method": "all", "seed": 0}
     if own["budget"] is not None:
@@ -271,8 +279,6 @@ def _often(gaps: _Gaps, panel: str) -> bool:
 
 def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
     """Leave out agents that learn where the split has no rows for them; say so."""
-    from frugal.run.config_schema import learns
-
     parts = [*described.split.parts, *(p for g in described.split.groups.values() for p in g)]
     if "agent" in parts:
         return []

@@ -28,7 +28,7 @@ def write_answer(
     `reading` (words → file or command).
     """
     del streams, progress
-    verdict = verdicts.iloc[0].to_dict()
+    verdict = {str(name): value for name, value in verdicts.iloc[0].items()}
     told = answer(
         summary[summary["seed"] == verdict["seed"]],
         comparisons[comparisons["seed"] == verdict["seed"]],
