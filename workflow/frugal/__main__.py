@@ -43,6 +43,10 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     match words[:1]:
+        case ["init"]:
+            from frugal.run.init_command import init_command
+
+            return init_command(words[1:])
         case ["audit"]:
             from frugal.run.audit import audit_command
 

@@ -81,7 +81,7 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
     for file in description.source.files:
         if file.name not in paths:
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
-        frame, line = _read_file(paths[file.name], form, source=file.name)
+        frame, line = read_file(paths[file.name], form, source=file.name)
         parsed.append(
             RawTable(frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)))
         )
@@ -146,7 +146,8 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
     return table.frame.set_index(key)
 
 
-def _read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+def read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells of one file as they stand there, and the line of each record."""
     if form.kind == "xpt":
         frame = read_transport(path, source=source)
         return frame, np.arange(1, len(frame) + 1)

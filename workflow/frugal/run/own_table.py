@@ -177,7 +177,7 @@ def _rewritten(
     """The table's YAML with some keys changed, kept beside the answer; files by full paths."""
     import yaml
 
-    document = dict(read_yaml(path)) | changed
+    document = dict(read_yaml(path)) | dict(changed)
     source = dict(document["source"])
     if described.source.kind == "path":
         source["files"] = [
