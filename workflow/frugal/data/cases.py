@@ -16,9 +16,11 @@ from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.table import Table
+from frugal.data.belonging import columns_named
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
+from frugal.data.labels import columns_of_rule
 from frugal.data.packed import unpacked_stream
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
@@ -89,8 +91,18 @@ def case_document(
         ],
         "missing": [] if form is None else list(form.missing),
         "missing_values": description.missing_values,
-        "ignored": list(dict.fromkeys([description.label.column, *left_out])),
+        "ignored": sorted({*left_out, *_told_otherwise(description)}),
     }
+
+
+def _told_otherwise(description: Description) -> set[str]:
+    """Columns of the file that are read for something else than features."""
+    label, groups = description.label, description.groups
+    named = {label.column, label.meaning.by, *columns_of_rule(label.rule), description.source.join}
+    named |= columns_named(description) | {rule.column for rule in description.drop_rows}
+    named |= set() if groups is None else {groups.column, groups.by}
+    named |= set() if description.source.format is None else {*description.source.format.personal}
+    return {name for name in named if name is not None}
 
 
 def _width(column: Column, table: Table, start: int) -> tuple[int, tuple[str, ...] | None]:
