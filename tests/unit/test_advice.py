@@ -268,7 +268,7 @@ def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
 def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
     given: dict[str, Any] = {
         "table": pd.DataFrame(), "catalogue": {}, "description": tmp_path / "d.yaml",
-        "settings": {}, "streams": Streams(0, "bundle_choice", {}), "progress": None,
+        "settings": {}, "streams": Streams(0, "bundle_choice", {}), "progress": list,
     }  # fmt: skip
     with pytest.raises(DataError, match="of the family 'baselines', which keeps no policy"):
         bundle_choice(choice={"policy": None, "family": "baselines"}, **given)
