@@ -21,7 +21,7 @@ from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, po
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
 from frugal.data.labels import columns_of_rule
-from frugal.data.packed import unpacked_stream
+from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
 
@@ -255,15 +255,20 @@ def _acquired(
 
 def _raw(path: Path, document: Mapping[str, Any]) -> RawTable:
     """The cells as text; separated by what splits the first line into most of the columns."""
-    with unpacked_stream(path) as stream:
-        first = stream.readline().decode("utf-8-sig", errors="replace").strip("\r\n")
+    try:
+        text = unpacked_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not UTF-8 text at byte {error.start}; save the cases as UTF-8"
+        ) from None
+    first = text.partition("\n")[0].strip("\r")
     names = {entry["from"] for entry in document["columns"]}
     parts = {s: {cell.strip().strip('"') for cell in first.split(s)} for s in _SEPARATORS}
     separator = max(_SEPARATORS, key=lambda s: len(parts[s] & names))
     form = Format("csv", tuple(document["missing"]), separator, None, None, True, "utf-8")
     frame, line = parse_file(path, form, source=path.name)
-    text = np.broadcast_to(np.array(path.name), len(frame))
-    return RawTable(frame, text, line, text)
+    source = np.broadcast_to(np.array(path.name), len(frame))
+    return RawTable(frame, source, line, source)
 
 
 def _require_columns(
@@ -308,7 +313,7 @@ def _typed(
     raw: RawTable, document: Mapping[str, Any], columns: list[Column], whole: bool
 ) -> tuple[dict[str, np.ndarray], list[list[str]]]:
     """Numbers or levels of every column, and notes on values that cannot be, for each unit."""
-    missing = ("", *document["missing"])
+    missing = tuple(dict.fromkeys(["", *document["missing"]]))
     typed: dict[str, np.ndarray] = {}
     empty: dict[str, np.ndarray] = {}
     notes: list[list[str]] = [[] for _ in range(len(raw))]
