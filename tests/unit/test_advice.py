@@ -25,6 +25,8 @@ from frugal.studies.diagnosis.stages.bundle_choice import bundle_choice
 
 from tests.unit.dataset_documents import document, load
 
+pytestmark = pytest.mark.trains
+
 CSV = """age,smoker,job,marker,scan,ill,ward
 54,yes,clerk,0.9,2,1,a
 61,no,,-9,0,0,a
