@@ -67,7 +67,10 @@ def telling_table() -> Table:
 
 
 def bundle_in(
-    folder: Path, settings: dict[str, Any], given: dict[str, Any], policy: Path | None
+    folder: Path,
+    settings: dict[str, Any],
+    given: dict[str, Any],
+    policy: Path | pd.DataFrame | None,
 ) -> Path:
     """The bundle of an agent of the small table, as the stage makes it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +79,7 @@ def bundle_in(
     made = bundle_agent(
         table=given["table"], catalogue=given["catalogue"], classifier=given["classifier"],
         description=described, settings=settings, streams=Streams(SEED, "bundle_agent", WHO),
-        progress=no_bar, policy=None if policy is None else read_payload(policy),
+        progress=no_bar, policy=read_payload(policy) if isinstance(policy, Path) else policy,
     )  # fmt: skip
     for name, payload in made.items():
         path = folder / {"cases": "cases.json"}.get(name, f"{name}.safetensors")
@@ -94,7 +97,7 @@ def rolled_out(
     """Decisions and outcomes of the roll-out, of all worlds."""
     drawn: dict[str, Any] = draw(table, law, source="induced")
     stored = {"table": given["table"], "catalogue": given["catalogue"]}
-    imputed = impute_features(
+    imputed: dict[str, Any] = impute_features(
         **stored, masks=drawn["masks"], settings=NO_IMPUTATION,
         streams=Streams(SEED, "impute_features", WHO), progress=no_bar,
     )  # fmt: skip

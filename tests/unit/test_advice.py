@@ -21,8 +21,11 @@ from frugal.data.cases import read_cases
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.learn.trees import fit_forest
+from frugal.studies.diagnosis.stages.bundle_choice import bundle_choice
 
 from tests.unit.dataset_documents import document, load
+
+pytestmark = pytest.mark.trains
 
 CSV = """age,smoker,job,marker,scan,ill,ward
 54,yes,clerk,0.9,2,1,a
@@ -262,6 +265,18 @@ def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
     own.write_text(own.read_text() + "\n")
     with pytest.raises(DataError, match="is not the file that"):
         read_bundle(bundle, function=own)
+
+
+def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
+    given: dict[str, Any] = {
+        "table": pd.DataFrame(), "catalogue": {}, "description": tmp_path / "d.yaml",
+        "settings": {}, "streams": Streams(0, "bundle_choice", {}), "progress": list,
+    }  # fmt: skip
+    with pytest.raises(DataError, match="of the family 'baselines', which keeps no policy"):
+        bundle_choice(choice={"policy": None, "family": "baselines"}, **given)
+    place = {"file": "results/p.safetensors", "position": 0}
+    with pytest.raises(DataError, match=r"results/p\.safetensors, which is not among the inputs"):
+        bundle_choice(choice={"policy": place, "family": "cascade"}, **given)
 
 
 def test_it_works_in_an_empty_folder(bundle, tmp_path):

@@ -43,6 +43,7 @@ LAW = {
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
 }
 EXPORTED = ("fixed", "dqn", "sb3", "cwcf", "gdfs", "dime", "sm_ddpo", "opportunistic", "dadi")
+ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 
 
@@ -241,7 +242,7 @@ def test_kinds_that_take_a_file_say_so():
     ]
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
 def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, tmp_path):
     """From the bundle and a CSV alone: in the records, and where all can be had."""
     table = telling_table()
@@ -274,7 +275,7 @@ def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, t
         assert mine["why"].str.len().min() > 0
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
 def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp_path, capsys):
     settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
     policy = FUNCTION if kind == "python" else files.get(kind)
@@ -303,3 +304,10 @@ def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp
     np.testing.assert_allclose(law, advice.told.law, atol=1e-5)
     np.testing.assert_allclose(belief, advice.belief, atol=1e-5)
     assert len(np.unique(law.round(6), axis=0)) > 1
+
+
+def test_what_knows_rows_alone_has_no_bundle(given, tmp_path):
+    states = pd.DataFrame({"row": [0], "acquired": [[]], "action": ["stop"], "probability": [1.0]})
+    settings = {"kind": "table", "file": "states.parquet", "dataset": "d"}
+    with pytest.raises(ConfigError, match="it has no answer to a new case"):
+        bundle_in(tmp_path / "bundle", settings, given, states)

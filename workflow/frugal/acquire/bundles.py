@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from frugal.acquire.policies.python_files import source_of
 from frugal.acquire.registry import KINDS, kind_of, load_policy
 from frugal.core.documents import OrNull, require_document
 from frugal.core.episodes import Policy
-from frugal.core.errors import DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.core.files import payload_bytes, read_payload
 from frugal.core.layout import Bundle, Layout, bundle_header, read_header
 from frugal.core.replacing import replace_files
@@ -77,7 +78,7 @@ class CaseBundle:
 def bundle_payloads(
     *,
     settings: Mapping[str, Any],
-    policy: StoredArrays | Path | None,
+    policy: StoredArrays | Path | pd.DataFrame | None,
     table: Table,
     part: np.ndarray,
     catalogue: Mapping[str, Any],
@@ -99,7 +100,15 @@ def bundle_payloads(
         classifier: arrays of what says the class; None where the agent says it.
         streams: those of the step that rolled the policy out.
         member: which of the policies of a front.
+
+    Raises:
+        ConfigError: the agent knows rows of the table alone.
     """
+    if isinstance(policy, pd.DataFrame):
+        raise ConfigError(
+            f"an agent of kind {settings['kind']!r} knows rows of its table and no values; it has "
+            "no answer to a new case"
+        )
     layout = Layout.of(table)
     if isinstance(policy, StoredArrays):
         stored = Bundle(policy.header or {}, dict(policy))

@@ -180,7 +180,7 @@ def _dadi(state: State, policy: Any, member: int) -> Answer:
         raise DataError("a dadi agent that explores cannot be written as an ONNX graph")
     own = {name: leaf.detach().numpy() for name, leaf in policy.named.items()}
     part = {name: array[member] for name, array in own.items()}
-    seen = state.values if policy.scaling is None else state.standardised(policy.scaling)
+    seen = state.values if policy.scaling is None else state.in_deviations(policy.scaling)
     known = seen.known()
     x = known.where(seen, 0).of_kind("f").with_last_axis()
     bias = part[ENCODER + "position"] + part[ENCODER + "first_bias"]

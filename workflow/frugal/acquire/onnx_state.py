@@ -36,13 +36,13 @@ class State:
         """A."""
         return len(self.bundle.layout.actions)
 
-    def standardised(self, scaling: Scaling) -> Node:
+    def in_deviations(self, scaling: Scaling) -> Node:
         """Values in standard deviations from the mean. (m, d)"""
         return (self.values - scaling.centre) / scaling.scale
 
     def observed(self, scaling: Scaling, *, column_bits: bool) -> Node:
         """As `observe_values`, float32. (m, w)"""
-        seen = self.standardised(scaling)
+        seen = self.in_deviations(scaling)
         known = seen.known()
         parts = [known.where(seen, 0).of_kind("f"), self.acquired.of_kind("f")]
         if column_bits:

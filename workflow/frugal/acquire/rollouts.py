@@ -130,9 +130,9 @@ class _Asked:
         weigh = getattr(self.policy, "weigh", None)
         if weigh is None:
             return None
-        reads = isinstance(self.policy, ReadingPolicy)
-        shown = self._reading(self.policy) if reads else self._values()
-        return self._together(weigh, shown, self.acquired, available)
+        if isinstance(self.policy, ReadingPolicy):
+            return self._together(weigh, self._reading(self.policy), self.acquired, available)
+        return self._together(weigh, self._values(), self.acquired, available)
 
     def _values(self) -> np.ndarray:
         if reads_values(self.policy):

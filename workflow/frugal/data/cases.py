@@ -16,10 +16,12 @@ from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.table import Table
+from frugal.data.belonging import columns_named
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
-from frugal.data.packed import unpacked_stream
+from frugal.data.labels import columns_of_rule
+from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
 
@@ -89,8 +91,18 @@ def case_document(
         ],
         "missing": [] if form is None else list(form.missing),
         "missing_values": description.missing_values,
-        "ignored": list(dict.fromkeys([description.label.column, *left_out])),
+        "ignored": sorted({*left_out, *_told_otherwise(description)}),
     }
+
+
+def _told_otherwise(description: Description) -> set[str]:
+    """Columns of the file that are read for something else than features."""
+    label, groups = description.label, description.groups
+    named = {label.column, label.meaning.by, *columns_of_rule(label.rule), description.source.join}
+    named |= columns_named(description) | {rule.column for rule in description.drop_rows}
+    named |= set() if groups is None else {groups.column, groups.by}
+    named |= set() if description.source.format is None else {*description.source.format.personal}
+    return {name for name in named if name is not None}
 
 
 def _width(column: Column, table: Table, start: int) -> tuple[int, tuple[str, ...] | None]:
@@ -243,15 +255,20 @@ def _acquired(
 
 def _raw(path: Path, document: Mapping[str, Any]) -> RawTable:
     """The cells as text; separated by what splits the first line into most of the columns."""
-    with unpacked_stream(path) as stream:
-        first = stream.readline().decode("utf-8-sig", errors="replace").strip("\r\n")
+    try:
+        text = unpacked_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not UTF-8 text at byte {error.start}; save the cases as UTF-8"
+        ) from None
+    first = text.partition("\n")[0].strip("\r")
     names = {entry["from"] for entry in document["columns"]}
     parts = {s: {cell.strip().strip('"') for cell in first.split(s)} for s in _SEPARATORS}
     separator = max(_SEPARATORS, key=lambda s: len(parts[s] & names))
     form = Format("csv", tuple(document["missing"]), separator, None, None, True, "utf-8")
     frame, line = parse_file(path, form, source=path.name)
-    text = np.broadcast_to(np.array(path.name), len(frame))
-    return RawTable(frame, text, line, text)
+    source = np.broadcast_to(np.array(path.name), len(frame))
+    return RawTable(frame, source, line, source)
 
 
 def _require_columns(
@@ -296,7 +313,7 @@ def _typed(
     raw: RawTable, document: Mapping[str, Any], columns: list[Column], whole: bool
 ) -> tuple[dict[str, np.ndarray], list[list[str]]]:
     """Numbers or levels of every column, and notes on values that cannot be, for each unit."""
-    missing = ("", *document["missing"])
+    missing = tuple(dict.fromkeys(["", *document["missing"]]))
     typed: dict[str, np.ndarray] = {}
     empty: dict[str, np.ndarray] = {}
     notes: list[list[str]] = [[] for _ in range(len(raw))]

@@ -138,11 +138,12 @@ class Study:
         return {"description": str(self.paths[dataset])}
 
     def bundle_files(self) -> list[str]:
-        """The bundle of every agent in every scenario, by one of its files."""
+        """A file of the bundle of every agent that has an answer to new cases, by scenario."""
         template = "results/bundles/{scenario}/agent={agent}/cases.json"
         return [
             path
-            for agent in self.agents
+            for agent, chosen in self.agents.items()
+            if chosen["kind"] != "table"  # which knows rows alone
             for path in self.scenario_files(template.replace("{agent}", agent))
         ]
 

@@ -27,7 +27,7 @@ def bundle_agent(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    policy: StoredArrays | Path | None = None,
+    policy: StoredArrays | Path | pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The files of a bundle: `policy`, `classifier` and `cases`; see `acquire.bundles`.
 
