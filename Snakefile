@@ -21,12 +21,22 @@ if config["scale"] == "paper":
             configfile: strict(f"{workflow.basedir}/config/paper{name}.yaml")
 
 
+if config["table"] is not None:
+
+    configfile: strict(f"{workflow.basedir}/config/decide.yaml")
+
+    include: "workflow/rules/own_table.smk"
+
+    workdir: str(OWN_TABLE.folder)
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/memory_common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/missingness.smk"
 include: "workflow/rules/models.smk"
 include: "workflow/rules/agents.smk"
+include: "workflow/rules/bundles.smk"
 include: "workflow/rules/rollouts.smk"
 include: "workflow/rules/nuisance.smk"
 include: "workflow/rules/estimates.smk"
@@ -37,6 +47,7 @@ include: "workflow/rules/diagnosis_common.smk"
 include: "workflow/rules/diagnosis.smk"
 include: "workflow/rules/treatment.smk"
 include: "workflow/rules/recourse.smk"
+include: "workflow/rules/decide.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/plan.smk"
 

@@ -5,6 +5,7 @@ from tests.malformed import (
     configs,
     descriptions,
     downloads,
+    new_cases,
     searches,
     starts,
     stored,
@@ -13,6 +14,16 @@ from tests.malformed import (
 
 CASES = [
     case
-    for module in (configs, descriptions, tables, searches, stored, downloads, commands, starts)
+    for module in (
+        configs,
+        descriptions,
+        tables,
+        searches,
+        stored,
+        downloads,
+        commands,
+        new_cases,
+        starts,
+    )
     for case in module.cases()
 ]

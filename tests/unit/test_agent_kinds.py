@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
+from frugal.__main__ import main
+from frugal.acquire.advice import advise_next
+from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.core.declarations import declared
@@ -15,12 +19,21 @@ from frugal.core.files import payload_bytes, read_payload, write_bytes
 from frugal.core.layout import Layout
 from frugal.core.streams import Streams
 from frugal.core.world import World
+from frugal.data.cases import Cases
 from frugal.data.tables import table_to_frames
 from frugal.run.config_schema import config_schema, is_filed, learns
 from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table
+from tests.unit.bundled_cases import (
+    FUNCTION,
+    UNTRAINED,
+    bundle_in,
+    cases_in,
+    rolled_out,
+    telling_table,
+)
 
 pytestmark = pytest.mark.trains
 
@@ -29,6 +42,8 @@ LAW = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
 }
+EXPORTED = ("fixed", "dqn", "sb3", "cwcf", "gdfs", "dime", "sm_ddpo", "opportunistic", "dadi")
+ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 
 
@@ -79,7 +94,12 @@ SETTINGS = {kind: quick(kind) for kind in TRAINED}
 
 @pytest.fixture(scope="module")
 def given() -> dict[str, Any]:
-    table = small_table()
+    return blocked_records()
+
+
+def blocked_records() -> dict[str, Any]:
+    """Table, classifier and masks, from which every kind learns."""
+    table = telling_table()
     parts = np.repeat(["train", "agent", "test"], [80, 80, 80])
     group = (table.values[:, 0] > 0).astype(np.int64)
     frame, catalogue = table_to_frames(table, parts)
@@ -220,3 +240,74 @@ def test_kinds_that_take_a_file_say_so():
     assert [kind.name for kind in KINDS.values() if is_filed(kind.name)] == [
         kind.name for kind in KINDS.values() if "file" in kind.settings
     ]
+
+
+@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, tmp_path):
+    """From the bundle and a CSV alone: in the records, and where all can be had."""
+    table = telling_table()
+    settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
+    policy = FUNCTION if kind == "python" else files.get(kind)
+    decisions, outcomes = rolled_out(settings, given, table, LAW, policy)
+    bundle = bundle_in(tmp_path / "bundle", settings, given, policy)
+    masks = given["masks"]
+    observed = masks[["observed:P2", "observed:P3"]].to_numpy()
+    own = ["--function", str(FUNCTION)] if kind == "python" else []
+    for world, known in (("blocked", observed), ("full", np.ones_like(observed))):
+        path, out = cases_in(tmp_path / "cases.csv", table, known), tmp_path / "out.csv"
+        words = ["advise", str(bundle), str(path), "--simulate", "--rollout", "0", *own]
+        assert main([*words, "--out", str(out)]) == 0
+        advice = pd.read_csv(out, keep_default_na=False)
+        rows = decisions[decisions["world"] == world]
+        mine = advice[advice["unit"].isin(rows["row_id"])]
+        assert len(mine) == len(rows)
+        assert mine["unit"].tolist() == rows["row_id"].tolist()
+        assert mine["next"].tolist() == [["P2", "P3", "stop"][j] for j in rows["action"]]
+        last = mine[mine["next"] == "stop"].set_index("unit")
+        ends = outcomes[outcomes["world"] == world].set_index("row_id").loc[last.index]
+        assert (last["predicted"] == np.array(["no", "yes"])[ends["verdict"]]).all()
+        np.testing.assert_allclose(last["cost_so_far"], ends["acquisition_cost"])
+        if "score stop" in mine and kind != "sb3":  # which draws here
+            panels = mine[mine["next"] != "stop"]
+            of = panels[["score P2", "score P3"]].astype(float)
+            assert (of.idxmax(axis=1) == "score " + panels["next"]).all()
+            assert (of.max(axis=1) >= panels["score stop"].astype(float)).all()
+        assert mine["why"].str.len().min() > 0
+
+
+@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp_path, capsys):
+    settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
+    policy = FUNCTION if kind == "python" else files.get(kind)
+    folder = bundle_in(tmp_path / "bundle", settings, given, policy)
+    path = tmp_path / "model.onnx"
+    if kind not in EXPORTED:
+        assert main(["export", str(folder), str(path)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return
+    assert main(["export", str(folder), str(path)]) == 0
+    import onnxruntime
+
+    bundle = read_bundle(folder)
+    rng, n = np.random.default_rng(3), 400
+    values = rng.normal(size=(n, 4))
+    values[rng.random((n, 4)) < 0.1] = np.nan
+    values[:, 0] = np.nan_to_num(values[:, 0])
+    acquired = rng.random((n, 2)) < 0.4
+    available = acquired | (rng.random((n, 2)) < 0.8)
+    cases = Cases("line", [str(k) for k in range(n)], values, acquired, [""] * n)
+    advice = advise_next(bundle, cases, available=available, uniforms=np.zeros((n, 3)))
+    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    states = {"values": values, "acquired": acquired, "available": available}
+    law, belief = session.run(["probabilities", "belief"], states)
+    np.testing.assert_allclose(law, advice.told.law, atol=1e-5)
+    np.testing.assert_allclose(belief, advice.belief, atol=1e-5)
+    assert len(np.unique(law.round(6), axis=0)) > 1
+
+
+def test_what_knows_rows_alone_has_no_bundle(given, tmp_path):
+    states = pd.DataFrame({"row": [0], "acquired": [[]], "action": ["stop"], "probability": [1.0]})
+    settings = {"kind": "table", "file": "states.parquet", "dataset": "d"}
+    with pytest.raises(ConfigError, match="it has no answer to a new case"):
+        bundle_in(tmp_path / "bundle", settings, given, states)

@@ -92,8 +92,10 @@ def test_there_is_one_standardisation():
         )
 
     assert places(is_population_spread) == OTHER_SPREADS
-    # minibatches of K networks, each by its own of the one scaling, in torch
-    assert places(subtracts_and_divides) == {SCALING, "learn/networks.py"}
+    # minibatches of K networks, each by its own of the one scaling, in torch; the same in a graph
+    assert places(subtracts_and_divides) == {
+        SCALING, "learn/networks.py", "acquire/onnx_state.py",
+    }  # fmt: skip
     assert places(is_definition) == {SCALING}
     assert places(says("StandardScaler", "normalize", "zscore")) == set()
 

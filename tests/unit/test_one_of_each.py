@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
 # Who asks policies for decisions: the rollout, and sums over sets and sequences without episodes.
 ASKS = {
     "acquire.rollouts._roll_out_units",
+    "acquire.rollouts.states_of",  # of new cases, each as it stands
     "acquire.set_probability.terminal_sequence_probability",
     "acquire.set_probability._decisions",
 }

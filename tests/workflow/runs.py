@@ -47,7 +47,9 @@ def snakemake(folder: Path, *words: str, configs: Sequence[Path] = (TINY,)) -> F
     if not {"--cores", "-n"} & {*words}:
         command += ["--cores", "1"]
     files = [str(path) for path in configs]
-    return run([*command, "--directory", str(folder), "--configfile", *files], ROOT)
+    if files:
+        command += ["--configfile", *files]
+    return run([*command, "--directory", str(folder)], ROOT)
 
 
 def frugal(folder: Path, *words: str) -> Finished:

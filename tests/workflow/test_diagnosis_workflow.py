@@ -101,3 +101,46 @@ def test_training_again_gives_the_same_bytes(finished):
 def test_nothing_is_left_to_do(finished):
     planned = snakemake(finished, "-n", "diagnosis", configs=[finished / "config.yaml"])
     assert "Nothing to be done" in planned.stdout
+
+
+def raw_rows(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the prepared table with categories as texts again."""
+    path = folder / f"results/data/dataset={NAME}/catalogue.json"
+    catalogue = json.loads(path.read_text(encoding="utf-8"))
+    names = [column["name"] for column in catalogue["columns"]]
+    coded = {j for group in catalogue["onehot"] for j in group}
+    raw = table[["row_id", *(name for j, name in enumerate(names) if j not in coded)]].copy()
+    for group in catalogue["onehot"]:
+        levels = [names[j].partition("=") for j in group]
+        place = table[[names[j] for j in group]].to_numpy().argmax(axis=1)
+        raw[levels[0][0]] = [levels[j][2] for j in place]
+    return raw
+
+
+@pytest.mark.parametrize("family", ["cascade", FRONT])
+def test_the_chosen_policy_is_bundled_and_advises_as_it_was_judged(finished, family):
+    """From raw test rows alone, on every one of them."""
+    own = RUN.replace(FRONT, family)
+    folder = f"results/bundles/{own}/budget=200"
+    made = snakemake(finished, f"{folder}/cases.json", configs=[finished / "config.yaml"])
+    assert made.returncode == 0, made.stdout[-3000:]
+    table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
+    raw = raw_rows(finished, table)
+    raw.to_csv(finished / "cases.csv", index=False)
+    words = ["advise", folder, "cases.csv", "--simulate", "--id", "row_id", "--out", "told.csv"]
+    done = frugal(finished, *words)
+    assert done.returncode == 0, done.stderr
+    told = pd.read_csv(finished / "told.csv", keep_default_na=False)
+    choice = json.loads((finished / f"results/choices/{own}/budget=200/choice.json").read_text())
+    decisions = pd.read_parquet(finished / f"results/diagnoses/{own}/decisions.parquet")
+    rows = decisions[(decisions["member"] == choice["pair"]) & (decisions["part"] == "test")]
+    catalogue = json.loads(
+        (finished / f"results/data/dataset={NAME}/catalogue.json").read_text(encoding="utf-8")
+    )
+    panels = [panel["name"] for panel in catalogue["panels"] if not panel["free"]]
+    told = told[told["row_id"].isin(rows["row_id"])]
+    assert len(told) == len(rows) > 0
+    rows = rows.sort_values(["row_id", "step"])
+    told = told.sort_values(["row_id", "cost_so_far"], kind="stable")
+    assert told["row_id"].tolist() == rows["row_id"].tolist()
+    assert told["next"].tolist() == [[*panels, "stop"][min(j, len(panels))] for j in rows["action"]]

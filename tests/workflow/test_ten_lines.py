@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.workflow.runs import ROOT, TEN_LINES, jobs, snakemake
+from tests.workflow.runs import ROOT, TEN_LINES, frugal, jobs, snakemake
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 
@@ -82,6 +82,19 @@ def test_so_few_rows_are_warned_of(summary):
     done = summary[summary["status"] == "ok"]
     assert (done["n"] == 6).all()
     assert done["warning"].str.contains("ess_below_30").all()
+
+
+def test_new_cases_are_advised_as_the_page_shows(folder):
+    made = snakemake(folder, "bundles", configs=(TEN_LINES,))
+    assert made.returncode == 0, made.stdout[-5000:]
+    assert jobs(made.stdout)["bundle_agent"] == 4
+    bundle = "results/bundles/dataset=ten_lines/mechanism=own/agent=by_troponin"
+    done = frugal(folder, "advise", bundle, str(ROOT / "docs/examples/new_cases.csv"))
+    assert done.returncode == 0, done.stderr
+    page = (ROOT / "docs/new_cases.md").read_text(encoding="utf-8")
+    *table, last = done.stdout.strip().splitlines()
+    assert "\n".join(table) in page
+    assert last.startswith("1 of 3 cases have values that training did not see")
 
 
 EXAMPLE = ROOT / "docs" / "examples"

@@ -43,6 +43,10 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     match words[:1]:
+        case ["init"]:
+            from frugal.run.init_command import init_command
+
+            return init_command(words[1:])
         case ["audit"]:
             from frugal.run.audit import audit_command
 
@@ -67,6 +71,14 @@ def _run(words: list[str]) -> int:
             from frugal.run.describe import describe_command
 
             return describe_command(words[1:])
+        case ["advise"]:
+            from frugal.run.advise import advise_command
+
+            return advise_command(words[1:])
+        case ["export"]:
+            from frugal.run.export import export_command
+
+            return export_command(words[1:])
         case ["compile"]:
             from frugal.run.compiled import compile_command
 

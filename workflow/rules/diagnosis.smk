@@ -305,6 +305,43 @@ rule choose_policy:
         run_stage("choose_policy")
 
 
+rule bundle_choice:
+    input:
+        unpack(
+            located(
+                lambda w: DIAGNOSIS.bundle_inputs(
+                    w.dataset, w.family, w.criterion, w.seed, w.budget
+                )
+            )
+        ),
+    output:
+        **audited(
+            policy=f"results/bundles/{FRONT}/budget={{budget}}/policy.safetensors",
+            cases=f"results/bundles/{FRONT}/budget={{budget}}/cases.json",
+        ),
+    log:
+        said=f"logs/bundle_choice/{FRONT}/budget={{budget}}.log",
+        used=f"benchmarks/bundle_choice/{FRONT}/budget={{budget}}.jsonl",
+    wildcard_constraints:
+        family="|".join([*DIAGNOSIS.families(), "baselines", "selection", "all"]),
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("bundle_choice"),
+    shell:
+        run_stage("bundle_choice")
+
+
+rule chosen_bundle:
+    input:
+        DIAGNOSIS.chosen_file("cases.json").replace(
+            "results/choices", "results/bundles"
+        ),
+    localrule: True
+
+
 rule choose:
     input:
         DIAGNOSIS.chosen_file("choice.txt"),

@@ -52,8 +52,11 @@ def say_plan():
 
 def say_verdicts():
     """The answers of the study, where it was part of the run."""
+    named = {job.rule.name for job in workflow.dag.jobs}
     told = Path(rules.give_verdicts.output.sentence)
-    if any(job.rule.name == "afape" for job in workflow.dag.jobs) and told.exists():
+    if "decide" in named:
+        told = Path("verdict.txt")
+    if named & {"afape", "decide"} and told.exists():
         print(f"\n{told.read_text(encoding='utf-8')}", file=sys.stderr)
 
 

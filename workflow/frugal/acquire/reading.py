@@ -115,6 +115,14 @@ def panel_or_stop(
     return np.eye(a + 1)[np.where(goes_on, panel, a)]
 
 
+def with_stop(
+    panels: Float[np.ndarray, "*m a"], stop: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "*m b"]:
+    """What is compared of each panel, and what of "stop", in the last column. (…, a + 1)"""
+    last = np.broadcast_to(stop, panels.shape[:-1])[..., None]
+    return np.concatenate([panels, last], axis=-1)
+
+
 def tilted_belief(
     belief: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
 ) -> Float[np.ndarray, "*m 2"]:

@@ -125,6 +125,15 @@ class _Asked:
             return self._together(self.policy.believe, self._reading(self.policy), self.acquired)
         return self.verdict()
 
+    def scores(self, available: np.ndarray) -> np.ndarray | None:
+        """What the policy compares, of each action; None where it tells nothing. (m, a + 1)"""
+        weigh = getattr(self.policy, "weigh", None)
+        if weigh is None:
+            return None
+        if isinstance(self.policy, ReadingPolicy):
+            return self._together(weigh, self._reading(self.policy), self.acquired, available)
+        return self._together(weigh, self._values(), self.acquired, available)
+
     def _values(self) -> np.ndarray:
         if reads_values(self.policy):
             return self.world.visible(self.row, self.acquired)
@@ -162,7 +171,7 @@ def _check_answer(
     assert not taken.any(), f"bug: {name} acquires a panel that is acquired already or unavailable"
 
 
-def _draw(
+def draw_actions(
     probability: Float[np.ndarray, "m b"], uniform: Float[np.ndarray, " m"]
 ) -> Int[np.ndarray, " m"]:
     """Inverse-CDF draw: the first action whose cumulative probability exceeds the uniform. (m,)
@@ -238,7 +247,7 @@ def _roll_out_units(
         if beliefs and len(row):
             believed = _Asked(policy, world, row, known, member, states).belief()
             belief.append((member, unit, np.full(len(row), step), believed))
-        chosen = _draw(law, uniforms[row, step])
+        chosen = draw_actions(law, uniforms[row, step])
         action[member, unit, step] = chosen
         probability[member, unit, step] = law[np.arange(len(row)), chosen]
         going = chosen < a
@@ -278,6 +287,49 @@ def verdicts_at(
     row = unit if units is None else units[unit]
     said = _Asked(policy, world, row, acquired[member, unit], member, states).verdict()
     return None if said is None else said.reshape(*acquired.shape[:2], -1).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What a policy does and holds true in m states, whatever it did before.
+
+    Attributes:
+        law: probability of each panel next, last "stop". (m, a + 1)
+        scores: what it compares; None where it tells nothing. (m, a + 1)
+        belief: class probabilities; None where it has none. (m, k)
+        verdict: class probabilities if the episode ended here; None where it has none. (m, k)
+    """
+
+    law: Float[np.ndarray, "m b"]
+    scores: Float[np.ndarray, "m b"] | None
+    belief: Float[np.ndarray, "m k"] | None
+    verdict: Float[np.ndarray, "m k"] | None
+
+
+def states_of(
+    policy: Policy,
+    world: World,
+    *,
+    row: Int[np.ndarray, " m"],
+    acquired: Bool[np.ndarray, "m a"],
+    member: int = 0,
+) -> States:
+    """Decision, scores, belief and verdict in m states, by one member of a policy.
+
+    Args:
+        policy: K members.
+        world: hides what a state does not show.
+        row: unit of each state. (m,)
+        acquired: panels acquired so far. (m, a)
+        member: the one that is asked.
+    """
+    who, available = np.full(len(row), member), world.available[row]
+    law = decision_probabilities(
+        policy, world, row=row, acquired=acquired, available=available, member=who
+    )
+    asked = _Asked(policy, world, row, acquired, who, None)
+    told = [asked.scores(available), asked.belief(), asked.verdict()]
+    return States(law, *(None if one is None else one.astype(np.float64) for one in told))
 
 
 def _in_order(belief: list[tuple]) -> np.ndarray | None:

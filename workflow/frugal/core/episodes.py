@@ -16,6 +16,9 @@ class Policy(Protocol):
     reads some columns only may name them by `reads_columns`, True where it reads one. (d,)
     One that knows it may tell by `terminal_probability(available, target)`, both (n, a), with which
     probability it ends with exactly the target, whatever the values: it serves wide tables. (n,)
+    One that compares actions may tell by `weigh`, which takes what `action_probabilities` takes (of
+    a `ReadingPolicy` what `decide` takes), what it compares, "stop" last, −∞ for what it must not
+    do (K, m, a + 1), and by `compares`, what these numbers are.
     """
 
     @property

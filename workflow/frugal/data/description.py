@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import SCHEMAS, check_against_schema, load_schema, read_yaml
+from frugal.core.schema_check import SCHEMAS, check_against_schema, listed, load_schema, read_yaml
 from frugal.data.description_checks import check_meaning
 from frugal.data.description_sources import Source, source_from
 from frugal.data.groups import Classes, classes_from
@@ -151,6 +151,29 @@ class Description:
     split: SplitSpec
 
 
+def _require_prices(document: Any, path: Path) -> None:
+    """Refuse a YAML whose prices are still open, as `frugal init` leaves them, in one sentence."""
+    if not isinstance(document, dict):
+        return
+    panels, errors = document.get("panels"), document.get("misclassification_cost")
+    lacking = [
+        str(panel.get("name"))
+        for panel in (panels if isinstance(panels, list) else [])
+        if isinstance(panel, dict) and panel.get("cost", 0) is None
+    ]
+    wanted = [f"the cost of {listed(lacking)}"] if lacking else []
+    cells = [cell for row in errors if isinstance(row, list) for cell in row] if isinstance(
+        errors, list
+    ) else []  # fmt: skip
+    if None in cells:
+        wanted.append("what each error costs ('misclassification_cost')")
+    if wanted:
+        raise ConfigError(
+            f"{path}: prices are open (null): fill in {' and '.join(wanted)}, in "
+            f"{document.get('cost_unit')}; a panel that costs nothing is 'free: true'"
+        )
+
+
 def load_description(path: Path) -> Description:
     """The data set that a YAML describes, checked against its schema and for sense.
 
@@ -159,6 +182,7 @@ def load_description(path: Path) -> Description:
             closest one allowed), lacks one, or contradicts itself.
     """
     document = read_yaml(path)
+    _require_prices(document, path)
     check_against_schema(document, load_schema(SCHEMA_PATH), where=str(path))
     try:
         check_meaning(document)

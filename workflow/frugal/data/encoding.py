@@ -4,16 +4,17 @@ Serves every study. Knows nothing of files, parts or missingness mechanisms.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.schema_check import listed, shown
 from frugal.core.table import Panel, Table
 from frugal.data.availability import absent_panels
+from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column, Description
 from frugal.data.groups import Classes
 from frugal.data.labels import columns_of_rule, with_label
@@ -117,11 +118,11 @@ def _typed_columns(
     impossible: dict[str, int] = {}
     for column in description.columns:
         if column.kind == "numeric":
-            typed[column.name], count = _possible(numeric_column(raw, column, missing), column)
+            typed[column.name], count = possible(numeric_column(raw, column, missing), column)
             impossible |= {column.name: count} if column.valid is not None else {}
         else:
             text = text_column(raw, column.raw_name, missing, "columns")
-            typed[column.name] = _levels_of(text, column)
+            typed[column.name] = levels_of(text, column)
     return typed, impossible
 
 
@@ -139,33 +140,6 @@ def drawn_costs(description: Description) -> dict[str, float]:
     return {name: float(cost) for name, cost in zip(names, costs, strict=True)}
 
 
-def _levels_of(text: np.ndarray, column: Column) -> np.ndarray:
-    """Raw texts under the names of their levels, with the level that stands for missing. (n,)"""
-    recode = dict(column.recode)
-    text = np.array([recode.get(t, t) for t in text], dtype=object)
-    if column.missing_level is not None:
-        text[_absent(text)] = column.missing_level
-    return text
-
-
-def _possible(
-    values: Float[np.ndarray, " n"], column: Column
-) -> tuple[Float[np.ndarray, " n"], int]:
-    """Values with NaN for those that cannot be, and how many these are; codes are left alone."""
-    if column.valid is None:
-        return values, 0
-    codes = [code for code, _ in column.special_values]
-    low, high = column.valid
-    wrong = ((values < low) | (values > high)) & ~np.isin(values, codes)
-    return np.where(wrong, np.nan, values), int(wrong.sum())
-
-
-def _absent(values: np.ndarray) -> Bool[np.ndarray, " n"]:
-    if values.dtype == object:
-        return np.array([v is None for v in values], dtype=bool)
-    return np.isnan(values)
-
-
 def _rows_kept(
     raw: RawTable, typed: dict[str, np.ndarray], answer: np.ndarray, description: Description
 ) -> tuple[Bool[np.ndarray, " n"], list[dict[str, Any]]]:
@@ -179,15 +153,15 @@ def _rows_kept(
                 same = [np.asarray(values == rule.value, dtype=bool) for values in typed.values()]
                 hit = np.logical_and.reduce(same)
             case "any_feature_missing":
-                hit = np.logical_or.reduce([_absent(values) for values in typed.values()])
+                hit = np.logical_or.reduce([is_absent(values) for values in typed.values()])
             case "feature_missing":
-                hit = np.logical_or.reduce([_absent(typed[name]) for name in rule.columns])
+                hit = np.logical_or.reduce([is_absent(typed[name]) for name in rule.columns])
             case "below" | "above":
                 value = float(rule.value or 0.0)
                 numbers = numbers_of(raw, str(rule.column), missing, "drop_rows")
                 hit = ~(numbers >= value if rule.rule == "below" else numbers <= value)
             case _:
-                hit = _absent(answer)
+                hit = is_absent(answer)
         dropped.append({"rule": rule.rule, "reason": rule.reason, "rows": int((hit & kept).sum())})
         kept &= ~hit
     if not kept.any():
@@ -248,7 +222,7 @@ def _check_gaps(
     if not induced and description.missing_values != "own":
         return
     asked = [name for name in typed if induced or name in free]
-    lacks = {name: _absent(typed[name][rows]) for name in asked}
+    lacks = {name: is_absent(typed[name][rows]) for name in asked}
     gaps = {name: absent for name, absent in lacks.items() if absent.any()}
     if not gaps:
         return
@@ -291,7 +265,7 @@ def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
 
 
 def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column) -> _Block:
-    if _absent(values).all():
+    if is_absent(values).all():
         raise DataError(
             f"{raw.source[0]}: column {column.name!r} has no value in any of {len(values)} rows; "
             "leave it out of 'columns' and 'panels'"
@@ -301,36 +275,25 @@ def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: 
     if not column.special_values:
         return _Block((column.name,), values[:, None], (column.unit,), False, {})
     codes = np.array([code for code, _ in column.special_values])
-    is_code = values[:, None] == codes  # (n, codes); NaN equals none
-    regular = values[~is_code.any(axis=1) & ~np.isnan(values)]
+    regular = values[~np.isin(values, codes) & ~np.isnan(values)]
     if len(regular) == 0:
         raise DataError(f"column {column.name!r} holds special values only: {listed(codes)}")
-    cleaned = np.where(is_code.any(axis=1), np.median(regular), values)
-    indicators = np.where(np.isnan(values)[:, None], np.nan, is_code.astype(np.float64))
+    cells = coded_cells(values, codes, float(np.median(regular)))
     names = (column.name, *(f"{column.name}={code:g}" for code in codes))
-    counts = {f"{code:g}": int(c) for code, c in zip(codes, is_code.sum(axis=0), strict=True)}
+    found = np.nansum(cells[:, 1:], axis=0)
+    counts = {f"{code:g}": int(c) for code, c in zip(codes, found, strict=True)}
     units = (column.unit, *("1" for _ in codes))
-    return _Block(names, np.column_stack([cleaned, indicators]), units, False, counts)
+    return _Block(names, cells, units, False, counts)
 
 
 def _encode_levels(raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column) -> _Block:
-    gaps = _absent(text)
-    seen = set(text[~gaps])
-    levels = column.levels if column.levels is not None else tuple(sorted(seen))
-    unknown = seen - set(levels)
-    if unknown:
-        row = int(np.argmax([t in unknown for t in text]))
-        raise DataError(
-            f"{raw.place(int(rows[row]))}: column {column.name!r} holds "
-            f"{shown(text[row], at_most=60)}, which 'levels' lacks: {listed(levels)}"
-            f"{did_you_mean(text[row], levels)}"
-        )
-    if column.levels is None:
+    levels = column.levels
+    if levels is None:
+        levels = tuple(sorted(set(text[~is_absent(text)])))
         _require_plain_levels(column, levels)
-    indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
-    indicators[gaps] = np.nan
     names = tuple(f"{column.name}={level}" for level in levels)
-    return _Block(names, indicators, ("1",) * len(levels), True, {})
+    cells = level_cells(raw, rows, text, replace(column, levels=levels))
+    return _Block(names, cells, ("1",) * len(levels), True, {})
 
 
 def _panels(

@@ -81,7 +81,7 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
     for file in description.source.files:
         if file.name not in paths:
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
-        frame, line = _read_file(paths[file.name], form, source=file.name)
+        frame, line = read_file(paths[file.name], form, source=file.name)
         parsed.append(
             RawTable(frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)))
         )
@@ -146,7 +146,8 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
     return table.frame.set_index(key)
 
 
-def _read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+def read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells of one file as they stand there, and the line of each record."""
     if form.kind == "xpt":
         frame = read_transport(path, source=source)
         return frame, np.arange(1, len(frame) + 1)
@@ -162,8 +163,17 @@ def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.
     return numbers_of(raw, column.raw_name, missing, "columns")
 
 
-def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
+def numbers_of(
+    raw: RawTable,
+    name: str,
+    missing: Iterable[str],
+    key: str,
+    *,
+    remedy: str = "if it means a missing value, add it to 'source.format.missing'",
+) -> np.ndarray:
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
+
+    `remedy` is what a sentence proposes where a cell is no number.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and
@@ -183,8 +193,7 @@ def numbers_of(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np
             row = start + wrong
             raise DataError(
                 f"{raw.place(row)}: column {name!r} holds "
-                f"{shown(chunk[wrong].as_py(), at_most=60)}, which is not a number; if it means a "
-                "missing value, add it to 'source.format.missing'"
+                f"{shown(chunk[wrong].as_py(), at_most=60)}, which is not a number; {remedy}"
             )
         values[start : start + len(chunk)] = part
         start += len(chunk)

@@ -22,7 +22,7 @@ from frugal.run.arguments import pair, whole_number
 if TYPE_CHECKING:
     from frugal.core.sidecars import Job
 
-OTHER_COMMANDS = ("audit", "diff", "describe", "benchmark", "plan", "compile")
+OTHER_COMMANDS = ("audit", "diff", "describe", "advise", "export", "benchmark", "plan", "compile")
 USED_SUFFIX = ".jsonl"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log

@@ -128,10 +128,24 @@ class Study:
 
     def raw_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `prepare_data`: the description and, in its order, the raw files."""
-        inputs = {"description": str(self.paths[dataset])}
+        inputs = self.described_input(dataset)
         for k, path in enumerate(self._raw_paths(dataset)):
             inputs[f"raw_{k}"] = path
         return inputs
+
+    def described_input(self, dataset: str) -> dict[str, str]:
+        """The description alone."""
+        return {"description": str(self.paths[dataset])}
+
+    def bundle_files(self) -> list[str]:
+        """A file of the bundle of every agent that has an answer to new cases, by scenario."""
+        template = "results/bundles/{scenario}/agent={agent}/cases.json"
+        return [
+            path
+            for agent, chosen in self.agents.items()
+            if chosen["kind"] != "table"  # which knows rows alone
+            for path in self.scenario_files(template.replace("{agent}", agent))
+        ]
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""

@@ -71,9 +71,9 @@ class DadiPolicies:
         self.panels = int(panel_of_column.max()) + 1
         sizes = NetworkSizes(len(panel_of_column), self.panels, settings)
         self.members = require_weights(weights, sizes, "DADI agent")
-        self._named = stacked_weights(weights)
-        self._settings, self._steps = settings, settings.processing_steps
-        self._panel, self._scaling, self._exploration = panel_of_column, scaling, exploration
+        self.named = stacked_weights(weights)
+        self._settings, self.processing_steps = settings, settings.processing_steps
+        self._panel, self.scaling, self.exploration = panel_of_column, scaling, exploration
 
     def action_probabilities(
         self,
@@ -86,13 +86,29 @@ class DadiPolicies:
         Raises:
             DataError: a stored agent's values are not numbers.
         """
+        value = self.weigh(values, acquired, available)
+        allowed, best = value > -np.inf, value.argmax(axis=2)
+        explored = self.exploration * allowed / allowed.sum(axis=2, keepdims=True)
+        return explored + (1 - self.exploration) * np.eye(self.panels + 1)[best]
+
+    compares = "value (nats)"
+
+    def weigh(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Q of every allowed decision, −∞ for the others. (K, m, a + 1)
+
+        Raises:
+            DataError: a stored agent's values are not numbers.
+        """
         allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
         value = self.state_values(values, acquired)
         if not np.isfinite(value).all():
             raise DataError(_DIVERGED)
-        best = np.where(allowed, value, -np.inf).argmax(axis=2)
-        explored = self._exploration * allowed / allowed.sum(axis=2, keepdims=True)
-        return explored + (1 - self._exploration) * np.eye(self.panels + 1)[best]
+        return np.where(allowed, value, np.float32(-np.inf))
 
     def predict(
         self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
@@ -109,7 +125,7 @@ class DadiPolicies:
         units, row, sets = self._states(values, acquired)
         parts = [
             values_at_sets(
-                self._named, units, row[:, at], sets[:, at], processing_steps=self._steps
+                self.named, units, row[:, at], sets[:, at], processing_steps=self.processing_steps
             )
             for at in self._parts(values.shape[1])
         ]
@@ -155,7 +171,12 @@ class DadiPolicies:
         for at in self._parts(values.shape[1]):
             own = told[:, at] if self._settings.adversary_reads_label else None
             logits = logits_at_sets(
-                self._named, units, row[:, at], sets[:, at], own, processing_steps=self._steps
+                self.named,
+                units,
+                row[:, at],
+                sets[:, at],
+                own,
+                processing_steps=self.processing_steps,
             )
             if bool(logits[0].isnan().any() | logits[1].isnan().any()):
                 raise DataError(_DIVERGED)
@@ -165,7 +186,7 @@ class DadiPolicies:
 
     def _states(self, values: np.ndarray, acquired: np.ndarray) -> tuple[UnitTable, Tensor, Tensor]:
         """Tokens of all states, which of them are each learner's (K, m), and its sets."""
-        seen = values if self._scaling is None else self._scaling.standardise(values)
+        seen = values if self.scaling is None else self.scaling.standardise(values)
         flat = seen.reshape(-1, values.shape[2]).astype(np.float32)
         units = UnitTable(lay_out_tokens(flat, self._panel), self.panels)
         row = torch.arange(len(flat)).view(values.shape[:2])

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief
+from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.actor_critic import ActorCritic
 from frugal.acquire.train.boosted_beliefs import (
     MODEL,
@@ -191,13 +191,30 @@ class DiagnosisPolicies(CompletesRows):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
-        open_panels = available & ~acquired & adds_column(self.adds, acquired)
-        law = self.actor_law(reading, acquired, open_panels)
+        law = self._open_law(reading, acquired, available)
         if self.greedy:
             best = law.argmax(axis=2)
             return panel_or_stop(best, best < self.panels, self.panels)
         ends = law[..., self.panels :].sum(axis=2, keepdims=True)
         return np.concatenate([law[..., : self.panels], ends], axis=2)
+
+    compares = "probability by the actor"
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Probability of each panel, then of the likeliest end. (K, m, a + 1)"""
+        law = self._open_law(reading, acquired, available)
+        return with_stop(law[..., : self.panels], law[..., self.panels :].max(axis=2))
+
+    def _open_law(
+        self, reading: np.ndarray, acquired: np.ndarray, available: np.ndarray
+    ) -> Float32[np.ndarray, "K m actions"]:
+        open_panels = available & ~acquired & adds_column(self.adds, acquired)
+        return self.actor_law(reading, acquired, open_panels)
 
     def conclude(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

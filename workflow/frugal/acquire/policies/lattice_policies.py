@@ -6,12 +6,13 @@ Arrays in, decisions out. Knows no labels and no training.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.policies.cascade_policies import TREES, stored_ensembles, told_by_models
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.lattice import with_belief
 from frugal.acquire.train.masked_trees import MaskedBeliefs, told
 from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
@@ -128,6 +129,7 @@ class LatticePolicies(Reading):
     trees: TreeEnsemble
     counts: Int[np.ndarray, "G M"]
     cost: Float[np.ndarray, " a"]
+    compares: ClassVar[str] = "gain less price"
 
     @property
     def members(self) -> int:
@@ -160,6 +162,17 @@ class LatticePolicies(Reading):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        net, goes_on = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
+        return panel_or_stop(net.argmax(axis=2), goes_on, acquired.shape[2])
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """What each open panel gains beyond its price, then 0. (K, m, a + 1)"""
         left, at = available & ~acquired, self._set_of(acquired | self.sets[0])
         belief = self._belief(reading, acquired, at)
         gain = np.full(left.shape, -np.inf)
@@ -173,7 +186,7 @@ class LatticePolicies(Reading):
         net = np.where(open_panels, gain - self.weight[:, None, None] * self.cost, -np.inf)
         first = left & self.sets[0]
         net = np.where(first.any(axis=2, keepdims=True), np.where(first, np.inf, -np.inf), net)
-        return panel_or_stop(net.argmax(axis=2), net.max(axis=2) > 0, left.shape[2])
+        return with_stop(net, np.zeros(net.shape[:2]))
 
     def conclude(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

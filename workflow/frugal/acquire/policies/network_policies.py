@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.kinds import Learned
 from frugal.acquire.panel_networks import PanelNetworks, Says
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.network_rules import NetworkRule
 from frugal.acquire.train.tree_sets import DIGITS
 from frugal.core.layout import Layout
@@ -68,10 +68,27 @@ class NetworkPolicies(Reading):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        margin, goes = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
+        return panel_or_stop(margin.argmax(axis=2), goes, acquired.shape[2])
+
+    @property
+    def compares(self) -> str:
+        """What `weigh` tells."""
+        return (
+            "logit above stopping" if self.networks.says == "logits" else "nats per unit of price"
+        )
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Margin of each panel, then the least one that is bought. (K, m, a + 1)"""
         states = zip(self.chooser.tolist(), reading, acquired, available, strict=True)
         margin = np.stack([self.networks.margins(*one) for one in states])
-        goes = margin.max(axis=2) > self.least[:, None]
-        return panel_or_stop(margin.argmax(axis=2), goes, acquired.shape[2])
+        return with_stop(margin, self.least[:, None])
 
     def conclude(
         self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]

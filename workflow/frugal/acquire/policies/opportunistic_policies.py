@@ -5,13 +5,14 @@ Arrays in, decisions out. Knows no labels and no training.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.encoders import observe_values
 from frugal.acquire.policies.q_policy import QPolicy
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.masked_trees import told
 from frugal.acquire.train.tree_sets import DIGITS
 from frugal.core.layout import Layout
@@ -43,6 +44,7 @@ class OpportunisticPolicies(Reading):
     base: Bool[np.ndarray, " a"]
     least: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
+    compares: ClassVar[str] = "change of probabilities per mean price"
 
     @property
     def members(self) -> int:
@@ -63,14 +65,24 @@ class OpportunisticPolicies(Reading):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        value, goes_on = weight[..., :-1], weight[..., :-1].max(axis=2) >= weight[..., -1]
+        return panel_or_stop(value.argmax(axis=2), goes_on, acquired.shape[2])
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Value of each open panel, then the least one that is bought. (K, m, a + 1)"""
         a = acquired.shape[2]
         left = available & ~acquired
         value = self.values(reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))
         open_panels = left & adds_column(self.adds, acquired)
         value = np.where(open_panels, value.reshape(acquired.shape), -np.inf)
         first = left & self.base
-        value = np.where(first, np.inf, value)
-        return panel_or_stop(value.argmax(axis=2), value.max(axis=2) >= self.least[:, None], a)
+        return with_stop(np.where(first, np.inf, value), self.least[:, None])
 
     def values(
         self, values: Float32[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]

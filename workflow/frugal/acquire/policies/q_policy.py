@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
@@ -41,6 +42,7 @@ class QPolicy(SingleWithoutVerdict):
     centre: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
     column_bits: bool
+    compares: ClassVar[str] = "value (1: the dearest error)"
 
     def action_probabilities(
         self,
@@ -49,13 +51,20 @@ class QPolicy(SingleWithoutVerdict):
         available: Bool[np.ndarray, "1 m a"],
     ) -> Float[np.ndarray, "1 m a+1"]:
         """1 for the allowed action of the largest value, the lowest of equals. (1, m, a + 1)"""
+        score = self.weigh(values, acquired, available)
+        return np.eye(score.shape[2])[score.argmax(axis=2)]
+
+    def weigh(
+        self,
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """Value of each allowed action, −∞ for the others. (1, m, a + 1)"""
         visible = Scaling(self.centre, self.scale).standardise(values[0])
         observation = observe_values(visible, acquired[0], column_bits=self.column_bits)
         allowed = np.pad(available[0] & ~acquired[0], ((0, 0), (0, 1)), constant_values=True)
-        score = np.where(allowed, self.action_values(observation), -np.inf)
-        result = np.zeros((1, *score.shape))
-        result[0, np.arange(len(score)), score.argmax(axis=1)] = 1.0
-        return result
+        return np.where(allowed, self.action_values(observation), -np.inf)[None]
 
     def action_values(self, observation: Float32[np.ndarray, "n w"]) -> Float[np.ndarray, "n A"]:
         """Q(s, ·) by the network, in the unit of the reward it was trained on. (n, a + 1)"""

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.encoders import observe_values
+from frugal.acquire.reading import with_stop
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, Stored
@@ -86,6 +87,18 @@ class Sb3Policy:
             return np.eye(a + 1)[np.minimum(score.argmax(axis=1), a)][None]
         law = _softmax(score)
         return np.hstack([law[:, :a], law[:, a:].sum(axis=1, keepdims=True)])[None]
+
+    compares: ClassVar[str] = "score of the network"
+
+    def weigh(
+        self,
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """Score of each open panel, then of the better way to end. (1, m, a + 1)"""
+        score = self._open_scores(values[0], acquired[0], available[0] & ~acquired[0])
+        return with_stop(score[:, : self.panels], score[:, self.panels :].max(axis=1))[None]
 
     def predict(
         self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]

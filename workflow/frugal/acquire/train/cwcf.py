@@ -7,7 +7,7 @@ Trained in lock-step over several λ by the package's double DQN. It knows no im
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import observe_values
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
 from frugal.acquire.train.q_networks import QNetworks
@@ -97,6 +97,7 @@ class CwcfPolicies(Reading):
     column_bits: bool
     class_weights: tuple[float, float]
     threshold: Float[np.ndarray, " K"] | None
+    compares: ClassVar[str] = "value (1: the dearest error)"
 
     @property
     def members(self) -> int:
@@ -117,10 +118,21 @@ class CwcfPolicies(Reading):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        of_panel = weight[..., :-1]
+        goes_on = of_panel.max(axis=2, initial=-np.inf) > weight[..., -1]
+        return panel_or_stop(of_panel.argmax(axis=2), goes_on, self.panels)
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Value of each open panel, then of the better diagnosis. (K, m, a + 1)"""
         value = self._values(reading)
         of_panel = np.where(available & ~acquired, value[..., : self.panels], -np.inf)
-        goes_on = of_panel.max(axis=2, initial=-np.inf) > value[..., self.panels :].max(axis=2)
-        return panel_or_stop(of_panel.argmax(axis=2), goes_on, self.panels)
+        return with_stop(of_panel, value[..., self.panels :].max(axis=2))
 
     def conclude(
         self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]

@@ -5,12 +5,13 @@ fitted on randomly masked states. It looks one panel ahead, knows no rewards, an
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.encoders import TabulatedEncoder
-from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief
+from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.state_classifier import StateClassifier
 from frugal.core.state_codes import set_codes
 from frugal.learn.imputers import Imputer
@@ -124,6 +125,7 @@ class GreedyPolicies(CompletesRows):
     neighbours: int
     least_gain: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
+    compares: ClassVar[str] = "nats per unit of price"
 
     @property
     def members(self) -> int:
@@ -137,6 +139,18 @@ class GreedyPolicies(CompletesRows):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        per_cost = weight[..., :-1]
+        goes_on = per_cost.max(axis=2) >= weight[..., -1]
+        return panel_or_stop(per_cost.argmax(axis=2), goes_on, len(self.action_cost))
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Gain per cost of each open panel, then the least one that is ordered. (K, m, a + 1)"""
         a, shape = len(self.action_cost), acquired.shape[:2]
         gain = information_gains(
             self.reference, self._clipped(reading), set_codes(acquired.reshape(-1, a)),
@@ -144,8 +158,7 @@ class GreedyPolicies(CompletesRows):
         )  # fmt: skip
         per_cost = _per_cost(gain, self.action_cost).reshape(*shape, a)
         per_cost = np.where(available & ~acquired, per_cost, -np.inf)
-        goes_on = per_cost.max(axis=2) >= self.least_gain[:, None]
-        return panel_or_stop(per_cost.argmax(axis=2), goes_on, a)
+        return with_stop(per_cost, self.least_gain[:, None])
 
     def conclude(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

@@ -161,6 +161,17 @@ class DiagnosisStudy:
         pooled = [f"{folders[one]}/pooled.parquet" for one in names if one in self.block["trees"]]
         return found | ({"pooled": pooled} if pooled else {})
 
+    def bundle_inputs(
+        self, dataset: str, family: str, criterion: str, seed: str, budget: str
+    ) -> dict[str, str]:
+        """Inputs of `bundle_choice`: the choice, the table, and every file it may name."""
+        folder = run_folder(dataset, family, criterion, seed)
+        choice = f"{folder.replace('results/diagnoses', 'results/choices')}/budget={budget}"
+        places = self.choice_settings(dataset, family, criterion, seed, budget)["policies"]
+        files = dict.fromkeys(one["file"] for told in places.values() for one in told.values())
+        named = {f"policy_{k}": path for k, path in enumerate(files)}
+        return self.described_inputs(dataset) | {"choice": f"{choice}/choice.json"} | named
+
     def _families(self, dataset: str, family: str, criterion: str, seed: str) -> list[str]:
         """One family, or all of the same data set, criterion and seed."""
         if family != EVERY:
@@ -181,12 +192,13 @@ class DiagnosisStudy:
             for k, pair in enumerate(group)
         }
 
-    def chosen_file(self, name: str) -> str:
-        """What the config's own choice is answered with."""
+    def chosen_file(self, name: str, budget: float | None = None) -> str:
+        """What the config's own choice is answered with, or that of another budget."""
         chosen = self.block["choose"]
         front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
         folder = run_folder(*front).replace("results/diagnoses", "results/choices")
-        return f"{folder}/budget={float(chosen['budget']):g}/{name}"
+        most = float(chosen["budget"] if budget is None else budget)
+        return f"{folder}/budget={most:g}/{name}"
 
     def figure_settings(self) -> dict[str, Any]:
         """Settings of `draw_diagnosis_figures`."""

@@ -1,0 +1,96 @@
+"""New cases: `python -m frugal advise` and `export`, with spoilt CSVs and spoilt bundles."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from tests.malformed.cases import Case, command
+from tests.unit.test_advice import HEAD, made
+
+GROUP = "`python -m frugal advise` and `export`"
+ROW = "a,60,no,,,\n"
+
+
+def _advised(content: bytes, words: list[str]) -> str:
+    """A file of cases beside a good bundle."""
+    made(Path("bundle"))
+    Path("cases.csv").write_bytes(content)
+    return command("advise", "bundle", "cases.csv", *words)
+
+
+def _spoilt(name: str, content: bytes | None, told: str = "advise") -> str:
+    """A good file of cases beside a bundle of which one file is another."""
+    made(Path("bundle"))
+    Path("cases.csv").write_text(HEAD + ROW)
+    place = Path("bundle", name)
+    if content is None:
+        place.unlink()
+    else:
+        place.write_bytes(content)
+    return command(told, "bundle", "cases.csv" if told == "advise" else "model.onnx")
+
+
+def _document(**changed: object) -> bytes:
+    """The description of the good bundle with another value somewhere."""
+    made(Path("other"))
+    return json.dumps(json.loads(Path("other/cases.json").read_text()) | changed).encode()
+
+
+def _changed(key: str, value: object) -> str:
+    return _spoilt("cases.json", _document(**{key: value}))
+
+
+def _texts() -> Iterator[tuple[str, str, str]]:
+    yield "no line", "", "is empty"
+    yield "a header alone", HEAD, "no record"
+    yield "a column too few", "case,age,smoker,job,marker\na,60,no,,\n", "column 'scan'"
+    yield "a column misspelt", HEAD.replace("scan", "scam") + ROW, "did you mean 'scam'"
+    yield "a column too many", HEAD.strip() + ",bmi\n" + ROW.strip() + ",25\n", "column 'bmi'"
+    yield "a column twice", HEAD.strip() + ",age\n" + ROW.strip() + ",60\n", "'age'"
+    yield "no header", "a,60,no,x,1,2\nb,61,no,,,\n", "column 'age'"
+    yield "a text in a number", HEAD + "a,sixty,no,,,\n", "'sixty', which is not a number"
+    yield "a number beyond single precision", HEAD + "a,1e39,no,,,\n", "'age' holds 1e+39"
+    yield "an unknown level", HEAD + "a,60,perhaps,,,\n", "'perhaps'"
+    yield "an empty cell of a free panel", HEAD + "a,,no,,,\n", "panel 'interview' is free"
+    yield "a record too short", HEAD + "a,60,no\n", "has 3 cells"
+    yield "a quote that is never closed", HEAD + '"a,60,no,,,\n', "never closed"
+
+
+def cases() -> Iterator[Case]:
+    """Every case of the group."""
+    for name, text, said in _texts():
+        yield Case(GROUP, f"cases: {name}", partial(_advised, text.encode(), []), said)
+    for name, content, said in (
+        ("bytes that are no text", b"\xff\xfe\x00a", "UTF-8"),
+        ("latin-1", (HEAD + "ä,60,no,,,\n").encode("latin-1"), "UTF-8"),
+    ):
+        yield Case(GROUP, f"cases: {name}", partial(_advised, content, []), said)
+    for name, words, said in (
+        ("`--id` of no column", ["--id", "name"], "--id names"),
+        ("`--without` no panel", ["--without", "urine"], "--without 'urine'"),
+        ("`--out` the cases", ["--out", "cases.csv"], "is the file of the cases"),
+        ("`--function` beside arrays", ["--function", "f.py"], "--function f.py"),
+        ("`--rollout -1`", ["--rollout", "-1"], "--rollout"),
+    ):
+        yield Case(GROUP, name, partial(_advised, (HEAD + ROW).encode(), words), said)
+    for name, file, content, said in (
+        ("without its policy", "policy.safetensors", None, "is no bundle"),
+        ("without its description", "cases.json", None, "is no bundle"),
+        ("with a policy cut off", "policy.safetensors", b"abc", "policy.safetensors"),
+        ("with a classifier cut off", "classifier.safetensors", b"abc", "classifier.safetensors"),
+        ("with a description that is a list", "cases.json", b"[]", "edition"),
+        ("with a description that is no JSON", "cases.json", b"{", "cases.json"),
+    ):
+        yield Case(GROUP, f"a bundle {name}", partial(_spoilt, file, content), said)
+    for name, key, value, said in (
+        ("of another edition", "bundle", 7, "edition 1"),
+        ("of a member that it lacks", "member", 3, "policy 3 of 1"),
+        ("with costs of other classes", "misclassification_cost", [[0]], "costs of errors"),
+        ("that describes no column", "cases", {}, "'columns'"),
+        ("with one key more", "code", "import os", "'code'"),
+    ):
+        yield Case(GROUP, f"a bundle {name}", partial(_changed, key, value), said)
+    yield Case(
+        GROUP, "`export` of a rule", partial(_spoilt, "note.txt", b"", "export"), "kind 'rule'"
+    )

@@ -1,0 +1,295 @@
+"""New cases of a bundle: read as its table was, advised as its roll-out decides, or refused."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.__main__ import main
+from frugal.acquire.advice import case_uniforms
+from frugal.acquire.bundles import read_bundle, write_bundle
+from frugal.core.errors import DataError
+from frugal.core.streams import Streams
+from frugal.data.cases import read_cases
+from frugal.data.encoding import encode
+from frugal.data.parsing import parse_files
+from frugal.learn.trees import fit_forest
+from frugal.studies.diagnosis.stages.bundle_choice import bundle_choice
+
+from tests.unit.dataset_documents import document, load
+
+pytestmark = pytest.mark.trains
+
+CSV = """age,smoker,job,marker,scan,ill,ward
+54,yes,clerk,0.9,2,1,a
+61,no,,-9,0,0,a
+47,no,nurse,,,0,b
+72,yes,clerk,1.4,3,1,b
+66,NA,nurse,0.6,1,0,c
+39,yes,cook,-8,,0,c
+50,yes,cook,700,1,0,c
+"""
+RULE = {
+    "kind": "rule",
+    "steps": [{"panel": "blood", "when": {"column": "age", "above": 50}}, {"panel": "scan"}],
+}
+HEAD = "case,age,smoker,job,marker,scan\n"
+
+
+def described() -> dict[str, Any]:
+    """Levels, one recoded, one for a missing value; two codes, a valid range; a panel of two."""
+    own = document()
+    form = own["source"]["format"]
+    form["missing"] = ["", "NA"]
+    age, smoker, marker, scan = own["columns"]
+    smoker |= {"levels": ["no", "yes", "unknown"], "missing_level": "unknown"}
+    marker["valid"] = [0, 100]
+    job = {"name": "job", "type": "categorical", "levels": ["clerk", "nurse", "cook", "pilot",
+           "none"], "missing_level": "none"}  # fmt: skip
+    own["columns"] = [age, smoker, job, marker, scan]
+    own["panels"][0]["columns"] = ["age", "smoker"]
+    own["panels"][2]["columns"] = ["scan", "job"]
+    own["missing_values"] = "own"
+    return own
+
+
+def made(folder: Path, settings: dict[str, Any] = RULE, **more: Any) -> Path:
+    """A bundle of the small table of which the last row is the test part."""
+    folder.mkdir(exist_ok=True)
+    description = load(folder.parent, described())
+    file = folder.parent / "small.csv"
+    file.write_text(CSV)
+    done = encode(parse_files(description, {"small.csv": file}), description)
+    table, part = done.table, np.array(["train"] * (len(done.table) - 1) + ["test"])
+    forest = fit_forest(
+        table.values, ~np.isnan(table.values), table.label, classes=2, trees=3, min_leaf=1,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    given = {
+        "settings": settings, "policy": None, "table": table, "part": part,
+        "catalogue": {"report": done.report}, "description": description,
+        "classifier": forest.to_arrays(), "streams": Streams(3, "roll_out", {"dataset": "small"}),
+    }  # fmt: skip
+    write_bundle(folder, **given | more)
+    return folder
+
+
+@pytest.fixture
+def bundle(tmp_path) -> Path:
+    return made(tmp_path / "bundle")
+
+
+def advised(bundle: Path, text: str, *words: str) -> pd.DataFrame:
+    """What `advise` writes for a CSV."""
+    path, out = bundle.parent / "cases.csv", bundle.parent / "out.csv"
+    path.write_text(text, encoding="utf-8")
+    assert main(["advise", str(bundle), str(path), "--out", str(out), *words]) == 0
+    return pd.read_csv(out, keep_default_na=False)
+
+
+def refused(capsys, *words: str) -> str:
+    assert main(["advise", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+    return said
+
+
+def test_whole_records_are_read_as_the_table_was(bundle, tmp_path):
+    description = load(tmp_path, described())
+    table = encode(parse_files(description, {"small.csv": tmp_path / "small.csv"}), description)
+    loaded = read_bundle(bundle)
+    cases = read_cases(
+        tmp_path / "small.csv", loaded.cases, provides=loaded.layout.provides, id_column=None,
+        whole=True,
+    )  # fmt: skip
+    np.testing.assert_array_equal(cases.values, table.table.values)
+    assert cases.id_name == "line"
+    assert cases.ids == [str(k) for k in range(2, 9)]
+
+
+def test_an_empty_cell_is_not_acquired_yet(bundle):
+    told = advised(bundle, HEAD + "a,60,yes,,,\nb,60,,,-9,\nc,60,no,,0.5,1\nd,40,no,cook,,2\n")
+    assert told["acquired"].tolist() == ["", "blood", "blood + scan", "scan"]
+    assert told["next"].tolist() == ["blood", "scan", "stop", "stop"]
+    assert told["price"].tolist() == [30, 900, 0, 0]
+    assert told["cost_so_far"].tolist() == [0, 30, 930, 900]
+    assert told["case"].tolist() == ["a", "b", "c", "d"]
+    shares = told[["belief healthy", "belief ill"]].astype(float)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    cheap = np.where(
+        shares["belief ill"] * 5000 > shares["belief healthy"] * 1000, "ill", "healthy"
+    )
+    assert told["predicted"].tolist() == cheap.tolist()
+
+
+def test_step_by_step_it_is_the_path(bundle):
+    """Each advice, bought and filled in, leads along what `--simulate` says at once."""
+    for settings in (RULE, {"kind": "random", "probability": 0.6}):
+        made(bundle, settings)
+        whole = {f"u{k}": [str(40 + 3 * k), "no", "cook", "1.2", "2"] for k in range(12)}
+        shown = {name: [*row[:2], "", "", ""] for name, row in whole.items()}
+        text = HEAD + "".join(",".join([name, *row]) + "\n" for name, row in whole.items())
+        path = advised(bundle, text, "--simulate")
+        taken: dict[str, list[str]] = {name: [] for name in whole}
+        for _ in range(3):
+            told = advised(bundle, HEAD + "".join(f"{n},{','.join(r)}\n" for n, r in shown.items()))
+            for name, choice in zip(told["case"], told["next"], strict=True):
+                if choice == "stop":
+                    continue
+                taken[name].append(choice)
+                for j in {"blood": [3], "scan": [2, 4]}[choice]:
+                    shown[name][j] = whole[name][j]
+        bought = path[path["next"] != "stop"]
+        assert taken == {
+            name: bought.loc[bought["case"] == name, "next"].tolist() for name in whole
+        }
+
+
+def test_draws_follow_from_the_name_of_a_case_alone(tmp_path):
+    loaded = read_bundle(made(tmp_path / "bundle", {"kind": "random", "probability": 0.5}))
+    one, two = (case_uniforms(loaded, ids, None) for ids in (["a", "b"], ["z", "b", "a"]))
+    np.testing.assert_array_equal(one, two[[2, 1]])
+    assert len(np.unique(two)) == two.size
+
+
+def test_values_that_training_did_not_see_are_flagged(bundle, capsys):
+    told = advised(
+        bundle, HEAD + "a,90,yes,,,\nb,60,yes,pilot,,1\nc,60,no,,500,\nd,60,no,,0.7,1\n"
+                       "e,60,no,,,2\nf,60,no,cook,,\n",
+    )  # fmt: skip
+    assert told["outside"].tolist() == [
+        "age 90: seen were 39 to 72", "job pilot: never seen",
+        "marker 500 cannot be: taken as missing", "", "",
+        "panel scan: some values only, so taken as not acquired",
+    ]  # fmt: skip
+    assert told["acquired"].tolist() == ["", "scan", "", "blood + scan", "scan", ""]
+    said = capsys.readouterr().out
+    assert "4 of 6 cases have values that training did not see" in said
+    assert "a guess" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("case,age,smoker,job,marker\na,1,no,,\n", [], "lacks the column 'scan'"),
+        ("case,age,smoker,job,marker,scam\na,1,no,,,\n", [], "did you mean 'scam'"),
+        (HEAD.strip() + ",bmi\na,60,no,,,,25\n", [], "has the column 'bmi'"),
+        (HEAD + "a,60,maybe,,,\n", [], "line 2: column 'smoker' holds 'maybe'"),
+        (HEAD + "a,60,no,,high,\n", [], "line 2: column 'marker' holds 'high'"),
+        (HEAD + "a,60,no,,1e999,\n", [], "column 'marker' holds '1e999'"),
+        (HEAD + "a,,no,,,\n", [], "column 'age' has no value, and the panel 'interview' is free"),
+        (HEAD + "a,60,no,,\n", [], "line 2 has 5 cells"),
+        (HEAD, [], "it holds no record"),
+        ("", [], "is empty"),
+        (HEAD + "a,60,no,,,\n", ["--id", "Case"], "has no column 'Case', which --id names"),
+        (HEAD + "a,60,no,,,\n", ["--without", "blod"], "did you mean 'blood'?"),
+        (HEAD + "a,60,no,,,\n", ["--function", "f.py"], "no agent of kind 'python'"),
+        (HEAD + "a,60,no,,,\n", ["--out", "cases.csv"], "is the file of the cases"),
+        (HEAD + "a,60,no,,,\n", ["--out", "none/there/o.csv"], ""),
+    ],
+)
+def test_wrong_cases_end_in_a_sentence(bundle, capsys, monkeypatch, text, words, said):
+    monkeypatch.chdir(bundle.parent)
+    Path("cases.csv").write_text(text)
+    if not said:  # a folder is made, as everywhere
+        assert main(["advise", "bundle", "cases.csv", *words]) == 0
+        return
+    assert said in refused(capsys, "bundle", "cases.csv", *words)
+
+
+def test_the_label_and_columns_that_were_left_out_may_stand_beside(bundle):
+    told = advised(bundle, CSV, "--simulate")
+    assert told.columns[0] == "line"
+    named = advised(bundle, CSV, "--simulate", "--id", "ward")
+    assert named.columns[0] == "ward"
+    assert named["next"].tolist() == told["next"].tolist()
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_separators_marks_and_quotes_are_found(bundle, separator):
+    sink = io.StringIO()
+    rows = [HEAD.strip().split(","), ["Ä, b", "60", "yes", "", "", ""]]
+    csv.writer(sink, delimiter=separator).writerows(rows)
+    told = advised(bundle, "\ufeff" + sink.getvalue())
+    assert told["case"].tolist() == ["Ä, b"]
+    assert told["next"].tolist() == ["blood"]
+
+
+def test_what_cannot_be_had_is_not_advised(bundle):
+    assert advised(bundle, HEAD + "a,60,no,,,\n", "--without", "blood")["next"].tolist() == ["scan"]
+    path = advised(bundle, HEAD + "a,60,no,cook,1,1\n", "--simulate", "--without", "blood")
+    assert path["next"].tolist() == ["scan", "stop"]
+
+
+def test_what_is_no_bundle_is_refused(bundle, capsys, tmp_path):
+    (tmp_path / "cases.csv").write_text(HEAD + "a,60,no,,,\n")
+    cases, given = str(tmp_path / "cases.csv"), json.loads((bundle / "cases.json").read_text())
+
+    def spoilt(**changed: Any) -> str:
+        (bundle / "cases.json").write_text(json.dumps(given | changed))
+        return refused(capsys, str(bundle), cases)
+
+    assert "is no bundle of a policy" in refused(capsys, str(tmp_path), cases)
+    assert "there is no file none.csv" in refused(capsys, str(bundle), "none.csv")
+    assert "edition 1" in spoilt(bundle=2)
+    assert "means the policy 1 of 1" in spoilt(member=1)
+    assert "2 × 2 costs" in spoilt(misclassification_cost=[[0]])
+    assert "lacks or adds 'other'" in spoilt(other=1)
+    fewer = given["cases"] | {"columns": given["cases"]["columns"][:-1]}
+    assert "has a panel of the column 'scan'" in spoilt(cases=fewer)
+    fewer = given["cases"] | {"panels": given["cases"]["panels"][:-1]}
+    assert "put together from two" in spoilt(cases=fewer)
+    ages = [given["cases"]["columns"][0] | {"levels": ["a"]}, *given["cases"]["columns"][1:]]
+    mixed = given["cases"] | {"columns": ages}
+    assert "that its type 'numeric' does not have" in spoilt(cases=mixed)
+    assert "lacks or adds 'columns'" in spoilt(cases={})
+
+
+def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
+    own = tmp_path / "own.py"
+    own.write_text("def act(values, acquired, available):\n    return ['stop'] * len(values)\n")
+    settings = {"kind": "python", "file": str(own), "function": "act"}
+    bundle = made(tmp_path / "bundle", settings, policy=own)
+    assert not list(bundle.glob("*.py"))
+    with pytest.raises(DataError, match=r"give the file: --function own\.py"):
+        read_bundle(bundle)
+    assert advised(bundle, HEAD + "a,60,no,,,\n", "--function", str(own))["next"][0] == "stop"
+    own.write_text(own.read_text() + "\n")
+    with pytest.raises(DataError, match="is not the file that"):
+        read_bundle(bundle, function=own)
+
+
+def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
+    given: dict[str, Any] = {
+        "table": pd.DataFrame(), "catalogue": {}, "description": tmp_path / "d.yaml",
+        "settings": {}, "streams": Streams(0, "bundle_choice", {}), "progress": list,
+    }  # fmt: skip
+    with pytest.raises(DataError, match="of the family 'baselines', which keeps no policy"):
+        bundle_choice(choice={"policy": None, "family": "baselines"}, **given)
+    place = {"file": "results/p.safetensors", "position": 0}
+    with pytest.raises(DataError, match=r"results/p\.safetensors, which is not among the inputs"):
+        bundle_choice(choice={"policy": place, "family": "cascade"}, **given)
+
+
+def test_it_works_in_an_empty_folder(bundle, tmp_path):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "cases.csv").write_text(HEAD + "a,60,no,,,\n")
+    bundle.rename(folder / "bundle")
+    done = subprocess.run(
+        [sys.executable, "-m", "frugal", "advise", "bundle", "cases.csv"],
+        cwd=folder, capture_output=True, text=True, check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    head, row = done.stdout.splitlines()
+    assert head.split()[:2] == ["case", "next"]
+    assert row.split()[:3] == ["a", "blood", "30"]

@@ -1,0 +1,119 @@
+"""What `snakemake decide` asks of a table of one's own."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from frugal.core.errors import ConfigError, DataError
+from frugal.run.own_table import decision
+from frugal.run.study import load_study
+
+from tests.workflow.runs import ROOT
+
+EXAMPLES = ROOT / "docs" / "examples"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("clinic.csv", "clinic.yaml", "form.csv", "form.yaml"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    return tmp_path
+
+
+def laid_over(config: dict, over: dict) -> dict:
+    """As Snakemake merges config files."""
+    nested = {k: laid_over(config.get(k) or {}, v) for k, v in over.items() if isinstance(v, dict)}
+    return config | over | nested
+
+
+def asked(folder: Path, **changes):
+    """The config as the Snakefile would merge it, for a decision."""
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())
+    return decision(
+        laid_over(config, over) | {"table": str(folder / "clinic.yaml")} | changes, ROOT, folder
+    )
+
+
+def edited(folder: Path, **keys) -> None:
+    path = folder / "clinic.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | keys))
+
+
+def test_gaps_may_depend_on_what_all_rows_have_and_on_panels_that_are_often_missing(folder):
+    found = asked(folder)
+    (scenario,) = found.config["afape"]["scenarios"]
+    laws = scenario["missingness"]["panels"]
+    assert list(laws) == ["crp", "procalcitonin", "lactate", "chest film"]
+    assert laws["lactate"]["values"] == ["age", "sex=f", "sex=m", "temperature"]
+    assert laws["lactate"]["indicators"] == ["crp", "procalcitonin"]
+    assert found.folder == folder / "results" / "decide" / "clinic"
+    assert "most in procalcitonin: 34%" in found.remarks[0]
+    load_study(found.config, ROOT)
+
+
+def test_a_panel_that_few_rows_lack_is_no_cause(folder):
+    import pandas as pd
+
+    table = pd.read_csv(folder / "clinic.csv", dtype=str)
+    table["crp"] = table["crp"].fillna("5")
+    table.loc[:30, "crp"] = None
+    table.to_csv(folder / "clinic.csv", index=False)
+    laws = asked(folder).config["afape"]["scenarios"][0]["missingness"]["panels"]
+    assert laws["procalcitonin"]["indicators"] == []
+    assert laws["lactate"]["indicators"] == ["procalcitonin"]
+
+
+def test_a_table_without_gaps_needs_no_causes(folder):
+    found = asked(folder, table=str(folder / "form.yaml"))
+    assert found.config["afape"]["scenarios"][0]["missingness"]["panels"] == {}
+    assert found.remarks[0].startswith("2,000 rows without a gap")
+
+
+def test_own_causes_are_taken_and_those_of_other_panels_refused(folder):
+    causes = folder / "causes.yaml"
+    laws = {name: {"values": ["age"]} for name in ("crp", "procalcitonin", "lactate", "chest film")}
+    causes.write_text(yaml.safe_dump(laws))
+    found = asked(folder, causes=str(causes))
+    assert found.config["afape"]["scenarios"][0]["missingness"]["panels"] == laws
+    causes.write_text(yaml.safe_dump({"crpp": {}}))
+    with pytest.raises(ConfigError, match=r"causes for crpp; panels with gaps are crp, procal"):
+        asked(folder, causes=str(causes))
+    with pytest.raises(ConfigError, match=r"'causes' is 'nowhere.yaml', and there is no such"):
+        asked(folder, causes="nowhere.yaml")
+
+
+def test_a_table_that_is_not_there_is_refused_with_how_to_write_one(folder):
+    with pytest.raises(ConfigError, match=r"no such file; allowed is the YAML .* frugal init"):
+        asked(folder, table="clinic.yml")
+
+
+def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
+    found = asked(folder, sensitive="ward")
+    path = Path(found.config["datasets"]["clinic"])
+    assert path == found.folder / "table.yaml"
+    assert yaml.safe_load(path.read_text())["groups"] == "ward"
+    load_study(found.config, ROOT)
+    with pytest.raises((ConfigError, DataError), match=r"no column 'wart', which 'groups' names"):
+        asked(folder, sensitive="wart")
+
+
+def test_f1_divides_rows_anew_where_the_split_lacks_its_parts_and_tells_several_budgets(folder):
+    found = asked(folder, objective="f1", budget="15")
+    split = yaml.safe_load(Path(found.config["datasets"]["clinic"]).read_text())["split"]
+    assert split["parts"]["encoder_validation"] == 0.05
+    assert found.budgets == (15.0, 3.75, 7.5, 15.0, 30.0, 75.0)
+    assert "divided anew" in found.remarks[0]
+    assert asked(folder, objective="f1").budgets[0] == 15.0  # a fifth of 75
+    load_study(found.config, ROOT)
+
+
+def test_without_rows_to_learn_on_policies_that_learn_are_left_out_and_named(folder):
+    parts = {"train": 0.5, "test": 0.5}
+    edited(folder, split={"scheme": "fractions", "seed": 0, "parts": parts})
+    found = asked(folder)
+    left = [name for name, one in found.config["afape"]["agents"].items() if one is None]
+    assert {"dqn", "cascade", "lattice", "permutation"} <= set(left)
+    assert "has no part 'agent'" in found.remarks[-1]
+    load_study(found.config, ROOT)

@@ -1,0 +1,58 @@
+"""The recipes of docs/recipes, run as they are printed there, to their answers."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from tests.workflow.runs import ROOT, snakemake
+
+pytestmark = [pytest.mark.workflow, pytest.mark.trains]
+
+EXAMPLES = ROOT / "docs" / "examples"
+CLINIC = f"table={EXAMPLES / 'clinic.yaml'}"
+
+
+def _numbers(text: str) -> list[str]:
+    """The lines of the first table of numbers."""
+    return [line for line in text.splitlines() if re.match(r"\S.*\s{2,}\S+\s{2,}", line)]
+
+
+def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside(tmp_path):
+    done = snakemake(
+        tmp_path, "decide", "--config", CLINIC, "sensitive=ward", "budget=20", configs=()
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    folder = tmp_path / "results" / "decide" / "clinic"
+    said = (folder / "verdict.txt").read_text()
+    rows = pd.read_parquet(folder / "results/summary/verdicts.parquet", partitioning=None)
+    assert rows["sentence"].iloc[0] in said
+    assert said in done.stdout
+    assert "By group" in said
+    assert "Within a budget of 20 EUR" in said
+    assert len(_numbers(said)) == 8  # a head and seven policies
+    page = (folder / "answer.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert [path.name for path in (folder / "results/data").iterdir()] == ["dataset=clinic"]
+    assert not list((tmp_path / "results").glob("summary"))
+
+    done = snakemake(
+        tmp_path, "decide", "--config", CLINIC, "objective=f1", "budget=15", configs=()
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    said = (folder / "verdict.txt").read_text()
+    assert said.startswith("Within 15 EUR: policy ")
+    budgets = [line.split()[0] for line in _numbers(said)]
+    assert budgets == ["budget", "3.75", "7.5", "15", "30", "75"]
+
+
+def test_a_form_is_asked_fairly(tmp_path):
+    config = EXAMPLES / "form_dadi.yaml"
+    done = snakemake(tmp_path, "dadi", configs=(config,))
+    assert done.returncode == 0, done.stdout[-5000:]
+    rows = pd.read_parquet(tmp_path / "results/summary/dadi.parquet", partitioning=None)
+    own = rows[rows["method"] == "dadi"].set_index("gamma")
+    disparity, cost = own["disparity"].to_dict(), own["cost"].to_dict()
+    assert disparity[0.5] < own["disparity_low"].to_dict()[1.0]
+    assert cost[0.5] < cost[1.0] < 12

@@ -1,0 +1,179 @@
+"""What a bundled policy advises for new cases: the next panel, its price, the belief, and why.
+
+Frames in the words of the table; decisions are those of the roll-out. Knows no file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from frugal.acquire.bundles import CaseBundle
+from frugal.acquire.rollouts import States, draw_actions, roll_out, states_of, visited_sets
+from frugal.core.world import World
+from frugal.data.cases import Cases
+from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
+
+STOP = "stop"
+_ALTERNATIVES = 4  # that a reason names
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Decisions about units, in order. Shapes: m decisions, a panels, k classes.
+
+    Attributes:
+        row: unit of each. (m,)
+        acquired: panels known before it. (m, a)
+        action: panel, or a for "stop". (m,)
+        told: by the policy in these states.
+        belief: class probabilities, by the policy or by the classifier. (m, k)
+        label: class that would be predicted now. (m,)
+    """
+
+    row: Int[np.ndarray, " m"]
+    acquired: Bool[np.ndarray, "m a"]
+    action: Int[np.ndarray, " m"]
+    told: States
+    belief: Float[np.ndarray, "m k"]
+    label: Int[np.ndarray, " m"]
+
+
+def case_uniforms(
+    bundle: CaseBundle, ids: Sequence[str], rollout: int | None
+) -> Float[np.ndarray, "n b"]:
+    """What decisions are drawn by: entry k decides the step at which k panels are known. (n, a + 1)
+
+    Args:
+        bundle: whose policy draws.
+        ids: of the units; a unit's draws follow from its name, whatever stands beside it.
+        rollout: a seed of the study: the draws of the roll-out, for the rows of the table in its
+            order; None for others.
+    """
+    steps = len(bundle.layout.actions) + 1
+    if rollout is not None:
+        return bundle.streams.generator("decisions", rollout).random((len(ids), steps))
+    own = {name: bundle.streams.generator("case", name).random(steps) for name in set(ids)}
+    return np.array([own[name] for name in ids]).reshape(len(ids), steps)
+
+
+def advise_next(
+    bundle: CaseBundle,
+    cases: Cases,
+    *,
+    available: Bool[np.ndarray, "n a"],
+    uniforms: Float[np.ndarray, "n a+1"],
+) -> Advice:
+    """One decision for each unit, as it stands.
+
+    Args:
+        bundle: whose policy is asked.
+        cases: units with the panels that they have.
+        available: panels that can be had, or are. (n, a)
+        uniforms: of `case_uniforms`.
+    """
+    world, row = _world(bundle, cases, available), np.arange(len(cases.ids))
+    told = states_of(bundle.policy, world, row=row, acquired=cases.acquired, member=bundle.member)
+    action = draw_actions(told.law, uniforms[row, cases.acquired.sum(axis=1)])
+    return Advice(
+        row, cases.acquired, action, told, *_belief(bundle, cases, row, cases.acquired, told)
+    )
+
+
+def advise_path(
+    bundle: CaseBundle,
+    cases: Cases,
+    *,
+    available: Bool[np.ndarray, "n a"],
+    uniforms: Float[np.ndarray, "n a+1"],
+) -> Advice:
+    """Every decision from the first to "stop", for units whose values are all at hand.
+
+    Args:
+        bundle: whose policy is run.
+        cases: the units.
+        available: panels that it may acquire. (n, a)
+        uniforms: of `case_uniforms`.
+    """
+    world = _world(bundle, cases, available)
+    episodes = roll_out(bundle.policy, world, uniforms=uniforms)
+    mine = episodes.member == bundle.member
+    row, acquired = episodes.row[mine], visited_sets(episodes)[mine]
+    told = states_of(bundle.policy, world, row=row, acquired=acquired, member=bundle.member)
+    belief = _belief(bundle, cases, row, acquired, told)
+    return Advice(row, acquired, episodes.action[mine], told, *belief)
+
+
+def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFrame:
+    """A row for each decision, in the words of the table."""
+    panels = [panel.name for panel in bundle.layout.actions]
+    choices = [*panels, STOP]
+    price = np.append(bundle.layout.action_cost, 0.0)
+    paid = advice.acquired @ bundle.layout.action_cost
+    names = np.array(panels, dtype=object)
+    frame = pd.DataFrame(
+        {
+            cases.id_name: [cases.ids[row] for row in advice.row],
+            "acquired": [" + ".join(names[own]) for own in advice.acquired],
+            "next": [choices[j] for j in advice.action],
+            "price": price[advice.action],
+            "cost_so_far": paid,
+            "predicted": [bundle.layout.classes[j] for j in advice.label],
+        }
+    )
+    for j, name in enumerate(bundle.layout.classes):
+        frame[f"belief {name}"] = advice.belief[:, j]
+    for j, name in enumerate(choices):
+        frame[f"probability {name}"] = advice.told.law[:, j]
+    if advice.told.scores is not None:
+        for j, name in enumerate(choices):
+            frame[f"score {name}"] = advice.told.scores[:, j]
+    frame["why"] = reasons(bundle, advice)
+    frame["outside"] = [cases.outside[row] for row in advice.row]
+    return frame
+
+
+def reasons(bundle: CaseBundle, advice: Advice) -> list[str]:
+    """Why, in a few words for each decision: what was compared, the best first, or the rule."""
+    choices = [*(panel.name for panel in bundle.layout.actions), STOP]
+    scores, law = advice.told.scores, advice.told.law
+    rule = getattr(bundle.policy, "sentences", None)
+    if scores is None and rule is not None:
+        return rule(choices[:-1])[bundle.member : bundle.member + 1] * len(law)
+    if scores is None:
+        what, compared = "probability", np.where(law > 0, law, -np.inf)
+    else:
+        what, compared = str(bundle.policy.compares), scores  # pyright: ignore[reportAttributeAccessIssue]
+    order = np.argsort(-np.nan_to_num(compared, nan=-np.inf), axis=1, kind="stable")
+    said = []
+    for row, ranks in zip(compared.tolist(), order[:, : _ALTERNATIVES + 1].tolist(), strict=True):
+        shown = [f"{choices[j]} {row[j]:.3g}" for j in ranks if row[j] > -np.inf]
+        more = ", …" if len(shown) > _ALTERNATIVES else ""
+        said.append(f"{what}: {', '.join(shown[:_ALTERNATIVES])}{more}")
+    return said
+
+
+def _world(bundle: CaseBundle, cases: Cases, available: np.ndarray) -> World:
+    """The cases as a world; nobody knows their labels."""
+    n, layout = len(cases.ids), bundle.layout
+    return World(
+        "cases", 0, np.arange(n), cases.values, layout.provides, layout.free_columns, available,
+        np.zeros(n, dtype=np.int64), layout.action_cost, len(layout.classes), 1,
+    )  # fmt: skip
+
+
+def _belief(
+    bundle: CaseBundle, cases: Cases, row: np.ndarray, acquired: np.ndarray, told: States
+) -> tuple[np.ndarray, np.ndarray]:
+    """Class probabilities, by the policy or by the classifier, and the class of the least cost."""
+    if told.verdict is not None:
+        belief = told.verdict if told.belief is None else told.belief
+        return belief, told.verdict.argmax(axis=1)
+    assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"
+    layout = bundle.layout
+    shares = predict_proba_acquired(
+        bundle.classifier, cases.values, layout.provides, layout.free_columns, row, acquired
+    )
+    return shares, expected_cost_prediction(shares, bundle.misclassification_cost)

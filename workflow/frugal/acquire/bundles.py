@@ -1,0 +1,225 @@
+"""A policy with all that it takes to ask it about new cases: one folder, three files, no pickle.
+
+`policy.safetensors` is the stored agent with its header (settings, panels, prices, classes);
+`classifier.safetensors` what says the class where the agent does not; `cases.json` how a file of
+cases is read, what an error costs, and what training saw. Knows no study.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.policies.python_files import source_of
+from frugal.acquire.registry import KINDS, kind_of, load_policy
+from frugal.core.documents import OrNull, require_document
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import payload_bytes, read_payload
+from frugal.core.layout import Bundle, Layout, bundle_header, read_header
+from frugal.core.replacing import replace_files
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.data.cases import case_document, encoded_names, require_case_document
+from frugal.data.description import Description
+from frugal.learn.trees import TreeEnsemble
+
+FILES = {
+    "policy": "policy.safetensors",
+    "classifier": "classifier.safetensors",
+    "cases": "cases.json",
+}
+EDITION = 1
+_DOCUMENT = {
+    "bundle": int,
+    "name": str,
+    "title": str,
+    "cost_unit": str,
+    "misclassification_cost": [[float]],
+    "member": int,
+    "seed": int,
+    "wildcards": dict,
+    "function": OrNull(str),
+    "cases": dict,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CaseBundle:
+    """What a folder holds, ready to be asked.
+
+    Attributes:
+        policy: K members.
+        member: the one of them that is meant.
+        kind: of the agent.
+        layout: columns, panels with their prices, and classes.
+        classifier: says the class where the policy does not; None where it does.
+        misclassification_cost: true class × predicted class. (k, k)
+        cost_unit: of prices and costs of errors.
+        streams: of the draws of its roll-out, by seed; a policy that draws nothing needs none.
+        cases: how a file of cases is read.
+    """
+
+    policy: Policy
+    member: int
+    kind: str
+    layout: Layout
+    classifier: TreeEnsemble | None
+    misclassification_cost: np.ndarray
+    cost_unit: str
+    streams: Streams
+    cases: Mapping[str, Any]
+
+
+def bundle_payloads(
+    *,
+    settings: Mapping[str, Any],
+    policy: StoredArrays | Path | pd.DataFrame | None,
+    table: Table,
+    part: np.ndarray,
+    catalogue: Mapping[str, Any],
+    description: Description,
+    classifier: Mapping[str, np.ndarray] | None,
+    streams: Streams,
+    member: int = 0,
+) -> dict[str, Any]:
+    """The payloads of a bundle by the names of `FILES`, for a step that writes them.
+
+    Args:
+        settings: of the agent, as the config has them.
+        policy: what `train_agent` stored, the file of one's own function, or None where the
+            settings are all.
+        table: that the policy was judged on.
+        part: of each of its rows. (n,)
+        catalogue: of the table.
+        description: the data set's.
+        classifier: arrays of what says the class; None where the agent says it.
+        streams: those of the step that rolled the policy out.
+        member: which of the policies of a front.
+
+    Raises:
+        ConfigError: the agent knows rows of the table alone.
+    """
+    if isinstance(policy, pd.DataFrame):
+        raise ConfigError(
+            f"an agent of kind {settings['kind']!r} knows rows of its table and no values; it has "
+            "no answer to a new case"
+        )
+    layout = Layout.of(table)
+    if isinstance(policy, StoredArrays):
+        stored = Bundle(policy.header or {}, dict(policy))
+    else:
+        stored = Bundle(bundle_header(settings["kind"], settings, layout, ""), {})
+    left_out = [str(name) for name in catalogue["report"].get("columns_left_out", ())]
+    document = {
+        "bundle": EDITION,
+        "name": description.name,
+        "title": description.title,
+        "cost_unit": description.cost_unit,
+        "misclassification_cost": table.misclassification_cost.tolist(),
+        "member": member,
+        "seed": streams.root,
+        "wildcards": dict(streams.wildcards),
+        "function": source_of(policy) if isinstance(policy, Path) else None,
+        "cases": case_document(description, table, part, left_out),
+    }
+    made: dict[str, Any] = {"policy": stored, "cases": document}
+    return made if classifier is None else made | {"classifier": dict(classifier)}
+
+
+def write_bundle(folder: Path, **given: Any) -> None:
+    """Write a bundle into a folder; takes what `bundle_payloads` takes.
+
+    Raises:
+        DataError: the folder cannot be written to; nothing is written then.
+    """
+    payloads = bundle_payloads(**given)
+    paths = {name: folder / FILES[name] for name in payloads}
+    replace_files({path: payload_bytes(path, payloads[name]) for name, path in paths.items()})
+
+
+def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
+    """A bundle, with nothing else at hand.
+
+    Args:
+        folder: as `write_bundle` or the stage `bundle_agent` left it.
+        function: the file of one's own function, for an agent of kind `python`: no code is read
+            from a bundle.
+
+    Raises:
+        DataError: the folder holds no bundle, a part of it is not what it must be, or the function
+            is needed and not given, or another one.
+    """
+    document_path, policy_path = folder / FILES["cases"], folder / FILES["policy"]
+    if not document_path.is_file() or not policy_path.is_file():
+        raise DataError(
+            f"{folder} is no bundle of a policy: that is a folder with {FILES['policy']} and "
+            f"{FILES['cases']}, as `snakemake bundles` leaves it under results/bundles"
+        )
+    document, stored = read_payload(document_path), read_payload(policy_path)
+    _require_edition(document, document_path)
+    require_document(document, _DOCUMENT, f"bundle {document_path}")
+    cases = require_case_document(document["cases"])
+    policy, layout = _built(stored, document, function, folder)
+    panels = [panel["name"] for panel in cases["panels"] if not panel["free"]]
+    if encoded_names(cases) != layout.columns or panels != [p.name for p in layout.actions]:
+        raise DataError(
+            f"{document_path} describes other columns or panels than {policy_path}; the bundle was "
+            "put together from two"
+        )
+    if not 0 <= document["member"] < policy.members:
+        raise DataError(
+            f"{document_path} means the policy {document['member']} of {policy.members}; they "
+            "count from 0"
+        )
+    k = len(layout.classes)
+    if [len(row) for row in document["misclassification_cost"]] != [k] * k:
+        raise DataError(f"{document_path} has no {k} × {k} costs of errors, one for each pair")
+    path = folder / FILES["classifier"]
+    classifier = TreeEnsemble.from_arrays(read_payload(path)) if path.is_file() else None
+    if classifier and (classifier.columns, classifier.classes) != (len(layout.columns), k):
+        raise DataError(
+            f"{path} reads {classifier.columns} columns and says {classifier.classes} classes; the "
+            f"policy beside it has {len(layout.columns)} and {k}"
+        )
+    return CaseBundle(
+        policy, document["member"], stored.header["kind"], layout, classifier,
+        np.array(document["misclassification_cost"], dtype=np.float64), document["cost_unit"],
+        Streams(document["seed"], "roll_out", document["wildcards"]), cases,
+    )  # fmt: skip
+
+
+def _require_edition(document: Mapping[str, Any], path: Path) -> None:
+    edition = document.get("bundle") if isinstance(document, Mapping) else None
+    if edition != EDITION:
+        raise DataError(
+            f"{path} is no bundle of edition {EDITION}, which this version reads (it says "
+            f"{str(edition)[:50]}); make it again"
+        )
+
+
+def _built(
+    stored: StoredArrays, document: Mapping[str, Any], function: Path | None, folder: Path
+) -> tuple[Policy, Layout]:
+    """The policy, of its arrays or of the very file of one's own function, and its layout."""
+    layout, header = read_header(stored.header), stored.header or {}
+    name = header["kind"]
+    if name not in KINDS or not KINDS[name].file:
+        if function is not None:
+            raise DataError(
+                f"--function {function} is given, and {folder} holds no agent of kind 'python'"
+            )
+        return load_policy(stored)
+    if function is None:
+        raise DataError(
+            f"{folder} holds an agent of kind {name!r}, whose decisions are a function in a "
+            "file of your own; no code is read from a bundle, so give the file: --function "
+            f"{Path(str(header['settings'].get('file'))).name}"
+        )
+    if source_of(function) != document["function"]:
+        raise DataError(f"--function {function} is not the file that {folder} was made with")
+    return kind_of(header["settings"]).build(header["settings"], layout, function), layout

@@ -1,0 +1,85 @@
+"""The cells of one column, typed, as encoded columns: levels and codes to indicators.
+
+Serves tables and new cases alike, so that both are read in the same way. Knows no panel, no file
+and no other row.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.core.errors import DataError
+from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.data.description import Column
+from frugal.data.parsing import RawTable
+
+
+def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
+    """Raw texts under the names of their levels, with the level that stands for missing. (n,)"""
+    recode = dict(column.recode)
+    text = np.array([recode.get(t, t) for t in text], dtype=object)
+    if column.missing_level is not None:
+        text[is_absent(text)] = column.missing_level
+    return text
+
+
+def possible(
+    values: Float[np.ndarray, " n"], column: Column
+) -> tuple[Float[np.ndarray, " n"], int]:
+    """Values with NaN for those that cannot be, and how many these are; codes are left alone."""
+    if column.valid is None:
+        return values, 0
+    codes = [code for code, _ in column.special_values]
+    low, high = column.valid
+    wrong = ((values < low) | (values > high)) & ~np.isin(values, codes)
+    return np.where(wrong, np.nan, values), int(wrong.sum())
+
+
+def is_absent(values: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """True where a column of numbers or of texts has no value. (n,)"""
+    if values.dtype == object:
+        return np.array([v is None for v in values], dtype=bool)
+    return np.isnan(values)
+
+
+def coded_cells(
+    values: Float[np.ndarray, " n"], codes: Float[np.ndarray, " c"], instead: float
+) -> Float[np.ndarray, "n c+1"]:
+    """Numbers, one of them in place of every code, then an indicator of each code. (n, c + 1)
+
+    Args:
+        values: NaN where there is none, and then all over. (n,)
+        codes: numbers that are no quantities. (c,)
+        instead: the number that stands where a code stood.
+    """
+    is_code = values[:, None] == codes  # NaN equals none
+    cleaned = np.where(is_code.any(axis=1), instead, values)
+    indicators = np.where(np.isnan(values)[:, None], np.nan, is_code.astype(np.float64))
+    return np.column_stack([cleaned, indicators])
+
+
+def level_cells(
+    raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column
+) -> Float[np.ndarray, "n c"]:
+    """An indicator of each level; NaN all over where there is no value. (n, c)
+
+    Args:
+        raw: the records, for the sentence.
+        rows: which of them these are. (n,)
+        text: levels of a column. (n,)
+        column: names its levels.
+
+    Raises:
+        DataError: a text is no level of the column.
+    """
+    levels, gaps = column.levels or (), is_absent(text)
+    unknown = set(text[~gaps]) - set(levels)
+    if unknown:
+        row = int(np.argmax([t in unknown for t in text]))
+        raise DataError(
+            f"{raw.place(int(rows[row]))}: column {column.name!r} holds "
+            f"{shown(text[row], at_most=60)}, which 'levels' lacks: {listed(levels)}"
+            f"{did_you_mean(text[row], levels)}"
+        )
+    indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
+    indicators[gaps] = np.nan
+    return indicators

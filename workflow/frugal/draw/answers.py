@@ -1,0 +1,98 @@
+"""The answer for a table of one's own: as a text for the terminal and as one page.
+
+Knows no study: words, a table of what policies cost and reach, what to know and what to read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import pandas as pd
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
+    "color:#222}h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}.said{font-size:1.15rem;"
+    "border-left:4px solid #0072b2;padding:.2rem 0 .2rem 1rem}table{border-collapse:collapse;"
+    "width:100%}td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #ccc}"
+    "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}img{max-width:100%}"
+    "code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto}"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What is told of one table.
+
+    Attributes:
+        title: of the table.
+        heading: of the curve.
+        sentence: the answer.
+        curve: a row per policy or budget, the cheapest first; the first and last columns are words.
+        further: sentences on how fine the answer is and what was assumed.
+        reading: what to look at next: words → file or command.
+    """
+
+    title: str
+    heading: str
+    sentence: str
+    curve: pd.DataFrame
+    further: Sequence[str]
+    reading: Mapping[str, str]
+
+    def text(self) -> str:
+        """For the terminal and verdict.txt."""
+        lines = [self.sentence, ""]
+        if len(self.curve):
+            lines += [f"{self.heading}:", *_aligned(self.curve), ""]
+        lines += [*self.further, ""] if self.further else []
+        lines += [f"{words}: {place}" for words, place in self.reading.items()]
+        return "\n".join(lines) + "\n"
+
+    def page(self, picture: str) -> str:
+        """One page that needs no other file; the picture is a data address, empty for none."""
+        heads = "".join(f"<th>{escape(str(name))}</th>" for name in self.curve.columns)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+            for cells in _cells(self.curve)
+        )
+        table = (
+            f"<h2>{escape(self.heading)}</h2><div class='wide'>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+        image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
+        image = image if picture else ""
+        told = "".join(f"<li>{escape(one)}</li>" for one in self.further)
+        read = "".join(
+            f"<li>{escape(words)}: <code>{escape(place)}</code></li>"
+            for words, place in self.reading.items()
+        )
+        return (
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+            f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
+            f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
+            f"<p class='said'>{escape(self.sentence)}</p>"
+            f"{image}{table if len(self.curve) else ''}<h2>What to know</h2><ul>{told}</ul>"
+            f"<h2>What to read and do next</h2><ul>{read}</ul></body></html>\n"
+        )
+
+
+def _cells(curve: pd.DataFrame) -> list[list[str]]:
+    return [
+        [f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row]
+        for row in curve.itertuples(index=False)
+    ]
+
+
+def _aligned(curve: pd.DataFrame) -> list[str]:
+    """The curve as lines of text, numbers to the right."""
+    lines = [[str(name) for name in curve.columns], *_cells(curve)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    last = len(widths) - 1
+    return [
+        "  ".join(
+            cell.ljust(width) if k in (0, last) else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

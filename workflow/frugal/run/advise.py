@@ -1,0 +1,168 @@
+"""`python -m frugal advise BUNDLE cases.csv`: what to acquire next for each new case, and why.
+
+Needs the bundle's folder and the CSV, nothing else: no config, no results. Knows no study.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from frugal.acquire.advice import (
+    STOP,
+    Advice,
+    advice_frame,
+    advise_next,
+    advise_path,
+    case_uniforms,
+    reasons,
+)
+from frugal.acquire.bundles import CaseBundle, read_bundle
+from frugal.core.errors import DataError, printable
+from frugal.core.files import write_bytes
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.data.cases import Cases, read_cases
+from frugal.run.arguments import whole_number
+
+MOST_SHOWN = 40  # cases on a terminal
+
+
+def advise_command(words: list[str]) -> int:
+    """Print what to acquire next; returns the exit status.
+
+    Raises:
+        DataError: the folder holds no bundle, or the file is none of its cases.
+    """
+    parser = argparse.ArgumentParser(prog="python -m frugal advise", description=__doc__)
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
+    parser.add_argument("cases", type=Path, metavar="cases.csv", help="empty: not acquired yet")
+    parser.add_argument("--out", type=Path, metavar="FILE.csv", help="all numbers, as a CSV")
+    parser.add_argument("--id", metavar="COLUMN", help="names the cases; carried along")
+    parser.add_argument(
+        "--simulate", action="store_true",
+        help="the whole path from the start, where the file has the values",
+    )  # fmt: skip
+    parser.add_argument(
+        "--without", metavar="PANEL", action="append", default=[], help="cannot be acquired now"
+    )
+    parser.add_argument(
+        "--function", type=Path, metavar="FILE.py", help="of an agent of kind python"
+    )
+    parser.add_argument(
+        "--rollout", type=whole_number(0), metavar="SEED",
+        help="draw as the roll-out of this seed did; the cases are the table's rows, in order",
+    )  # fmt: skip
+    given = parser.parse_args(words)
+    if given.out is not None and given.out.resolve() == given.cases.resolve():
+        raise DataError(f"--out {given.out} is the file of the cases; name another")
+    bundle = read_bundle(given.bundle, function=given.function)
+    cases = read_cases(
+        given.cases, bundle.cases, provides=bundle.layout.provides,
+        id_column=given.id, whole=given.simulate,
+    )  # fmt: skip
+    advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
+    if given.out is not None:
+        text = advice_frame(bundle, cases, advice).to_csv(index=False, lineterminator="\n")
+        write_bytes(given.out, text.encode())
+    tell = path_lines if given.simulate else next_lines
+    lines = tell(bundle, cases, advice)
+    print(*map(printable, [*lines, *last_lines(cases, given.out)]), sep="\n")
+    return 0
+
+
+def advise(
+    bundle: CaseBundle,
+    cases: Cases,
+    without: Sequence[str],
+    *,
+    simulate: bool,
+    rollout: int | None,
+) -> Advice:
+    """The next decision for each case, or all of them.
+
+    Raises:
+        DataError: `without` names no panel.
+    """
+    names = [panel.name for panel in bundle.layout.actions]
+    for name in without:
+        if name not in names:
+            raise DataError(
+                f"--without {name!r} is no panel with a price; these are {listed(names)}"
+                f"{did_you_mean(name, names)}"
+            )
+    can = np.array([name not in without for name in names], dtype=bool)
+    uniforms = case_uniforms(bundle, cases.ids, rollout)
+    if simulate:
+        return advise_path(bundle, cases, available=cases.acquired & can, uniforms=uniforms)
+    return advise_next(bundle, cases, available=cases.acquired | can, uniforms=uniforms)
+
+
+def next_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
+    """A table of one decision for each case."""
+    choices = [*(panel.name for panel in bundle.layout.actions), STOP]
+    price = [f"{panel.cost:.4g}" for panel in bundle.layout.actions] + [""]
+    shown = slice(0, MOST_SHOWN)
+    rows = [
+        [cases.ids[row], choices[j], price[j], *said, why, cases.outside[row]]
+        for row, j, said, why in zip(
+            advice.row[shown], advice.action[shown], _beliefs(bundle, advice),
+            reasons(bundle, advice), strict=False,
+        )
+    ]  # fmt: skip
+    unit = bundle.cost_unit
+    head = [cases.id_name, "next", f"price ({unit})", "belief", "predicted", "why", "outside"]
+    return _table(head, rows)
+
+
+def path_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
+    """A table of the whole path of each case: panels, what they cost, and the belief at the end."""
+    panels = np.array([panel.name for panel in bundle.layout.actions], dtype=object)
+    last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
+    cost = advice.acquired[last] @ bundle.layout.action_cost
+    begins = np.append(-1, last[:-1]) + 1
+    said = _beliefs(bundle, advice)
+    rows = []
+    for first, end, paid in zip(begins, last, cost, strict=True):
+        path = " → ".join(panels[advice.action[first:end]]) or "nothing"
+        row = advice.row[end]
+        rows.append([cases.ids[row], path, f"{paid:.4g}", *said[end], cases.outside[row]])
+    head = [cases.id_name, "path", f"cost ({bundle.cost_unit})", "belief", "predicted", "outside"]
+    return _table(head, rows)
+
+
+def last_lines(cases: Cases, out: Path | None) -> list[str]:
+    """What a table of so many cases leaves out, and how many have values that are flagged."""
+    n, flagged = len(cases.ids), sum(bool(said) for said in cases.outside)
+    told = []
+    if n > MOST_SHOWN:
+        rest = "" if out is not None else "; --out FILE.csv writes all"
+        told.append(f"These are the first {MOST_SHOWN} of {n:,} cases{rest}.")
+    if flagged:
+        told.append(
+            f"{flagged:,} of {n:,} cases have values that training did not see, or that are "
+            "incomplete: see the last column. What is advised for them is a guess."
+        )
+    return told
+
+
+def _beliefs(bundle: CaseBundle, advice: Advice) -> list[tuple[str, str]]:
+    """Probability of the second of two classes, or of the likeliest, and what is predicted."""
+    names, two = bundle.layout.classes, advice.belief.shape[1] == 2
+    shown = np.ones_like(advice.label) if two else advice.belief.argmax(axis=1)
+    chance = advice.belief[np.arange(len(shown)), shown]
+    return [
+        (f"{names[j]} {100 * p:.0f} %", names[k])
+        for j, p, k in zip(shown, chance, advice.label, strict=True)
+    ]
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of aligned columns; the last column is left out where it is empty."""
+    if not any(row[-1] for row in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    width = [max(len(line[j]) for line in [head, *rows]) for j in range(len(head))]
+    return [
+        "  ".join(cell.ljust(w) for cell, w in zip(line, width, strict=True)).rstrip()
+        for line in [head, *rows]
+    ]

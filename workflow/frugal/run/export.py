@@ -1,0 +1,44 @@
+"""`python -m frugal export BUNDLE MODEL.onnx`: a policy as an ONNX graph, for other programs.
+
+Inputs: `values` (encoded columns, float64, NaN where unknown), `acquired` and `available` (panels,
+truth), a row for each state. Outputs: `probabilities` of each panel and, last, of stopping, and
+`belief`, the class probabilities. Names of columns, panels and classes stand in the model.
+"""
+
+import argparse
+from pathlib import Path
+
+from frugal.acquire.bundles import read_bundle
+from frugal.acquire.onnx_export import export_policy
+from frugal.core.errors import DataError
+from frugal.core.files import write_bytes
+
+
+def export_command(words: list[str]) -> int:
+    """Write the graph; returns the exit status.
+
+    Raises:
+        DataError: the folder holds no bundle, or its policy cannot be written as a graph.
+    """
+    parser = argparse.ArgumentParser(prog="python -m frugal export", description=__doc__)
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    given = parser.parse_args(words)
+    if given.model.suffix != ".onnx":
+        raise DataError(f"{given.model} is to hold an ONNX graph; let its name end in .onnx")
+    bundle = read_bundle(given.bundle)
+    try:
+        content = export_policy(bundle)
+    except ModuleNotFoundError as error:
+        raise DataError(
+            f"a graph is written by the package {error.name!r}, which is not installed here; "
+            "requirements.lock has it: run make env"
+        ) from None
+    write_bytes(given.model, content)
+    panels = ", ".join(panel.name for panel in bundle.layout.actions)
+    print(
+        f"{given.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
+        f"{', '.join(bundle.layout.columns)}; panels {panels}; classes "
+        f"{', '.join(bundle.layout.classes)}"
+    )
+    return 0

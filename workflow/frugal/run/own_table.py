@@ -1,0 +1,306 @@
+"""The config of `snakemake decide`: one's own table, judged alone.
+
+Read by the Snakefile where `table` is given. Reads the table once, to see which panels have gaps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import (
+    check_against_schema,
+    did_you_mean,
+    listed,
+    named_file,
+    read_yaml,
+)
+from frugal.data.description import Description, load_description
+from frugal.data.raw import locate_file
+from frugal.run.config_schema import config_schema, learns
+
+MECHANISM = "own"
+LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
+SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, for which F1 is told
+F1_PARTS = {
+    "encoder": 0.2, "encoder_validation": 0.05, "agent": 0.4, "validation": 0.1, "test": 0.25,
+}  # fmt: skip
+OF_F1: dict[str, Any] = {
+    "encoder": "mean", "methods": [], "criteria": ["f1"], "seeds": [0], "selection": [],
+    "baselines": ["logistic", "lightgbm"], "fixed_panels": [], "compare_imputers": False,
+    "trees": ["cascade", "lattice", "permutation", "stacked"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What `snakemake decide` is asked.
+
+    Attributes:
+        dataset: name of the table.
+        folder: where everything of it lies.
+        config: of the run.
+        remarks: what was assumed, a sentence each.
+        budgets: that F1 is told for, the one asked for first, unit of cost.
+    """
+
+    dataset: str
+    folder: Path
+    config: dict[str, Any]
+    remarks: tuple[str, ...]
+    budgets: tuple[float, ...]
+
+    def answer_settings(self) -> dict[str, Any]:
+        """Settings of `write_answer`."""
+        if self.config["objective"] == "f1":
+            return {"remarks": list(self.remarks), "reading": {
+                "All on one page": _shown(self.folder / "answer.html"),
+                "Every family and budget": _shown(self.folder / "results/choices"),
+                "How it is judged": "docs/own_table.md",
+            }}  # fmt: skip
+        budget = self.config["budget"]
+        bundles = self.folder / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
+        figures = self.folder / f"results/figures/dataset={self.dataset}/mechanism={MECHANISM}"
+        return {
+            "budget": None if budget is None else float(budget),
+            "remarks": list(self.remarks),
+            "reading": {
+                "All on one page": _shown(self.folder / "answer.html"),
+                "Whether the weights can be trusted": _shown(figures / "trust.png"),
+                "A new case": f"python -m frugal advise {_shown(bundles)}/agent=POLICY cases.csv",
+                "How it is judged": "docs/own_table.md",
+            },
+        }
+
+
+def decision(config: Mapping[str, Any], base: Path, folder: Path) -> Decision:
+    """The config in which the table that `table` names is the only one.
+
+    Args:
+        config: config.yaml with config/decide.yaml and `--config` over it.
+        base: the project's folder.
+        folder: the working folder; relative paths start there.
+
+    Raises:
+        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+    """
+    check_against_schema(_plain(config), config_schema(), where="config")
+    path = named_file(str(config["table"]), base)
+    if path is None:
+        raise ConfigError(
+            f"config: 'table' is {str(config['table'])!r}, and there is no such file; allowed is "
+            "the YAML of a table, which `python -m frugal init TABLE --label COLUMN` writes"
+        )
+    path, mirror = path.absolute(), config["data_mirror"]
+    mirror = None if mirror is None else Path(mirror).absolute()
+    described = load_description(path)
+    where = folder / "results" / "decide" / described.name
+    changed, remarks = _changes(config, described)
+    if changed:
+        path = _rewritten(path, described, changed, where, mirror)
+        described = load_description(path)
+    own = _plain(config)
+    own["data_mirror"] = None if mirror is None else str(mirror)
+    own["datasets"] = {**config["datasets"], described.name: str(path)}
+    asked = _for_f1 if config["objective"] == "f1" else _for_cost
+    remarks += asked(own, described, _gaps(described, mirror, int(config["seed"])), base)
+    budgets = _budgets(own["budget"], described) if config["objective"] == "f1" else ()
+    return Decision(described.name, where, own, tuple(remarks), budgets)
+
+
+def _budgets(asked: Any, described: Description) -> tuple[float, ...]:
+    """The budget that is asked for, or a fifth of the price of all panels; then shares of that."""
+    costs = [panel.cost for panel in described.panels]
+    known = [float(cost) for cost in costs if cost is not None]
+    if asked is None and len(known) < len(costs):
+        raise ConfigError(
+            "config: 'budget' is null, and the costs of panels are drawn; objective=f1 needs a "
+            "number, which panels may cost a case on average"
+        )
+    price = sum(known)
+    shares = [round(share * price, 6) for share in SHARES] if len(known) == len(costs) else []
+    return (float(asked) if asked is not None else shares[2], *shares)
+
+
+def _for_cost(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
+    """Ask `afape`; what was assumed."""
+    causes, said = _causes(own, base, gaps)
+    own["afape"]["scenarios"] = [
+        {
+            "dataset": described.name, "mechanism": MECHANISM,
+            "missingness": {"source": "own", "panels": causes},
+            "nuisance_method": None, "s": None,
+        }
+    ]  # fmt: skip
+    return [said, *_without_learners(own, described)]
+
+
+def _for_f1(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
+    """Ask `diagnosis`; what was assumed."""
+    del base
+    block = own["diagnosis"]
+    scenario = OF_F1 | {"dataset": described.name}
+    block["scenarios"] = [*block["scenarios"], scenario]
+    block["choose"] |= {"dataset": described.name, "method": "all", "seed": 0}
+    if own["budget"] is not None:
+        block["choose"]["budget"] = float(own["budget"])
+    own["afape"]["scenarios"] = own["afape"]["scenarios"][:1]
+    if not gaps.share:
+        return [f"{gaps.rows:,} rows without a gap."]
+    return [
+        f"{gaps.rows:,} rows, gaps in {len(gaps.share)} panels: a panel that a record lacks can "
+        "neither be bought nor help there, so that scores are those on records like these."
+    ]
+
+
+def _changes(config: Mapping[str, Any], described: Description) -> tuple[dict[str, Any], list[str]]:
+    """Keys of the table's YAML that the question changes, and a sentence on each."""
+    changed: dict[str, Any] = {}
+    said = []
+    if config["sensitive"] is not None:
+        changed["groups"] = config["sensitive"]
+        said.append(f"Groups are the values of {config['sensitive']!r}.")
+    if config["objective"] == "f1" and not set(F1_PARTS) <= set(described.split.parts):
+        changed["split"] = {"scheme": "fractions", "seed": described.split.seed, "parts": F1_PARTS}
+        said.append(
+            "For F1 the rows are divided anew: "
+            + ", ".join(f"{share:.0%} {part}" for part, share in F1_PARTS.items())
+            + "."
+        )
+    return changed, said
+
+
+def _rewritten(
+    path: Path, described: Description, changed: Mapping[str, Any], where: Path, mirror: Path | None
+) -> Path:
+    """The table's YAML with some keys changed, kept beside the answer; files by full paths."""
+    import yaml
+
+    document = dict(read_yaml(path)) | dict(changed)
+    source = dict(document["source"])
+    if described.source.kind == "path":
+        source["files"] = [
+            dict(file) | {"name": str(Path(str(found)).absolute())}
+            for file, found in (
+                (one, locate_file(described, one["name"], data_mirror=mirror))
+                for one in source["files"]
+            )
+        ]
+    where.mkdir(parents=True, exist_ok=True)
+    kept = where / "table.yaml"
+    text = "# Made by `snakemake decide`; edit the YAML that `table` names instead.\n"
+    text += yaml.safe_dump(document | {"source": source}, sort_keys=False, allow_unicode=True)
+    if not kept.is_file() or kept.read_text(encoding="utf-8") != text:
+        kept.write_text(text, encoding="utf-8")
+    return kept
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """Which panels are not always there, and what is known of every row.
+
+    Attributes:
+        share: panel → share of rows without it, of panels that are missing somewhere.
+        known: encoded columns without a gap.
+        rows: of the table.
+    """
+
+    share: Mapping[str, float]
+    known: tuple[str, ...]
+    rows: int
+
+
+def _gaps(described: Description, mirror: Path | None, seed: int) -> _Gaps:
+    """Read the table."""
+    import numpy as np
+
+    from frugal.data.prepare import prepare
+
+    files = {}
+    for file in described.source.files:
+        found = locate_file(described, file.name, data_mirror=mirror)
+        if found is None:
+            raise ConfigError(
+                f"config: 'table' names data set {described.name!r}, whose files are downloaded; "
+                "decide reads files on this machine: set data_mirror to the folder that holds them"
+            )
+        files[file.name] = found
+    table = prepare(described, files, seed).table
+    known = np.isfinite(table.values)
+    share = {}
+    for k, panel in enumerate(table.actions):
+        inside = table.provides[k] > 0
+        if missing := float(1 - known[:, inside].all(axis=1).mean()):
+            share[panel.name] = missing
+    always = [name for k, name in enumerate(table.columns) if known[:, k].all()]
+    varied = [n for n in always if np.ptp(table.values[:, table.columns.index(n)]) > 0]
+    return _Gaps(share, tuple(varied), len(table))
+
+
+def _causes(
+    config: Mapping[str, Any], base: Path, gaps: _Gaps
+) -> tuple[dict[str, dict[str, Any]], str]:
+    """Causes of each panel's gaps, and a sentence on them."""
+    if not gaps.share:
+        return {}, f"{gaps.rows:,} rows without a gap: what a policy would do is seen in every row."
+    if config["causes"] is not None:
+        path = named_file(str(config["causes"]), base)
+        if path is None:
+            raise ConfigError(
+                f"config: 'causes' is {str(config['causes'])!r}, and there is no such file; "
+                "allowed is a YAML of panels with their causes, see docs/own_table.md"
+            )
+        given = read_yaml(path)
+        if not isinstance(given, dict) or set(given) != set(gaps.share):
+            names = listed(given) if isinstance(given, dict) else "none"
+            raise ConfigError(
+                f"{path}: has causes for {names}; panels with gaps are {listed(gaps.share)}"
+                f"{did_you_mean(next(iter(given or ['']), ''), gaps.share)}"
+            )
+        return given, f"Causes of gaps are those of {path.name}."
+    causes: dict[str, dict[str, Any]] = {}
+    for panel in gaps.share:
+        before = [name for name in causes if _often(gaps, name)]
+        causes[panel] = {"values": list(gaps.known), "indicators": before}
+    worst = max(gaps.share, key=lambda panel: gaps.share[panel])
+    return causes, (
+        f"{gaps.rows:,} rows, gaps in {len(causes)} panels (most in {worst}: "
+        f"{gaps.share[worst]:.0%}); assumed is that they depend only on columns that are always "
+        f"known ({listed(gaps.known) or 'none'}) and on which other panels are recorded; the "
+        "answer says where the records contradict that."
+    )
+
+
+def _often(gaps: _Gaps, panel: str) -> bool:
+    """Whether a panel is missing, and recorded, in so many rows that others' law can follow it."""
+    return LEAST_ROWS <= gaps.share[panel] * gaps.rows <= gaps.rows - LEAST_ROWS
+
+
+def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
+    """Leave out agents that learn where the split has no rows for them; say so."""
+    parts = [*described.split.parts, *(p for g in described.split.groups.values() for p in g)]
+    if "agent" in parts:
+        return []
+    agents = own["afape"]["agents"]
+    gone = [n for n, one in agents.items() if one is not None and learns(one["kind"])]
+    agents |= dict.fromkeys(gone)
+    return [
+        f"The policies {listed(gone)} are left out: the split of {described.path.name} has no part "
+        "'agent', on which policies learn."
+    ]
+
+
+def _shown(path: Path) -> str:
+    """A path from the folder in which `results/` stands."""
+    at = path.parts.index("decide", path.parts.index("results")) - 1
+    return Path(*path.parts[at:]).as_posix()
+
+
+def _plain(value: Any) -> Any:
+    """A copy of nested mappings and lists."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value

@@ -1,0 +1,48 @@
+"""Stage `bundle_agent`: an agent with all that it takes to ask it about new cases.
+
+The table tells which levels and ranges training saw; no value of a unit is kept beside what the
+agent itself holds.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.bundles import bundle_payloads
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.data.description import load_description
+from frugal.data.tables import table_from_frames
+
+
+def bundle_agent(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    description: Path,
+    classifier: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    policy: StoredArrays | Path | pd.DataFrame | None = None,
+) -> dict[str, Any]:
+    """The files of a bundle: `policy`, `classifier` and `cases`; see `acquire.bundles`.
+
+    A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file.
+    """
+    del progress
+    data, part = table_from_frames(table, catalogue)
+    who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
+    return bundle_payloads(
+        settings=settings,
+        policy=policy,
+        table=data,
+        part=part,
+        catalogue=catalogue,
+        description=load_description(description),
+        classifier=classifier,
+        streams=Streams(streams.root, "roll_out", who),
+    )

@@ -1,0 +1,76 @@
+# One's own table, from its YAML to an answer: `snakemake decide --config table=my.yaml`. All of it lies
+# in results/decide/NAME/, which is the working folder where `table` is given.
+
+if config["table"] is not None and config["objective"] == "cost":
+    OWN_PLACE = f"dataset={OWN_TABLE.dataset}/mechanism=own"
+
+    rule write_answer:
+        input:
+            summary=rules.summarise_afape.output.summary,
+            verdicts=rules.give_verdicts.output.verdicts,
+            comparisons=rules.give_verdicts.output.comparisons,
+            catalogue=f"results/data/dataset={OWN_TABLE.dataset}/catalogue.json",
+            picture=f"results/figures/{OWN_PLACE}/answer.png",
+        output:
+            **audited(text="results/verdict.txt", page="results/answer.html"),
+        log:
+            said="logs/write_answer.log",
+            used="benchmarks/write_answer.jsonl",
+        conda:
+            "../../envs/core.yaml"
+        resources:
+            mem_mb=memory,
+        params:
+            **stage_params("write_answer", OWN_TABLE.answer_settings()),
+        shell:
+            run_stage("write_answer")
+
+
+if config["table"] is not None and config["objective"] == "f1":
+
+    rule write_budgets:
+        input:
+            **{
+                f"choice_{k}": DIAGNOSIS.chosen_file("choice.json", budget)
+                for k, budget in enumerate(OWN_TABLE.budgets)
+            },
+            catalogue=f"results/data/dataset={OWN_TABLE.dataset}/catalogue.json",
+        output:
+            **audited(text="results/verdict.txt", page="results/answer.html"),
+        log:
+            said="logs/write_budgets.log",
+            used="benchmarks/write_budgets.jsonl",
+        conda:
+            "../../envs/core.yaml"
+        resources:
+            mem_mb=memory,
+        params:
+            **stage_params("write_budgets", OWN_TABLE.answer_settings()),
+        shell:
+            run_stage("write_budgets")
+
+
+def decided(wildcards):
+    """What decides on one's own table; without one, the sentence that says how to name it."""
+    if config["table"] is None:
+        cannot_start(
+            "decide needs a table of one's own: --config table=my.yaml, a YAML that "
+            "`python -m frugal init TABLE --label COLUMN` writes"
+        )
+    if config["objective"] == "f1":
+        return [rules.write_budgets.output.text]
+    return [rules.write_answer.output.text, *STUDY.bundle_files()]
+
+
+rule decide:
+    input:
+        decided,
+    log:
+        "logs/decide.log",
+    localrule: True
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    shell:
+        "cp results/verdict.txt results/answer.html . && cp verdict.txt {log:q}"
