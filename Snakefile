@@ -53,7 +53,7 @@ include: "workflow/rules/plan.smk"
 
 
 rule all:
-    default_target: True
+    default_target: config["table"] is None
     input:
         rules.afape.input,
         rules.grid.input,

@@ -26,6 +26,8 @@ from frugal.studies.afape.stages.give_verdicts import give_verdicts
 from tests.unit.afape_chain import frames, no_bar, run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
 
+pytestmark = pytest.mark.trains
+
 N = 240
 GAPS = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.8}, "indicators": {}},

@@ -19,6 +19,8 @@ from frugal.studies.afape.stages.estimate_costs import _squared_errors
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
 
+pytestmark = pytest.mark.trains
+
 GAPS = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}, "indicators": {}},
     "P3": {"intercept": 1.0, "values": {}, "indicators": {}},

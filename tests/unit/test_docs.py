@@ -31,11 +31,11 @@ def test_listed_function_bears_the_tag(page: str, tag: str, name: str):
     assert place in places, f"{page}: {name} bears {sorted(places)}, not {place!r}"
 
 
-PAGES = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 SHIPPED = re.compile(r"\b(?:config|envs|docs/examples|profiles)/[\w/.-]+\.(?:yaml|csv)\b")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_files_that_a_page_names_are_there(page: Path):
     """Those that come with the project; `config/datasets/…` of a person's own are not named."""
     named = set(SHIPPED.findall(page.read_text(encoding="utf-8")))

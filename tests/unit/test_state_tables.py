@@ -19,6 +19,8 @@ from frugal.studies.afape.agent_names import require_known_agent
 
 from tests.unit.afape_chain import run_chain, small_table
 
+pytestmark = pytest.mark.trains
+
 ROOT = Path(__file__).parents[2]
 GAPS = {
     "P2": {"intercept": 0.6, "values": {"X1": 0.8}, "indicators": {}},

@@ -63,6 +63,7 @@ def decided(wildcards):
 
 
 rule decide:
+    default_target: config["table"] is not None
     input:
         decided,
     log:
