@@ -53,7 +53,7 @@ include: "workflow/rules/plan.smk"
 
 
 rule all:
-    default_target: config["table"] is None
+    default_target: True
     input:
         rules.afape.input,
         rules.grid.input,
@@ -62,3 +62,7 @@ rule all:
         rules.treatment.input,
         rules.recourse.input,
     localrule: True
+
+
+if config["table"] is not None:
+    workflow.default_target = "decide"

@@ -63,7 +63,6 @@ def decided(wildcards):
 
 
 rule decide:
-    default_target: config["table"] is not None
     input:
         decided,
     log:
