@@ -300,7 +300,7 @@ def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp
     advice = advise_next(bundle, cases, available=available, uniforms=np.zeros((n, 3)))
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
     states = {"values": values, "acquired": acquired, "available": available}
-    law, belief = session.run(["probabilities", "belief"], states)
+    law, belief = map(np.asarray, session.run(["probabilities", "belief"], states))
     np.testing.assert_allclose(law, advice.told.law, atol=1e-5)
     np.testing.assert_allclose(belief, advice.belief, atol=1e-5)
     assert len(np.unique(law.round(6), axis=0)) > 1

@@ -315,3 +315,15 @@ def trained_policies(wildcards):
     """The stored policies of all agents that learn, in the order of the config."""
     agents = list(STUDY.agents)
     return STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
+
+
+def decided(wildcards):
+    """What decides on one's own table; without one, the sentence that says how to name it."""
+    if config["table"] is None:
+        cannot_start(
+            "decide needs a table of one's own: --config table=my.yaml, a YAML that "
+            "`python -m frugal init TABLE --label COLUMN` writes"
+        )
+    if config["objective"] == "f1":
+        return [rules.write_budgets.output.text]
+    return [rules.write_answer.output.text, *STUDY.bundle_files()]

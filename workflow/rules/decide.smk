@@ -50,18 +50,6 @@ if config["table"] is not None and config["objective"] == "f1":
             run_stage("write_budgets")
 
 
-def decided(wildcards):
-    """What decides on one's own table; without one, the sentence that says how to name it."""
-    if config["table"] is None:
-        cannot_start(
-            "decide needs a table of one's own: --config table=my.yaml, a YAML that "
-            "`python -m frugal init TABLE --label COLUMN` writes"
-        )
-    if config["objective"] == "f1":
-        return [rules.write_budgets.output.text]
-    return [rules.write_answer.output.text, *STUDY.bundle_files()]
-
-
 rule decide:
     input:
         decided,
