@@ -148,3 +148,12 @@ def test_a_column_without_a_value_is_refused():
             table=frame, catalogue=catalogue, classifier={}, settings=WORLD,
             streams=Streams(1, "judge_world", {}), progress=no_bar,
         )  # fmt: skip
+
+
+def test_a_cause_is_no_column_of_the_panel_itself_and_not_nearly_constant():
+    values = np.random.default_rng(0).normal(size=(300, 5))
+    values[:, 0] = (np.arange(300) < 3) * 1.0  # one value in 99 % of the rows
+    panels = {"F": ["X1", "X5"], "A": ["X2", "X3"], "B": ["X2", "X3", "X4"]}
+    table = table_of(values, panels, ["F"])
+    laws = grid_law(table, "mnar", missing_share=0.5, panels=4)["panels"]
+    assert [list(law["values"]) for law in laws.values()] == [["X5"], ["X5"]]

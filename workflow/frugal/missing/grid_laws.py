@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import expit
 
 from frugal.core.errors import ConfigError
@@ -14,6 +15,7 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.table import Table
 
 MECHANISMS = ("mcar", "mar", "mnar", "self")
+COMMONEST = 0.9  # share of the rows that one value of a cause may hold
 WEIGHT = 1.0  # of a cause, per standard deviation; its sign alternates from panel to panel
 Mechanism = Literal["mcar", "mar", "mnar", "self"]
 
@@ -24,8 +26,8 @@ def grid_law(
     """The block `missingness` of a world.
 
     The first panels of the table can be missing, each in `missing_share` of the rows. What causes
-    its gaps: mcar: nothing; mar: an always-known column; mnar: a column of the panel before it (of
-    the first panel, an always-known one); self: its own first column.
+    its gaps: mcar: nothing; mar: an always-known column; mnar: a column of the panel before it that
+    is none of its own (of the first panel, an always-known one); self: its own first column.
 
     Args:
         table: without gaps.
@@ -38,7 +40,7 @@ def grid_law(
         ConfigError: the table has no column to cause gaps of this mechanism.
     """
     actions = list(table.actions)
-    varies = [c for k, c in enumerate(table.columns) if np.ptp(table.values[:, k]) > 0]
+    varies = [c for k, c in enumerate(table.columns) if _varies(table.values[:, k])]
     shown = {c for panel in actions for c in panel.columns}
     known = [c for c in varies if c not in shown]
     missable = actions[:panels]
@@ -55,8 +57,9 @@ def grid_law(
     before: list[str] = []
     for k, panel in enumerate(missable):
         own = [c for c in panel.columns if c in varies]
+        others = [c for c in before if c not in panel.columns]  # panels may share columns
         causes: dict[str, list[str]] = {
-            "mcar": [], "mar": known[k % max(len(known), 1):], "mnar": before or known, "self": own,
+            "mcar": [], "mar": known[k % max(len(known), 1):], "mnar": others or known, "self": own,
         }  # fmt: skip
         weight = WEIGHT if k % 2 == 0 else -WEIGHT
         weights = dict.fromkeys(causes[mechanism][:1], weight)
@@ -65,6 +68,11 @@ def grid_law(
         }  # fmt: skip
         before = own or before
     return {"source": "induced", "standardise": True, "complete_share": None, "panels": laws}
+
+
+def _varies(values: Float[np.ndarray, " n"]) -> bool:
+    """Whether no value holds nearly all rows, so that a draw of a few hundred shows several."""
+    return bool(np.unique(values, return_counts=True)[1].max() <= COMMONEST * len(values))
 
 
 def _intercept(table: Table, weights: Mapping[str, float], missing_share: float) -> float:
