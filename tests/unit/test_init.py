@@ -152,6 +152,27 @@ def test_the_example_is_read_as_it_is_described(tmp_path):
         np.testing.assert_array_equal(found[column], values, err_msg=column)
 
 
+def test_a_name_that_is_reserved_is_changed(tmp_path):
+    _table().rename(columns={"age": "part", "lab_crp": "label"}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    _init(tmp_path)
+    assert {"part_", "label_"} <= set(_values(_priced(tmp_path)))
+
+
+def test_a_wrong_label_leaves_no_file_behind(tmp_path):
+    _table().to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="no column 'sick'"):
+        init_command([str(tmp_path / "t.parquet"), "--label", "sick"])
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_a_broken_file_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(DataError, match=r"t\.parquet cannot be read as parquet: "):
+        _init(tmp_path, name="t.parquet")
+
+
 def test_nothing_is_overwritten(tmp_path):
     _table().to_csv(tmp_path / "t.csv", index=False)
     _init(tmp_path)

@@ -9,6 +9,8 @@ try:
     OWN_TABLE = decision(config, Path(workflow.basedir), Path.cwd())
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
+for remark in OWN_TABLE.remarks:
+    logger.warning(f"Frugal: {remark}")
 config.clear()
 config.update(OWN_TABLE.config)
 OWN_TABLE.folder.mkdir(parents=True, exist_ok=True)

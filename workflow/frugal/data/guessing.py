@@ -13,10 +13,12 @@ import pandas as pd
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
 
-NO_VALUE = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
+NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
 CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0)
 MOST_LEVELS = 30  # of a categorical column
 MOST_CLASSES = 10
+EACH = 5  # rows that a value stands in, on average, to be judged on its own
+LEAST_ROWS = 20  # by which a column can be suspected to tell the label
 AGAIN = "names that stand in several rows"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}(?:[ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}(?:[ T].*)?"
 _ID = re.compile(
@@ -180,20 +182,29 @@ def _codes(held: pd.Series) -> list[float]:
 
 def _look_for_leak(guess: Guess, values: pd.Series, target: pd.Series) -> None:
     """Remark on a column that tells the label in every row that has both."""
-    both = pd.DataFrame({"value": values, "label": target}).dropna()
-    if len(both) < 20 or both["label"].nunique() < 2:
-        return
-    if guess.kind == "categorical" or both["value"].nunique() <= MOST_LEVELS:
-        told = both.groupby("value")["label"].nunique().max() == 1
-    else:
-        ordered = both.assign(value=pd.to_numeric(both["value"], errors="coerce")).dropna()
-        changes = ordered.sort_values("value")["label"]
-        told = int((changes != changes.shift()).sum()) == both["label"].nunique()
-    if told:
+    known = values.notna() & target.notna()
+    numbers = pd.to_numeric(values, errors="coerce") if guess.kind == "numeric" else values
+    if tells_label(numbers[known], target[known]):
         guess.remarks.append(
-            f"tells the label in all of {len(both):,} rows: if it is known only afterwards, leave "
-            "it out"
+            f"tells the label in all of {int(known.sum()):,} rows: if it is known only afterwards, "
+            "leave it out"
         )
+
+
+def tells_label(values: pd.Series, label: pd.Series) -> bool:
+    """Whether each value, or where there are many each range of numbers, has one label alone.
+
+    False where fewer than 20 rows, or one label, could tell.
+    """
+    both = pd.DataFrame({"value": values.to_numpy(), "label": label.to_numpy()}).dropna()
+    if len(both) < LEAST_ROWS or both["label"].nunique() < 2:
+        return False
+    if both["value"].nunique() * EACH <= len(both):
+        return bool(both.groupby("value")["label"].nunique().max() == 1)
+    if not pd.api.types.is_numeric_dtype(both["value"]):
+        return False
+    ordered = both.sort_values("value")["label"]
+    return int((ordered != ordered.shift()).sum()) == both["label"].nunique()
 
 
 def grouped(names: Iterable[str]) -> Mapping[str, list[str]]:

@@ -7,15 +7,17 @@ import argparse
 import csv
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import pandas as pd
 import yaml
 
 from frugal.core.errors import DataError
+from frugal.data.description_checks import RESERVED_COLUMNS
 from frugal.data.description_sources import Format
 from frugal.data.guessing import NO_VALUE, Guess, TableGuess, grouped, guess_table
 from frugal.data.parsing import read_file
@@ -35,12 +37,14 @@ class Opened:
         cells: texts.
         form: the block `format` of the YAML.
         remarks: what was found, a sentence each.
+        converted: whether `path` is to be written, from the cells.
     """
 
     path: Path
     cells: pd.DataFrame
     form: dict[str, Any]
     remarks: tuple[str, ...]
+    converted: bool = False
 
 
 def init_command(words: Sequence[str]) -> int:
@@ -67,6 +71,8 @@ def init_command(words: Sequence[str]) -> int:
     except DataError as error:
         raise DataError(f"{asked.table}: {error}") from None
     text = describe_guess(opened, guess, asked.label, out, by_prefix=asked.by_prefix)
+    if opened.converted:
+        opened.cells.to_csv(opened.path, index=False)
     out.write_text(text, encoding="utf-8")
     _tell(opened, guess, out)
     return 0
@@ -85,17 +91,24 @@ def _opened(path: Path, out: Path) -> Opened:
         cells, _ = read_file(path, form, source=path.name)
         return Opened(path, _texts(cells), {"kind": suffix[1:]}, ())
     if suffix == ".parquet":
-        return _converted(path, out, pd.read_parquet(path), "Parquet")
+        return _converted(path, out, _frame(pd.read_parquet, path), "Parquet")
     if suffix in (".xlsx", ".xls"):
-        try:
-            frame = pd.read_excel(path, dtype=str)
-        except ImportError:
-            raise DataError(
-                f"{path}: Excel files are read by the package openpyxl, which is not installed; "
-                "save the sheet as CSV"
-            ) from None
-        return _converted(path, out, frame, "Excel")
+        return _converted(path, out, _frame(pd.read_excel, path), "an Excel sheet")
     return _separated(path, out)
+
+
+def _frame(read: Callable[[Path], pd.DataFrame], path: Path) -> pd.DataFrame:
+    """A table that pandas reads."""
+    try:
+        return read(path)
+    except ImportError:
+        raise DataError(
+            f"{path}: pandas needs a further package for this format (openpyxl for .xlsx, xlrd for "
+            ".xls); save the sheet as CSV"
+        ) from None
+    except (ValueError, OSError, BadZipFile, KeyError) as error:
+        words = str(error).splitlines() or [type(error).__name__]
+        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {words[0]}") from None
 
 
 def _separated(path: Path, out: Path) -> Opened:
@@ -157,12 +170,11 @@ def _converted(path: Path, out: Path, frame: pd.DataFrame, what: str) -> Opened:
     place = out.with_name(f"{out.stem}_converted.csv")
     _require_new(place)
     cells = _texts(frame)
-    cells.to_csv(place, index=False)
     form = {
         "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
         "encoding": "utf-8",
     }  # fmt: skip
-    return Opened(place, cells, form, (f"{path.name} has {what}: written anew as {place}",))
+    return Opened(place, cells, form, (f"{path.name} has {what}: written anew as {place}",), True)
 
 
 def _texts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -242,13 +254,15 @@ def _column_lines(one: Guess) -> list[str]:
     said = "".join(f"  # {_plain(remark)}" for remark in one.remarks)
     if one.kind == "out":
         return [f"  # left out: {_plain(one.name)}{said}"]
+    name = _told(_free(one.name))
+    if name != _told(one.name):
+        name += f", from: {_told(one.name)}"
     if one.kind == "categorical":
         levels = _told(list(one.levels))
-        return [f"  - {{name: {_told(one.name)}, type: categorical, levels: {levels}}}{said}"]
+        return [f"  - {{name: {name}, type: categorical, levels: {levels}}}{said}"]
     gaps = f", {one.gaps:.0%} missing" if one.gaps else ""
     lines = [
-        f'  - {{name: {_told(one.name)}, type: numeric, unit: "1"}}'
-        f"  # {one.low:g} to {one.high:g}{gaps}{said}"
+        f'  - {{name: {name}, type: numeric, unit: "1"}}  # {one.low:g} to {one.high:g}{gaps}{said}'
     ]
     if one.codes:
         codes = ", ".join(f"{{value: {code:g}, meaning: FILL IN}}" for code in one.codes)
@@ -259,8 +273,8 @@ def _column_lines(one: Guess) -> list[str]:
 def _panel_lines(used: Sequence[Guess], *, by_prefix: bool) -> list[str]:
     """One panel per column or prefix; columns without a gap are known, if others have gaps."""
     gaps = {one.name for one in used if one.gaps > 0}
-    always = [one.name for one in used if one.name not in gaps]
-    priced = [one.name for one in used if one.name in gaps] if gaps else always
+    always = [_free(one.name) for one in used if one.name not in gaps]
+    priced = [_free(one.name) for one in used if one.name in gaps] if gaps else always
     lines = []
     if gaps and always:
         lines.append(
@@ -271,6 +285,11 @@ def _panel_lines(used: Sequence[Guess], *, by_prefix: bool) -> list[str]:
     for panel, columns in groups.items():
         lines.append(f"  - {{name: {_told(panel)}, columns: {_told(columns)}, cost: null}}")
     return lines
+
+
+def _free(name: str) -> str:
+    """A name that no column of the project has."""
+    return f"{name}_" if name in RESERVED_COLUMNS else name
 
 
 def _told(value: Any) -> str:

@@ -3,7 +3,8 @@
 Read by the Snakefile where `table` is given. Reads the table once, to see which panels have gaps.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from frugal.core.schema_check import (
     named_file,
     read_yaml,
 )
+from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 from frugal.run.config_schema import config_schema, learns
@@ -104,7 +106,8 @@ def decision(config: Mapping[str, Any], base: Path, folder: Path) -> Decision:
     own["data_mirror"] = None if mirror is None else str(mirror)
     own["datasets"] = {**config["datasets"], described.name: str(path)}
     asked = _for_f1 if config["objective"] == "f1" else _for_cost
-    remarks += asked(own, described, _gaps(described, mirror, int(config["seed"])), base)
+    gaps = _gaps(described, mirror, int(config["seed"]))
+    remarks += [*asked(own, described, gaps, base), *gaps.suspicions]
     budgets = _budgets(own["budget"], described) if config["objective"] == "f1" else ()
     return Decision(described.name, where, own, tuple(remarks), budgets)
 
@@ -204,11 +207,13 @@ class _Gaps:
         share: panel → share of rows without it, of panels that are missing somewhere.
         known: encoded columns without a gap.
         rows: of the table.
+        suspicions: what is probably not meant, a sentence each.
     """
 
     share: Mapping[str, float]
     known: tuple[str, ...]
     rows: int
+    suspicions: tuple[str, ...]
 
 
 def _gaps(described: Description, mirror: Path | None, seed: int) -> _Gaps:
@@ -235,7 +240,38 @@ def _gaps(described: Description, mirror: Path | None, seed: int) -> _Gaps:
             share[panel.name] = missing
     always = [name for k, name in enumerate(table.columns) if known[:, k].all()]
     varied = [n for n in always if np.ptp(table.values[:, table.columns.index(n)]) > 0]
-    return _Gaps(share, tuple(varied), len(table))
+    return _Gaps(share, tuple(varied), len(table), tuple(_suspicions(table)))
+
+
+def _suspicions(table: Table) -> Iterator[str]:
+    """Columns that name units or tell the label, rows that stand twice, and no complete row."""
+    import numpy as np
+    import pandas as pd
+
+    from frugal.data.guessing import tells_label
+
+    frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
+    levels = Counter(name.partition("=")[0] for name in table.columns if "=" in name)
+    for name, count in levels.items():
+        if count > LEAST_ROWS / 2 and count > 0.2 * len(table):
+            yield (
+                f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
+                "a name tells nothing of a new case, so leave it out."
+            )
+            frame = frame.drop(columns=[one for one in frame if one.startswith(f"{name}=")])
+    leaks = [name for name in frame if tells_label(frame[name], label)]
+    for name in dict.fromkeys(one.partition("=")[0] for one in leaks):
+        yield (
+            f"Look: column {name!r} tells the label in every row that has it; if it is known only "
+            "afterwards, leave it out."
+        )
+    if twice := int(frame.assign(label=label).duplicated().sum()):
+        yield f"Look: {twice:,} rows stand twice; where these are the same units, leave them out."
+    if np.isnan(table.values).any(axis=1).all():
+        yield (
+            "Look: no row has every panel, so that only policies that need few panels can be "
+            "judged; put columns that are measured together into one panel."
+        )
 
 
 def _causes(
