@@ -251,6 +251,7 @@ def _suspicions(table: Table) -> Iterator[str]:
     from frugal.data.guessing import tells_label
 
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
+    told = list(table.columns)
     levels = Counter(name.partition("=")[0] for name in table.columns if "=" in name)
     for name, count in levels.items():
         if count > LEAST_ROWS / 2 and count > 0.2 * len(table):
@@ -258,8 +259,8 @@ def _suspicions(table: Table) -> Iterator[str]:
                 f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
                 "a name tells nothing of a new case, so leave it out."
             )
-            frame = frame.drop(columns=[one for one in frame if one.startswith(f"{name}=")])
-    leaks = [name for name in frame if tells_label(frame[name], label)]
+            told = [one for one in told if not one.startswith(f"{name}=")]
+    leaks = [one for one in told if tells_label(frame[one], label)]
     for name in dict.fromkeys(one.partition("=")[0] for one in leaks):
         yield (
             f"Look: column {name!r} tells the label in every row that has it; if it is known only "
