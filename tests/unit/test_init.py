@@ -96,7 +96,7 @@ def test_open_prices_are_refused_in_a_sentence_that_names_them(tmp_path):
     with pytest.raises(ConfigError) as refusal:
         load_description(tmp_path / "t.yaml")
     said = str(refusal.value)
-    assert "fill in the cost of lab_crp, lab_pct and what each error costs" in said
+    assert "fill in the cost of lab_crp, lab_pct (first 'panels[1].cost') and what each" in said
     assert "\n" not in said
     load_description(_priced(tmp_path))
 

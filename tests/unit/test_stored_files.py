@@ -91,7 +91,7 @@ def test_a_checkpoint_that_cannot_be_read_says_what_to_do(tmp_path):
         ("classifier", "classifier.bin", ".safetensors"),
         ("classifier", "classifier.SAFETENSORS", ".safetensors"),
         ("classifier", "table.parquet", ".safetensors"),
-        ("policy", "policy.json", ".safetensors or .py"),
+        ("policy", "policy.json", ".safetensors or .py or .parquet"),
         ("graph", "graph.yaml", ".json"),
         ("graph", "classifier.safetensors", ".json"),
         ("table", "table.csv", ".parquet"),

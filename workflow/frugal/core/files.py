@@ -101,7 +101,10 @@ def read_payload(path: Path) -> Any:
             with safe_open(path, framework="numpy") as stream:
                 said = (stream.metadata() or {}).get(_HEADER)
             header = None if said is None else json.loads(said)
-            return StoredArrays(load_file(path), str(path), header)
+            arrays = load_file(path)
+            if any(array.dtype.kind not in "biufc" for array in arrays.values()):
+                raise TypeError  # ml_dtypes, where it is loaded, lends NumPy such types
+            return StoredArrays(arrays, str(path), header)
     except (OSError, ValueError, RuntimeError, RecursionError) as error:
         raise DataError(_unreadable(path, error)) from error
     except Exception as error:

@@ -156,12 +156,14 @@ def _require_prices(document: Any, path: Path) -> None:
     if not isinstance(document, dict):
         return
     panels, errors = document.get("panels"), document.get("misclassification_cost")
-    lacking = [
-        str(panel.get("name"))
-        for panel in (panels if isinstance(panels, list) else [])
+    lacking = {
+        f"'panels[{k}].cost'": str(panel.get("name"))
+        for k, panel in enumerate(panels if isinstance(panels, list) else [])
         if isinstance(panel, dict) and panel.get("cost", 0) is None
-    ]
-    wanted = [f"the cost of {listed(lacking)}"] if lacking else []
+    }
+    wanted = []
+    if lacking:
+        wanted = [f"the cost of {listed(lacking.values())} (first {next(iter(lacking))})"]
     cells = [cell for row in errors if isinstance(row, list) for cell in row] if isinstance(
         errors, list
     ) else []  # fmt: skip
