@@ -109,6 +109,27 @@ def test_f1_divides_rows_anew_where_the_split_lacks_its_parts_and_tells_several_
     load_study(found.config, ROOT)
 
 
+def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(folder):
+    lines = (folder / "clinic.csv").read_text().splitlines()
+    lines[1:] = [
+        line.removesuffix("yes") + "severe" if k % 3 == 0 and line.endswith("yes") else line
+        for k, line in enumerate(lines[1:])
+    ]
+    (folder / "clinic.csv").write_text("\n".join(lines))
+    classes = [{"name": name, "values": [name]} for name in ("no", "yes", "severe")]
+    costs = [[0, 150, 150], [600, 0, 100], [900, 300, 0]]
+    edited(folder, label={"column": "pneumonia", "classes": classes}, misclassification_cost=costs)
+    found = asked(folder)
+    agents = found.config["afape"]["agents"]
+    assert {n for n, one in agents.items() if one is not None} == {
+        "never", "always", "random_50", "dqn"
+    }  # fmt: skip
+    assert "cascade, lattice, permutation are left out: they say one of two classes" in str(
+        found.remarks
+    )
+    load_study(found.config, ROOT)
+
+
 def test_without_rows_to_learn_on_policies_that_learn_are_left_out_and_named(folder):
     parts = {"train": 0.5, "test": 0.5}
     edited(folder, split={"scheme": "fractions", "seed": 0, "parts": parts})

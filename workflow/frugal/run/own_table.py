@@ -21,6 +21,7 @@ from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 from frugal.run.config_schema import config_schema, learns
+from frugal.studies.diagnosis.spec import TREE_KINDS
 
 MECHANISM = "own"
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
@@ -315,11 +316,18 @@ def _often(gaps: _Gaps, panel: str) -> bool:
 
 
 def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
-    """Leave out agents that learn where the split has no rows for them; say so."""
+    """Leave out agents that cannot learn from this table; say so."""
+    agents, classes = own["afape"]["agents"], len(described.label.classes)
     parts = [*described.split.parts, *(p for g in described.split.groups.values() for p in g)]
-    if "agent" in parts:
+    if "agent" in parts and classes == 2:
         return []
-    agents = own["afape"]["agents"]
+    if "agent" in parts:
+        gone = [n for n, one in agents.items() if one is not None and one["kind"] in TREE_KINDS]
+        agents |= dict.fromkeys(gone)
+        return [
+            f"The policies {listed(gone)} are left out: they say one of two classes, and the label "
+            f"of {described.path.name} has {classes}."
+        ]
     gone = [n for n, one in agents.items() if one is not None and learns(one["kind"])]
     agents |= dict.fromkeys(gone)
     return [
