@@ -54,5 +54,6 @@ def test_a_form_is_asked_fairly(tmp_path):
     rows = pd.read_parquet(tmp_path / "results/summary/dadi.parquet", partitioning=None)
     own = rows[rows["method"] == "dadi"].set_index("gamma")
     disparity, cost = own["disparity"].to_dict(), own["cost"].to_dict()
-    assert disparity[0.5] < own["disparity_low"].to_dict()[1.0]
-    assert cost[0.5] < cost[1.0] < 12
+    # learned on 1,333 rows: another maker's processor rounds otherwise and learns other policies
+    assert max(disparity[0.1], disparity[0.5]) < disparity[1.0] < rows["disparity"].max()
+    assert cost[0.1] < cost[0.5] < cost[1.0] < 12
