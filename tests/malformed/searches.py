@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from frugal.cover.catalogue import group_warnings, parse_catalogue, parse_units, read_text
+from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
+from frugal.cover.sheets import read_sheet
 
 from tests.malformed.cases import ROOT, Case, Right, Warned, Wrong, command
 from tests.malformed.plain_words import of_change
@@ -227,10 +228,10 @@ def _read(catalogue: bytes, units: bytes) -> tuple[Any, ...]:
     """What `label_units` reads before it solves anything."""
     Path("actions.csv").write_bytes(catalogue)
     Path("units.csv").write_bytes(units)
-    known = parse_catalogue(read_text(Path("actions.csv")), source="actions.csv")
-    text = read_text(Path("units.csv"))
-    names, features, group = parse_units(text, known, source="units.csv")
-    told = group_warnings(text, group, known, source="actions.csv", of_units="units.csv")
+    known = catalogue_of(read_sheet(Path("actions.csv")), source="actions.csv")
+    people = read_sheet(Path("units.csv"))
+    names, features, group = units_of(people, known, source="units.csv")
+    told = group_warnings(people, group, known, source="actions.csv", of_units="units.csv")
     numbers = [known.instance.cost, known.instance.gain, known.instance.access, features, group]
     return known.actions, known.features, names, [array.tolist() for array in numbers], told
 

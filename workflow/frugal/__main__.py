@@ -75,6 +75,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.advise import advise_command
 
             return advise_command(words[1:])
+        case ["recourse"]:
+            from frugal.run.recourse_command import recourse_command
+
+            return recourse_command(words[1:])
         case ["export"]:
             from frugal.run.export import export_command
 

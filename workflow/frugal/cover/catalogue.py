@@ -4,11 +4,7 @@ Serves the recourse study. Parses text and says in one sentence what is wrong wi
 cannot be covered; knows no solver.
 """
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,15 +12,20 @@ from jaxtyping import Bool, Int
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.cover.instance import COST_DECIMALS, CoverInstance
-from frugal.data.description_sources import Format
-from frugal.data.packed import unpacked_bytes
-from frugal.data.records import lines_of, parse_text
+from frugal.cover.action_rules import ActionRules, parse_rules
+from frugal.cover.instance import CoverInstance
+from frugal.cover.sheets import (
+    Sheet,
+    names_in,
+    price_of,
+    require_column,
+    require_names,
+    table_of,
+    whole_numbers,
+)
 
-_CSV = Format("csv", (), ",", None, None, True, "utf-8")
-_COMMENT = "#"
 _THRESHOLD_ROW = "threshold"
-_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_OWN = ("action", "cost", "groups", "requires", "excludes")  # columns that are no features
 EVERYONE = "everyone"
 
 
@@ -37,49 +38,40 @@ class Catalogue:
         features: names, in the order of its columns.
         groups: names of the groups of units; `everyone` alone where the catalogue has none.
         instance: costs, provided amounts, thresholds and access.
+        rules: what actions require and exclude; None where the catalogue has no such columns.
     """
 
     actions: tuple[str, ...]
     features: tuple[str, ...]
     groups: tuple[str, ...]
     instance: CoverInstance
-
-
-def read_text(path: Path) -> str:
-    """The text of a CSV file in UTF-8, with a byte order mark (as of a spreadsheet) or without.
-
-    Raises:
-        DataError: it cannot be read, or is in another encoding; which line.
-    """
-    content = unpacked_bytes(path)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path.name}, line {line} is not UTF-8 text (byte 0x{content[error.start]:02x}); save "
-            "the file in UTF-8, which spreadsheets call 'CSV UTF-8'"
-        ) from None
+    rules: ActionRules | None = None
 
 
 def parse_catalogue(text: str, *, source: str) -> Catalogue:
-    """A catalogue from CSV text; lines above the column names that begin with `#` are comments.
+    """A catalogue from CSV text, see `catalogue_of`."""
+    return catalogue_of(table_of(text, source), source=source)
 
-    Columns: `action`, `cost`, optionally `groups` (names separated by `;`, empty means all), then
-    one column per feature with the whole number that the action adds to it. One row is named
+
+def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
+    """A catalogue from its cells; in a CSV, lines with `#` above the column names are comments.
+
+    Columns: `action`, `cost`, optionally `groups` (names separated by `;`, empty means all),
+    `requires` and `excludes` (names of actions, separated by `;`), then one column per feature with
+    the whole number that the action adds to it. One row is named
     `threshold`: its cost is empty, and it holds what each feature needs for a positive decision.
 
     Raises:
         DataError: a column, the threshold row or a number is missing or wrong; which, and where.
     """
-    frame, lines = _table(text, source)
+    frame, lines = sheet
     for needed in ("action", "cost"):
-        _require(frame, needed, source)
-    features = tuple(str(c) for c in frame.columns if c not in ("action", "cost", "groups"))
+        require_column(frame, needed, source)
+    features = tuple(str(c) for c in frame.columns if c not in _OWN)
     if not features:
         raise DataError(f"{source} has no feature columns beside action, cost and groups")
     names = [str(v) for v in frame["action"]]
-    _require_names(names, lines, "action", source)
+    require_names(names, lines, "action", source)
     for name, line in zip(names, lines, strict=True):
         if ";" in name:
             raise DataError(
@@ -90,21 +82,22 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
         raise DataError(
             f"{source} has no row named 'threshold', which holds what each feature needs"
         )
-    numbers = _whole_numbers(frame, features, lines, source)
+    numbers = whole_numbers(frame, features, lines, source)
     at = names.index(_THRESHOLD_ROW)
     if str(frame["cost"].iloc[at]):
         raise DataError(f"{source}, line {lines[at]}: the threshold row has a cost; leave it empty")
-    if "groups" in frame.columns and str(frame["groups"].iloc[at]):
-        raise DataError(
-            f"{source}, line {lines[at]}: the threshold row has groups "
-            f"({str(frame['groups'].iloc[at])!r}); what a feature needs holds for everyone, so "
-            "leave them empty"
-        )
+    for column in ("groups", "requires", "excludes"):
+        if column in frame.columns and str(frame[column].iloc[at]):
+            raise DataError(
+                f"{source}, line {lines[at]}: the threshold row has {column} "
+                f"({str(frame[column].iloc[at])!r}); what a feature needs holds for everyone, so "
+                "leave them empty"
+            )
     rows = [i for i in range(len(names)) if i != at]
     if not rows:
         raise DataError(f"{source} holds thresholds and no action")
     groups, access = _access(frame, rows)
-    cost = np.array([_cost(str(frame["cost"].iloc[i]), int(lines[i]), source) for i in rows])
+    cost = np.array([price_of(str(frame["cost"].iloc[i]), int(lines[i]), source) for i in rows])
     try:
         instance = CoverInstance(
             cost=cost,
@@ -114,13 +107,21 @@ def parse_catalogue(text: str, *, source: str) -> Catalogue:
         )
     except DataError as error:
         raise DataError(f"{source}: {error}") from None
-    return Catalogue(tuple(names[i] for i in rows), features, groups, instance)
+    rules = parse_rules(frame, rows, [int(lines[i]) for i in rows], source)
+    return Catalogue(tuple(names[i] for i in rows), features, groups, instance, rules)
 
 
 def parse_units(
     text: str, catalogue: Catalogue, *, source: str
 ) -> tuple[tuple[str, ...], Int[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
-    """Units from CSV text: `unit`, `group` (where the catalogue has groups), and every feature.
+    """Units from CSV text, see `units_of`."""
+    return units_of(table_of(text, source), catalogue, source=source)
+
+
+def units_of(
+    sheet: Sheet, catalogue: Catalogue, *, source: str
+) -> tuple[tuple[str, ...], Int[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
+    """Units from cells: `unit`, `group` (where the catalogue has groups), and every feature.
 
     Returns:
         names, features as whole numbers in the catalogue's order (n, d), and groups (n,).
@@ -129,13 +130,13 @@ def parse_units(
         DataError: a column is missing, a unit has no name or that of another, a group is unknown,
             or a cell is no whole number from 0.
     """
-    frame, lines = _table(text, source)
+    frame, lines = sheet
     grouped = catalogue.groups != (EVERYONE,)
     for needed in ("unit", *catalogue.features, *(["group"] if grouped else [])):
-        _require(frame, needed, source)
+        require_column(frame, needed, source)
     names = tuple(str(u) for u in frame["unit"])
-    _require_names(names, lines, "unit", source)
-    features = _whole_numbers(frame, catalogue.features, lines, source)
+    require_names(names, lines, "unit", source)
+    features = whole_numbers(frame, catalogue.features, lines, source)
     group = np.zeros(len(frame), dtype=np.int64)
     if grouped:
         for i, name in enumerate(frame["group"]):
@@ -149,20 +150,20 @@ def parse_units(
 
 
 def group_warnings(
-    units: str, group: Int[np.ndarray, " n"], catalogue: Catalogue, *, source: str, of_units: str
+    units: Sheet, group: Int[np.ndarray, " n"], catalogue: Catalogue, *, source: str, of_units: str
 ) -> list[str]:
     """Groups that stand on one side only: allowed, but likely misspelt; a sentence each.
 
     A unit's group that no action names is refused by `parse_units`, unless no action names any.
 
     Args:
-        units: the text that `parse_units` read.
+        units: the cells that `units_of` read.
         group: of each unit. (n,)
         catalogue: its names of groups.
         source: name of the catalogue's file.
         of_units: name of the units' file.
     """
-    frame, _ = _table(units, of_units)
+    frame, _ = units
     if catalogue.groups == (EVERYONE,):
         named = [g for g in dict.fromkeys(frame.get("group", ())) if g not in ("", EVERYONE)]
         if not named:
@@ -213,82 +214,13 @@ def refusal_sentences(
     return sentences
 
 
-def _table(text: str, source: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Cells as text and their lines; a line that begins with `#` is no row and no silent loss.
-
-    Raises:
-        DataError: such a line stands below the column names, where it could be either.
-    """
-    rows = lines_of(text)
-    header = next(
-        (k for k, row in enumerate(rows) if row.strip() and not row.lstrip().startswith(_COMMENT)),
-        len(rows),
-    )
-    for k, row in enumerate(rows[header:], start=header + 1):
-        if row.lstrip().startswith(_COMMENT):
-            raise DataError(
-                f"{source}, line {k} begins with '#'; comments stand above the column names only: "
-                "remove the line or, where it is a name, write it in quotes"
-            )
-    return parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
-
-
-def _require(frame: pd.DataFrame, name: str, source: str) -> None:
-    if name not in frame.columns:
-        known = [str(c) for c in frame.columns]
-        close = get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f"; if {close[0]!r} is meant, rename it" if close else ""
-        raise DataError(f"{source} has no column {name!r}; its columns are {listed(known)}{hint}")
-
-
-def _require_names(names: Sequence[str], lines: np.ndarray, what: str, source: str) -> None:
-    """Every row has a name, and no two have the same."""
-    first: dict[str, int] = {}
-    for name, line in zip(names, lines, strict=True):
-        if not name.strip():
-            raise DataError(f"{source}, line {line}: the {what} has no name")
-        if name in first:
-            raise DataError(
-                f"{source} has two rows for {what} {name!r}, lines {first[name]} and {line}; each "
-                "is written once"
-            )
-        first[name] = int(line)
-
-
-def _whole_numbers(
-    frame: pd.DataFrame, columns: tuple[str, ...], lines: np.ndarray, source: str
-) -> Int[np.ndarray, "n d"]:
-    """Cells as whole numbers from 0."""
-    cells = frame[list(columns)].to_numpy(dtype=object)
-    numbers = np.zeros(cells.shape, dtype=np.int64)
-    for i, row in enumerate(cells):
-        for j, cell in enumerate(row):
-            if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
-                raise DataError(
-                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {cell!r}; allowed is "
-                    "a whole number from 0"
-                )
-            numbers[i, j] = int(cell)
-    return numbers
-
-
-def _cost(cell: str, line: int, source: str) -> float:
-    cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
-    if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
-        raise DataError(
-            f"{source}, line {line}: the cost is {cell!r}; allowed is a number from 0 with at most "
-            f"{COST_DECIMALS} decimals"
-        )
-    return cost
-
-
 def _access(
     frame: pd.DataFrame, rows: list[int]
 ) -> tuple[tuple[str, ...], Bool[np.ndarray, "g a"]]:
     """Names of the groups in order of appearance, and who may take what."""
     if "groups" not in frame.columns:
         return (EVERYONE,), np.ones((1, len(rows)), dtype=bool)
-    named = [[g.strip() for g in frame["groups"].iloc[i].split(";") if g.strip()] for i in rows]
+    named = [names_in(frame["groups"].iloc[i]) for i in rows]
     groups = tuple(dict.fromkeys(g for some in named for g in some))
     if not groups:
         return (EVERYONE,), np.ones((1, len(rows)), dtype=bool)

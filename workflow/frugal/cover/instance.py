@@ -89,6 +89,7 @@ class Covers:
         unique: True where no other set whatever has that cost: one irredundant optimum, and no
             action of cost zero that could be added to it. (n,)
         finished: True where every set that could be as cheap was looked at. (n,)
+        addable: True where some action of cost zero is not in the set: it is not unique. (n,)
         nodes: branches that the search opened; 0 where listing sets by cost was enough. (n,)
     """
 
@@ -98,6 +99,7 @@ class Covers:
     optima: Int[np.ndarray, " n"]
     unique: Bool[np.ndarray, " n"]
     finished: Bool[np.ndarray, " n"]
+    addable: Bool[np.ndarray, " n"]
     nodes: Int[np.ndarray, " n"]
 
     @property
@@ -113,7 +115,7 @@ class Covers:
     @property
     def settled(self) -> Bool[np.ndarray, " n"]:
         """True where it is known whether the cheapest set is the only one. (n,)"""
-        return self.finished | (self.proven & (self.optima > 1))
+        return self.finished | (self.proven & (self.addable | (self.optima > 1)))
 
 
 @dataclass(frozen=True, eq=False)

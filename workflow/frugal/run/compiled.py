@@ -16,6 +16,18 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "cover.solvers.cost_order.covers_by_feature": (("i2:2", "u8:2", int),),
     "cover.solvers.cost_order.look_up": (("u8:2", "u8:2", "i8:1"),),
     "cover.solvers.cost_order.sets_in_cost_order": (("i8:1", int),),
+    "cover.solvers.lagrangian_tree.solve_choices": (
+        (
+            "i8:2",
+            "i8:1",
+            ("i8:1", "i8:1", "i8:1"),
+            ("i8:1", "i8:1"),
+            (("i8:1", "i8:1"), ("i8:1", "i8:1"), ("i8:1", "i8:1")),
+            ("?:2", "?:2", "i8:1", "i8:1"),
+            int,
+            int,
+        ),
+    ),
     "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),
     "search.environment._play": (("i1:2", "i8:1", "i8:2", int, "i8:2", "i8:1", "i8:1", "i8:2"),),
     "cover.learned.nearest._nearest": (("u8:2", "u8:2", int),),
@@ -75,9 +87,11 @@ def compile_kernel(kernel: str) -> None:
 
 
 def _type_of(argument: Any) -> Any:
-    """Numba's type of `dtype:dimensions[:order]`, of a record of a tree, or of a Python number."""
+    """Numba's type of `dtype:dimensions[:order]`, of a stored tree, a Python number, or a tuple."""
     if isinstance(argument, type):
         return numba.typeof(argument())
+    if isinstance(argument, tuple):
+        return numba.types.BaseTuple.from_types([_type_of(part) for part in argument])
     if argument == NODE:
         from frugal.learn import trees
 

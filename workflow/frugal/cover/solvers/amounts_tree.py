@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
+from frugal.cover.solvers.ties import comes_before
 
 
 @numba.njit(cache=True)
@@ -91,7 +92,7 @@ def _search(need, cost, gain, work, best_set, max_nodes):
         lack[below] = lack[depth] - gain[i]
         if (lack[below] <= 0).all():
             if _is_irredundant(need, gain, chosen, below):
-                if total < best or optima == 0:
+                if total < best or optima == 0 or comes_before(chosen, below, best_set, best_size):
                     best_size = below
                     best_set[:below] = chosen[:below]
                 optima = optima + 1 if total == best else 1

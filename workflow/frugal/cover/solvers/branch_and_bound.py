@@ -2,7 +2,8 @@
 
 Units whose every missing feature is met by any one action that touches it are weighted set covers:
 they are looked up in the sets listed by cost, and searched over bit sets where these end. The
-others need several actions for one feature and go to the search over remaining amounts. Knows no
+others need several actions for one feature and go to the search over remaining amounts. What these
+two leave open, as they do in sparse catalogues, goes to the tree with a Lagrangian bound. Knows no
 data generator and no learner.
 """
 
@@ -14,10 +15,14 @@ from frugal.cover.instance import COST_DECIMALS, CoverInstance, Covers
 from frugal.cover.solvers.amounts_tree import solve_amounts
 from frugal.cover.solvers.bitsets import NOTHING_LEFT, pack_bits
 from frugal.cover.solvers.cost_order import covers_by_feature, look_up, sets_in_cost_order
+from frugal.cover.solvers.lagrangian_tree import solve_choices
+from frugal.cover.solvers.links import action_links
 from frugal.cover.solvers.search_tree import solve_batch
 
 _CHUNK_UNITS = 1 << 17  # bounds the memory of padded answers
 _TABLE_SETS, _TABLE_PAYS = 1 << 15, 512  # sets listed at most; units for which listing them pays
+_FIRST_NODES = 2000  # of a plain tree; what it leaves goes to the tree with a Lagrangian bound
+_PLAIN_ACTIONS = 4096  # above, the plain tree's sets of actions by price would take too much memory
 
 
 def cheapest_covers(
@@ -106,14 +111,90 @@ def _solve(
     usable = np.flatnonzero(instance.access[group])
     order = usable[np.argsort(instance.cost_units[usable], kind="stable")]
     cost, gain = instance.cost_units[order], np.ascontiguousarray(instance.gain[order])
-    if not single:
-        found, sets, optima, unsearched, nodes = solve_amounts(deficit, cost, gain, max_nodes)
+    if len(cost) > _PLAIN_ACTIONS:
+        answer = _solve_bounded(deficit, cost, gain, max_nodes)
     else:
-        found, sets, optima, unsearched, nodes = _solve_bits(deficit > 0, cost, gain > 0, max_nodes)
+        first = min(max_nodes, _FIRST_NODES)
+        if single:
+            answer = _solve_bits(deficit > 0, cost, gain > 0, first)
+        else:
+            answer = solve_amounts(deficit, cost, gain, first)
+        left = np.flatnonzero(answer[3] < NOTHING_LEFT)
+        if len(left):
+            answer = _replaced(answer, left, _solve_bounded(deficit[left], cost, gain, max_nodes))
+    found, sets, optima, unsearched, nodes = answer
     width = max(1, int((sets >= 0).any(axis=0).sum()))  # sets fill their first places
     named = np.append(order, len(instance.cost))[sets[:, :width]]  # −1 reads the end: sorts last
     named.sort(axis=1)
     return found, np.where(named < len(instance.cost), named, -1), optima, unsearched, nodes
+
+
+def _replaced(
+    answer: tuple[np.ndarray, ...], rows: Int[np.ndarray, " m"], other: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, ...]:
+    """The answer with these rows of another, written in place; branches of both are counted."""
+    found, sets, optima, unsearched, nodes = answer
+    width = int((other[1] >= 0).sum(axis=1).max())
+    if width > sets.shape[1]:
+        sets = np.pad(sets, ((0, 0), (0, width - sets.shape[1])), constant_values=-1)
+    sets[rows] = -1
+    sets[rows[:, None], np.arange(width)] = other[1][:, :width]
+    found[rows], optima[rows], unsearched[rows] = other[0], other[2], other[3]
+    nodes[rows] += other[4]
+    return found, sets, optima, unsearched, nodes
+
+
+def _solve_bounded(
+    deficit: Int[np.ndarray, "n d"],
+    cost: Int[np.ndarray, " a"],
+    gain: Int[np.ndarray, "a d"],
+    max_nodes: int,
+) -> tuple[np.ndarray, ...]:
+    """What the tree with a Lagrangian bound finds: sparse catalogues, and large ones.
+
+    Actions that cost nothing are taken for granted, and the idle ones left out again; sets that
+    differ in them alone are not counted, so that another set may cost the same.
+    """
+    n, paid = len(deficit), cost > 0
+    left = np.maximum(deficit - gain[~paid].sum(axis=0), 0)
+    known = action_links(cost[paid], np.ascontiguousarray(gain[paid]))
+    none = np.zeros((n, int(paid.sum())), dtype=bool)
+    own = (none, none, np.full(n, none.shape[1]), np.full(n, NOTHING_LEFT))
+    found, sets, optima, unsearched, nodes = solve_choices(
+        left, known.cost, known.links, known.providers, known.rules, own, 1, max_nodes
+    )
+    found = np.where(found[:, 0] >= 0, found[:, 0] * known.step, -1)
+    unsearched[unsearched < NOTHING_LEFT] *= known.step
+    sets = sets[:, 0].astype(np.int64)
+    if not paid.all():
+        sets = _with_free(deficit, gain, sets, np.flatnonzero(paid), found >= 0)
+        unsearched = np.where(found >= 0, np.minimum(unsearched, found), unsearched)
+    return found, sets, optima, unsearched, nodes
+
+
+def _with_free(
+    deficit: Int[np.ndarray, "n d"],
+    gain: Int[np.ndarray, "a d"],
+    sets: Int[np.ndarray, "n m"],
+    paid: Int[np.ndarray, " p"],
+    coverable: Bool[np.ndarray, " n"],
+) -> Int[np.ndarray, "n a"]:
+    """Sets of paid actions with the free ones that they need; later ones are left out first."""
+    n, a = len(deficit), len(gain)
+    chosen = np.zeros((n, a), dtype=bool)
+    chosen[:, np.setdiff1d(np.arange(a), paid)] = True
+    unit, place = np.nonzero(sets >= 0)
+    chosen[unit, paid[sets[unit, place]]] = True
+    chosen &= coverable[:, None]
+    spare = chosen.astype(np.int64) @ gain - deficit
+    for i in np.setdiff1d(np.arange(a), paid)[::-1]:
+        idle = chosen[:, i] & (spare >= gain[i]).all(axis=1)
+        chosen[idle, i] = False
+        spare[idle] -= gain[i]
+    answer = np.full((n, a), -1, dtype=np.int64)
+    unit, action = np.nonzero(chosen)
+    answer[unit, (np.cumsum(chosen, axis=1) - 1)[unit, action]] = action
+    return answer
 
 
 def _solve_bits(
@@ -168,5 +249,6 @@ def _as_covers(found, sets, optima, unsearched, nodes, group, instance: CoverIns
         optima=np.where(coverable, np.maximum(optima, 1), 0),
         unique=coverable & finished & (optima == 1) & ~addable,
         finished=finished,
+        addable=addable,
         nodes=nodes,
     )

@@ -53,7 +53,7 @@ def sets_in_cost_order(cost, most):
         most: sets at most.
 
     Returns:
-        the sets, padded with −1 (r, m), and their costs, ascending (r,).
+        the sets, padded with −1 (r, m), and their costs, ascending (r,); equal ones as in `ties`.
     """
     none, no_cost = np.zeros((0, 0), dtype=np.int16), np.zeros(0, dtype=np.int64)
     low, high = np.int64(0), cost.sum()
@@ -67,7 +67,11 @@ def sets_in_cost_order(cost, most):
     sets = np.full((count, max(deepest, 1)), -1, dtype=np.int16)
     total = np.zeros(count, dtype=np.int64)
     _walk(cost, low, most, sets, total)
-    order = np.argsort(total, kind="mergesort")
+    size = np.zeros(count, dtype=np.int64)
+    for r in range(count):
+        size[r] = (sets[r] >= 0).sum()
+    order = np.argsort(size, kind="mergesort")  # the walk is in the order of the actions' numbers
+    order = order[np.argsort(total[order], kind="mergesort")]
     return sets[order], total[order]
 
 

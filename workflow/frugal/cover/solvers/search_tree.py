@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT, lowest_bit, popcount
+from frugal.cover.solvers.ties import comes_before
 
 
 @numba.njit(cache=True)
@@ -203,7 +204,7 @@ def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
         if _take(left, allowed, options, covers, at, i):
             # only an idle action that costs nothing can be part of an optimum
             if cost[0] > 0 or _is_irredundant(covers, need, chosen, at + 1):
-                if total < best or optima == 0:
+                if total < best or optima == 0 or comes_before(chosen, at + 1, best_set, best_size):
                     best_size = at + 1
                     best_set[:best_size] = chosen[:best_size]
                 optima = optima + 1 if total == best else 1

@@ -12,21 +12,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.streams import Streams
 from frugal.cover.capabilities import capabilities_of, load_capability_rules
 from frugal.cover.catalogue import (
     EVERYONE,
     Catalogue,
+    catalogue_of,
     group_warnings,
-    parse_catalogue,
-    parse_units,
-    read_text,
     refusal_sentences,
+    units_of,
 )
 from frugal.cover.instance import Covers
+from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
+from frugal.cover.unit_rules import rule_columns
 from frugal.cover.worlds import sample_world, variant_design
 from frugal.data.description import load_description
 from frugal.data.prepare import read_raw
@@ -128,10 +129,20 @@ def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
 def _own(given: Mapping[str, Path], said: list[str]) -> Units:
     """Units of one's own; what is to be said of their groups is added to `said`."""
     catalogue, units = given["catalogue"], given["units"]
-    known = parse_catalogue(read_text(catalogue), source=catalogue.name)
-    text = read_text(units)
-    names, features, group = parse_units(text, known, source=units.name)
-    said += group_warnings(text, group, known, source=catalogue.name, of_units=units.name)
+    known = catalogue_of(read_sheet(catalogue), source=catalogue.name)
+    if known.rules:
+        raise DataError(
+            f"{catalogue.name} has actions that require or exclude others; the study knows no such "
+            "rules, `python -m frugal recourse` does"
+        )
+    people = read_sheet(units)
+    names, features, group = units_of(people, known, source=units.name)
+    if rules := rule_columns(people, known):
+        raise DataError(
+            f"{units.name} has rules of single units ({listed(rules)}); the study knows no such "
+            "rules, `python -m frugal recourse` does"
+        )
+    said += group_warnings(people, group, known, source=catalogue.name, of_units=units.name)
     of = {name: known.groups[g] for name, g in zip(names, group, strict=True)}
     return names, features, group, known, {"units": of}
 

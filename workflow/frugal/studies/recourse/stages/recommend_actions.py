@@ -14,11 +14,12 @@ import pandas as pd
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import part_of
 from frugal.core.streams import Streams
-from frugal.cover.catalogue import parse_units, read_text, refusal_sentences
+from frugal.cover.catalogue import refusal_sentences, units_of
 from frugal.cover.generator import answerer
 from frugal.cover.learned.answers import as_action_sets, as_membership
 from frugal.cover.learned.stored import Arrays
 from frugal.cover.repair import repair_answers
+from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import unreachable_features
 from frugal.studies.recourse.frames import action_words, catalogue_of
 
@@ -53,7 +54,7 @@ def recommend_actions(
     del streams, progress
     kind, arrays, max_nodes = _asked(generators, settings)
     known = catalogue_of(names, instance)
-    who, amounts, group = parse_units(read_text(units), known, source=units.name)
+    who, amounts, group = units_of(read_sheet(units), known, source=units.name)
     if amounts.max(initial=0) > 1:
         raise DataError(f"{units.name} has a {amounts.max()}; generators know features of 0 or 1")
     features, actions = amounts.astype(bool), len(known.actions)

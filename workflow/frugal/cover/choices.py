@@ -1,0 +1,219 @@
+"""The k cheapest different sets of actions of each unit, under its own rules and the catalogue's.
+
+Serves the recourse study beyond its paper: personal prices, required, forbidden, prerequisite and
+mutually exclusive actions, budgets, at most so many actions. Knows no file and no sentence.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.core.errors import DataError
+from frugal.cover.action_rules import Lists
+from frugal.cover.catalogue import Catalogue
+from frugal.cover.instance import COST_DECIMALS
+from frugal.cover.solvers.bitsets import NOTHING_LEFT
+from frugal.cover.solvers.lagrangian_tree import MOST_TIES, solve_choices
+from frugal.cover.solvers.links import action_links
+from frugal.cover.unit_rules import UnitRules
+
+_SCALE = 10**COST_DECIMALS
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Lean sets, cheapest first. Shapes: n units, k sets at most, a actions.
+
+    A set is lean if no action can be left out: each is required, required by another, or needed by
+    a feature. Actions that cost nothing and stand under no rule are taken for granted: sets that
+    differ in these alone are one set, which holds those of them that it needs. Of sets of equal
+    cost, those of fewer actions come first, then those whose actions are cheaper, then those whose
+    actions stand further up in the catalogue.
+
+    Attributes:
+        chosen: True where an action is in the set. (n, k, a)
+        cost: of each set, unit of the catalogue; ∞ where there is no further set. (n, k)
+        optima: number of lean sets as cheap as the first; `MOST_TIES` stands for that many or more.
+            (n,)
+        lower_bound: no set is cheaper than this. (n,)
+        complete: True where all sets that could stand among these were looked at. (n,)
+    """
+
+    chosen: Bool[np.ndarray, "n k a"]
+    cost: Float[np.ndarray, "n k"]
+    optima: Int[np.ndarray, " n"]
+    lower_bound: Float[np.ndarray, " n"]
+    complete: Bool[np.ndarray, " n"]
+
+    @property
+    def found(self) -> Bool[np.ndarray, " n"]:
+        """True where some set is enough. (n,)"""
+        return np.isfinite(self.cost[:, 0])
+
+    @property
+    def proven(self) -> Bool[np.ndarray, " n"]:
+        """True where no set can be cheaper than the first, or it is known that none is enough."""
+        return self.lower_bound >= self.cost[:, 0]
+
+
+def cheapest_choices(
+    features: Int[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    catalogue: Catalogue,
+    rules: UnitRules,
+    *,
+    keep: int,
+    max_nodes: int,
+) -> Choices:
+    """The cheapest lean sets of each unit that keep to all rules, with their certificate.
+
+    Args:
+        features: the units' states x. (n, d)
+        group: row of the instance's access. (n,)
+        catalogue: actions, thresholds, and rules between actions.
+        rules: of each unit.
+        keep: sets at most, from 1.
+        max_nodes: branches after which sets of equal cost are no longer told apart; after twice as
+            many the search of a unit stops, and `lower_bound` says what any set costs at least.
+
+    Raises:
+        DataError: prices of a unit cannot be compared exactly.
+    """
+    n, a = len(features), len(catalogue.actions)
+    deficit = catalogue.instance.deficit(features)
+    shut = rules.forbidden | ~catalogue.instance.access[group]
+    answer = Choices(
+        np.zeros((n, keep, a), dtype=bool),
+        np.full((n, keep), np.inf),
+        np.zeros(n, dtype=np.int64),
+        np.full(n, np.inf),
+        np.ones(n, dtype=bool),
+    )
+    prices, of_unit = np.unique(rules.cost, axis=0, return_inverse=True)
+    for p, price in enumerate(prices):
+        rows = np.flatnonzero(of_unit.reshape(-1) == p)
+        some = replace(rules.take(rows), forbidden=shut[rows])
+        _solve(answer, rows, deficit[rows], _in_millionths(price), catalogue, some, max_nodes)
+    return answer
+
+
+def _solve(
+    answer: Choices,
+    rows: Int[np.ndarray, " m"],
+    deficit: Int[np.ndarray, "m d"],
+    cost: Int[np.ndarray, " a"],
+    catalogue: Catalogue,
+    rules: UnitRules,
+    max_nodes: int,
+) -> None:
+    """Write the answer of units that pay the same prices; `forbidden` is all that they may not."""
+    granted = _granted(cost, catalogue, rules)
+    gained = granted.astype(np.int64) @ catalogue.instance.gain
+    left = np.maximum(deficit - gained, 0)
+    order = np.argsort(cost, kind="stable")
+    between = catalogue.rules
+    known = action_links(
+        cost[order],
+        catalogue.instance.gain[order],
+        _matrix(between.requires, order) if between else None,
+        _matrix(between.excludes, order) if between else None,
+    )
+    budget = np.full(len(rows), NOTHING_LEFT)
+    limited = np.isfinite(rules.budget)
+    budget[limited] = np.round(rules.budget[limited] * _SCALE).astype(np.int64) // known.step
+    member = [
+        np.ascontiguousarray(m[:, order]) for m in (rules.required, rules.forbidden | granted)
+    ]
+    own = (*member, rules.at_most, budget)
+    keep = answer.cost.shape[1]
+    found, sets, optima, unsearched, _ = solve_choices(
+        left, known.cost, known.links, known.providers, known.rules, own, keep, max_nodes
+    )
+    unit, rank, place = np.nonzero(sets >= 0)
+    chosen = np.zeros((len(rows), keep, len(cost)), dtype=bool)
+    chosen[unit, rank, order[sets[unit, rank, place]]] = True
+    answer.chosen[rows] = _with_granted(chosen, granted, found >= 0, deficit, catalogue)
+    step = known.step / _SCALE
+    answer.cost[rows] = np.where(found >= 0, found * step, np.inf)
+    left = np.where(unsearched < NOTHING_LEFT, unsearched * step, np.inf)
+    answer.lower_bound[rows] = np.minimum(answer.cost[rows, 0], left)
+    answer.optima[rows] = np.where(found[:, 0] >= 0, np.maximum(optima, 1), 0)
+    answer.complete[rows] = (unsearched == NOTHING_LEFT) | (optima >= MOST_TIES)
+
+
+def _granted(
+    cost: Int[np.ndarray, " a"], catalogue: Catalogue, rules: UnitRules
+) -> Bool[np.ndarray, "m a"]:
+    """Actions that a unit may have for nothing, whatever else it takes. (m, a)"""
+    free = cost == 0
+    if catalogue.rules:
+        ruled = np.zeros(len(cost), dtype=bool)
+        for lists in (catalogue.rules.requires, catalogue.rules.excludes):
+            ruled |= np.array([bool(some) for some in lists])
+            ruled[[j for some in lists for j in some]] = True
+        free = free & ~ruled
+    unlimited = (rules.at_most >= len(cost))[:, None]
+    return free & ~rules.forbidden & ~rules.required & unlimited
+
+
+def _with_granted(
+    chosen: Bool[np.ndarray, "m k a"],
+    granted: Bool[np.ndarray, "m a"],
+    found: Bool[np.ndarray, "m k"],
+    deficit: Int[np.ndarray, "m d"],
+    catalogue: Catalogue,
+) -> Bool[np.ndarray, "m k a"]:
+    """The sets with those granted actions that they need; the last of the catalogue goes first."""
+    gain = catalogue.instance.gain
+    whole = (chosen | granted[:, None]) & found[:, :, None]
+    spare = whole.astype(np.int64) @ gain - deficit[:, None]
+    for i in np.flatnonzero(granted.any(axis=0))[::-1]:
+        idle = whole[:, :, i] & granted[:, None, i] & (spare >= gain[i]).all(axis=2)
+        whole[idle, i] = False
+        spare[idle] -= gain[i]
+    return whole
+
+
+def _matrix(lists: Lists, order: Int[np.ndarray, " a"]) -> Bool[np.ndarray, "a a"]:
+    """Who is named by whom, both in this order."""
+    member = np.zeros((len(lists), len(lists)), dtype=bool)
+    for i, some in enumerate(lists):
+        member[i, list(some)] = True
+    return member[np.ix_(order, order)]
+
+
+def _in_millionths(price: Float[np.ndarray, " a"]) -> Int[np.ndarray, " a"]:
+    scaled = np.round(price * _SCALE)
+    if scaled.sum() > 2**53:
+        raise DataError(
+            f"the prices of a unit sum to {price.sum():.3g}; at most {2**53 / _SCALE:.3g} can be "
+            "compared exactly"
+        )
+    return scaled.astype(np.int64)
+
+
+def prices_of_forbidding(
+    choices: Choices,
+    features: Int[np.ndarray, "n d"],
+    group: Int[np.ndarray, " n"],
+    catalogue: Catalogue,
+    rules: UnitRules,
+    *,
+    max_nodes: int,
+) -> Float[np.ndarray, "n a"]:
+    """What each action of the cheapest set saves: how much dearer the unit's best is without it.
+
+    NaN where the action is required or not in the set (then it is 0), ∞ where nothing else is
+    enough, and −∞ where the search stopped before it was known. (n, a)
+    """
+    unit, action = np.nonzero(choices.chosen[:, 0] & ~rules.required)
+    without = rules.take(unit)  # a copy
+    without.forbidden[np.arange(len(unit)), action] = True
+    other = cheapest_choices(
+        features[unit], group[unit], catalogue, without, keep=1, max_nodes=max_nodes
+    )
+    more = np.full(choices.chosen[:, 0].shape, np.nan)
+    dearer = np.round(other.cost[:, 0] - choices.cost[unit, 0], COST_DECIMALS)
+    more[unit, action] = np.where(other.proven, dearer, -np.inf)
+    return more

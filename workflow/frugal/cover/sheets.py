@@ -1,0 +1,148 @@
+"""Cells of the recourse study's own tables: text of CSV or Parquet files, names, numbers, prices.
+
+Says in one sentence what is wrong with a cell and where. Knows neither actions nor units.
+"""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from frugal.core.errors import DataError
+from frugal.core.schema_check import listed
+from frugal.cover.instance import COST_DECIMALS
+from frugal.data.description_sources import Format
+from frugal.data.packed import unpacked_bytes
+from frugal.data.records import lines_of, parse_text
+
+Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line in which each row stands
+_CSV = Format("csv", (), ",", None, None, True, "utf-8")
+_COMMENT = "#"
+_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def read_text(path: Path) -> str:
+    """The text of a CSV file in UTF-8, with a byte order mark (as of a spreadsheet) or without.
+
+    Raises:
+        DataError: it cannot be read, or is in another encoding; which line.
+    """
+    content = unpacked_bytes(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path.name}, line {line} is not UTF-8 text (byte 0x{content[error.start]:02x}); save "
+            "the file in UTF-8, which spreadsheets call 'CSV UTF-8'"
+        ) from None
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Cells of a CSV or, by its suffix, of a Parquet file; of the latter, rows are counted from 1.
+
+    Raises:
+        DataError: it cannot be read, is not UTF-8 text, or has rows of different lengths.
+    """
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        return table_of(read_text(path), path.name)
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path.name} is no Parquet file that can be read: {error}") from None
+    frame.columns = [str(name) for name in frame.columns]
+    if twice := [name for name in frame.columns if list(frame.columns).count(name) > 1]:
+        raise DataError(f"{path.name} has two columns named {twice[0]!r}; each is written once")
+    cells = {name: [_text(value) for value in frame[name]] for name in frame.columns}
+    return pd.DataFrame(cells, dtype=object), np.arange(1, len(frame) + 1)
+
+
+def _text(value: object) -> str:
+    """A cell of a Parquet file as it would stand in a CSV."""
+    if pd.isna(value):  # type: ignore[call-overload]
+        return ""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    return str(value)
+
+
+def names_in(cell: str) -> list[str]:
+    """Names separated by `;`, without empty ones."""
+    return [name.strip() for name in cell.split(";") if name.strip()]
+
+
+def table_of(text: str, source: str) -> Sheet:
+    """Cells as text and their lines; a line that begins with `#` is no row and no silent loss.
+
+    Raises:
+        DataError: such a line stands below the column names, where it could be either.
+    """
+    rows = lines_of(text)
+    header = next(
+        (k for k, row in enumerate(rows) if row.strip() and not row.lstrip().startswith(_COMMENT)),
+        len(rows),
+    )
+    for k, row in enumerate(rows[header:], start=header + 1):
+        if row.lstrip().startswith(_COMMENT):
+            raise DataError(
+                f"{source}, line {k} begins with '#'; comments stand above the column names only: "
+                "remove the line or, where it is a name, write it in quotes"
+            )
+    return parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
+
+
+def require_column(frame: pd.DataFrame, name: str, source: str) -> None:
+    """Refuses a table without this column."""
+    if name not in frame.columns:
+        known = [str(c) for c in frame.columns]
+        close = get_close_matches(name, known, n=1, cutoff=0.6)
+        hint = f"; if {close[0]!r} is meant, rename it" if close else ""
+        raise DataError(f"{source} has no column {name!r}; its columns are {listed(known)}{hint}")
+
+
+def require_names(names: Sequence[str], lines: np.ndarray, what: str, source: str) -> None:
+    """Every row has a name, and no two have the same."""
+    first: dict[str, int] = {}
+    for name, line in zip(names, lines, strict=True):
+        if not name.strip():
+            raise DataError(f"{source}, line {line}: the {what} has no name")
+        if name in first:
+            raise DataError(
+                f"{source} has two rows for {what} {name!r}, lines {first[name]} and {line}; each "
+                "is written once"
+            )
+        first[name] = int(line)
+
+
+def whole_numbers(
+    frame: pd.DataFrame, columns: tuple[str, ...], lines: np.ndarray, source: str
+) -> Int[np.ndarray, "n d"]:
+    """Cells as whole numbers from 0."""
+    cells = frame[list(columns)].to_numpy(dtype=object)
+    numbers = np.zeros(cells.shape, dtype=np.int64)
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
+                raise DataError(
+                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {cell!r}; allowed is "
+                    "a whole number from 0"
+                )
+            numbers[i, j] = int(cell)
+    return numbers
+
+
+def price_of(cell: str, line: int, source: str, *, what: str = "the cost") -> float:
+    """A number from 0 with at most six decimals, so that equal prices are a tie."""
+    cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
+    if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
+        raise DataError(
+            f"{source}, line {line}: {what} is {cell!r}; allowed is a number from 0 with at most "
+            f"{COST_DECIMALS} decimals"
+        )
+    return cost

@@ -1,0 +1,136 @@
+"""`python -m frugal recourse units.csv actions.csv`: the cheapest set of actions of every unit.
+
+Needs the two tables, nothing else: no config, no results. Knows no study.
+"""
+
+import argparse
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from frugal.core.errors import DataError, printable
+from frugal.core.files import write_bytes
+from frugal.cover.advice import Advice, advice_frame, sentence
+from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
+from frugal.cover.choices import cheapest_choices, prices_of_forbidding
+from frugal.cover.obstacles import none_sentences
+from frugal.cover.sheets import price_of, read_sheet
+from frugal.cover.unit_rules import RulesForAll, rules_of, unread_columns
+from frugal.run.arguments import whole_number
+
+MOST_SHOWN = 20  # units on a terminal
+_STATUS = {
+    "positive": "{n} meet{s} every threshold already",
+    "proven": "{n} with a proven cheapest set",
+    "unproven": "{n} with a set that is not proven to be the cheapest",
+    "none": "{n} without any set",
+    "not_found": "{n} for which no set was found yet",
+}
+
+
+def recourse_command(words: list[str]) -> int:
+    """Print what each unit is to do; returns the exit status: 1 where an answer is not proven.
+
+    Raises:
+        DataError: a file does not hold what it should; which, where, and what is allowed.
+    """
+    parser = argparse.ArgumentParser(prog="python -m frugal recourse", description=__doc__)
+    parser.add_argument("units", type=Path, metavar="units.csv", help="CSV or Parquet")
+    parser.add_argument("actions", type=Path, metavar="actions.csv", help="CSV or Parquet")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="all answers; .csv or .parquet")
+    parser.add_argument(
+        "--best", type=whole_number(1), default=3, metavar="K", help="different sets told (3)"
+    )
+    parser.add_argument("--budget", type=_price, default=math.inf, help="for every unit")
+    parser.add_argument("--at-most", type=whole_number(0), metavar="N", help="actions of a unit")
+    for rule in ("forbid", "require"):
+        parser.add_argument(
+            f"--{rule}", action="append", default=[], metavar="ACTION", help="for every unit"
+        )
+    parser.add_argument(
+        "--max-nodes", type=whole_number(1), default=100_000, metavar="N",
+        help="branches after which the search of one unit stops (100000)",
+    )  # fmt: skip
+    given = parser.parse_args(words)
+    if given.out is not None and given.out.suffix.lower() not in (".csv", ".parquet"):
+        raise DataError(f"--out {given.out}: the file's name ends in .csv or .parquet")
+    if given.out is not None and given.out.resolve() in (
+        given.units.resolve(),
+        given.actions.resolve(),
+    ):
+        raise DataError(f"--out {given.out} is a file that is read; name another")
+    for_all = RulesForAll(given.require, given.forbid, given.budget, given.at_most)
+    advice, said = advise_units(
+        given.units, given.actions, for_all, best=given.best, max_nodes=given.max_nodes
+    )
+    if given.out is not None:
+        write_bytes(given.out, _table(advice, given.out.suffix.lower()))
+    print(*map(printable, [*said, *summary_lines(advice, given.out)]), sep="\n")
+    status = {advice.status(u) for u in range(len(advice.units))}
+    return 1 if status & {"unproven", "not_found"} else 0
+
+
+def advise_units(
+    units: Path, actions: Path, for_all: RulesForAll, *, best: int, max_nodes: int
+) -> tuple[Advice, list[str]]:
+    """Answers for all units of a file, and what is to be said of the files."""
+    for path in (units, actions):
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+    people, sheet = read_sheet(units), read_sheet(actions)
+    if "action" in people[0].columns and "unit" in sheet[0].columns:
+        raise DataError(
+            f"{units.name} holds actions and {actions.name} holds units: name the units first"
+        )
+    known = catalogue_of(sheet, source=actions.name)
+    names, features, group = units_of(people, known, source=units.name)
+    rules = rules_of(people, known, for_all, source=units.name)
+    said = unread_columns(people, known, source=units.name) + group_warnings(
+        people, group, known, source=actions.name, of_units=units.name
+    )
+    choices = cheapest_choices(features, group, known, rules, keep=best, max_nodes=max_nodes)
+    without = prices_of_forbidding(choices, features, group, known, rules, max_nodes=max_nodes)
+    none = np.flatnonzero(~choices.found & choices.proven)
+    reasons = [""] * len(names)
+    if len(none):
+        told = none_sentences(
+            tuple(names[u] for u in none), features[none], group[none], known, rules.take(none),
+            max_nodes=max_nodes,
+        )  # fmt: skip
+        for u, reason in zip(none, told, strict=True):
+            reasons[u] = reason
+    return Advice(names, features, known, rules, choices, without, tuple(reasons)), said
+
+
+def summary_lines(advice: Advice, out: Path | None) -> list[str]:
+    """The answer of each unit, at most `MOST_SHOWN` of them, and how many fared how."""
+    n = len(advice.units)
+    lines = [sentence(advice, u) for u in range(min(n, MOST_SHOWN))]
+    if n > MOST_SHOWN:
+        lines.append(f"… {n - MOST_SHOWN} more" + ("; name a file by --out" if out is None else ""))
+    count = Counter(advice.status(u) for u in range(n))
+    parts = [
+        text.format(n=count[status], s="s" if count[status] == 1 else "")
+        for status, text in _STATUS.items()
+        if count[status]
+    ]
+    lines.append(f"{n} unit{'s' if n != 1 else ''}: {', '.join(parts) or 'none'}")
+    return lines + ([f"→ {out}"] if out is not None else [])
+
+
+def _table(advice: Advice, suffix: str) -> bytes:
+    frame = advice_frame(advice)
+    if suffix == ".csv":
+        return frame.to_csv(index=False, lineterminator="\n").encode()
+    return frame.to_parquet(index=False)
+
+
+def _price(text: str) -> float:
+    try:
+        return price_of(text, 0, "--budget")
+    except DataError:
+        raise argparse.ArgumentTypeError(
+            f"{text[:50]!r} is not allowed; allowed is a number from 0 with at most six decimals"
+        ) from None
