@@ -5,6 +5,7 @@ actions), and the k cheapest by HiGHS or CP-SAT with cuts. Knows nothing of the 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from frugal.cover.action_rules import ActionRules
@@ -164,15 +165,17 @@ def rows_of(case: Case, u: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 def best_by_highs(case: Case, u: int, keep: int) -> list[tuple[float, tuple[int, ...]]]:
     """The k cheapest sets by HiGHS, each cut off before the next; costs above zero."""
     rows, least, low, high = rows_of(case, u)
+    limits: Any = Bounds
+    constraint: Any = LinearConstraint  # their stubs know single numbers alone
     cost, found = case.rules.cost[u], []
     if (low > high).any():
         return []
     while len(found) < keep:
         answer = milp(
             cost,
-            constraints=LinearConstraint(rows, lb=least),
+            constraints=constraint(rows, lb=least),
             integrality=np.ones(len(cost)),
-            bounds=Bounds(low, high),
+            bounds=limits(low, high),
             options={"mip_rel_gap": 0},
         )
         if answer.status == 2:

@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 import pytest
+from frugal.__main__ import main
 
 from tests.workflow.runs import ROOT, snakemake
 
@@ -57,3 +58,16 @@ def test_a_form_is_asked_fairly(tmp_path):
     # learned on 1,333 rows: another maker's processor rounds otherwise and learns other policies
     assert max(disparity[0.1], disparity[0.5]) < disparity[1.0] < rows["disparity"].max()
     assert cost[0.1] < cost[0.5] < cost[1.0] < 12
+
+
+def test_an_applicant_is_told_what_to_do(capsys, tmp_path):
+    files = [str(EXAMPLES / name) for name in ("loan_units.csv", "loan_actions.csv")]
+    assert main(["recourse", *files, "--out", str(tmp_path / "answers.csv")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    page = (ROOT / "docs/recipes/recourse.md").read_text()
+    printed = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
+    assert len(printed) == 3
+    assert set(printed) <= set(said)
+    answers = pd.read_csv(tmp_path / "answers.csv")
+    assert answers.query("unit == 'chloe'")["cost"].tolist() == [12, 12, 13]
+    assert answers["cost"].isna().tolist() == (answers["status"] == "none").tolist()

@@ -131,12 +131,11 @@ def advice_frame(advice: Advice) -> pd.DataFrame:
     """One row per unit and set, cheapest first; a unit without a set has one row."""
     rows = []
     for u, name in enumerate(advice.units):
-        ranks = np.flatnonzero(np.isfinite(advice.choices.cost[u]))
-        for rank in ranks if len(ranks) else [0]:
+        for rank in np.flatnonzero(np.isfinite(advice.choices.cost[u])).tolist() or [0]:
             rows.append(
                 {
                     "unit": name,
-                    "rank": int(rank) + 1,
+                    "rank": rank + 1,
                     "status": advice.status(u),
                     "cost": _finite(advice.choices.cost[u, rank]),
                     "actions": _names(advice, u, rank),

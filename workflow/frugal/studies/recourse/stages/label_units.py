@@ -84,6 +84,12 @@ def label_units(
     reasons = refusal_sentences(names, features.astype(np.int64), group, out_of_reach, known)
     labels["refusal"] = [reasons.get(name, "") for name in names]
     if source["kind"] == "own":
+        open_units = np.flatnonzero(labels["label_status"] == "unproven")
+        said += [
+            f"unit {names[u]!r} is not settled: its set costs {covers.cost[u]:g}, and one may cost "
+            f"as little as {covers.lower_bound[u]:g}; raise max_nodes"
+            for u in open_units
+        ]
         for sentence in [*said, *reasons.values()]:
             print(f"frugal label_units: {sentence}", file=sys.stderr)
     counts = labels["label_status"].value_counts()

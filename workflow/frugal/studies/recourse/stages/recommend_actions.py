@@ -20,7 +20,7 @@ from frugal.cover.learned.answers import as_action_sets, as_membership
 from frugal.cover.learned.stored import Arrays
 from frugal.cover.repair import repair_answers
 from frugal.cover.sheets import read_sheet
-from frugal.cover.solvers.branch_and_bound import unreachable_features
+from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.studies.recourse.frames import action_words, catalogue_of
 
 
@@ -34,8 +34,9 @@ def recommend_actions(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Ask one generator, and repair by the solver what does not work.
+    """Ask one generator, repair by the solver what does not work, and show the proven optimum.
 
+    `extra_cost` is what the repaired answer costs more than the cheapest set.
     Units that cannot be covered are also named on stderr, a sentence each.
 
     Args:
@@ -62,6 +63,7 @@ def recommend_actions(
     answers = answerer(kind, arrays, known.instance)(features, group)
     given = as_membership(answers.action_set, actions=actions) & ~positive[:, None]
     repaired = repair_answers(features, group, given, known.instance, max_nodes=max_nodes)
+    best = cheapest_covers(features, group, known.instance, max_nodes=max_nodes)
     out_of_reach = unreachable_features(features, group, known.instance)
     reasons = refusal_sentences(who, amounts.astype(np.int64), group, out_of_reach, known)
     for sentence in reasons.values():
@@ -80,6 +82,10 @@ def recommend_actions(
         "confidence": answers.confidence,
         "repaired": action_words(as_action_sets(repaired.chosen), known.actions),
         "repaired_cost": repaired.cost_after,
+        "cheapest": action_words(best.action_set, known.actions),
+        "cheapest_cost": best.cost,
+        "lower_bound": best.lower_bound,
+        "extra_cost": repaired.cost_after - np.where(best.coverable, best.cost, 0.0),
         "refusal": [reasons.get(name, "") for name in who],
     }
     return {"recommendations": pd.DataFrame(frame)}

@@ -1,0 +1,159 @@
+"""`python -m frugal recourse`: answers in words and tables, and a sentence for each fault."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.__main__ import main
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+ACTIONS = (EXAMPLES / "loan_actions.csv").read_text()
+UNITS = (EXAMPLES / "loan_units.csv").read_text()
+
+
+@pytest.fixture
+def recourse(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words, units=UNITS, actions=ACTIONS):
+        Path("units.csv").write_text(units)
+        Path("actions.csv").write_text(actions)
+        status = main(["recourse", "units.csv", "actions.csv", *words])
+        said = capsys.readouterr()
+        return status, said.out.splitlines(), said.err.splitlines()
+
+    return run
+
+
+def _own(head, row):
+    return f"unit,savings,income,credit_record,debt,papers,{head}\nanna,1,1,1,1,0,{row}\n"
+
+
+def _changed(old, new):
+    assert old in ACTIONS
+    return ACTIONS.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("words", "units", "sentence"),
+    [
+        (["--budget", "8"], _own("x", ""), "its budget is 8, and the cheapest set is sell_car"),
+        (["--at-most", "2"], _own("x", ""), "it may take 2 actions, and no such set is enough"),
+        ([], _own("forbidden", "collect_papers"), "collect_papers may not be taken; otherwise it"),
+        (
+            ["--forbid", "find_guarantor", "--forbid", "second_job", "--forbid", "training"],
+            _own("x", ""),
+            "find_guarantor may not be taken",
+        ),
+        (
+            ["--require", "second_job", "--require", "training"],
+            _own("x", ""),
+            "second_job, training must be taken; otherwise it would be sell_car",
+        ),
+        (["--budget", "8", "--at-most", "2"], _own("x", ""), "its rules together allow none"),
+    ],
+)
+def test_a_unit_without_a_set_is_told_which_rule_stands_in_the_way(
+    recourse, words, units, sentence
+):
+    status, said, _ = recourse(*words, units=units)
+    assert status == 0
+    assert sentence in next(line for line in said if line.startswith("unit 'anna' has no set"))
+    assert said[-1] == "1 unit: 1 without any set"
+
+
+def test_an_exclusion_in_the_catalogue_is_named_where_it_leaves_nothing(recourse):
+    actions = ACTIONS.replace("find_guarantor,4,,,", "find_guarantor,4,,collect_papers,")
+    actions = actions.replace("second_job,8,,training", "second_job,8,,training;collect_papers")
+    actions = actions.replace(
+        "training,7,language_course,", "training,7,language_course,collect_papers"
+    )
+    _, said, _ = recourse(units=_own("x", ""), actions=actions)
+    assert "what the catalogue's actions require or exclude leaves none" in "".join(said)
+
+
+def test_parquet_gives_the_answers_of_csv(recourse, tmp_path, capsys):
+    _, said, _ = recourse()
+    for name in ("units", "actions"):
+        frame = pd.read_csv(f"{name}.csv", comment="#")
+        frame.to_parquet(f"{name}.parquet")
+    assert main(["recourse", "units.parquet", "actions.parquet", "--out", "a.parquet"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[:-1] == said
+    assert main(["recourse", "units.csv", "actions.csv", "--out", "a.csv"]) == 0
+    frame = pd.read_parquet("a.parquet").replace("", None)
+    pd.testing.assert_frame_equal(
+        frame.astype(object).where(frame.notna(), None),
+        pd.read_csv("a.csv").astype(object).where(lambda f: f.notna(), None),
+        check_dtype=False,
+    )
+
+
+def test_a_search_that_stops_is_told_with_its_bound_and_its_status(recourse):
+    features, rng = [f"x{j}" for j in range(30)], np.random.default_rng(1)
+    rows = []
+    for i in range(60):
+        gain = np.zeros(30, dtype=int)
+        gain[rng.choice(30, 3, replace=False)] = 1
+        rows.append(f"a{i},1," + ",".join(map(str, gain)))
+    head = ["action,cost," + ",".join(features), "threshold,," + ",".join(["1"] * 30)]
+    given = {
+        "actions": "\n".join([*head, *rows]),
+        "units": f"unit,{','.join(features)}\none,{','.join(['0'] * 30)}\n",
+    }
+    status, said, _ = recourse("--max-nodes", "1", "--best", "1", **given)
+    assert status == 1
+    assert "not proven: a set may cost as little as" in said[0]
+    assert said[-1] == "1 unit: 1 with a set that is not proven to be the cheapest"
+    status, said, _ = recourse("--max-nodes", "1000", "--best", "1", **given)
+    assert status == 0
+    assert "proven: nothing is" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"units": UNITS.replace("sell_car,,", "sell_cat,,", 1)}, "did you mean 'sell_car'?"),
+        ({"units": UNITS.replace(",5,9", ",five,9")}, "line 5: the budget is 'five'"),
+        ({"units": UNITS.replace(",5,9", ",5,-9")}, "line 5: 'cost:sell_car' is '-9'"),
+        ({"units": UNITS.replace("cost:sell_car", "cost:sell_cat")}, "column 'cost:sell_cat'"),
+        ({"units": _own("at_most", "two")}, "column 'at_most' holds 'two'"),
+        ({"units": _own("forbidden,required", "sell_car,sell_car")}, "required and forbidden"),
+        ({"units": ACTIONS, "actions": UNITS}, "name the units first"),
+        ({"actions": _changed("language_course,,0", "langage,,0")}, "'langage', which is no"),
+        ({"actions": _changed("training,7,language_course", "training,7,training")}, "itself"),
+        (
+            {"actions": _changed("language_course,2,", "language_course,2,training")},
+            "none of them could be the first",
+        ),
+        (
+            {"actions": _changed("7,language_course,", "7,language_course,language_course")},
+            "requires and excludes 'language_course'",
+        ),
+        ({"actions": ACTIONS.replace("threshold,,,", "threshold,,sell_car,")}, "threshold row has"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_one_sentence(recourse, given, sentence):
+    status, said, wrong = recourse(**given)
+    assert (status, said, len(wrong)) == (2, [], 1)
+    assert sentence in wrong[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--out", "units.csv"], "is a file that is read"),
+        (["--out", "answers.txt"], "ends in .csv or .parquet"),
+        (["--forbid", "nothing"], "--forbidden names 'nothing'"),
+    ],
+)
+def test_a_word_that_is_wrong_is_one_sentence(recourse, words, sentence):
+    status, _, wrong = recourse(*words)
+    assert status == 2
+    assert sentence in wrong[0]
+
+
+def test_a_column_that_nothing_reads_is_told(recourse):
+    _, said, _ = recourse(units=UNITS.replace("forbidden", "forbiden"))
+    assert said[0] == "units.csv: column 'forbiden' is not read; did you mean 'forbidden'?"
