@@ -53,6 +53,7 @@ trust: env
 	nice $(BIN)/python -m tests.trust.graph
 	nice $(BIN)/python -m tests.trust.coverage 400 build/trust/coverage
 	nice $(BIN)/python -m tests.trust.hidden_causes --out build/trust/hidden_causes.csv
+	nice $(BIN)/python -m tests.trust.treatment
 
 # Mutants of the science, each judged by the tests that import it: docs/tests.md. Goes on where it stopped.
 PER_MODULE ?= 3

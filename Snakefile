@@ -30,6 +30,13 @@ if config["table"] is not None:
     workdir: str(OWN_TABLE.folder)
 
 
+if config["records"] is not None:
+
+    include: "workflow/rules/own_records.smk"
+
+    workdir: str(OWN_RECORDS.folder)
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/memory_common.smk"
 include: "workflow/rules/data.smk"
@@ -48,6 +55,7 @@ include: "workflow/rules/diagnosis.smk"
 include: "workflow/rules/treatment.smk"
 include: "workflow/rules/recourse.smk"
 include: "workflow/rules/decide.smk"
+include: "workflow/rules/search.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/plan.smk"
 
@@ -66,3 +74,5 @@ rule all:
 
 if config["table"] is not None:
     workflow.default_target = "decide"
+if config["records"] is not None:
+    workflow.default_target = "search"

@@ -46,7 +46,7 @@ def full_policy(actions: list[str], results: list[str], depth: int) -> pd.DataFr
                 "trials": len(history),
                 "best": results[best] if history else "",
                 "next": "stop" if done else actions[len(history)],
-                "stop_statistic": 0.25,
+                "better_untried": 0.25,
             }
         )
         if not done:

@@ -81,7 +81,7 @@ def test_a_policy_opens_as_a_table():
     assert (row.history_index, row.trials, row.best) == (i, 2, "I")
     assert row.action == [*"abcd", "stop"][policy.action[1, i]]
     assert row.value == policy.value[1, i]
-    assert row.stop_statistic == policy.statistic[1, i]
+    assert row.better_untried == policy.statistic[1, i]
     empty = frame[frame.trials == 0]
     assert empty.history.tolist() == ["", ""]
     assert empty.best.tolist() == ["", ""]

@@ -200,7 +200,7 @@ def test_opened_policies_are_decision_trees(run):
         going = tree[tree["next"] != "stop"]
         assert len(tree) == 1 + 2 * len(going)  # two outcomes short of the best follow each trial
         stops = tree[(tree["next"] == "stop") & (tree["trials"] < 3)]
-        assert (stops["stop_statistic"] <= 0.4 + 1e-12).all()
+        assert (stops["better_untried"] <= 0.4 + 1e-12).all()
 
 
 def _drawn(run, **settings):

@@ -71,3 +71,36 @@ def test_an_applicant_is_told_what_to_do(capsys, tmp_path):
     answers = pd.read_csv(tmp_path / "answers.csv")
     assert answers.query("unit == 'chloe'")["cost"].tolist() == [12, 12, 13]
     assert answers["cost"].isna().tolist() == (answers["status"] == "none").tolist()
+
+
+def test_records_of_searches_lead_to_a_policy_and_to_the_next_patient(tmp_path, capsys):
+    words = ("--config", f"records={EXAMPLES / 'searches.yaml'}")
+    done = snakemake(tmp_path, "search", *words, configs=())
+    assert done.returncode == 0, done.stdout[-5000:]
+    folder = tmp_path / "results/search/searches"
+    said = (folder / "verdict.txt").read_text()
+    assert said in done.stdout
+    assert re.match(r"Use c(dp|g) on (smoothed|forest) tables, δ 0\.2: 1\.[67]\d? \(", said)
+    assert "Not to be trusted" not in said
+    assert "Read: age is missing for 61 of 2000 units, a level of its own." in said
+    page = (ROOT / "docs/recipes/treatment.md").read_text()
+    printed = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
+    same = [re.sub(r"[\d.]+|cdp|cg|smoothed|forest", "#", line) for line in printed[:3]]
+    assert same == [re.sub(r"[\d.]+|cdp|cg|smoothed|forest", "#", v) for v in said.splitlines()[:3]]
+
+    estimates = pd.read_parquet(folder / "results/estimates.parquet", partitioning=None)
+    chosen = estimates[estimates["chosen"] & (estimates["estimator"] == "doubly_robust")]
+    trials = chosen.set_index("quantity").loc["mean_trials"]
+    assert f"{trials['estimate']:.3g} ({trials['ci_low']:.3g} to {trials['ci_high']:.3g})" in said
+    steps = pd.read_parquet(folder / "results/steps.parquet", partitioning=None)
+    first = steps[(steps["history"] == "") & (steps["context"] == "age below 65")].iloc[0]
+    words = (folder / "policy.txt").read_text()
+    assert f"try {first['next']} ({first['records']} of {first['visits']} records" in words
+    assert not list((tmp_path / "results").glob("summary"))
+
+    new = tmp_path / "new.csv"
+    new.write_text("episode,drug,result,age\nn1,,,40\nn2,doxycycline,well,70\n")
+    assert main(["advise", str(folder / "results/policy"), str(new)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(f"n1: {first['next']}; {first['records']} of {first['visits']}")
+    assert told[1] == "n2 (so far doxycycline: well): stop; the best outcome is reached"

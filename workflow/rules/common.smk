@@ -327,3 +327,13 @@ def decided(wildcards):
     if config["objective"] == "f1":
         return [rules.write_budgets.output.text]
     return [rules.write_answer.output.text, *STUDY.bundle_files()]
+
+
+def searched(wildcards):
+    """What one's own records come to; without any, the sentence that says how to name them."""
+    if config["records"] is None:
+        cannot_start(
+            "search needs records of one's own: --config records=my.yaml, a YAML like "
+            "docs/examples/searches.yaml"
+        )
+    return [rules.write_search_answer.output.text, rules.draw_search.output.tree]

@@ -54,9 +54,9 @@ def say_verdicts():
     """The answers of the study, where it was part of the run."""
     named = {job.rule.name for job in workflow.dag.jobs}
     told = Path(rules.give_verdicts.output.sentence)
-    if "decide" in named:
+    if named & {"decide", "search"}:
         told = Path("verdict.txt")
-    if named & {"afape", "decide"} and told.exists():
+    if named & {"afape", "decide", "search"} and told.exists():
         print(f"\n{told.read_text(encoding='utf-8')}", file=sys.stderr)
 
 

@@ -24,6 +24,7 @@ from frugal.core.files import write_bytes
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cases import Cases, read_cases
 from frugal.run.arguments import whole_number
+from frugal.run.search_advice import advise_searches, is_search_policy
 
 MOST_SHOWN = 40  # cases on a terminal
 
@@ -56,6 +57,8 @@ def advise_command(words: list[str]) -> int:
     given = parser.parse_args(words)
     if given.out is not None and given.out.resolve() == given.cases.resolve():
         raise DataError(f"--out {given.out} is the file of the cases; name another")
+    if is_search_policy(given.bundle):
+        return advise_searches(given)
     bundle = read_bundle(given.bundle, function=given.function)
     cases = read_cases(
         given.cases, bundle.cases, provides=bundle.layout.provides,

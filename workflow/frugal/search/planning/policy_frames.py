@@ -21,7 +21,8 @@ COLUMNS = {
     "best": "best outcome so far; empty if nothing was tried",
     "action": "what to do next: an action's name, or stop",
     "value": "expected return from here; for cdp and cg minus the expected number of trials left",
-    "stop_statistic": "bound on, or estimate of, the probability that an untried action is better",
+    "better_untried": "probabilities that an untried action is better: their sum (upper), the "
+    "largest (lower), or that any is (exact); empty before the first trial",
 }
 
 
@@ -68,7 +69,7 @@ def policy_cells(policy: SearchPolicy, *, reachable_only: bool) -> dict[str, np.
         reachable_only: leave out histories that the policy itself never comes to.
 
     Returns:
-        context, history_index, action (k for "stop"), value, stop_statistic.
+        context, history_index, action (k for "stop"), value, better_untried.
     """
     shown = reachable(policy) if reachable_only else np.ones(policy.action.shape, dtype=bool)
     x, h = np.nonzero(shown)
@@ -77,7 +78,7 @@ def policy_cells(policy: SearchPolicy, *, reachable_only: bool) -> dict[str, np.
         "history_index": h,
         "action": policy.action[x, h],
         "value": policy.value[x, h],
-        "stop_statistic": policy.statistic[x, h],
+        "better_untried": np.where(h > 0, policy.statistic[x, h], np.nan),
     }
 
 
@@ -105,7 +106,7 @@ def name_cells(
             "best": best[inverse],
             "action": np.append(np.asarray(actions, dtype=object), "stop")[cells["action"]],
             "value": cells["value"],
-            "stop_statistic": cells["stop_statistic"],
+            "better_untried": cells["better_untried"],
         },
         columns=list(COLUMNS),
     )

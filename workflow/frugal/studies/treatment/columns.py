@@ -34,7 +34,28 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "facet": ("", "facet of the figure in which the row is drawn"),
     "series": ("", "line of the figure to which the row belongs"),
     "parameter": ("", "what the threshold is: δ or λ"),
-    "stop_statistic": ("", "bound on, or estimate of, the probability of a better untried action"),
+    "better_untried": (
+        "",
+        "probabilities that an untried action is better, by bound: upper, their sum, which may "
+        "exceed 1; lower, the largest; exact, that any is; empty before the first trial",
+    ),
+    # one's own records
+    "quantity": ("", "mean_trials, mean_outcome (worth), or best_share: of the best outcome"),
+    "estimator": ("", "doubly_robust, weights (self-normalised), or model (no interval)"),
+    "estimate": ("", "of the quantity, in its unit"),
+    "std_error": ("", "standard error over units, or over whom they belong to"),
+    "ci_low": ("", "lower end of the 95 % interval"),
+    "ci_high": ("", "upper end of the 95 % interval"),
+    "followed": ("units", "judging records that did what the policy would do, to its end"),
+    "effective_sample_size": ("units", "how many of its own searches the records are worth"),
+    "unseen": ("", "expected steps of a search under the policy that no judging record took"),
+    "warnings": ("", "few, unseen: why the policy's estimates are not to be trusted"),
+    "chosen": ("", "True for the policy that is taken"),
+    "records": ("units", "training records that came to the history and tried the next action"),
+    "visits": ("units", "training records that came to the history and went on"),
+    "trials_left": ("trials", "expected trials to the end, the next one counted, by the model"),
+    "runner_up": ("", "the other action of fewest expected trials"),
+    "runner_up_trials_left": ("trials", "the same if the runner-up is tried next"),
 }
 
 PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (

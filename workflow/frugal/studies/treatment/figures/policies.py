@@ -88,7 +88,7 @@ def policy_tree_figure(
     of too many leaves is cut at a depth, where three dots stand.
 
     Args:
-        policies: context, history, trials, best, next, stop_statistic of one policy.
+        policies: context, history, trials, best, next, better_untried of one policy.
         contexts: those to be drawn.
         title: of the data set and the policy.
         best: name of the best outcome.
@@ -96,7 +96,7 @@ def policy_tree_figure(
     Raises:
         DataError: a column is missing, several policies, or a context without rows.
     """
-    needed = ["context", "history", "trials", "best", "next", "stop_statistic"]
+    needed = ["context", "history", "trials", "best", "next", "better_untried"]
     style.require(policies, needed, single=[c for c in _IDENTITY if c in policies.columns])
     trees = [_tree(style.select(policies, context=name)) for name in contexts]
     leaves = [sum(node.ends for node in tree) for tree in trees]
@@ -185,22 +185,24 @@ def _name(row: dict) -> str:
 def _leaf_text(row: dict) -> str:
     if row["next"] != "stop":
         return f"{row['next']} …".replace("_", " ")
-    statistic = row["stop_statistic"]
+    statistic = row["better_untried"]
     told = f", ρ {statistic:.2f}" if np.isfinite(statistic) else ""
     return f"stop: best {row['best']}{told}"
 
 
 def _draw_tree(axes: Axes, nodes: list[_Node], deepest: int) -> None:
     """Boxes and elbows; outcomes beside the branches."""
+    longest = max(len(node.edge) for node in nodes)
+    bend = max(0.5, min(_BEND, 0.93 - 0.035 * longest))  # room for the outcome's name
     for node in nodes:
         if node.parent is not None:
             x, y = node.parent
             axes.plot(
-                [x, x + _BEND, x + _BEND, node.x], [y, y, node.y, node.y], color=style.GREY,
+                [x, x + bend, x + bend, node.x], [y, y, node.y, node.y], color=style.GREY,
                 linewidth=0.8, zorder=1,
             )  # fmt: skip
             axes.text(
-                x + _BEND + 0.03,
+                x + bend + 0.02,
                 node.y,
                 node.edge,
                 ha="left",

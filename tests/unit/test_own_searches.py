@@ -1,0 +1,298 @@
+"""One's own records of searches: read, judged off-policy, told, and asked about new units."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.__main__ import main
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import read_yaml
+from frugal.search.behaviour import fit_behaviour
+from frugal.search.environment import play_policy
+from frugal.search.off_policy import (
+    comes_to,
+    estimates,
+    follow,
+    model_value,
+    prepare_judging,
+    steps_of,
+)
+from frugal.search.outcome_counts import count_outcomes
+from frugal.search.outcome_tables import smoothed_table, true_table
+from frugal.search.own_records import describe_records, read_own_records
+from frugal.search.planning.constrained import expected_trials, plan_constrained
+from frugal.search.planning.stopping import stopping_statistic
+from frugal.search.records import TrialRecords
+from frugal.search.support import records_behind, step_values
+from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
+
+from tests.workflow.runs import ROOT
+
+WORTH = np.array([0.0, 1.0, 2.5])
+LONG = {
+    "name": "own", "title": "Own", "file": "own.csv", "layout": "long", "unit": "who",
+    "step": "day", "treatment": "drug", "outcome": "result",
+    "outcomes": {"levels": ["bad", "fair", "good"]},
+}  # fmt: skip
+WIDE = {
+    "name": "own", "title": "Own", "file": "own.csv", "layout": "wide", "unit": "who",
+    "treatments": {"A": "a", "B": "b"}, "order": {"A": "a_day", "B": "b_day"},
+    "outcomes": {"levels": ["bad", "fair", "good"]},
+}  # fmt: skip
+ROWS = "who,day,drug,result\nx,1,A,bad\nx,3,B,good\ny,2,B,fair\ny,1,A,bad\n"
+
+
+@pytest.fixture(scope="module")
+def world():
+    rng = np.random.default_rng(4)
+    parameters = draw_parameters(
+        rng, n_actions=3, n_covariates=1, n_moderators=2, covariate_scale=1.0, form="release"
+    )
+    made = build_world(parameters, n_outcomes=3, form="release")
+    context, outcome = sample_units(made, 600, rng)
+    records = sample_searches(made, context, outcome, rng, p_stop=0.1, p_stop_best=0.9)
+    table = smoothed_table(
+        count_outcomes(records), outcome_value=WORTH, mode="release", memory_gib=1.0
+    )
+    statistic = stopping_statistic(table, bound="upper", epsilon=0.0)
+    policy = plan_constrained(
+        table, statistic, delta=0.3, alpha=1.0, stop_rule="<=", ties="improving"
+    )
+    judged = prepare_judging(
+        records, made.covariates[context].astype(float), context % 2, np.arange(600), rng,
+        outcome_value=WORTH, memory_gib=1.0,
+    )  # fmt: skip
+    return made, records, table, policy, judged
+
+
+def _true(made):
+    return true_table(made.p_z_given_x, made.p_outcome, outcome_value=WORTH, memory_gib=1.0)
+
+
+def test_values_under_a_model_are_those_of_expected_trials_and_of_enumeration(world):
+    made, _, table, policy, _ = world
+    none = np.zeros(3)
+    trials = model_value(table, policy, step=1.0, end=none)[:, 0]
+    np.testing.assert_allclose(trials, expected_trials(table, policy), atol=1e-12)
+
+    true = _true(made)
+    whole = np.array(list(itertools.product(range(3), repeat=3)))
+    law = np.zeros((2, len(whole)))
+    for x in range(2):
+        for z, weight in enumerate(made.p_z_given_x[x]):
+            parts = [made.p_outcome[x, z, a, whole[:, a]] for a in range(3)]
+            law[x] += weight * np.prod(parts, axis=0)
+        played = play_policy(policy, context=np.full(len(whole), x), outcome=whole)
+        for step, end, value in (
+            (1.0, none, played.trials),
+            (0.0, WORTH, WORTH[played.best]),
+            (0.0, np.array([0.0, 0.0, 1.0]), played.best == 2),
+        ):
+            found = model_value(true, policy, step=step, end=end)[x, 0]
+            assert found == pytest.approx(law[x] @ value, abs=1e-12)
+
+
+def test_how_often_a_policy_comes_to_a_history_is_that_of_enumeration(world):
+    made, _, _, policy, _ = world
+    true = _true(made)
+    reached = comes_to(true, policy)
+    first = policy.action[:, 0].astype(int)
+    for x, y in itertools.product(range(2), range(2)):
+        h = (y + 1) * 3 ** first[x]
+        assert reached[x, h] == pytest.approx(true.probability[x, first[x], 0, y], abs=1e-12)
+    going = policy.action < 3
+    assert (reached[:, 0] == 1).all()
+    # each trial is one visit to a history in which something is tried
+    visits = (reached * going).sum(axis=1)
+    np.testing.assert_allclose(visits, expected_trials(true, policy), atol=1e-12)
+
+
+def test_records_follow_a_policy_as_a_walk_with_dictionaries_says(world):
+    _, records, _, policy, judged = world
+    found = follow(policy, judged)
+    steps = steps_of(policy, judged)
+    same_trials = set()
+    for u in range(len(records)):
+        known, weight, ended = {}, 1.0, False
+        trials = [
+            (int(a), int(y)) for a, y in zip(records.action[u], records.outcome[u], strict=True)
+            if a >= 0
+        ]  # fmt: skip
+        x = int(records.context[u])
+        for t in range(4):
+            h = sum((y + 1) * 3**a for a, y in known.items())
+            if 2 in known.values() or policy.action[x, h] == 3:
+                ended = True
+                break
+            if t == len(trials) or trials[t][0] != policy.action[x, h]:
+                break
+            row = np.array([[known.get(a, -1) for a in range(3)]])
+            model = judged.behaviour[judged.fold[u]]
+            chance = model.probability(row, judged.covariates[[u]], np.array([trials[t][0]]))[0]
+            weight /= chance
+            assert found.weight[u, t] == pytest.approx(weight, rel=1e-12)
+            known[trials[t][0]] = trials[t][1]
+        assert found.finished[u] == ended
+        assert found.steps[u] == len(known)
+        assert found.best[u] == max(known.values(), default=-1)
+        walked = {}
+        for a, y in trials:
+            if 2 in walked.values():
+                break
+            h = sum((v + 1) * 3**b for b, v in walked.items())
+            if policy.action[x, h] == a:
+                same_trials.add((u, h))
+            walked[a] = y
+    assert same_trials == set(zip(steps.unit.tolist(), steps.history.tolist(), strict=True))
+    assert 0.02 < found.finished.mean() < 0.9
+
+
+def test_the_choices_of_the_records_are_learned_as_they_were_made():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    sick = rng.integers(0, 2, n)
+    outcome = np.where(rng.random((n, 3)) < 0.4, 2, 0)
+    order = np.full((n, 3), -1)
+    first = np.where(rng.random(n) < 0.4, 0, 1)  # 2 is never the first
+    order[:, 0] = first
+    on = (outcome[np.arange(n), first] == 0) & (rng.random(n) < np.where(sick, 0.9, 0.5))
+    order[on, 1] = np.where(rng.random(on.sum()) < 0.25, 1 - first[on], 2)
+    found = np.where(order >= 0, outcome[np.arange(n)[:, None], order], -1)
+    records = TrialRecords(np.zeros(n, dtype=int), order, found, 1, 3, 3)
+    law = fit_behaviour(records, np.eye(2)[sick])
+    for s, p_first, p_on in ((0, 0.4, 0.5), (1, 0.4, 0.9)):
+        features = np.eye(2)[[s]]
+        begin = np.array([[-1, -1, -1]])
+        after = np.array([[0, -1, -1]])
+        assert law.probability(begin, features, np.array([0]))[0] == pytest.approx(
+            p_first, abs=0.02
+        )
+        assert law.probability(begin, features, np.array([2]))[0] < 0.005
+        assert law.probability(after, features, np.array([1]))[0] == pytest.approx(
+            0.25 * p_on, abs=0.03
+        )
+
+
+def test_records_behind_a_step_and_the_value_of_another_are_counted(world):
+    _, records, table, policy, _ = world
+    behind = records_behind(count_outcomes(records), contexts=2)
+    for x, a in itertools.product(range(2), range(3)):
+        first = (records.action[:, 0] == a) & (records.context == x)
+        assert behind[x, 0, a] == first.sum()
+    again = (records.action[:, 0] == 1) & (records.outcome[:, 0] == 0)
+    other = (records.action[:, 1] == 1) & (records.outcome[:, 1] == 0)
+    assert again.sum() > 0
+    assert other.sum() > 0
+    x, h = np.array([0]), np.array([0])
+    values = step_values(policy, table, x, h)[0]
+    assert values[int(policy.action[0, 0])] == pytest.approx(expected_trials(table, policy)[0])
+
+
+def _read(tmp_path, text, **changed):
+    described = describe_records(
+        (WIDE if "a_day" in text else LONG) | changed, tmp_path / "own.yaml"
+    )
+    described.file.write_text(text)
+    return read_own_records(described, described.file)
+
+
+def test_long_and_wide_files_say_the_same(tmp_path):
+    long = _read(tmp_path, ROWS)
+    wide = _read(tmp_path, "who,a,a_day,b,b_day\nx,bad,1,good,3\ny,bad,1,fair,2\n")
+    assert long.names == wide.names == ("x", "y")
+    assert long.treatments == wide.treatments == ("A", "B")
+    assert long.action.tolist() == wide.action.tolist() == [[0, 1], [0, 1]]
+    assert long.outcome.tolist() == wide.outcome.tolist() == [[0, 2], [0, 1]]
+
+
+def test_what_is_set_right_is_said(tmp_path):
+    rows = ROWS + "x,9,A,good\ny,4,C,\ny,5,D,good\n"
+    own = _read(tmp_path, rows)
+    assert own.action.tolist() == [[0, 1, -1, -1], [0, 1, -1, -1]]
+    assert own.said == (
+        "1 trials repeat a treatment of the same unit; the first counts",
+        "1 trials have no outcome; these searches end before them",
+    )
+
+
+def test_numbers_are_cut_at_edges_and_lower_may_be_better(tmp_path):
+    rows = "who,day,drug,result\nx,2024-01-05,A,7.5\nx,2024-02-01,B,3\nx,2024-01-09,C,5\n"
+    own = _read(tmp_path, rows, outcomes={"edges": [5, 7], "better": "lower"})
+    assert own.action.tolist() == [[0, 2, 1]]
+    assert own.outcome.tolist() == [[0, 1, 2]]
+    assert _read(
+        tmp_path, rows, outcomes={"edges": [5, 7], "better": "higher"}
+    ).outcome.tolist() == [[2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed", "sentence"),
+    [
+        (ROWS.replace("fair", "fine"), {}, "line 4: column 'result' holds 'fine'; allowed are bad"),
+        (ROWS.replace("drug", "drugs"), {}, "no column 'drug'"),
+        (ROWS.replace("x,3", "x,soon"), {}, "line 3: column 'day' holds 'soon'"),
+        (ROWS.replace("x,3", "x,"), {}, "has an outcome and no step"),
+        (ROWS, {"covariates": {"age": {"edges": [65]}}}, "no column 'age'"),
+        (
+            "who,day,drug,result,age\nx,1,A,bad,40\nx,2,B,good,41\n",
+            {"covariates": {"age": {"edges": [41]}}},
+            "lines 2 and 3: column 'age' differs within unit 'x'",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_in_a_sentence(tmp_path, text, changed, sentence):
+    with pytest.raises(DataError, match=None) as raised:
+        _read(tmp_path, text, **changed)
+    assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"order": "columns"}, "key 'order' does not apply; layout is 'long'"),
+        ({"outcomes": {"levels": ["bad", "good"], "edges": [1]}}, "either levels"),
+        ({"outcomes": {"edges": [2, 1], "better": "lower"}}, "do not ascend"),
+        ({"outcomes": {"levels": ["a", "b"], "worth": [1, 0]}}, "2 ascending numbers"),
+        ({"delta": [2]}, "delta"),
+        ({"colour": 1}, "'colour'"),
+    ],
+)
+def test_a_description_that_is_wrong_is_refused_in_a_sentence(tmp_path, changed, sentence):
+    with pytest.raises(ConfigError) as raised:
+        describe_records(LONG | changed, tmp_path / "own.yaml")
+    assert sentence in str(raised.value)
+
+
+def test_estimates_rest_on_clusters_and_say_what_no_record_took(world):
+    _, records, _, policy, judged = world
+    found = estimates(policy, judged)
+    assert 0 <= found.unseen < 0.5
+    assert 1 < found.effective < len(records)
+    for quantity, (low, high) in {
+        "mean_trials": (1, 3), "mean_outcome": (0, 2.5), "best_share": (0, 1)
+    }.items():  # fmt: skip
+        cell = found.cells[quantity, "doubly_robust"]
+        assert low <= cell["ci_low"] <= cell["estimate"] <= cell["ci_high"] <= high
+        assert found.influence[quantity].mean() == pytest.approx(cell["estimate"])
+
+
+def test_a_treatment_bundle_refuses_options_of_other_policies(tmp_path, capsys):
+    (tmp_path / "policy.json").write_text('{"searches": 2}')
+    (tmp_path / "new.csv").write_text("who\n")
+    words = [str(tmp_path), str(tmp_path / "new.csv")]
+    assert main(["advise", *words, "--simulate"]) == 2
+    assert "--simulate does not apply" in capsys.readouterr().err
+    assert main(["advise", *words]) == 2
+    assert "is no policy of treatment searches, edition 1" in capsys.readouterr().err
+
+
+def test_the_example_is_described_as_the_schema_asks():
+    document = read_yaml(ROOT / "docs/examples/searches.yaml")
+    described = describe_records(document, ROOT / "docs/examples/searches.yaml")
+    own = read_own_records(described, described.file)
+    assert (len(own.names), own.treatments) == (
+        2000,
+        ("amoxicillin", "cefuroxime", "doxycycline"),
+    )
+    assert pd.read_csv(described.file)["episode"].nunique() == 2000

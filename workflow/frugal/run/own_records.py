@@ -1,0 +1,59 @@
+"""Where `snakemake search` finds one's own records, and where it puts what it makes of them.
+
+Read by the Snakefile where `records` is given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import named_file
+
+
+@dataclass(frozen=True)
+class SearchFiles:
+    """What `snakemake search` reads and where it works; all paths absolute.
+
+    Attributes:
+        description: the YAML.
+        records: the file that it names.
+        folder: `results/search/NAME` in the folder of the start.
+    """
+
+    description: Path
+    records: Path
+    folder: Path
+
+
+def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchFiles:
+    """The files that the key `records` leads to.
+
+    Args:
+        config: of the run.
+        base: the project's folder.
+        folder: the working folder; relative paths start there.
+
+    Raises:
+        ConfigError: a sentence with the key or file, what was found and what is allowed.
+    """
+    from frugal.search.own_records import load_records_description
+
+    if config["table"] is not None:
+        raise ConfigError(
+            "config: 'table' and 'records' are both given; one run answers one of them"
+        )
+    path = named_file(str(config["records"]), base)
+    if path is None:
+        raise ConfigError(
+            f"config: 'records' is {str(config['records'])!r}, and there is no such file; allowed "
+            "is a YAML like docs/examples/searches.yaml"
+        )
+    described = load_records_description(path.absolute())
+    if not described.file.is_file():
+        raise ConfigError(
+            f"{path}: 'file' is {described.document['file']!r}, and there is no such file"
+        )
+    where = folder / "results" / "search" / described.document["name"]
+    return SearchFiles(path.absolute(), described.file.absolute(), where)

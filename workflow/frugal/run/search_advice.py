@@ -1,0 +1,69 @@
+"""`python -m frugal advise` for a policy of treatment searches: what to try next for each unit.
+
+Needs the folder that `snakemake search` calls `policy`, and a file like the records.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.errors import DataError, printable
+from frugal.core.files import read_payload, write_bytes
+from frugal.search.levels import combined
+from frugal.search.own_records import describe_records, read_own_records
+from frugal.search.plain_words import next_step, step_table
+
+MOST_SHOWN = 40  # units on a terminal
+_OTHERS = ("id", "simulate", "without", "function", "rollout")  # of policies of acquisition
+
+
+def is_search_policy(folder: Path) -> bool:
+    """Whether a folder holds a policy of treatment searches."""
+    return (folder / "policy.json").is_file()
+
+
+def advise_searches(given: argparse.Namespace) -> int:
+    """Print the next step of every unit; returns the exit status.
+
+    Raises:
+        DataError: the folder or the file is not what it should be, or another option is given.
+    """
+    for name in _OTHERS:
+        if getattr(given, name) not in (None, False, []):
+            raise DataError(f"--{name} does not apply to a policy of treatment searches")
+    rows = search_advice(given.bundle, given.cases)
+    if given.out is not None:
+        write_bytes(given.out, rows.to_csv(index=False, lineterminator="\n").encode())
+    for row in rows.head(MOST_SHOWN).to_dict("records"):
+        known = f" (so far {row['history']})" if row["history"] else ""
+        print(printable(f"{row['unit']}{known}: {row['next']}; {row['why']}"))
+    if len(rows) > MOST_SHOWN:
+        print(
+            f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all."
+        )
+    return 0
+
+
+def search_advice(folder: Path, file: Path) -> pd.DataFrame:
+    """One row per unit: its history, what to try next, why, and the records behind it."""
+    document = read_payload(folder / "policy.json")
+    if not isinstance(document, dict) or document.get("searches") != 1:
+        raise DataError(f"{folder / 'policy.json'} is no policy of treatment searches, edition 1")
+    table = step_table(read_payload(folder / "policy.safetensors"), document)
+    described = describe_records(document["description"], folder / "policy.json")
+    own = read_own_records(described, file, treatments=table.treatments)
+    strata = combined(described.covariates, tuple(document["gaps"]))
+    context = strata.index(own.covariate, own.names)
+    known = np.full((len(own.names), len(table.treatments)), -1, dtype=np.int64)
+    unit, place = np.nonzero(own.action >= 0)
+    known[unit, own.action[unit, place]] = own.outcome[unit, place]
+    rows = []
+    for u, name in enumerate(own.names):
+        history = [
+            f"{table.treatments[a]}: {table.outcomes[y]}" for a, y in enumerate(known[u]) if y >= 0
+        ]
+        step = next_step(table, int(context[u]), known[u].tolist())
+        rows.append({"unit": name, "history": ", ".join(history), **step})
+    return pd.DataFrame(rows)

@@ -1,0 +1,120 @@
+"""Columns of one's own records as levels, and their combinations as contexts and strata.
+
+Says in one sentence which cell is no level. Knows no trial.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from frugal.core.errors import DataError
+from frugal.core.schema_check import did_you_mean, listed
+
+MISSING = "missing"  # level of a covariate that the file leaves empty
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A column as levels: those of its texts, or intervals between edges.
+
+    Attributes:
+        column: of the file.
+        names: of the levels, for people; of outcomes from the worst on.
+        texts: of each level in the file; empty where numbers are cut.
+        edges: at which numbers are cut, ascending.
+        falling: True where lower numbers are later levels.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    edges: tuple[float, ...]
+    falling: bool = False
+
+    def code(self, cells: Sequence[str], lines: np.ndarray, source: str) -> Int[np.ndarray, " n"]:
+        """Index of the level of each cell; −1 where it is empty.
+
+        Raises:
+            DataError: a cell is none of the levels, or no number; which, and where.
+        """
+        coded = np.full(len(cells), -1, dtype=np.int64)
+        for row, cell in enumerate(cells):
+            if cell == "":
+                continue
+            where = f"{source}, line {lines[row]}: column {self.column!r} holds {cell!r}"
+            if self.texts:
+                if cell not in self.texts:
+                    raise DataError(
+                        f"{where}; allowed are {listed(self.texts)}{did_you_mean(cell, self.texts)}"
+                    )
+                coded[row] = self.texts.index(cell)
+                continue
+            try:
+                number = float(cell)
+            except ValueError:
+                raise DataError(f"{where}; allowed is a number, or nothing") from None
+            if not np.isfinite(number):
+                raise DataError(f"{where}; allowed is a number, or nothing")
+            place = int(np.searchsorted(self.edges, number, side="right"))
+            coded[row] = len(self.edges) - place if self.falling else place
+        return coded
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Combinations of the levels of some columns. Shapes: x combinations, f indicators.
+
+    Every combination has an index, seen or not.
+
+    Attributes:
+        kinds: the columns.
+        gaps: True where `missing` is a level of a column.
+        names: of the combinations, for people.
+        features: indicators of each column's levels. (x, f)
+    """
+
+    kinds: tuple[Levels, ...]
+    gaps: tuple[bool, ...]
+    names: tuple[str, ...]
+    features: Float[np.ndarray, "x f"]
+
+    def index(self, levels: Int[np.ndarray, "n c"], units: Sequence[str]) -> Int[np.ndarray, " n"]:
+        """Combination of each unit. (n,)
+
+        Raises:
+            DataError: a column is empty that no record lacked.
+        """
+        if not self.kinds:
+            return np.zeros(len(levels), dtype=np.int64)
+        for c, (level, gap) in enumerate(zip(self.kinds, self.gaps, strict=True)):
+            empty = np.flatnonzero(levels[:, c] == len(level.names))
+            if len(empty) and not gap:
+                raise DataError(
+                    f"unit {units[empty[0]]!r} has no {level.column!r}, which no record lacks"
+                )
+        lengths = [len(k.names) + g for k, g in zip(self.kinds, self.gaps, strict=True)]
+        return np.asarray(np.ravel_multi_index(list(levels.T), lengths), dtype=np.int64)
+
+
+def strata_of(levels: Int[np.ndarray, "n c"], kinds: tuple[Levels, ...]) -> Strata:
+    """Combinations of columns; `missing` is a level of those that lack a value somewhere."""
+    gaps = tuple(bool((levels[:, c] == len(k.names)).any()) for c, k in enumerate(kinds))
+    return combined(kinds, gaps)
+
+
+def combined(kinds: tuple[Levels, ...], gaps: tuple[bool, ...]) -> Strata:
+    """The combinations of these columns' levels, the first column slowest."""
+    if not kinds:
+        return Strata((), (), ("all",), np.zeros((1, 0)))
+    told = [[*k.names, *[MISSING] * g] for k, g in zip(kinds, gaps, strict=True)]
+    names = [""]
+    for level, texts in zip(kinds, told, strict=True):
+        names = [
+            f"{n}, {level.column} {v}" if n else f"{level.column} {v}" for n in names for v in texts
+        ]
+    lengths = [len(texts) for texts in told]
+    grid = np.indices(lengths).reshape(len(lengths), -1)
+    features = np.concatenate([np.eye(m)[grid[f]] for f, m in enumerate(lengths)], axis=1)
+    return Strata(kinds, gaps, tuple(names), features)

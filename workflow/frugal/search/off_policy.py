@@ -1,0 +1,372 @@
+"""What a search policy would cost and find, judged from records of searches only partly tried.
+
+Serves the study `treatment` beyond its paper. A record bears on a policy as long as it did what the
+policy would have done; weights make up for the others.
+
+    w_s = Π_{u ≤ s} 1[a_u = π(h_u)] / p(a_u | x, l, h_u)
+    weights          Σᵢ w_T G / Σᵢ w_T              G: what the policy's search came to, T its end
+    doubly robust    mean of V(h_0) + Σ_{s: a_s = π(h_s)} d(h_s)/q(h_s, a_s) · r_s,
+                     r_s = c + V(h_{s+1}) − V(h_s)
+
+A history is a set, so that a record that came to it in another order bears on what follows, too:
+d(h) is how often the policy comes to h, q(h, a) how often records try a there. Both within strata
+of covariates and confounders. Doubly robust estimates are right where either the ratio d/q or the
+outcomes are modelled rightly. Knows no planner and no file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import stdtrit
+
+from frugal.core.errors import DataError
+from frugal.search.behaviour import Behaviour, fit_behaviour
+from frugal.search.outcome_counts import count_outcomes
+from frugal.search.outcome_tables import smoothed_table
+from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords, outcomes_of
+
+FOLDS = 10
+QUANTITIES = ("mean_trials", "mean_outcome", "best_share")
+ESTIMATORS = ("doubly_robust", "weights", "model")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Records that judge, with models of what they do and find. Shapes: n units, c indicators.
+
+    Attributes:
+        records: searches of units that no policy was learned from.
+        covariates: indicators of covariates and confounders. (n, c)
+        stratum: number of the unit's covariates and confounders together. (n,)
+        context_of: context of each stratum. (z,)
+        cluster: units that belong together have the same number. (n,)
+        fold: of each unit; the models of a fold have not seen its units. (n,)
+        behaviour: of each fold.
+        tables: of each fold, a model of the outcomes within strata.
+    """
+
+    records: TrialRecords
+    covariates: Float[np.ndarray, "n c"]
+    stratum: Int[np.ndarray, " n"]
+    context_of: Int[np.ndarray, " z"]
+    cluster: Int[np.ndarray, " n"]
+    fold: Int[np.ndarray, " n"]
+    behaviour: tuple[Behaviour, ...]
+    tables: tuple[OutcomeTable, ...]
+
+
+def prepare_judging(
+    records: TrialRecords,
+    covariates: Float[np.ndarray, "n c"],
+    confounder: Int[np.ndarray, " n"],
+    cluster: Int[np.ndarray, " n"],
+    rng: np.random.Generator,
+    *,
+    outcome_value: Float[np.ndarray, " y"],
+    memory_gib: float,
+) -> Judged:
+    """Models of choices and outcomes, fitted across folds of whole clusters.
+
+    Args:
+        records: searches of units that no policy was learned from.
+        covariates: indicators of covariates and confounders. (n, c)
+        confounder: index of the combination of confounders; 0 where there are none. (n,)
+        cluster: any label; units that belong together share it. (n,)
+        rng: draws the folds.
+        outcome_value: worth of each outcome, ascending. (y,)
+        memory_gib: what the tables of one fold may take.
+
+    Raises:
+        DataError: fewer clusters than folds.
+        SearchSizeError: the tables would take more than `memory_gib`.
+    """
+    labels, number = np.unique(cluster, return_inverse=True)
+    if len(labels) < 2 * FOLDS:
+        raise DataError(f"{len(labels)} units judge; at least {2 * FOLDS} are needed")
+    fold = (rng.permutation(len(labels)) % FOLDS)[number]
+    pair = records.context * (int(confounder.max()) + 1) + confounder
+    strata, stratum = np.unique(pair, return_inverse=True)
+    context_of = strata // (int(confounder.max()) + 1)
+    within = replace(records, context=stratum, n_contexts=len(strata))
+    behaviour, tables = [], []
+    for f in range(FOLDS):
+        others = within.take(fold != f)
+        behaviour.append(fit_behaviour(others, covariates[fold != f]))
+        counts = count_outcomes(others)
+        tables.append(
+            smoothed_table(
+                counts, outcome_value=outcome_value, mode="release", memory_gib=memory_gib
+            )
+        )
+    return Judged(
+        records, covariates, stratum, context_of, number, fold, tuple(behaviour), tuple(tables)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """How far each record goes along with a policy. Shapes: n units, k steps at most.
+
+    Attributes:
+        history: index of the history before each step of the policy, and after the last. (n, k + 1)
+        weight: w_s of each step; 0 from the step on at which a record does otherwise. (n, k)
+        steps: steps that the record took with the policy. (n,)
+        finished: True where it went along to the policy's end. (n,)
+        best: best outcome by then, −1 for none. (n,)
+        least: least probability of a choice among those followed; 1 where none was. (n,)
+    """
+
+    history: Int[np.ndarray, "n t"]
+    weight: Float[np.ndarray, "n k"]
+    steps: Int[np.ndarray, " n"]
+    finished: Bool[np.ndarray, " n"]
+    best: Int[np.ndarray, " n"]
+    least: Float[np.ndarray, " n"]
+
+
+def follow(policy: SearchPolicy, judged: Judged) -> Followed:
+    """Walk every record along the policy until it does otherwise, or the policy ends."""
+    records = judged.records
+    n, k, base = len(records), records.n_actions, records.n_outcomes
+    known = np.full((n, k), -1, dtype=np.int64)
+    history, weight = np.zeros((n, k + 1), dtype=np.int64), np.zeros((n, k))
+    steps, best = np.zeros(n, dtype=np.int64), np.full(n, -1)
+    finished, least, running = np.zeros(n, dtype=bool), np.ones(n), np.ones(n)
+    alive = np.arange(n)
+    for t in range(k + 1):
+        wanted = policy.action[records.context[alive], history[alive, t]].astype(np.int64)
+        ended = (wanted == k) | (best[alive] == base - 1)
+        finished[alive[ended]] = True
+        alive, wanted = alive[~ended], wanted[~ended]
+        if t == records.action.shape[1] or not len(alive):
+            break
+        same = records.action[alive, t] == wanted
+        alive, wanted = alive[same], wanted[same]
+        chance = np.empty(len(alive))
+        for f, model in enumerate(judged.behaviour):
+            own = judged.fold[alive] == f
+            some = alive[own]
+            chance[own] = model.probability(known[some], judged.covariates[some], wanted[own])
+        running[alive] /= chance
+        weight[alive, t] = running[alive]
+        least[alive] = np.minimum(least[alive], chance)
+        found = records.outcome[alive, t]
+        known[alive, wanted] = found
+        best[alive] = np.maximum(best[alive], found)
+        steps[alive] = t + 1
+        searching = found < base - 1
+        step = (found + 1) * base**wanted
+        history[alive, t + 1 :] = (history[alive, t] + np.where(searching, step, 0))[:, None]
+    return Followed(history, weight, steps, finished, best, least)
+
+
+def model_value(
+    table: OutcomeTable,
+    policy: SearchPolicy,
+    *,
+    step: float,
+    end: Float[np.ndarray, " y"],
+) -> Float[np.ndarray, "x h"]:
+    """Expected cost of trials and worth at the end from every history on, under a model. (x, h)
+
+    Args:
+        table: of the outcomes.
+        policy: what is tried.
+        step: of each trial.
+        end: worth of ending with each best outcome; of nothing tried it is 0. (y,)
+    """
+    k, base = policy.n_actions, policy.n_outcomes
+    histories = policy.action.shape[1]
+    tried = outcomes_of(np.arange(histories), k, base)
+    count, best = (tried >= 0).sum(axis=1), tried.max(axis=1)
+    value = np.zeros(policy.action.shape)
+    value[:] = np.append(end, 0.0)[best]
+    for t in range(k - 1, -1, -1):
+        x, place = np.nonzero(policy.action[:, count == t] < k)
+        h = np.flatnonzero(count == t)[place]
+        law, following = _next_step(table, policy, x, h)
+        later = value[x[:, None], following]
+        value[x, h] = step + (law[:, :-1] * later).sum(axis=1) + law[:, -1] * end[-1]
+    return value
+
+
+def comes_to(table: OutcomeTable, policy: SearchPolicy) -> Float[np.ndarray, "x h"]:
+    """d(h): probability that a search under the policy comes to each history, under a model."""
+    k, base = policy.n_actions, policy.n_outcomes
+    count = (outcomes_of(np.arange(policy.action.shape[1]), k, base) >= 0).sum(axis=1)
+    reached = np.zeros(policy.action.shape)
+    reached[:, 0] = 1.0
+    for t in range(k):
+        x, place = np.nonzero((policy.action[:, count == t] < k) & (reached[:, count == t] > 0))
+        h = np.flatnonzero(count == t)[place]
+        law, following = _next_step(table, policy, x, h)
+        np.add.at(reached, (x[:, None], following), law[:, :-1] * reached[x, h][:, None])
+    return reached
+
+
+def _next_step(table: OutcomeTable, policy: SearchPolicy, x: np.ndarray, h: np.ndarray):
+    """Law of the outcome of what is tried next, and the histories after all but the best."""
+    base = policy.n_outcomes
+    a = policy.action[x, h].astype(np.int64)
+    power = base**a
+    law = table.probability[x, a, h // (power * base) * power + h % power]
+    return law, h[:, None] + power[:, None] * np.arange(1, base)
+
+
+def within_strata(policy: SearchPolicy, judged: Judged) -> SearchPolicy:
+    """The same policy by stratum in place of context."""
+    rows = judged.context_of
+    return replace(
+        policy,
+        action=policy.action[rows],
+        value=policy.value[rows],
+        statistic=policy.statistic[rows],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Trials of the records that are those of the policy after their history. Shapes: e trials.
+
+    Attributes:
+        unit: whose. (e,)
+        history: index before the trial. (e,)
+        later: index after it; −1 after the best outcome. (e,)
+        tried: how often such a trial was made, as a share of the units of the stratum. (e,)
+    """
+
+    unit: Int[np.ndarray, " e"]
+    history: Int[np.ndarray, " e"]
+    later: Int[np.ndarray, " e"]
+    tried: Float[np.ndarray, " e"]
+
+
+def steps_of(policy: SearchPolicy, judged: Judged) -> Steps:
+    """All trials that the policy, by context, would have made after the same history."""
+    records, base = judged.records, judged.records.n_outcomes
+    alive, history, parts = np.arange(len(records)), np.zeros(len(records), dtype=np.int64), []
+    for t in range(records.action.shape[1]):
+        alive = alive[records.action[alive, t] >= 0]
+        action, found, h = records.action[alive, t], records.outcome[alive, t], history[alive]
+        going = found < base - 1
+        later = np.where(going, h + (found + 1) * base**action, -1)
+        wanted = policy.action[records.context[alive], h] == action
+        parts.append((alive[wanted], h[wanted], later[wanted]))
+        alive = alive[going]
+        history[alive] = later[going]
+    unit, h, later = (np.concatenate(column) for column in zip(*parts, strict=True))
+    cell = judged.stratum[unit] * base**records.n_actions + h
+    _, number, count = np.unique(cell, return_inverse=True, return_counts=True)
+    size = np.bincount(judged.stratum)[judged.stratum[unit]]
+    return Steps(unit, h, later, count[number] / size)
+
+
+def estimates(policy: SearchPolicy, judged: Judged) -> "Estimates":
+    """Trials, outcome and share of the best outcome by every estimator, with 95 % intervals."""
+    followed, steps, own = (
+        follow(policy, judged),
+        steps_of(policy, judged),
+        within_strata(policy, judged),
+    )
+    reached = np.stack([comes_to(table, own) for table in judged.tables])
+    ratio = (
+        reached[judged.fold[steps.unit], judged.stratum[steps.unit], steps.history] / steps.tried
+    )
+    cells: dict[tuple[str, str], dict[str, float]] = {}
+    influence = {}
+    for name, (step, end) in _ends(policy).items():
+        values = np.stack([model_value(t, own, step=step, end=end) for t in judged.tables])
+        value = values[judged.fold, judged.stratum]
+        after = np.where(steps.later >= 0, value[steps.unit, steps.later], end[-1])
+        surprise = ratio * (step + after - value[steps.unit, steps.history])
+        terms = value[:, 0] + np.bincount(steps.unit, weights=surprise, minlength=len(value))
+        influence[name] = terms
+        cells[name, "doubly_robust"] = _interval(terms, terms.mean(), judged.cluster)
+        outcome = step * followed.steps + np.append(end, 0.0)[followed.best]
+        cells[name, "weights"] = _self_normalised(outcome, followed, judged.cluster)
+        least, most = step, step * policy.n_actions + end[-1]
+        if step == 0:
+            least = end[0]
+        for estimator in ("doubly_robust", "weights"):
+            cell = cells[name, estimator]
+            cell["ci_low"] = float(np.clip(cell["ci_low"], least, most))
+            cell["ci_high"] = float(np.clip(cell["ci_high"], least, most))
+        plain = {"estimate": float(value[:, 0].mean())}
+        cells[name, "model"] = plain | dict.fromkeys(("std_error", "ci_low", "ci_high"), np.nan)
+    counts = np.bincount(judged.stratum)
+    seen = np.zeros(own.action.shape, dtype=bool)
+    seen[judged.stratum[steps.unit], steps.history] = True
+    going = (own.action < policy.n_actions) & ~seen
+    unseen = float(((reached.mean(axis=0) * going).sum(axis=1) * counts).sum() / counts.sum())
+    squares = np.bincount(steps.unit, weights=ratio, minlength=len(judged.stratum))
+    return Estimates(
+        cells, influence, followed, unseen, float(squares.sum() ** 2 / (squares**2).sum())
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """A policy's estimates and what they rest on.
+
+    Attributes:
+        cells: quantity and estimator → estimate, std_error, ci_low, ci_high.
+        influence: quantity → terms of its doubly robust estimate. (n,)
+        followed: how far records go along with the policy.
+        unseen: expected number of the policy's steps that no judging record took.
+        effective: sample size that the records are worth for the doubly robust estimates.
+    """
+
+    cells: Mapping[tuple[str, str], dict[str, float]]
+    influence: Mapping[str, np.ndarray]
+    followed: Followed
+    unseen: float
+    effective: float
+
+
+def _ends(policy: SearchPolicy) -> Mapping[str, tuple[float, Float[np.ndarray, " y"]]]:
+    """What a trial and an end count for in each quantity."""
+    top = np.zeros(policy.n_outcomes)
+    top[-1] = 1.0
+    return {
+        "mean_trials": (1.0, np.zeros(policy.n_outcomes)),
+        "mean_outcome": (0.0, policy.outcome_value),
+        "best_share": (0.0, top),
+    }
+
+
+def _self_normalised(
+    outcome: Float[np.ndarray, " n"], followed: Followed, cluster: Int[np.ndarray, " n"]
+) -> dict[str, float]:
+    weight = final_weights(followed)
+    if weight.sum() <= 0:
+        return dict.fromkeys(("estimate", "std_error", "ci_low", "ci_high"), np.nan)
+    estimate = float(weight @ outcome / weight.sum())
+    return _interval(weight * (outcome - estimate) / weight.mean() + estimate, estimate, cluster)
+
+
+def final_weights(followed: Followed) -> Float[np.ndarray, " n"]:
+    """w_T of the records that go along to the policy's end; 0 for the others. (n,)"""
+    last = np.maximum(followed.steps - 1, 0)
+    weight = followed.weight[np.arange(len(last)), last]
+    return np.where(followed.finished, np.where(followed.steps > 0, weight, 1.0), 0.0)
+
+
+def _interval(
+    terms: Float[np.ndarray, " n"], estimate: float, cluster: Int[np.ndarray, " n"]
+) -> dict[str, float]:
+    """Estimate and interval; units of a cluster count as one.
+
+    Student's t, its degrees of freedom as few as the terms that make up the variance (Σe²)²/Σe⁴.
+    """
+    sums = np.bincount(cluster, weights=terms - estimate)
+    groups = len(sums)
+    error = float(np.sqrt((sums**2).sum() * groups / (groups - 1)) / len(terms))
+    fourth = (sums**4).sum()
+    freedom = (sums**2).sum() ** 2 / fourth if fourth > 0 else groups - 1.0
+    quantile = float(stdtrit(max(freedom, 1.0), 0.975))
+    return {
+        "estimate": float(estimate), "std_error": error,
+        "ci_low": float(estimate - quantile * error), "ci_high": float(estimate + quantile * error),
+    }  # fmt: skip

@@ -1,0 +1,195 @@
+"""Policies learned from one's own records of searches, judged by the records left aside.
+
+The rule of choice is written down beforehand: of the policies at the first δ, none with a warning
+if any is without; of these, those whose expected outcome is not told to be below the best one's
+(paired, 95 %); of these the one of fewest expected trials. Knows no file.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from frugal.core.streams import Streams
+from frugal.search.off_policy import (
+    ESTIMATORS,
+    QUANTITIES,
+    Estimates,
+    Judged,
+    estimates,
+    final_weights,
+)
+from frugal.search.outcome_forest import ForestOptions
+from frugal.search.records import TrialRecords
+from frugal.search.searches import PlannedSearch, SearchOptions, plan_searches
+
+LEAST_EFFECTIVE, MOST_UNSEEN = 50.0, 0.02
+Z95 = 1.959963984540054
+WARNINGS = {
+    "few": f"the records are worth fewer than {LEAST_EFFECTIVE:g} of its own searches",
+    "unseen": f"more than {MOST_UNSEEN:.0%} of its searches meet a step that no record took",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPolicy:
+    """A policy with what it would cost and find."""
+
+    plan: PlannedSearch
+    found: Estimates
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Keys of `WARNINGS`."""
+        few = ["few"] * (self.found.effective < LEAST_EFFECTIVE)
+        return tuple(few + ["unseen"] * (self.found.unseen > MOST_UNSEEN))
+
+    @property
+    def name(self) -> str:
+        """For people: planner, model and δ."""
+        plan = self.plan
+        if plan.planner == "doctor":
+            return "doctor (what the records did most often)"
+        return f"{plan.planner} on {plan.outcome_model} tables, δ {plan.threshold:g}"
+
+    def interval(self, quantity: str) -> str:
+        """`1.62 (1.55 to 1.69)`."""
+        cell = self.found.cells[quantity, "doubly_robust"]
+        return f"{cell['estimate']:.3g} ({cell['ci_low']:.3g} to {cell['ci_high']:.3g})"
+
+
+def search_options(
+    worth: np.ndarray, *, epsilon: float, deltas: tuple[float, ...]
+) -> SearchOptions:
+    """Planners and models that are tried on one's own records."""
+    return SearchOptions(
+        planners=("cdp", "cg", "doctor"), outcome_models=("smoothed", "forest"), bounds=("upper",),
+        deltas=deltas, trial_prices=(), price_offset=0.0, epsilon=epsilon, alpha=1.0,
+        stop_rule="<=", ties="improving", smoothing="release", pseudo_count=0.0,
+        forest=ForestOptions(action_code="onehot", trees=50, max_depth=None, min_leaf_trials=10),
+        outcome_value=worth, memory_gib=2.0,
+    )  # fmt: skip
+
+
+def judge_policies(
+    training: TrialRecords,
+    features: Float[np.ndarray, "x f"],
+    judged: Judged,
+    streams: Streams,
+    options: SearchOptions,
+) -> list[JudgedPolicy]:
+    """Every policy of the options, learned from the training records, judged by the others."""
+    plans = plan_searches(
+        training, features, streams.generator("model"), options=options, true_model=None
+    )
+    return [JudgedPolicy(plan, estimates(plan.policy, judged)) for plan in plans]
+
+
+def choose(
+    policies: list[JudgedPolicy], delta: float, cluster: Int[np.ndarray, " n"]
+) -> JudgedPolicy:
+    """The policy that the rule of this module takes."""
+    known = [p for p in policies if p.plan.threshold == delta]
+    sound = [p for p in known if not p.warnings] or known
+    outcome = [p.found.cells["mean_outcome", "doubly_robust"]["estimate"] for p in sound]
+    best = sound[int(np.argmax(outcome))]
+    kept = []
+    for one in sound:
+        lead = best.found.influence["mean_outcome"] - one.found.influence["mean_outcome"]
+        if lead.mean() <= Z95 * _standard_error(lead, cluster):
+            kept.append(one)
+    return min(kept, key=lambda p: p.found.cells["mean_trials", "doubly_robust"]["estimate"])
+
+
+def _standard_error(terms: Float[np.ndarray, " n"], cluster: Int[np.ndarray, " n"]) -> float:
+    sums = np.bincount(cluster, weights=terms - terms.mean())
+    return float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)) / len(terms))
+
+
+def practice(judged: Judged, worth: np.ndarray) -> dict[str, Float[np.ndarray, " n"]]:
+    """What each judging record itself came to, in each quantity. (n,)"""
+    records = judged.records
+    best = records.outcome.max(axis=1)
+    return {
+        "mean_trials": (records.action >= 0).sum(axis=1).astype(float),
+        "mean_outcome": worth[best],
+        "best_share": (best == records.n_outcomes - 1).astype(float),
+    }
+
+
+def estimates_frame(policies: list[JudgedPolicy], chosen: JudgedPolicy) -> pd.DataFrame:
+    """One row per policy, quantity and estimator."""
+    rows = []
+    for one in policies:
+        weight = final_weights(one.found.followed)
+        for quantity in QUANTITIES:
+            for estimator in ESTIMATORS:
+                rows.append(
+                    {
+                        "planner": one.plan.planner,
+                        "outcome_model": one.plan.outcome_model,
+                        "bound": one.plan.bound,
+                        "threshold": one.plan.threshold,
+                        "quantity": quantity,
+                        "estimator": estimator,
+                        **one.found.cells[quantity, estimator],
+                        "followed": int(one.found.followed.finished.sum()),
+                        "effective_sample_size": one.found.effective
+                        if estimator == "doubly_robust"
+                        else weight.sum() ** 2 / max((weight**2).sum(), 1e-300),
+                        "unseen": one.found.unseen,
+                        "warnings": ", ".join(one.warnings),
+                        "chosen": one is chosen,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def verdict(
+    chosen: JudgedPolicy,
+    policies: list[JudgedPolicy],
+    judged: Judged,
+    worth: np.ndarray,
+    learned: int,
+) -> list[str]:
+    """The answer in sentences, what it rests on, and what it does not say."""
+    own = practice(judged, worth)
+    n, found = len(judged.records), chosen.found
+    fewer, error = _difference(own["mean_trials"], found.influence["mean_trials"], judged)
+    less, its_error = _difference(own["mean_outcome"], found.influence["mean_outcome"], judged)
+    means = {name: f"{values.mean():.3g}" for name, values in own.items()}
+    told = [
+        f"Use {chosen.name}: {chosen.interval('mean_trials')} trials a unit, to an outcome worth "
+        f"{chosen.interval('mean_outcome')}; the best outcome for "
+        f"{chosen.interval('best_share')} of the units.",
+        f"The records themselves: {means['mean_trials']} trials, {means['mean_outcome']}, and "
+        f"{means['best_share']}. {_compared('trials', fewer, error, 'fewer', 'more')} "
+        f"{_compared('worth', -less, its_error, 'more', 'less')}",
+        f"Learned from {learned} units, judged by {n} others: {int(found.followed.finished.sum())} "
+        f"of them did what it would do to its end, and all are worth {found.effective:.0f} of its "
+        "own searches.",
+    ]
+    told += [f"Not to be trusted: {WARNINGS[w]}." for w in chosen.warnings]
+    told.append(
+        "Whether an untried treatment would have been better is not known from such records; "
+        "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
+    )
+    return told
+
+
+def _difference(
+    own: Float[np.ndarray, " n"], terms: Float[np.ndarray, " n"], judged: Judged
+) -> tuple[float, float]:
+    """What the records have more than the policy would, on the same units, and its error."""
+    lead = own - terms
+    return float(lead.mean()), _standard_error(lead, judged.cluster)
+
+
+def _compared(what: str, more: float, error: float, better: str, worse: str) -> str:
+    low, high = more - Z95 * error, more + Z95 * error
+    if low > 0:
+        return f"That is {more:.2g} {what} {better} ({low:.2g} to {high:.2g})."
+    if high < 0:
+        return f"That is {-more:.2g} {what} {worse} ({-high:.2g} to {-low:.2g})."
+    return f"In {what} the two cannot be told apart ({-low:.2g} {worse} to {high:.2g} {better})."

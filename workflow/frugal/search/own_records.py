@@ -1,0 +1,366 @@
+"""One's own records of treatment searches: their YAML, and the file as trials in order.
+
+Long files have a row per trial, wide ones a row per unit with a column per treatment. Says in one
+sentence what is wrong and where; what is set right (repeats, gaps) is counted and told. Knows no
+planner.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import (
+    SCHEMAS,
+    check_against_schema,
+    did_you_mean,
+    listed,
+    load_schema,
+    read_yaml,
+)
+from frugal.data.description_sources import Format
+from frugal.data.records import parse_file
+from frugal.search.levels import Levels
+from frugal.search.records import TrialRecords
+
+_CSV = Format("csv", (), ",", None, None, True, "utf-8")
+_BY_LAYOUT = {"long": ("step", "treatment", "outcome"), "wide": ("treatments", "order")}
+
+
+@dataclass(frozen=True)
+class RecordsDescription:
+    """One's own records, as their YAML tells them.
+
+    Attributes:
+        path: the YAML; `file` is found beside it.
+        document: its keys.
+        outcomes: levels from the worst to the best.
+        worth: of each level, ascending.
+        covariates: of a policy.
+        confounders: of the estimators.
+    """
+
+    path: Path
+    document: Mapping[str, Any]
+    outcomes: Levels
+    worth: tuple[float, ...]
+    covariates: tuple[Levels, ...]
+    confounders: tuple[Levels, ...]
+
+    @property
+    def file(self) -> Path:
+        """Where the records lie."""
+        return self.path.parent / self.document["file"]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRecords:
+    """Units with what they were given, in order. Shapes: n units, c columns of a kind.
+
+    Attributes:
+        names: of the units. (n,)
+        cluster: of each unit, whom it belongs to. (n,)
+        treatments: names.
+        covariate: level of each covariate; the last one is `missing` where any is. (n, c)
+        confounder: the same of confounders. (n, c)
+        action: tried treatments in order, −1 after the last. (n, t)
+        outcome: their outcomes. (n, t)
+        said: what was set right, a sentence each.
+    """
+
+    names: tuple[str, ...]
+    cluster: Int[np.ndarray, " n"]
+    treatments: tuple[str, ...]
+    covariate: Int[np.ndarray, "n c"]
+    confounder: Int[np.ndarray, "n d"]
+    action: Int[np.ndarray, "n t"]
+    outcome: Int[np.ndarray, "n t"]
+    said: tuple[str, ...]
+
+
+def load_records_description(path: Path) -> RecordsDescription:
+    """The records that a YAML describes, checked against its schema and for sense.
+
+    Raises:
+        ConfigError: a key is unknown, missing or of another layout, or levels make no sense.
+    """
+    return describe_records(read_yaml(path), path)
+
+
+def describe_records(document: Any, path: Path) -> RecordsDescription:
+    """The records that a document describes; see `load_records_description`."""
+    schema = load_schema(SCHEMAS / "search_records.schema.json")
+    check_against_schema(document, schema, where=str(path))
+    layout = document["layout"]
+    for name, keys in _BY_LAYOUT.items():
+        for key in keys:
+            if (key in document) != (name == layout):
+                told = "is missing" if name == layout else "does not apply"
+                raise ConfigError(f"{path}: key {key!r} {told}; layout is {layout!r}")
+    own = document["outcomes"]
+    column = document.get("outcome", "outcome")
+    if ("levels" in own) == ("edges" in own) or ("better" in own) != ("edges" in own):
+        raise ConfigError(
+            f"{path}: 'outcomes' has either levels, from the worst on, or edges with "
+            "better: higher or lower"
+        )
+    falling = own.get("better") == "lower"
+    outcomes = _levels(path, "outcomes", column, own, falling=falling)
+    worth = tuple(float(v) for v in own.get("worth", range(len(outcomes.names))))
+    if len(worth) != len(outcomes.names) or not (np.diff(worth) > 0).all():
+        raise ConfigError(
+            f"{path}: 'outcomes.worth' is {listed(worth)}; allowed are {len(outcomes.names)} "
+            "ascending numbers, one for each level from the worst on"
+        )
+    kinds = []
+    for key in ("covariates", "confounders"):
+        kinds.append(
+            tuple(_levels(path, key, name, one) for name, one in document.get(key, {}).items())
+        )
+    return RecordsDescription(path, document, outcomes, worth, *kinds)
+
+
+def _levels(path: Path, key: str, column: str, own: Mapping[str, Any], *, falling=False) -> Levels:
+    if "levels" in own:
+        texts = tuple(_written(value) for value in own["levels"])
+        return Levels(column, texts, texts, ())
+    edges = tuple(float(v) for v in own["edges"])
+    if not (np.diff(edges) > 0).all():
+        raise ConfigError(f"{path}: edges of {key!r} ({listed(edges)}) do not ascend")
+    text = [f"{v:g}" for v in edges]
+    names = [f"below {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text))]
+    names.append(f"{text[-1]} or more")
+    return Levels(column, tuple(names[::-1] if falling else names), (), edges, falling)
+
+
+def _written(value: object) -> str:
+    """A level as it stands in a CSV: YAML reads yes and no as truth values."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def read_own_records(
+    described: RecordsDescription, file: Path, *, treatments: Sequence[str] | None = None
+) -> OwnRecords:
+    """The trials of every unit in their order.
+
+    Args:
+        described: what the file is.
+        file: CSV or Parquet.
+        treatments: where units are those of whom the next step is asked, the treatments that the
+            policy knows; units without a trial stay, neither order nor confounders are read.
+
+    Raises:
+        DataError: a column is missing, or a cell is not what it should be; which, and where.
+    """
+    frame, lines = _cells(file)
+    fresh = treatments is not None
+    source, document = file.name, described.document
+    columns = [document["unit"], *(level.column for level in described.covariates)]
+    if not fresh:
+        columns += [level.column for level in described.confounders]
+        columns += [document["belongs_to"]] if document.get("belongs_to") else []
+    if document["layout"] == "long":
+        columns += [document["treatment"], document["outcome"]]
+        columns += [] if fresh else [document["step"]]
+    else:
+        columns += list(document["treatments"].values())
+        if not fresh and document["order"] != "columns":
+            columns += list(document["order"].values())
+    for name in columns:
+        if name not in frame.columns:
+            raise DataError(
+                f"{source} has no column {name!r}; its columns are {listed(frame.columns)}"
+                f"{did_you_mean(name, frame.columns)}"
+            )
+    long = _long(frame, lines, described, source, fresh=fresh)
+    known = _treatments(long, document) if treatments is None else tuple(treatments)
+    for name, line in zip(long["treatment"], long["line"], strict=True):
+        if name not in known:
+            raise DataError(
+                f"{source}, line {line}: treatment {name!r} is none that the policy knows; these "
+                f"are {listed(known)}{did_you_mean(name, known)}"
+            )
+    return _searches(frame, lines, long, described, known, fresh=fresh)
+
+
+def _cells(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells as text, and the line of each row."""
+    if file.suffix.lower() not in (".parquet", ".pq"):
+        return parse_file(file, _CSV, source=file.name)
+    try:
+        frame = pd.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file.name} is no Parquet file that can be read: {error}") from None
+    cells = {
+        str(name): [
+            "" if pd.isna(v) else f"{v:g}" if isinstance(v, float) else str(v) for v in frame[name]
+        ]
+        for name in frame.columns
+    }
+    return pd.DataFrame(cells, dtype=object), np.arange(1, len(frame) + 1)
+
+
+def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bool) -> pd.DataFrame:
+    """One row per trial: unit, step, treatment, outcome (index), line; sorted as the file is."""
+    document = described.document
+    if document["layout"] == "long":
+        part = pd.DataFrame(
+            {
+                "unit": frame[document["unit"]],
+                "step": 0.0 if fresh else _numbers(frame, document["step"], lines, source),
+                "treatment": frame[document["treatment"]],
+                "outcome": described.outcomes.code(list(frame[document["outcome"]]), lines, source),
+                "line": lines,
+            }
+        )
+        return part[part["treatment"] != ""]
+    parts = []
+    for place, (name, column) in enumerate(document["treatments"].items()):
+        level = Levels(column, *_fields(described.outcomes))
+        order = document["order"]
+        step: Any = float(place)
+        if not fresh and order != "columns":
+            if set(order) != set(document["treatments"]):
+                raise ConfigError(
+                    f"{described.path}: 'order' names {listed(order)}, 'treatments' "
+                    f"{listed(document['treatments'])}; each treatment has its column of steps"
+                )
+            step = _numbers(frame, order[name], lines, source)
+        coded = level.code(list(frame[column]), lines, source)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "unit": frame[document["unit"]], "step": step, "treatment": name,
+                    "outcome": coded, "line": lines,
+                }
+            )[coded >= 0]
+        )  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def _fields(level: Levels):
+    return level.names, level.texts, level.edges, level.falling
+
+
+def _numbers(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -> np.ndarray:
+    """Steps as numbers; NaN where the cell is empty. Dates are read as days."""
+    cells = pd.Series([cell or None for cell in frame[column]], dtype=object)
+    numbers = pd.to_numeric(cells, errors="coerce")
+    if (numbers.isna() & cells.notna()).any():
+        if numbers.notna().sum() > cells.notna().sum() / 2:
+            cells = cells.where(numbers.isna())  # numbers; what is none is refused below
+        dates = pd.to_datetime(cells, errors="coerce", format="ISO8601")
+        wrong = np.flatnonzero((dates.isna() | numbers.notna().any()) & cells.notna())
+        if len(wrong):
+            raise DataError(
+                f"{source}, line {lines[wrong[0]]}: column {column!r} holds "
+                f"{cells.iloc[wrong[0]]!r}; allowed is a number, or a date such as 2024-03-31"
+            )
+        numbers = (dates - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    return numbers.to_numpy(dtype=np.float64)
+
+
+def _searches(
+    frame,
+    lines,
+    long: pd.DataFrame,
+    described: RecordsDescription,
+    treatments: tuple[str, ...],
+    *,
+    fresh: bool,
+) -> OwnRecords:
+    """Trials under their units: each treatment's first, cut where an outcome is missing."""
+    document, said, source = described.document, [], described.file.name
+    names, first = np.unique(frame[document["unit"]].to_numpy(dtype=str), return_index=True)
+    if names.size and names[0] == "":
+        raise DataError(f"{source}, line {lines[first[0]]}: the unit has no name")
+    levels = {}
+    for key, kind in (("covariates", described.covariates), ("confounders", described.confounders)):
+        coded = []
+        for level in kind if not (fresh and key == "confounders") else ():
+            codes = level.code(list(frame[level.column]), lines, source)
+            _require_constant(frame[document["unit"]], codes, level.column, lines, source)
+            codes = codes[first]
+            if gaps := int((codes < 0).sum()):
+                said.append(
+                    f"{level.column} is missing for {gaps} of {len(names)} units, a level of "
+                    "its own"
+                )
+            coded.append(np.where(codes < 0, len(level.names), codes))
+        levels[key] = (
+            np.stack(coded, axis=1) if coded else np.zeros((len(names), 0), dtype=np.int64)
+        )
+    if long["step"].isna().any():
+        at = long[long["step"].isna()].iloc[0]
+        raise DataError(
+            f"{source}, line {at['line']}: treatment {at['treatment']!r} has an outcome and no "
+            "step; the order of trials decides what was known before each"
+        )
+    rows = long.sort_values(["unit", "step"], kind="stable")
+    repeated = rows.duplicated(["unit", "treatment"])
+    if repeated.any():
+        said.append(
+            f"{int(repeated.sum())} trials repeat a treatment of the same unit; the first counts"
+        )
+        rows = rows[~repeated]
+    if not fresh:
+        same = rows.duplicated(["unit", "step"], keep=False)
+        if same.any():
+            said.append(
+                f"{int(same.sum())} trials share their step with another one of the unit; they are "
+                "taken in the order of the file"
+            )
+    unknown = rows["outcome"] < 0
+    if unknown.any():
+        cut = unknown.groupby(rows["unit"]).cummax()
+        said.append(f"{int(unknown.sum())} trials have no outcome; these searches end before them")
+        rows = rows[~cut]
+    place = rows.groupby("unit").cumcount().to_numpy()
+    unit = np.searchsorted(names, rows["unit"].to_numpy(dtype=str))
+    action = np.full((len(names), len(treatments)), -1, dtype=np.int64)
+    outcome = action.copy()
+    number = {name: i for i, name in enumerate(treatments)}
+    action[unit, place] = rows["treatment"].map(number).to_numpy()
+    outcome[unit, place] = rows["outcome"].to_numpy()
+    cluster = np.arange(len(names))
+    if document.get("belongs_to") and not fresh:
+        whose = frame[document["belongs_to"]].to_numpy(dtype=str)[first]
+        cluster = np.unique(whose, return_inverse=True)[1]
+    kept = np.ones(len(names), dtype=bool) if fresh else action[:, 0] >= 0
+    if not kept.all():
+        said.append(f"{int((~kept).sum())} units have no trial with an outcome; they are left out")
+    return OwnRecords(
+        tuple(names[kept].tolist()), cluster[kept], treatments, levels["covariates"][kept],
+        levels["confounders"][kept], action[kept], outcome[kept], tuple(said),
+    )  # fmt: skip
+
+
+def _treatments(long: pd.DataFrame, document: Mapping[str, Any]) -> tuple[str, ...]:
+    if document["layout"] == "wide":
+        return tuple(document["treatments"])
+    return tuple(sorted(long["treatment"].unique()))
+
+
+def _require_constant(unit, codes: np.ndarray, column: str, lines: np.ndarray, source: str) -> None:
+    """A covariate is known before the first trial: the same in all rows of a unit."""
+    seen: dict[str, int] = {}
+    for row, name in enumerate(unit):
+        if seen.setdefault(name, row) != row and codes[seen[name]] != codes[row]:
+            raise DataError(
+                f"{source}, lines {lines[seen[name]]} and {lines[row]}: column {column!r} differs "
+                f"within unit {name!r}; what is known before the first trial is the same in all of "
+                "its rows"
+            )
+
+
+def trial_records(own: OwnRecords, context: Int[np.ndarray, " n"], contexts: int, outcomes: int):
+    """The trials as records of searches."""
+    return TrialRecords(context, own.action, own.outcome, contexts, len(own.treatments), outcomes)
