@@ -1,4 +1,4 @@
-"""Off-policy intervals of search policies hold the truth: the short form of tests/trust/treatment."""
+"""Off-policy intervals of search policies hold the truth: short form of tests/trust/treatment."""
 
 import pandas as pd
 import pytest

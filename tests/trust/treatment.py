@@ -85,7 +85,8 @@ def main() -> None:
     for key, some in rows.groupby(["policy", "quantity", "estimator"], sort=False):
         sound = some[~some["warned"]]
         print(
-            f"| {' | '.join(key)} | {len(some)} | {some['covered'].mean():.3f} | {len(sound)} | "
+            f"| {' | '.join(map(str, key))} | {len(some)} | {some['covered'].mean():.3f} | "
+            f"{len(sound)} | "
             f"{sound['covered'].mean():.3f} | {sound['error'].mean():+.4f} | "
             f"{sound['width'].mean():.3f} |"
         )

@@ -29,20 +29,21 @@ def _is_kernel(function: ast.AST) -> TypeGuard[ast.FunctionDef]:
 
 def entered_kernels() -> set[str]:
     """Kernels that some function calls which is none, as `module.name`."""
-    found: set[str] = set()
     trees = {p: ast.parse(p.read_text()) for p in PACKAGE.rglob("*.py") if "njit" in p.read_text()}
-    for path, tree in trees.items():
-        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-        own = {f.name for f in tree.body if _is_kernel(f)}
-        from_kernels = {
-            node.func.id
-            for function in tree.body
-            if _is_kernel(function)
-            for node in ast.walk(function)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        }
-        found |= {f"{module}.{name}" for name in own - from_kernels}
-    return found
+    kernels = {path: [f for f in tree.body if _is_kernel(f)] for path, tree in trees.items()}
+    from_kernels = {
+        node.func.id
+        for some in kernels.values()
+        for kernel in some
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return {
+        ".".join((*path.relative_to(PACKAGE).with_suffix("").parts, kernel.name))
+        for path, some in kernels.items()
+        for kernel in some
+        if kernel.name not in from_kernels
+    }
 
 
 def test_every_kernel_that_is_entered_is_compiled():

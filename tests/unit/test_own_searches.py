@@ -29,6 +29,8 @@ from frugal.search.world import build_world, draw_parameters, sample_searches, s
 
 from tests.workflow.runs import ROOT
 
+pytestmark = pytest.mark.trains
+
 WORTH = np.array([0.0, 1.0, 2.5])
 LONG = {
     "name": "own", "title": "Own", "file": "own.csv", "layout": "long", "unit": "who",

@@ -258,7 +258,8 @@ def _numbers(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -
         if numbers.notna().sum() > cells.notna().sum() / 2:
             cells = cells.where(numbers.isna())  # numbers; what is none is refused below
         dates = pd.to_datetime(cells, errors="coerce", format="ISO8601")
-        wrong = np.flatnonzero((dates.isna() | numbers.notna().any()) & cells.notna())
+        unread = dates.isna() | bool(numbers.notna().any())
+        wrong = np.flatnonzero(unread & cells.notna())
         if len(wrong):
             raise DataError(
                 f"{source}, line {lines[wrong[0]]}: column {column!r} holds "

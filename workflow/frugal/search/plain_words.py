@@ -5,6 +5,7 @@ Knows tables of steps; must not know how they were planned.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,10 +49,14 @@ class StepTable:
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
 
-def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]) -> StepTable:
+def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> StepTable:
     """The table that `arrays` and its names were taken from."""
-    told = {key: tuple(names[key]) for key in ("contexts", "treatments", "outcomes")}
-    return StepTable(**arrays, **told)
+    return StepTable(
+        **arrays,
+        contexts=tuple(names["contexts"]),
+        treatments=tuple(names["treatments"]),
+        outcomes=tuple(names["outcomes"]),
+    )
 
 
 def history_of(outcome: Sequence[int], base: int) -> int:
