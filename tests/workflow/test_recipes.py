@@ -81,7 +81,7 @@ def test_records_of_searches_lead_to_a_policy_and_to_the_next_patient(tmp_path, 
     said = (folder / "verdict.txt").read_text()
     assert said in done.stdout
     assert re.match(r"Use c(dp|g) on (smoothed|forest) tables, δ 0\.2: 1\.[67]\d? \(", said)
-    assert "Not to be trusted" not in said
+    assert "trusted" not in said
     assert "Read: age is missing for 61 of 2000 units, a level of its own." in said
     page = (ROOT / "docs/recipes/treatment.md").read_text()
     printed = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]

@@ -160,9 +160,11 @@ def verdict(
     less, its_error = _difference(own["mean_outcome"], found.influence["mean_outcome"], judged)
     means = {name: f"{values.mean():.3g}" for name, values in own.items()}
     told = [
-        f"Use {chosen.name}: {chosen.interval('mean_trials')} trials a unit, to an outcome worth "
+        f"{'Not to be trusted yet: ' if chosen.warnings else 'Use '}{chosen.name}: "
+        f"{chosen.interval('mean_trials')} trials a unit, to an outcome worth "
         f"{chosen.interval('mean_outcome')}; the best outcome for "
         f"{chosen.interval('best_share')} of the units.",
+        *(f"{WARNINGS[w][0].upper()}{WARNINGS[w][1:]}." for w in chosen.warnings),
         f"The records themselves: {means['mean_trials']} trials, {means['mean_outcome']}, and "
         f"{means['best_share']}. {_compared('trials', fewer, error, 'fewer', 'more')} "
         f"{_compared('worth', -less, its_error, 'more', 'less')}",
@@ -170,7 +172,6 @@ def verdict(
         f"of them did what it would do to its end, and all are worth {found.effective:.0f} of its "
         "own searches.",
     ]
-    told += [f"Not to be trusted: {WARNINGS[w]}." for w in chosen.warnings]
     told.append(
         "Whether an untried treatment would have been better is not known from such records; "
         "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
