@@ -43,6 +43,11 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     match words[:1]:
+        case [] | ["--help"] | ["-h"] | ["help"]:
+            from frugal.run.overview import overview
+
+            print(overview())
+            return 0
         case ["init"]:
             from frugal.run.init_command import init_command
 

@@ -22,7 +22,10 @@ from frugal.run.arguments import pair, whole_number
 if TYPE_CHECKING:
     from frugal.core.sidecars import Job
 
-OTHER_COMMANDS = ("audit", "diff", "describe", "advise", "export", "benchmark", "plan", "compile")
+OTHER_COMMANDS = (
+    "init", "recourse", "advise", "export", "audit", "diff", "describe", "benchmark", "plan",
+    "reference", "compile",
+)  # fmt: skip
 USED_SUFFIX = ".jsonl"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log

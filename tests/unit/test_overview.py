@@ -1,0 +1,33 @@
+"""`python -m frugal --help` names what there is: commands, targets and stages."""
+
+import re
+from pathlib import Path
+
+import pytest
+from frugal.__main__ import main
+from frugal.core.sources import STAGES
+from frugal.run.overview import REST, TARGETS, USED_FIRST
+from frugal.run.stage_command import OTHER_COMMANDS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_what_people_use_first_comes_first(capsys, words):
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert said.index(" init ") < said.index(" decide ") < said.index(" compile ")
+    assert all(stage in said for stage in STAGES)
+    assert max(map(len, said.splitlines())) <= 110
+
+
+def test_every_command_is_named_once_and_there():
+    named = [name.split()[0] for name in (*USED_FIRST, *REST) if name[0].islower()]
+    source = (ROOT / "workflow/frugal/__main__.py").read_text()
+    known = set(re.findall(r'case \["(\w+)"\]:', source))
+    assert sorted([*named, "plan"]) == sorted(known) == sorted(OTHER_COMMANDS)
+    rules = "".join(
+        path.read_text() for path in [*ROOT.glob("workflow/rules/*.smk"), ROOT / "Snakefile"]
+    )
+    targets = [word for name in TARGETS for word in name.split(" --")[0].split()]
+    assert all(f"rule {target}:" in rules for target in targets)
