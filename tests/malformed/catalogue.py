@@ -4,6 +4,7 @@ from tests.malformed import (
     commands,
     configs,
     descriptions,
+    doors,
     downloads,
     new_cases,
     searches,
@@ -22,6 +23,7 @@ CASES = [
         stored,
         downloads,
         commands,
+        doors,
         new_cases,
         starts,
     )

@@ -43,7 +43,7 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     match words[:1]:
-        case [] | ["--help"] | ["-h"] | ["help"]:
+        case ["--help"] | ["-h"] | ["help"]:
             from frugal.run.overview import overview
 
             print(overview())
