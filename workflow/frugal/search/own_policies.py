@@ -5,6 +5,7 @@ if any is without; of these, those whose expected outcome is not told to be belo
 (paired, 95 %); of these the one of fewest expected trials. Knows no file.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ from frugal.search.searches import PlannedSearch, SearchOptions, plan_searches
 
 LEAST_EFFECTIVE, MOST_UNSEEN = 50.0, 0.02
 Z95 = 1.959963984540054
+PLANNERS = {"cdp": "constrained dynamic programming", "cg": "the greedy planner"}
 WARNINGS = {
     "few": f"the records are worth fewer than {LEAST_EFFECTIVE:g} of its own searches",
     "unseen": f"more than {MOST_UNSEEN:.0%} of its searches meet a step that no record took",
@@ -51,7 +53,8 @@ class JudgedPolicy:
         plan = self.plan
         if plan.planner == "doctor":
             return "doctor (what the records did most often)"
-        return f"{plan.planner} on {plan.outcome_model} tables, δ {plan.threshold:g}"
+        planner = PLANNERS[plan.planner]
+        return f"{planner} on {plan.outcome_model} tables, δ {plan.threshold:g}"
 
     def interval(self, quantity: str) -> str:
         """`1.62 (1.55 to 1.69)`."""
@@ -148,13 +151,12 @@ def estimates_frame(policies: list[JudgedPolicy], chosen: JudgedPolicy) -> pd.Da
 
 def verdict(
     chosen: JudgedPolicy,
-    policies: list[JudgedPolicy],
     judged: Judged,
-    worth: np.ndarray,
+    worth: Mapping[str, float],
     learned: int,
 ) -> list[str]:
     """The answer in sentences, what it rests on, and what it does not say."""
-    own = practice(judged, worth)
+    own = practice(judged, np.array(list(worth.values())))
     n, found = len(judged.records), chosen.found
     fewer, error = _difference(own["mean_trials"], found.influence["mean_trials"], judged)
     less, its_error = _difference(own["mean_outcome"], found.influence["mean_outcome"], judged)
@@ -173,6 +175,7 @@ def verdict(
         "own searches.",
     ]
     told.append(
+        f"Worth: {', '.join(f'{name} {value:g}' for name, value in worth.items())}. "
         "Whether an untried treatment would have been better is not known from such records; "
         "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
     )

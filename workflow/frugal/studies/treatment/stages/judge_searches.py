@@ -96,7 +96,12 @@ def judge_searches(
             "treatments": list(own.treatments),
             "outcomes": list(described.outcomes.names),
             "name": chosen.name,
-            "verdict": verdict(chosen, policies, judged, worth, len(training)),
+            "verdict": verdict(
+                chosen,
+                judged,
+                dict(zip(described.outcomes.names, described.worth, strict=True)),
+                len(training),
+            ),
             "said": list(own.said),
         },
         "arrays": steps.arrays(),
