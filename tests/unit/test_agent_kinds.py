@@ -11,7 +11,8 @@ from frugal.__main__ import main
 from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
-from frugal.acquire.rollouts import roll_out
+from frugal.acquire.rollouts import decision_probabilities, roll_out
+from frugal.acquire.wide_propensity import is_consistent
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
@@ -175,6 +176,34 @@ def test_a_bundle_never_acquires_what_is_blocked_nor_reads_what_is_hidden(kind, 
     poisoned.values[~world.known(available)] = 1e3
     again = roll_out(policy, World.of_table(poisoned, available=available), uniforms=uniforms)
     np.testing.assert_array_equal(plain.acquired, again.acquired)
+
+
+@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, files):
+    """What it takes among both panels it takes where the other cannot be had; a stop stays one."""
+    table = telling_table()
+    if kind in TRAINED:
+        policy, _ = load_policy(read_payload(files[kind]))
+    else:
+        stored = FUNCTION if kind == "python" else None
+        policy = build_policy(UNTRAINED[kind], table=table, stored=stored)
+    if not is_consistent(policy):
+        assert kind in {"aaco", "python", "random", "sm_ddpo", "sb3", "dadi"}
+        return
+    free = World.of_table(table)
+    nothing, rows = np.zeros((len(table), 2), dtype=bool), np.arange(len(table))
+    among = {
+        fewer: decision_probabilities(
+            policy, free, row=rows, acquired=nothing,
+            available=np.broadcast_to(np.array(fewer), nothing.shape),
+        )
+        for fewer in ((True, True), (True, False), (False, True))
+    }  # fmt: skip
+    best = among[True, True].argmax(axis=1)
+    assert among[True, True].max(axis=1) == pytest.approx(np.ones(len(table)))
+    for j, fewer in enumerate([(True, False), (False, True)]):
+        same = (best == j) | (best == 2)
+        np.testing.assert_array_equal(among[fewer].argmax(axis=1)[same], best[same])
 
 
 @pytest.mark.parametrize("kind", TRAINED)

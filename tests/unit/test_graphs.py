@@ -44,14 +44,6 @@ def test_assumed_causes_of_own_missingness_are_lists_without_strengths():
         parse_graph("own", {"source": "own", "panels": {"P3": {"intercept": 1.0}}}, TABLE)
 
 
-def test_at_most_sixteen_panels_can_be_missing():
-    for count, said in ((16, "panel"), (17, "names 17 panels that can be missing; at most 16")):
-        law = {"panels": {f"Q{k}": {"intercept": 0.0} for k in range(count)}}
-        with pytest.raises(ConfigError, match=said) as refused:
-            parse_graph("wide", law, TABLE)
-        assert ("at most" in str(refused.value)) == (count == 17)
-
-
 def test_order_puts_causes_first_whatever_the_order_of_the_laws():
     graph = graph_of(
         {"P3": (0.0, {}, {"P4": 1.0}), "P4": (0.0, {}, {"P2": 1.0}), "P2": (0.0, {}, {})}

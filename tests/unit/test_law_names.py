@@ -29,12 +29,6 @@ def test_an_unknown_name_is_refused_with_its_key(tmp_path, panels, s, sentence):
     assert sentence in str(caught.value)
 
 
-def test_more_panels_that_can_be_missing_than_patterns_allow_are_refused(tmp_path):
-    law = {f"p{k}": {} for k in range(17)}
-    with pytest.raises(ConfigError, match="names 17 panels that can be missing; at most 16"):
-        require_known_names("x", entry(law), load(tmp_path, document()))
-
-
 def test_columns_levels_and_panels_that_exist_pass(tmp_path):
     law = {"values": {"age": 1.0, "smoker=yes": 0.5}, "indicators": {"scan": 1.0}}
     described = load(tmp_path, document())

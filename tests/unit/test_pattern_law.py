@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.random import RandomPolicy
 from frugal.acquire.policies.rule import rule_policy
+from frugal.acquire.wide_propensity import LARGEST_ERROR
 from frugal.core.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
@@ -165,7 +166,7 @@ def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
 
 def value(law, factors, policy, acquired, mass, cost):
     """E[C · 1{R_s = 1} h / e] and E[1{R_s = 1} h / e]."""
-    h, _ = law.policy_propensity(policy, acquired)
+    h, _ = law.policy_propensity(policy, acquired, np.random.default_rng(0))
     e = np.prod(list(factors.values()), axis=0)
     weight = np.where(law.records.s_observed, h / e, 0.0)
     return (mass * weight * cost).sum(), (mass * weight).sum()
@@ -184,6 +185,47 @@ def test_afais_by_the_policy_is_exact_with_indicators_that_cause_each_other(
     found, total = value(law, factors, policy, acquired, mass, cost)
     assert total == pytest.approx(1.0, abs=1e-12)
     assert found == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "policy_of", [lambda t: RandomPolicy(0.4), lambda t: rule_policy(RULE, Layout.of(t))]
+)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_without_a_list_of_patterns_weights_are_the_same(monkeypatch, name, policy_of):
+    """Rules are summed over open causes; the random policy, where indicators cause each other, over
+    patterns that are drawn: to 3 % of each weight, and exactly on average.
+    """
+    laws, more = GRAPHS[name]
+    records, factors, policy, acquired, mass, _cost, _truth = enumerated(laws, policy_of, **more)
+    law = fitted_law(monkeypatch, records, factors, mass)
+    listed, chance = law.policy_propensity(policy, acquired, np.random.default_rng(0))
+    in_s = law.s_propensity()
+    monkeypatch.setattr(pattern_law, "MOST_SUMMED", -1)
+    found, held = law.policy_propensity(policy, acquired, np.random.default_rng(0))
+    known = np.isfinite(listed)
+    assert (np.isfinite(found) == known).all()
+    assert law.s_propensity() == pytest.approx(in_s, abs=1e-12)
+    carries = known & (listed > 0)
+    assert ((found > 0) == carries)[known].all()
+    if policy.reads_values:
+        assert found[known] == pytest.approx(listed[known], abs=1e-12)
+        assert held[carries] == pytest.approx(chance[carries], abs=1e-12)
+        return
+    ratio = found[carries] / listed[carries]
+    assert abs(ratio - 1).max() < 5 * LARGEST_ERROR
+    assert abs(ratio.mean() - 1) < 5 * LARGEST_ERROR / np.sqrt(len(ratio))
+
+
+def test_the_random_policy_in_closed_form_is_the_sum_over_all_patterns(monkeypatch):
+    laws = {"P2": (0.4, {"X1": 0.8}, {}), "P3": (-0.3, {"X1": 1.0}, {}), "P4": (0.2, {}, {})}
+    records, factors, policy, acquired, mass, *_ = enumerated(laws, lambda t: RandomPolicy(0.4))
+    law = fitted_law(monkeypatch, records, factors, mass)
+    rng = np.random.default_rng(0)
+    listed, chance = law.policy_propensity(policy, acquired, rng)
+    monkeypatch.setattr(pattern_law, "MOST_SUMMED", -1)
+    found, held = law.policy_propensity(policy, acquired, rng)
+    assert found == pytest.approx(listed, abs=1e-12)
+    assert held == pytest.approx(chance, abs=1e-12)
 
 
 def test_the_factors_alone_are_no_law_where_a_cause_is_missing(monkeypatch):
@@ -224,7 +266,7 @@ def test_the_probability_of_what_a_policy_needs_is_that_of_the_world(monkeypatch
         laws, lambda t: rule_policy(RULE, Layout.of(t)), **more
     )
     law = fitted_law(monkeypatch, records, factors, mass)
-    h, found = law.policy_propensity(policy, acquired)
+    h, found = law.policy_propensity(policy, acquired, np.random.default_rng(0))
     assert (np.isfinite(found) == records.s_observed).all()
     names = [panel.name for panel in records.data.actions]
     needed = acquired | np.isin(names, records.identification["s"])
@@ -286,5 +328,7 @@ def test_causes_missing_in_no_record_leave_the_law_unknown(monkeypatch):
         {},
     )
     law = fitted_law(monkeypatch, fewer, {j: p[kept] for j, p in factors.items()}, mass[kept])
-    assert np.isnan(law.policy_propensity(policy, acquired[kept])[0]).all()
+    assert np.isnan(
+        law.policy_propensity(policy, acquired[kept], np.random.default_rng(0))[0]
+    ).all()
     assert np.isnan(law.recorded()).all()

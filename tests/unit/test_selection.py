@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
 from frugal.acquire.reading import tilted_belief
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.train.greedy_information import (
     GreedyPolicies,
     ReferenceUnits,
+    WideReferenceUnits,
     entropy,
     information_gains,
 )
@@ -27,6 +28,7 @@ from frugal.acquire.train.training_scores import area_under_curve
 from frugal.core.episodes import Episodes
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
+from frugal.core.state_codes import sets_of
 from frugal.core.world import World
 from frugal.learn.imputers import MeanImputer
 from hypothesis import given, settings
@@ -216,7 +218,12 @@ def test_gains_are_means_over_the_nearest_units_of_the_same_set(classifier):
     reference = ReferenceUnits.drawn(states, classifier, units=40, rng=np.random.default_rng(1))
     row, code = rng.integers(60, size=15), rng.integers(8, size=15)
     seen = np.clip(states.table[row, code], -5, 5)
-    got = information_gains(reference, seen, code, panels=PANELS, neighbours=7)
+    acquired = sets_of(code, PANELS)
+    got = information_gains(reference, seen, acquired, neighbours=7)
+    by_set = WideReferenceUnits(TabulatedEncoder(reference.completed), 40, classifier)
+    np.testing.assert_allclose(
+        got, information_gains(by_set, seen, acquired, neighbours=7), rtol=0, atol=1e-6
+    )
     for i in range(15):
         distance = [np.linalg.norm(seen[i] - u) for u in reference.completed[:, code[i]]]
         near = np.argsort(distance)[:7]

@@ -151,14 +151,15 @@ def test_of_equal_looks_the_first_is_kept_and_the_one_before_training_never():
 
 def test_the_latest_visited_states_are_drawn_alike():
     """Of six states a memory of five holds the last five, and before it is full, what there is."""
-    visited, rng = _Visited(2, 5), np.random.default_rng(0)
+    visited, rng = _Visited(2, 5, 70), np.random.default_rng(0)
     for start in (0, 3):
         step = np.arange(start, start + 3)
-        visited.add(np.stack([step, 10 + step]), np.stack([20 + step, 30 + step]))
-        row, code = visited.sample(200, rng)
+        units = np.stack([step, 10 + step])
+        visited.add(units, 20 + units[..., None] == np.arange(70))
+        row, known = visited.sample(200, rng)
         held = set(range(max(0, start + 3 - 5), start + 3))
         assert [set(r.tolist()) for r in row] == [held, {10 + state for state in held}]
-        assert np.array_equal(code, row + 20)
+        assert np.array_equal(known, 20 + row[..., None] == np.arange(70))
         assert row.shape == (2, 200)
 
 

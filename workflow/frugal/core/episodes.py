@@ -16,6 +16,10 @@ class Policy(Protocol):
     reads some columns only may name them by `reads_columns`, True where it reads one. (d,)
     One that knows it may tell by `terminal_probability(available, target)`, both (n, a), with which
     probability it ends with exactly the target, whatever the values: it serves wide tables. (n,)
+    With `mean_terminal_probability(target, needed, present)` it tells the mean of that, and its
+    largest value, over panels that are there by independent chance.
+    One that carries `consistent = True` promises that what it chooses among some panels it also
+    chooses among fewer, as long as that can be had; and that it stops among fewer if among more.
     One that compares actions may tell by `weigh`, which takes what `action_probabilities` takes (of
     a `ReadingPolicy` what `decide` takes), what it compares, "stop" last, −∞ for what it must not
     do (K, m, a + 1), and by `compares`, what these numbers are.

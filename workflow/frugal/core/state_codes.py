@@ -1,11 +1,11 @@
-"""Sets of acquired panels as numbers: code = Σⱼ acquiredⱼ 2ʲ.
+"""Sets of acquired panels as numbers, code = Σⱼ acquiredⱼ 2ʲ, or as bits in octets.
 
 Shared by the decision process, its encoders and compact replay memories. It knows no unit, no cost
 and no policy.
 """
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped, UInt8
 
 from frugal.core.errors import DataError
 
@@ -36,6 +36,24 @@ def sets_of(codes: Int[np.ndarray, " m"], a: int) -> Bool[np.ndarray, "m a"]:
     """The sets that the codes stand for; inverse of `set_codes`. (m, a)"""
     octets = codes.astype("<i8")[:, None].view(np.uint8)
     return np.unpackbits(octets, axis=1, count=a, bitorder="little").view(np.bool_)
+
+
+def set_keys(acquired: Bool[np.ndarray, "m a"]) -> Shaped[np.ndarray, " m"]:
+    """What names each set, of any number of panels: its code, else its octets as a string. (m,)"""
+    if acquired.shape[1] <= MOST_ACTIONS:
+        return set_codes(acquired)
+    packed = packed_sets(acquired)
+    return packed.view(f"S{packed.shape[1]}")[:, 0]
+
+
+def packed_sets(acquired: Bool[np.ndarray, "*m a"]) -> UInt8[np.ndarray, "*m w"]:
+    """Sets of any number of panels, one bit a panel. (…, ⌈a/8⌉)"""
+    return np.packbits(acquired, axis=-1, bitorder="little")
+
+
+def unpacked_sets(packed: UInt8[np.ndarray, "*m w"], a: int) -> Bool[np.ndarray, "*m a"]:
+    """The inverse of `packed_sets`. (…, a)"""
+    return np.unpackbits(packed, axis=-1, count=a, bitorder="little").view(np.bool_)
 
 
 def all_sets(a: int) -> Bool[np.ndarray, "sets a"]:

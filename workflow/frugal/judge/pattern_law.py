@@ -14,18 +14,21 @@ Knows records and graph; must not know estimators or how a regression is fitted.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from graphlib import TopologicalSorter
 from typing import Any
 
 import numpy as np
 
 from frugal.acquire.set_probability import afa_propensity_and_chance, rows_in_parts
+from frugal.acquire.wide_propensity import wide_propensity_and_chance
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.judge.records import Records, in_s
 from frugal.learn.nuisance import Head
 from frugal.learn.nuisance_choice import Fitted, fit_probabilities
-from frugal.missing.law import every_subset
+from frugal.missing.chain import IndicatorChain
+from frugal.missing.law import MOST_SUMMED, every_subset
 
 MOST_OPEN = 4  # causes outside s that one indicator may have: 2^4 settings are predicted for a row
 
@@ -150,13 +153,15 @@ class PatternLaw:
             return result
         if self.elsewhere is None:
             return np.full(len(result), np.nan)
+        if self.wide:
+            return self.chain.together(np.arange(len(result)), self._everywhere(s))
         patterns = self._patterns()
         for rows in rows_in_parts(self.records.observed, len(patterns)):
             result[rows] = self.probability(rows, patterns).sum(axis=1)
         return result
 
     def policy_propensity(
-        self, policy: Policy, acquired: np.ndarray
+        self, policy: Policy, acquired: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from this law and the known policy. (n,)
 
@@ -171,6 +176,7 @@ class PatternLaw:
         Args:
             policy: the one that was run blocked.
             acquired: R̂. (n, a)
+            rng: source of the patterns that are drawn where they are too many to be listed.
         """
         data = self.records.data
         result, chance = np.full(len(acquired), np.nan), np.full(len(acquired), np.nan)
@@ -178,7 +184,19 @@ class PatternLaw:
             return result, chance
         known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
         known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
-        rows, patterns = np.flatnonzero(np.all(known, axis=0)), self._patterns()
+        rows = np.flatnonzero(np.all(known, axis=0))
+        if self.wide:
+            result[rows], chance[rows] = wide_propensity_and_chance(
+                policy,
+                World.of_table(data).take(rows),
+                target=acquired[rows],
+                law=self.chain,
+                rows=rows,
+                s=in_s(self.records.identification, data),
+                rng=rng,
+            )
+            return result, chance
+        patterns = self._patterns()
         for part in rows_in_parts(acquired[rows], len(patterns)):
             at = rows[part]
             result[at], chance[at] = afa_propensity_and_chance(
@@ -191,10 +209,44 @@ class PatternLaw:
             )
         return result, chance
 
+    @property
+    def wide(self) -> bool:
+        """The patterns with r_s = 1 are too many to be listed."""
+        return len(self._free()) > MOST_SUMMED
+
+    @cached_property
+    def chain(self) -> IndicatorChain:
+        """The same law, asked for single events. Where R_s = 1 is among what is wanted."""
+        assert self.elsewhere is not None
+        elsewhere = self.elsewhere
+        causes = {panel: self.causes.get(panel, ()) for panel in self.factors}
+        named = {self._place(panel): panel for panel in self.factors}
+
+        def one(j: int, rows: np.ndarray, observed: np.ndarray) -> np.ndarray:
+            panel = named[j]
+            if panel not in elsewhere:
+                return self.factors[panel][rows]
+            return elsewhere[panel][rows, self._setting(panel, observed)]
+
+        return IndicatorChain(
+            [self._place(panel) for panel in TopologicalSorter(causes).static_order()],
+            {self._place(panel): [*map(self._place, named)] for panel, named in causes.items()},
+            one,
+        )
+
+    def _everywhere(self, panels: set[str]) -> np.ndarray:
+        """The panels as a set, once for each row. (n, a)"""
+        one = np.isin([panel.name for panel in self.records.data.actions], list(panels))
+        return np.broadcast_to(one, self.records.observed.shape)
+
+    def _free(self) -> list[int]:
+        """Places of the panels outside s that can be missing."""
+        subset = in_s(self.records.identification, self.records.data)
+        return [j for j in map(self._place, self.factors) if not subset[j]]
+
     def _patterns(self) -> np.ndarray:
         """Every pattern with r_s = 1. (q, a)"""
-        subset = in_s(self.records.identification, self.records.data)
-        free = [j for j in map(self._place, self.factors) if not subset[j]]
+        subset, free = in_s(self.records.identification, self.records.data), self._free()
         subsets = every_subset(len(free))
         patterns = np.ones((len(subsets), len(subset)), dtype=bool)
         patterns[:, free] = subsets

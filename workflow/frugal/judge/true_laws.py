@@ -5,9 +5,11 @@ they judge fitted nuisances. Must not know estimators.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from frugal.acquire.rollouts import acquisition_order
 from frugal.acquire.set_probability import (
@@ -16,12 +18,14 @@ from frugal.acquire.set_probability import (
     terminal_set_probability,
     true_afa_propensity,
 )
+from frugal.acquire.wide_propensity import wide_propensity_and_chance
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.table import Table
 from frugal.core.world import World
+from frugal.missing.chain import IndicatorChain
 from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import topological_order
-from frugal.missing.law import missable_patterns
+from frugal.missing.graphs import indicator_logit, topological_order, value_logit
+from frugal.missing.law import MOST_SUMMED, missable_patterns
 from frugal.missing.mechanisms import pattern_probability
 
 
@@ -55,11 +59,27 @@ class TrueLaws:
         always = [name for name in names if name not in ordered]
         self._order = np.array([names.index(name) for name in [*always, *ordered]], dtype=np.int64)
 
-    def afa_propensity(self, acquired: np.ndarray) -> np.ndarray:
-        """True p(R=1 | X, R̂, R_s=1); NaN where the law of the masks is unknown. (n,)"""
+    def afa_propensity(self, acquired: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """True p(R=1 | X, R̂, R_s=1); NaN where the law of the masks is unknown. (n,)
+
+        Args:
+            acquired: R̂ of the blocked episodes. (n, a)
+            rng: source of the patterns that are drawn where they are too many to be listed.
+        """
         result = np.full(len(acquired), np.nan)
         if not self._law_known:
             return result
+        if len(self._graph.indicators) > MOST_SUMMED:
+            rows = np.arange(len(acquired))
+            return wide_propensity_and_chance(
+                self._policy,
+                self._world,
+                target=acquired,
+                law=self._chain,
+                rows=rows,
+                s=self._s,
+                rng=rng,
+            )[0]
         patterns = missable_patterns(self._graph, self._table)
         patterns = patterns[patterns[:, self._s].all(axis=1)]
         for part in rows_in_parts(acquired, len(patterns)):
@@ -73,6 +93,26 @@ class TrueLaws:
                 s=self._s,
             )
         return result
+
+    @cached_property
+    def _chain(self) -> IndicatorChain:
+        """The law of the masks, asked for single events."""
+        graph, table = self._graph, self._table
+        places = {panel.name: j for j, panel in enumerate(table.actions)}
+        named = {places[panel]: panel for panel in graph.indicators}
+        logit = {j: value_logit(graph, table, panel)[self._rows] for j, panel in named.items()}
+
+        def one(j: int, rows: np.ndarray, observed: np.ndarray) -> np.ndarray:
+            return expit(logit[j][rows] + indicator_logit(graph, table, observed, named[j]))
+
+        return IndicatorChain(
+            [places[panel] for panel in topological_order(graph)],
+            {
+                places[panel]: [places[cause] for cause in law.indicators]
+                for panel, law in graph.indicators.items()
+            },
+            one,
+        )
 
     def set_probability(self, observed: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Probability that the policy ends with the recorded set. (m,)

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-MOST_MISSABLE = 16  # panels of a graph: laws of patterns are sums over its 2^16 subsets
-
 
 @dataclass(frozen=True)
 class IndicatorModel:

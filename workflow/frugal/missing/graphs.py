@@ -16,7 +16,7 @@ from scipy.special import expit
 from frugal.core.errors import ConfigError, GraphError
 from frugal.core.scaling import fit_scaling
 from frugal.core.table import Table
-from frugal.missing.graph import MOST_MISSABLE, IndicatorModel, MissingnessGraph
+from frugal.missing.graph import IndicatorModel, MissingnessGraph
 
 _GRAPH_KEYS = ("source", "panels", "standardise", "complete_share")
 _SOURCES = ("induced", "own")
@@ -49,11 +49,6 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     if source not in _SOURCES:
         raise ConfigError(f"{where} has the source {source!r}; allowed are {_listed(_SOURCES)}")
     panels = _as_mapping(where, "panels", mapping.get("panels"))
-    if len(panels) > MOST_MISSABLE:
-        raise ConfigError(
-            f"{where} names {len(panels)} panels that can be missing; at most {MOST_MISSABLE} are "
-            "allowed, since every subset of them is a pattern"
-        )
     _check_panels(where, panels, table)
     if source == "own":
         panels = {p: _assumed_law(f"panel {p!r} of {where}", law) for p, law in panels.items()}

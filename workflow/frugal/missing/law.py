@@ -11,6 +11,7 @@ from frugal.core.table import Table
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.mechanisms import pattern_probability
 
+MOST_SUMMED = 16  # panels that can be missing whose 2^m patterns are listed and summed
 CELLS_AT_ONCE = 1 << 21  # (row, pattern) pairs held at a time: bounds memory, changes no result
 
 

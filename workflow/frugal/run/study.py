@@ -17,7 +17,6 @@ from frugal.core.schema_check import (
     listed,
     named_file,
 )
-from frugal.core.state_codes import MOST_ACTIONS
 from frugal.data.description import Description, load_description
 from frugal.data.description_sources import RawFile
 from frugal.data.raw import locate_file
@@ -267,7 +266,6 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     _require_drawn_agents(study)
     require_grid_agents(config["afape"])
     _require_agent_rows(study)
-    _require_narrow_tables(study)
     return study
 
 
@@ -357,20 +355,6 @@ def _require_agent_rows(study: Study) -> None:
 
 def _left_out(agents: list[str]) -> str:
     return ", ".join(f"`{agent}: null`" for agent in agents)
-
-
-def _require_narrow_tables(study: Study) -> None:
-    """Refuse agents that learn on a table with more panels than their memory has bits for."""
-    for dataset in study.judged_datasets:
-        panels = sum(not panel.free for panel in study.descriptions[dataset].panels)
-        if study.trained_agents and panels > MOST_ACTIONS:
-            agent = study.trained_agents[0]
-            raise ConfigError(
-                f"config: afape.agents.{agent} learns on tables of at most {MOST_ACTIONS} panels "
-                f"with a cost, and {study.paths[dataset]} has {panels}; write "
-                f"{_left_out(study.trained_agents)} "
-                "under 'afape.agents', or put columns that are measured together into one panel"
-            )
 
 
 def _description_path(name: str, path: str, base: Path) -> Path:

@@ -5,7 +5,7 @@ What training found goes into arrays; arrays in, decisions out. Knows no labels.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -54,6 +54,7 @@ class CascadePolicies(Reading):
     ensembles: Sequence[TreeEnsemble]
     cost: Float[np.ndarray, " a"]
     stack: Stack | None = None
+    consistent: ClassVar[bool] = True
 
     @property
     def members(self) -> int:

@@ -75,6 +75,11 @@ class DadiPolicies:
         self._settings, self.processing_steps = settings, settings.processing_steps
         self._panel, self.scaling, self.exploration = panel_of_column, scaling, exploration
 
+    @property
+    def consistent(self) -> bool:
+        """Among fewer panels it chooses as among more: so if it draws no lots."""
+        return self.exploration == 0
+
     def action_probabilities(
         self,
         values: Float[np.ndarray, "K m d"],

@@ -148,6 +148,11 @@ class DiagnosisPolicies(CompletesRows):
         self.input_bound = float(settings["input_bound"])
 
     @property
+    def consistent(self) -> bool:
+        """Among fewer panels it chooses as among more: so if it draws no lots."""
+        return self.greedy
+
+    @property
     def members(self) -> int:
         """K."""
         return self.learners.count

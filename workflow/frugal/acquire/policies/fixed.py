@@ -27,6 +27,7 @@ class FixedPolicy(SingleWithoutVerdict):
 
     panels: Bool[np.ndarray, " a"]
     reads_values: ClassVar[bool] = False
+    consistent: ClassVar[bool] = True
 
     def action_probabilities(
         self,

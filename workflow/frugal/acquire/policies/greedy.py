@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.encoders import tabulate
+from frugal.acquire.encoders import GIB, tabulate
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.reading import completed_states
-from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
+from frugal.acquire.train.greedy_information import (
+    GreedyPolicies,
+    ReferenceUnits,
+    WideReferenceUnits,
+)
 from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSettings
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
+from frugal.core.state_codes import MOST_ENUMERATED
 from frugal.core.stored import Array, under
 from frugal.core.stored import Stored as Checked
-from frugal.core.world import World
+from frugal.core.world import StateEncoder, World
 from frugal.learn.state_imputers import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, CLASSIFIER = "encoder.", "classifier."  # prefixes among the bundle's arrays
@@ -77,12 +82,22 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Greedy
     networks = Classifiers.of(under(stored, CLASSIFIER), settings["classifier"]["activation"])
     classifier = StateClassifier(networks, float(settings["input_bound"]))
     world = _reference_world(own["reference"], layout)
-    table = tabulate(completed_states(imputer, world), len(world), world.panels, max_gib=MEMORY_GIB)
+    units = _reference_units(completed_states(imputer, world), world, classifier)
     return GreedyPolicies(
-        ReferenceUnits.of(table, classifier), classifier, imputer, layout.action_cost,
+        units, classifier, imputer, layout.action_cost,
         settings["neighbours"], np.array([settings["least_gain"] / layout.action_cost.mean()]),
         own["threshold"],
     )  # fmt: skip
+
+
+def _reference_units(
+    states: StateEncoder, world: World, classifier: StateClassifier
+) -> ReferenceUnits | WideReferenceUnits:
+    """At all sets of panels, where their completed rows take little memory; else set by set."""
+    n, a = len(world), world.panels
+    if a > MOST_ENUMERATED or 4 * n * 2**a * states.width > MEMORY_GIB * GIB:
+        return WideReferenceUnits(states, n, classifier)
+    return ReferenceUnits.of(tabulate(states, n, a, max_gib=MEMORY_GIB), classifier)
 
 
 def _reference_world(values: np.ndarray, layout: Layout) -> World:

@@ -130,6 +130,7 @@ class LatticePolicies(Reading):
     counts: Int[np.ndarray, "G M"]
     cost: Float[np.ndarray, " a"]
     compares: ClassVar[str] = "gain less price"
+    consistent: ClassVar[bool] = True
 
     @property
     def members(self) -> int:

@@ -5,6 +5,7 @@ Arrays in, decisions out. Knows no labels and no training.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,7 @@ class NetworkPolicies(Reading):
     least: Float[np.ndarray, " K"]
     calibration: Float[np.ndarray, "K 2"]
     threshold: Float[np.ndarray, " K"]
+    consistent: ClassVar[bool] = True
 
     @property
     def members(self) -> int:

@@ -45,6 +45,7 @@ class OpportunisticPolicies(Reading):
     least: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
     compares: ClassVar[str] = "change of probabilities per mean price"
+    consistent: ClassVar[bool] = True
 
     @property
     def members(self) -> int:

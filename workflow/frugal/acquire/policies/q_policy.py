@@ -42,6 +42,7 @@ class QPolicy(SingleWithoutVerdict):
     centre: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
     column_bits: bool
+    consistent: ClassVar[bool] = True
     compares: ClassVar[str] = "value (1: the dearest error)"
 
     def action_probabilities(

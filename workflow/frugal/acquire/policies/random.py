@@ -67,6 +67,28 @@ class RandomPolicy(SingleWithoutVerdict):
         law = self.probability**k * (1 - self.probability) ** (m - np.minimum(k, m))
         return np.where((target & ~available).any(axis=1), 0.0, law)
 
+    def mean_terminal_probability(
+        self,
+        target: Bool[np.ndarray, "n a"],
+        needed: Bool[np.ndarray, "n a"],
+        present: Float[np.ndarray, "n a"],
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Mean of `terminal_probability` over patterns that hold what is needed, and its largest.
+
+        Other panels j are there with probability q_j, each by itself:
+
+            E[p^k (1 − p)^(m − k)] = p^k (1 − p)^(needed − k) Π_j (1 − p q_j)
+
+        Args:
+            target: the set that it ends with; it is needed. (n, a)
+            needed: panels that are there. (n, a)
+            present: q_j; not read where a panel is needed. (n, a)
+        """
+        k, held = target.sum(axis=1), needed.sum(axis=1)
+        largest = self.probability**k * (1 - self.probability) ** (held - k)
+        others = np.where(needed, 1.0, 1 - self.probability * present).prod(axis=1)
+        return largest * others, largest
+
 
 def _stop_and_go_on(a: int, p: float) -> tuple[Float[np.ndarray, "b b"], Float[np.ndarray, "b b"]]:
     """P(B = k | B ≥ k) and P(B > k | B ≥ k) for B ~ Binomial(m, p), as tables over m and m − k.

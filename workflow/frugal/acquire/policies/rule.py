@@ -6,7 +6,7 @@ panels that they acquired, and must not know costs, labels or missingness.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -97,6 +97,7 @@ class RulePolicy(SingleWithoutVerdict):
     steps: tuple[Step, ...]
     free_columns: Bool[np.ndarray, " d"]
     provides: Bool[np.ndarray, "a d"]
+    consistent: ClassVar[bool] = True
 
     @property
     def reads_values(self) -> bool:

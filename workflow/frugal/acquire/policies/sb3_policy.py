@@ -60,6 +60,11 @@ class Sb3Policy:
         require_law(stochastic=self.stochastic, greedy=self.greedy)
 
     @property
+    def consistent(self) -> bool:
+        """Among fewer panels it chooses as among more: so if it draws no lots."""
+        return self.greedy
+
+    @property
     def members(self) -> int:
         """1."""
         return 1

@@ -17,7 +17,7 @@ from frugal.acquire.single import SingleWithoutVerdict
 from frugal.core.errors import DataError, MissingStateError, printable
 from frugal.core.layout import Layout
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.state_codes import set_codes
+from frugal.core.state_codes import set_keys
 
 STOP = "stop"
 ROUNDING = 1e-6  # by which the probabilities of a state may miss 1
@@ -51,7 +51,7 @@ class StateTable(SingleWithoutVerdict):
         Raises:
             MissingStateError: it lacks one; the sentence names the first.
         """
-        asked = pd.MultiIndex.from_arrays([row_id, set_codes(acquired)])
+        asked = pd.MultiIndex.from_arrays([row_id, set_keys(acquired)])
         place = self.states.get_indexer(asked)
         if (place < 0).any():
             self._refuse(row_id[place < 0], acquired[place < 0])
@@ -72,10 +72,10 @@ class StateTable(SingleWithoutVerdict):
 
     def _refuse(self, row_id: np.ndarray, acquired: np.ndarray) -> NoReturn:
         """Name the first of states that it lacks, and count the others."""
-        codes = set_codes(acquired)
+        codes = set_keys(acquired)
         first = np.lexsort((codes, row_id))[0]
         named = [panel for panel, has in zip(self.panels, acquired[first], strict=True) if has]
-        others = len(np.unique(np.stack([row_id, codes]), axis=1).T) - 1
+        others = len(set(zip(row_id.tolist(), codes.tolist(), strict=True))) - 1
         raise MissingStateError(
             f"{printable(self.file)} lacks the state of row {row_id[first]} with "
             f"{listed(named) if named else 'nothing'} acquired, and {others} others that are asked "
@@ -110,7 +110,7 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
         raise DataError(f"{at} has no rows; a table of states needs one for each state and action")
     row, probability = _numbers(frame, at)
     sets = _sets(frame["acquired"], names, at)
-    codes = set_codes(sets)
+    codes = set_keys(sets)
     action = pd.Index([*names, STOP]).get_indexer(pd.Index(frame["action"]))
     if (action < 0).any():
         line = int((action < 0).argmax())

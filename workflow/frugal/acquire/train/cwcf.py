@@ -97,6 +97,7 @@ class CwcfPolicies(Reading):
     column_bits: bool
     class_weights: tuple[float, float]
     threshold: Float[np.ndarray, " K"] | None
+    consistent: ClassVar[bool] = True
     compares: ClassVar[str] = "value (1: the dearest error)"
 
     @property

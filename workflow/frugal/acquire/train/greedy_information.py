@@ -4,7 +4,8 @@ A dynamic baseline beside SM-DDPO [diagnosis, sec. 6.2], with its completed rows
 fitted on randomly masked states. It looks one panel ahead, knows no rewards, and learns no policy.
 """
 
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -13,11 +14,13 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.encoders import TabulatedEncoder
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.state_classifier import StateClassifier
-from frugal.core.state_codes import set_codes
+from frugal.core.state_codes import packed_sets, set_codes, unpacked_sets
+from frugal.core.world import StateEncoder
 from frugal.learn.imputers import Imputer
 
 SMALLEST_PROBABILITY = 1e-12  # in logarithms
 DISTANCES_AT_ONCE = 1 << 24  # bounds memory
+ENTRIES_KEPT = 1 << 26  # of completed rows at the sets asked for last: bounds memory
 
 
 def entropy(belief: Float[np.ndarray, "*m k"]) -> Float[np.ndarray, "*m"]:
@@ -58,13 +61,66 @@ class ReferenceUnits:
         belief = classifier.belief(table.reshape(-1, table.shape[2]))
         return cls(table, entropy(belief).reshape(table.shape[:2]))
 
+    def __len__(self) -> int:
+        return len(self.completed)
+
+    def at(
+        self, known: Bool[np.ndarray, " a"]
+    ) -> tuple[Float32[np.ndarray, "r d"], Float[np.ndarray, "r a"]]:
+        """Completed rows at one set of panels, and the fall of uncertainty by each further one."""
+        code = set_codes(known[None])[0]
+        further = code | np.int64(1) << np.arange(len(known))
+        return self.completed[:, code], self.uncertainty[:, [code]] - self.uncertainty[:, further]
+
+
+@dataclass(frozen=True, eq=False)
+class WideReferenceUnits:
+    """The same of tables with more panels than all sets of which can be held: asked set by set.
+
+    Attributes:
+        states: completed rows of the units at any set.
+        units: r.
+        classifier: gives beliefs.
+    """
+
+    states: StateEncoder
+    units: int
+    classifier: StateClassifier
+    _kept: OrderedDict[bytes, tuple] = field(default_factory=OrderedDict, repr=False)
+
+    def __len__(self) -> int:
+        return self.units
+
+    def at(
+        self, known: Bool[np.ndarray, " a"]
+    ) -> tuple[Float32[np.ndarray, "r d"], Float[np.ndarray, "r a"]]:
+        """As `ReferenceUnits.at`; answers given last are kept."""
+        name = known.tobytes()
+        if name not in self._kept:
+            shown, now = self._uncertainty(known)
+            fall = np.zeros((self.units, len(known)))
+            for j in np.flatnonzero(~known):
+                fall[:, j] = now - self._uncertainty(known | (np.arange(len(known)) == j))[1]
+            self._kept[name] = shown, fall
+            while len(self._kept) > max(1, ENTRIES_KEPT // (shown.size + fall.size)):
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(name)
+        return self._kept[name]
+
+    def _uncertainty(
+        self, known: np.ndarray
+    ) -> tuple[Float32[np.ndarray, "r d"], Float[np.ndarray, " r"]]:
+        row, bound = np.arange(self.units), self.classifier.input_bound
+        everywhere = np.broadcast_to(known, (self.units, len(known)))
+        shown = np.clip(self.states.encode(row, everywhere), -bound, bound)
+        return shown, entropy(self.classifier.belief(shown))
+
 
 def information_gains(
-    reference: ReferenceUnits,
+    reference: ReferenceUnits | WideReferenceUnits,
     completed: Float32[np.ndarray, "m d"],
-    code: Int[np.ndarray, " m"],
+    acquired: Bool[np.ndarray, "m a"],
     *,
-    panels: int,
     neighbours: int,
 ) -> Float[np.ndarray, "m a"]:
     """Expected fall of the label's entropy by each panel, in nats; 0 for panels acquired. (m, a)
@@ -77,17 +133,15 @@ def information_gains(
     Args:
         reference: the units.
         completed: rows of the states, completed. (m, d)
-        code: of the panels known. (m,)
-        panels: a.
+        acquired: panels known. (m, a)
         neighbours: |N|.
     """
-    gain = np.zeros((len(code), panels))
-    bits = np.int64(1) << np.arange(panels)
-    at_once = max(1, DISTANCES_AT_ONCE // len(reference.completed))
-    for known in np.unique(code):
-        fall = reference.uncertainty[:, [known]] - reference.uncertainty[:, known | bits]
-        shown = reference.completed[:, known]
-        rows = np.flatnonzero(code == known)
+    gain = np.zeros(acquired.shape)
+    packed = packed_sets(acquired)
+    at_once = max(1, DISTANCES_AT_ONCE // len(reference))
+    for one in np.unique(packed, axis=0):
+        shown, fall = reference.at(unpacked_sets(one, acquired.shape[1]))
+        rows = np.flatnonzero((packed == one).all(axis=1))
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
             near = _nearest(shown, completed[part], neighbours)
@@ -118,13 +172,14 @@ class GreedyPolicies(CompletesRows):
         threshold: of the probability of illness, of each policy. (K,)
     """
 
-    reference: ReferenceUnits
+    reference: ReferenceUnits | WideReferenceUnits
     classifier: StateClassifier
     imputer: Imputer
     action_cost: Float[np.ndarray, " a"]
     neighbours: int
     least_gain: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
+    consistent: ClassVar[bool] = True
     compares: ClassVar[str] = "nats per unit of price"
 
     @property
@@ -153,8 +208,8 @@ class GreedyPolicies(CompletesRows):
         """Gain per cost of each open panel, then the least one that is ordered. (K, m, a + 1)"""
         a, shape = len(self.action_cost), acquired.shape[:2]
         gain = information_gains(
-            self.reference, self._clipped(reading), set_codes(acquired.reshape(-1, a)),
-            panels=a, neighbours=self.neighbours,
+            self.reference, self._clipped(reading), acquired.reshape(-1, a),
+            neighbours=self.neighbours,
         )  # fmt: skip
         per_cost = _per_cost(gain, self.action_cost).reshape(*shape, a)
         per_cost = np.where(available & ~acquired, per_cost, -np.inf)

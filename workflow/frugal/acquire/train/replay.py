@@ -8,9 +8,9 @@ masks follow from the same few bytes. It knows no networks and no encoder.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int, Shaped
+from jaxtyping import Bool, Float32, Int
 
-from frugal.core.state_codes import set_codes, sets_of
+from frugal.core.state_codes import packed_sets, unpacked_sets
 from frugal.core.world import World
 
 
@@ -54,11 +54,12 @@ class ReplayMemory:
         self._panels, self._capacity, self._at, self.filled = panels, capacity, 0, 0
         shape = (learners, capacity)
         self._row = np.zeros(shape, dtype=np.int32)
-        self._code: Shaped[np.ndarray, "K c"] = np.zeros(shape, dtype=_code_type(panels))
-        self._action = np.zeros(shape, dtype=np.uint8)
+        self._known = np.zeros((*shape, -(-panels // 8)), dtype=np.uint8)
+        # panels, and more ways to end than anybody needs
+        self._action = np.zeros(shape, dtype=np.uint8 if panels < 192 else np.uint16)
         self._reward = np.zeros(shape, dtype=np.float32)
-        parts = (self._row, self._code, self._action, self._reward)
-        self.bytes_per_transition = sum(part.itemsize for part in parts)
+        parts = (self._row, self._known, self._action, self._reward)
+        self.bytes_per_transition = sum(part[:1, :1].nbytes for part in parts)
 
     def add(
         self,
@@ -71,7 +72,7 @@ class ReplayMemory:
         episodes = row.shape[1]
         place = (self._at + np.arange(episodes)) % self._capacity
         self._row[:, place] = row
-        self._code[:, place] = set_codes(acquired.reshape(-1, self._panels)).reshape(row.shape)
+        self._known[:, place] = packed_sets(acquired)
         self._action[:, place] = action
         self._reward[:, place] = reward
         self._at = (self._at + episodes) % self._capacity
@@ -79,29 +80,14 @@ class ReplayMemory:
 
     def take(self, index: Int[np.ndarray, "K m"]) -> Transitions:
         """The transitions at these places, which lie below `filled`."""
-        row, code, action, reward = (
+        row, action, reward = (
             np.take_along_axis(part, index, axis=1)
-            for part in (self._row, self._code, self._action, self._reward)
+            for part in (self._row, self._action, self._reward)
         )
-        code, action = code.astype(np.int64), action.astype(np.int64)
-        done = action >= self._panels
-        revealed = np.left_shift(np.int64(1), np.where(done, 0, action))
-        return Transitions(
-            row.astype(np.int64),
-            self._sets(code),
-            action,
-            reward,
-            self._sets(code | np.where(done, 0, revealed)),
-            done,
-        )
-
-    def _sets(self, code: Int[np.ndarray, "K m"]) -> Bool[np.ndarray, "K m a"]:
-        return sets_of(code.ravel(), self._panels).reshape(*code.shape, self._panels)
-
-
-def _code_type(panels: int) -> type[np.unsignedinteger]:
-    """The smallest unsigned integers that hold a set code."""
-    for kind in (np.uint8, np.uint16, np.uint32):
-        if panels <= np.iinfo(kind).bits:
-            return kind
-    return np.uint64
+        action = action.astype(np.int64)
+        learner = np.arange(len(index))[:, None]
+        known = unpacked_sets(self._known[learner, index], self._panels)
+        after, done = known.copy(), action >= self._panels
+        who, which = np.nonzero(~done)
+        after[who, which, action[who, which]] = True
+        return Transitions(row.astype(np.int64), known, action, reward, after, done)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from frugal.acquire.acquisition import BatchedAcquisition
@@ -48,7 +48,7 @@ from frugal.acquire.train.training_scores import (
     score_policies,
 )
 from frugal.core.errors import DataError
-from frugal.core.state_codes import set_codes, sets_of
+from frugal.core.state_codes import packed_sets, unpacked_sets
 from frugal.core.world import StateEncoder, World
 
 LEAST_THRESHOLD = 1e-6  # on a belief
@@ -250,7 +250,7 @@ class _Run:
             hidden=how.ppo.hidden, activation=how.ppo.activation, rng=first,
         )  # fmt: skip
         self._trainer = PpoTrainer(self._selectors, how.ppo)
-        self._visited = _Visited(learners, how.visited_states)
+        self._visited = _Visited(learners, how.visited_states, task.panels)
         self._generator = torch.Generator().manual_seed(int(draws.integers(2**63 - 1)))
 
     def export(self) -> Weights:
@@ -296,22 +296,20 @@ class _Run:
         trainer = self._trainer_of_classifiers
         if trainer is not None:
             for _ in range(self._how.classifier_updates):
-                row, code = self._visited.sample(trainer.settings.batch, self._draws)
+                row, known = self._visited.sample(trainer.settings.batch, self._draws)
                 learn_states(
-                    trainer, self._task, self._imputed, row, code,
+                    trainer, self._task, self._imputed, row, known,
                     input_bound=self._how.input_bound,
                 )  # fmt: skip
         boosted = self._boosted
         if boosted is not None and done in boosted.settings.refitted_after(self._how.outer_loops):
             each = -(-boosted.enough // self._selectors.count)
-            row, code = self._visited.sample(each, self._draws)
-            boosted.refit(row.reshape(-1), sets_of(code.reshape(-1), self._task.panels))
+            row, known = self._visited.sample(each, self._draws)
+            boosted.refit(row.reshape(-1), known.reshape(-1, self._task.panels))
 
     def _observe(self, environment: BatchedAcquisition) -> Tensor:
         """State embeddings; the states go into Q."""
-        known = environment.acquired
-        codes = set_codes(known.reshape(-1, known.shape[2])).reshape(known.shape[:2])
-        self._visited.add(environment.row, codes)
+        self._visited.add(environment.row, environment.acquired)
         return state_embedding(
             torch.from_numpy(environment.observation), self._classifiers,
             columns=self._columns, input_bound=self._how.input_bound,
@@ -334,22 +332,24 @@ class _Run:
 
 
 class _Visited:
-    """The latest states of each learner: Q of Algorithm 1, as units and set codes."""
+    """The latest states of each learner: Q of Algorithm 1, as units and sets."""
 
-    def __init__(self, learners: int, capacity: int) -> None:
+    def __init__(self, learners: int, capacity: int, panels: int) -> None:
+        self._panels = panels
         self._row = np.zeros((learners, capacity), dtype=np.int64)
-        self._code = np.zeros((learners, capacity), dtype=np.int64)
+        self._known = np.zeros((learners, capacity, -(-panels // 8)), dtype=np.uint8)
         self._at = self._filled = 0
 
-    def add(self, row: Int[np.ndarray, "K E"], code: Int[np.ndarray, "K E"]) -> None:
+    def add(self, row: Int[np.ndarray, "K E"], known: Bool[np.ndarray, "K E a"]) -> None:
         """Keep the states of one step, in place of the oldest."""
         capacity = self._row.shape[1]
         place = (self._at + np.arange(row.shape[1])) % capacity
-        self._row[:, place], self._code[:, place] = row, code
+        self._row[:, place], self._known[:, place] = row, packed_sets(known)
         self._at = (self._at + row.shape[1]) % capacity
         self._filled = min(self._filled + row.shape[1], capacity)
 
     def sample(self, batch: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Units and codes of some states of each learner, with replacement. (K, b), (K, b)"""
+        """Units and sets of some states of each learner, with replacement. (K, b), (K, b, a)"""
         pick = rng.integers(self._filled, size=(len(self._row), batch))
-        return np.take_along_axis(self._row, pick, 1), np.take_along_axis(self._code, pick, 1)
+        known = self._known[np.arange(len(pick))[:, None], pick]
+        return np.take_along_axis(self._row, pick, 1), unpacked_sets(known, self._panels)

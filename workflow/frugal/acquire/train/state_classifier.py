@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.train.lockstep_classifier import (
     Classifiers,
     ClassifierSettings,
     ClassifierTrainer,
 )
-from frugal.core.state_codes import sets_of
 from frugal.core.world import StateEncoder, World
 
 ROWS_AT_ONCE = 1 << 16  # bounds memory
@@ -27,13 +26,13 @@ def learn_states(
     task: World,
     completed: StateEncoder,
     row: Int[np.ndarray, "K b"],
-    code: Int[np.ndarray, "K b"],
+    known: Bool[np.ndarray, "K b a"],
     *,
     input_bound: float,
 ) -> None:
-    """One minibatch of each of K classifiers, from units and codes of their known panels."""
-    known = sets_of(code.reshape(-1), task.panels)
-    seen = completed.encode(row.reshape(-1), known).reshape(*row.shape, -1)
+    """One minibatch of each of K classifiers, from units and their known panels."""
+    states = row.reshape(-1), known.reshape(-1, task.panels)
+    seen = completed.encode(*states).reshape(*row.shape, -1)
     bounded = torch.from_numpy(seen).clamp(-input_bound, input_bound)
     trainer.learn(bounded, torch.from_numpy(task.label[row].astype(np.int64)))
 
@@ -84,9 +83,8 @@ def fit_state_classifier(
     torch.set_num_threads(1)
     networks = Classifiers.fresh(1, completed.width, task.classes, settings=settings, rng=rng)
     trainer = ClassifierTrainer(networks, settings)
-    bits = np.int64(1) << np.arange(task.panels)
     for _ in range(updates):
         row = rng.integers(len(task), size=(1, settings.batch))
         known = (rng.random((*row.shape, task.panels)) < KNOWN_SHARE) & task.available[row]
-        learn_states(trainer, task, completed, row, known @ bits, input_bound=input_bound)
+        learn_states(trainer, task, completed, row, known, input_bound=input_bound)
     return StateClassifier(networks, input_bound)

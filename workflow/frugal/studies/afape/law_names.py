@@ -10,11 +10,10 @@ from typing import Any
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Description
-from frugal.missing.graph import MOST_MISSABLE
 
 
 def require_known_names(at: str, entry: Mapping[str, Any], description: Description) -> None:
-    """Refuse a scenario whose panels are too many, or unknown to its data set as are its columns.
+    """Refuse a scenario that names panels or columns which its data set does not have.
 
     Args:
         at: where the scenario stands, as the sentence begins.
@@ -24,12 +23,6 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
     Raises:
         ConfigError: the key, the name found, and those that there are.
     """
-    if (count := len(entry["missingness"]["panels"])) > MOST_MISSABLE:
-        raise ConfigError(
-            f"{at}.missingness.panels names {count} panels that can be missing; at most "
-            f"{MOST_MISSABLE} are allowed, since every subset of them is a pattern: put columns "
-            "that are measured together into one panel"
-        )
     panels = [panel.name for panel in description.panels if not panel.free]
     columns = [column.name for column in description.columns]
     categorical = {c.name: c.levels for c in description.columns if c.kind == "categorical"}

@@ -71,7 +71,8 @@ def fit_nuisances(
             dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False))),
         )
         # each of its own, so that one agent's means do not depend on how many stand beside it
-        rngs = {"heads": rng} | {what: streams.generator(what, seed) for what in ("means", "law")}
+        own = ("means", "law", "patterns")
+        rngs = {"heads": rng} | {what: streams.generator(what, seed) for what in own}
         for name, frame in _fit_seed(records, built, test, rule, settings, rngs).items():
             found.setdefault(name, []).append(frame.assign(seed=seed))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
@@ -94,7 +95,9 @@ def _fit_seed(
     by_policy, frames = {}, []
     for agent in agents:
         played = panel_matrix(records.played[agent], "acquired", records.data)
-        by_policy[agent], chance, lacks = _by_policy(fitted.law, policies[agent], played)
+        by_policy[agent], chance, lacks = _by_policy(
+            fitted.law, policies[agent], played, rngs["patterns"]
+        )
         mean = fitted.means[agent][test]
         frames.append(
             pd.DataFrame(
@@ -120,14 +123,14 @@ def _fit_seed(
 
 
 def _by_policy(
-    law: PatternLaw, policy: Policy, played: np.ndarray
+    law: PatternLaw, policy: Policy, played: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
 
     The last is which state the policy's table lacks for it, as a sentence; else empty.
     """
     try:
-        return *law.policy_propensity(policy, played), ""
+        return *law.policy_propensity(policy, played, rng), ""
     except MissingStateError as lack:
         unknown = np.full(len(played), np.nan)
         return unknown, unknown, f"The policy's table {lack}"

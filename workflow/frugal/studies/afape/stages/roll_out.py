@@ -108,7 +108,10 @@ def roll_out(
             beside = {}
             if world.name == "blocked":
                 beside["true_afa_propensity"] = _told(
-                    lambda done=episodes: truth.afa_propensity(done.acquired[0]), len(at)
+                    lambda done=episodes, seed=seed: truth.afa_propensity(
+                        done.acquired[0], streams.generator("patterns", seed)
+                    ),
+                    len(at),
                 )
             if world.name == "full":
                 beside["in_record_order"] = truth.in_record_order(episodes)

@@ -1,0 +1,105 @@
+"""Laws of many indicators, asked for single events: without a list of all 2^m patterns.
+
+    p(R_F = 1 | x) = Σ_{r_A} Π_{j ∈ F ∪ A} p(R_j = r_j | x, r_causes(j)),   r_F = 1
+
+A being the causes of F, and theirs, that lie outside F: a product where no edge comes into F from
+outside. It knows no fit, no policy and no estimator: what one indicator's law is, it is told.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.missing.law import every_subset
+
+MOST_OPEN_CAUSES = 10  # causes outside F whose 2^10 settings are summed; beyond, no sum is made
+
+One = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class IndicatorChain:
+    """Indicators that may cause each other, causes first; n rows, a panels.
+
+    Attributes:
+        order: places of the panels that can be missing, causes before effects.
+        causes: place → places of the panels whose indicators cause its own; none if not named.
+        one: (place, rows (m,), what is observed (m, a)) → p(R_place = 1 | x, its causes). (m,)
+    """
+
+    order: Sequence[int]
+    causes: Mapping[int, Sequence[int]]
+    one: One
+
+    @property
+    def independent(self) -> bool:
+        """No indicator causes another."""
+        return not any(self.causes.get(j) for j in self.order)
+
+    def together(
+        self, rows: Int[np.ndarray, " m"], wanted: Bool[np.ndarray, "m a"]
+    ) -> Float[np.ndarray, " m"]:
+        """p(R_j = 1 for every wanted j | x), exactly; NaN where too many causes stay open. (m,)"""
+        result = np.ones(len(rows))
+        each, which = np.unique(wanted, axis=0, return_inverse=True)
+        for number, fixed in enumerate(each):
+            at = np.flatnonzero(which.ravel() == number)
+            result[at] = self._summed(rows[at], fixed)
+        return result
+
+    def _summed(self, rows: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """`together` for rows that want the same panels."""
+        open_causes = self._above(fixed)
+        if len(open_causes) > MOST_OPEN_CAUSES:
+            return np.full(len(rows), np.nan)
+        counted = [j for j in self.order if fixed[j] or j in open_causes]
+        total = np.zeros(len(rows))
+        for setting in every_subset(len(open_causes)):
+            observed = np.ones((1, len(fixed)), dtype=bool)
+            observed[0, open_causes] = setting
+            observed = np.broadcast_to(observed, (len(rows), len(fixed)))
+            law = np.ones(len(rows))
+            for j in counted:
+                one = self.one(j, rows, observed)
+                law *= one if observed[0, j] else 1.0 - one
+            total += law
+        return total
+
+    def _above(self, fixed: np.ndarray) -> list[int]:
+        """Causes of the fixed panels, and theirs, that are not fixed and can be missing."""
+        found, waiting = set(), [j for j in self.order if fixed[j]]
+        while waiting:
+            new = {i for i in self.causes.get(waiting.pop(), ()) if not fixed[i]} - found
+            found |= new
+            waiting += new
+        return sorted(found & self._missable)
+
+    @cached_property
+    def _missable(self) -> set[int]:
+        return set(self.order)
+
+    def draw(
+        self,
+        rows: Int[np.ndarray, " m"],
+        wanted: Bool[np.ndarray, "m a"],
+        rng: np.random.Generator,
+    ) -> tuple[Bool[np.ndarray, "m a"], Float[np.ndarray, " m"]]:
+        """One pattern a row that holds what is wanted, and its weight.
+
+        Indicators are drawn in their order, the wanted ones being held at 1; the weight is
+        Π_{j wanted} p(R_j = 1 | x, causes drawn). So the mean of weight × f(pattern) is
+        E[f(R) 1{R_wanted = 1} | x], whatever f.
+
+        Returns:
+            Patterns (m, a) and weights (m,).
+        """
+        observed, weight = np.ones(wanted.shape, dtype=bool), np.ones(len(rows))
+        for j in self.order:
+            one = self.one(j, rows, observed)
+            held = wanted[:, j]
+            weight[held] *= one[held]
+            observed[:, j] = held | (rng.random(len(rows)) < one)
+        return observed, weight
