@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from frugal.acquire.rollouts import acquisition_order
 from frugal.acquire.set_probability import (
@@ -22,9 +21,9 @@ from frugal.acquire.wide_propensity import wide_propensity_and_chance
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.table import Table
 from frugal.core.world import World
-from frugal.missing.chain import IndicatorChain
+from frugal.missing.chain import IndicatorChain, chain_of
 from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import indicator_logit, topological_order, value_logit
+from frugal.missing.graphs import topological_order
 from frugal.missing.law import MOST_SUMMED, missable_patterns
 from frugal.missing.mechanisms import pattern_probability
 
@@ -97,22 +96,7 @@ class TrueLaws:
     @cached_property
     def _chain(self) -> IndicatorChain:
         """The law of the masks, asked for single events."""
-        graph, table = self._graph, self._table
-        places = {panel.name: j for j, panel in enumerate(table.actions)}
-        named = {places[panel]: panel for panel in graph.indicators}
-        logit = {j: value_logit(graph, table, panel)[self._rows] for j, panel in named.items()}
-
-        def one(j: int, rows: np.ndarray, observed: np.ndarray) -> np.ndarray:
-            return expit(logit[j][rows] + indicator_logit(graph, table, observed, named[j]))
-
-        return IndicatorChain(
-            [places[panel] for panel in topological_order(graph)],
-            {
-                places[panel]: [places[cause] for cause in law.indicators]
-                for panel, law in graph.indicators.items()
-            },
-            one,
-        )
+        return chain_of(self._graph, self._table, self._rows)
 
     def set_probability(self, observed: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Probability that the policy ends with the recorded set. (m,)

@@ -19,9 +19,12 @@ from frugal.judge.data_efficiency import (
     needed_probability,
     summarise_positivity,
 )
+from frugal.missing.chain import IndicatorChain, chain_of
 from frugal.missing.graph import MissingnessGraph
-from frugal.missing.law import factorised_patterns, missable_patterns
+from frugal.missing.law import MOST_SUMMED, factorised_patterns, missable_patterns
 from frugal.missing.mechanisms import pattern_probability
+
+MOST_SETS = 1024  # of a policy, looked through where patterns are too many to be listed
 
 Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
 
@@ -72,10 +75,21 @@ def compare_views(
     )
     sets = np.unique(sets, axis=0)
     threshold, reason = settings["positivity_threshold"], ""
-    if graph["source"] == "induced":
+    wide = len(graph["indicators"]) > MOST_SUMMED
+    if reason := _too_many(sets) if wide else "":
+        needed = np.full((3, 1), np.nan)
+    elif graph["source"] == "induced" and wide:
+        law = chain_of(MissingnessGraph.from_dict(graph), data, rows)
+        needed = _by_events(law, len(rows), sets)
+    elif graph["source"] == "induced":
         needed = _by_true_law(data, rows, graph, sets)
     elif reason := _unknown(graph, factors, identification):
         needed = np.full((3, 1), np.nan)
+    elif wide:
+        known = factors[np.isfinite(factors).all(axis=1)]
+        missable = [j for j, p in enumerate(data.actions) if p.name in graph["indicators"]]
+        law = IndicatorChain(missable, {}, lambda j, at, observed: known[at, j])
+        needed = _by_events(law, len(known), sets)
     else:
         needed = _by_fitted_law(data, graph, factors, sets)
     views = data_efficiency(observed)
@@ -92,6 +106,28 @@ def compare_views(
         }
         for view, one in zip(views, support, strict=True)
     )
+
+
+def _too_many(sets: np.ndarray) -> str:
+    """Why the positivity of a policy with many sets is not computed; empty if it is."""
+    if len(sets) <= MOST_SETS:
+        return ""
+    return (
+        f"The policy ends with {len(sets)} sets of panels; where more than {MOST_SUMMED} panels "
+        f"can be missing, at most {MOST_SETS} are looked through."
+    )
+
+
+def _by_events(law: IndicatorChain, n: int, sets: np.ndarray) -> np.ndarray:
+    """What each row needs above zero, set by set. (3, n)"""
+    rows, a = np.arange(n), sets.shape[1]
+    needed = np.ones((3, n))
+    needed[1] = law.exactly(rows, np.ones(a, dtype=bool))
+    for one in sets:
+        needed[0] = np.minimum(needed[0], law.exactly(rows, one))
+        wanted = np.broadcast_to(one, (n, a))
+        needed[2] = np.fmin(needed[2], law.together(rows, wanted))
+    return needed
 
 
 def _unknown(

@@ -12,8 +12,12 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import expit
 
-from frugal.missing.law import every_subset
+from frugal.core.table import Table
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.graphs import indicator_logit, topological_order, value_logit
+from frugal.missing.law import MOST_SUMMED, every_subset, subset_probability
 
 MOST_OPEN_CAUSES = 10  # causes outside F whose 2^10 settings are summed; beyond, no sum is made
 
@@ -49,6 +53,18 @@ class IndicatorChain:
             at = np.flatnonzero(which.ravel() == number)
             result[at] = self._summed(rows[at], fixed)
         return result
+
+    def exactly(
+        self, rows: Int[np.ndarray, " m"], pattern: Bool[np.ndarray, " a"]
+    ) -> Float[np.ndarray, " m"]:
+        """p(R = pattern | x) of each row; 0 where it lacks a panel that is never missing. (m,)"""
+        if not pattern[[j for j in range(len(pattern)) if j not in self._missable]].all():
+            return np.zeros(len(rows))
+        observed, law = np.broadcast_to(pattern, (len(rows), len(pattern))), np.ones(len(rows))
+        for j in self.order:
+            one = self.one(j, rows, observed)
+            law *= one if pattern[j] else 1.0 - one
+        return law
 
     def _summed(self, rows: np.ndarray, fixed: np.ndarray) -> np.ndarray:
         """`together` for rows that want the same panels."""
@@ -103,3 +119,38 @@ class IndicatorChain:
             weight[held] *= one[held]
             observed[:, j] = held | (rng.random(len(rows)) < one)
         return observed, weight
+
+
+def chain_of(graph: MissingnessGraph, table: Table, rows: Int[np.ndarray, " n"]) -> IndicatorChain:
+    """The law that masks are drawn from, asked about some rows of the whole table.
+
+    Raises:
+        ConfigError: see `graphs.value_logit`.
+    """
+    places = {panel.name: j for j, panel in enumerate(table.actions)}
+    named = {places[panel]: panel for panel in graph.indicators}
+    logit = {j: value_logit(graph, table, panel)[rows] for j, panel in named.items()}
+
+    def one(j: int, at: np.ndarray, observed: np.ndarray) -> np.ndarray:
+        return expit(logit[j][at] + indicator_logit(graph, table, observed, named[j]))
+
+    causes = {
+        places[panel]: [places[cause] for cause in law.indicators]
+        for panel, law in graph.indicators.items()
+    }
+    return IndicatorChain([places[panel] for panel in topological_order(graph)], causes, one)
+
+
+def true_subset_probability(
+    graph: MissingnessGraph, table: Table, subset: Bool[np.ndarray, " a"]
+) -> Float[np.ndarray, " n"]:
+    """True p(R_s = 1 | x) of every row: by a list of all patterns where it is short. (n,)
+
+    Differs from `law.subset_probability` only where more panels can be missing than that sums over;
+    NaN where too many of their causes stay open.
+    """
+    if len(graph.indicators) <= MOST_SUMMED:
+        return subset_probability(graph, table, subset)
+    rows = np.arange(len(table))
+    wanted = np.broadcast_to(subset, (len(rows), len(subset)))
+    return chain_of(graph, table, rows).together(rows, wanted)

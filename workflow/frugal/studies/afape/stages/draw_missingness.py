@@ -11,10 +11,11 @@ from frugal.core.mask import Mask
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import table_from_frames
+from frugal.missing.chain import true_subset_probability
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify
-from frugal.missing.law import recorded_probability, subset_probability
+from frugal.missing.law import MOST_SUMMED, recorded_probability
 from frugal.missing.mechanisms import calibrate, complete_probability, draw_mask, own_mask
 
 
@@ -29,7 +30,8 @@ def draw_missingness(
     """Draw R for all rows and seeds; store it with its true law, and identify the graph.
 
     Raises:
-        NoSupportError: a seed leaves no complete case among the test rows.
+        NoSupportError: a seed leaves no complete case among the test rows, and few enough panels
+            can be missing that there should be one.
     """
     data, part = table_from_frames(table, catalogue)
     law = settings["missingness"]
@@ -47,7 +49,7 @@ def draw_missingness(
             _require_named(graph, data, mask)
         draws.append(_mask_frame(seed, data, mask))
         complete = int(mask.complete[part == "test"].sum())
-        if not complete:
+        if not complete and len(graph.indicators) <= MOST_SUMMED:
             raise NoSupportError(
                 f"no complete case: none of {int((part == 'test').sum())} test rows has every "
                 f"panel recorded under mechanism {graph.name!r} with seed {seed}, so nothing can "
@@ -57,7 +59,7 @@ def draw_missingness(
     if law["source"] == "induced":
         law_of_rows = {
             "complete_probability": complete_probability(graph, data),
-            "s_probability": subset_probability(graph, data, in_s),
+            "s_probability": true_subset_probability(graph, data, in_s),
         }
         for name, value in law_of_rows.items():
             masks[name] = np.tile(value, len(settings["seeds"]))
