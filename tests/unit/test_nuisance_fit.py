@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from frugal.core.terms import Terms
+from frugal.judge import nuisance_fit
 from frugal.judge.intervals import (
     effective_sample_size,
     estimate,
@@ -105,3 +106,17 @@ def test_a_skewed_interval_always_holds_the_estimate():
             assert effective_sample_size(weight) <= size
     one = np.array([1.0, 0.0])
     assert skewed_interval(np.zeros(1), np.zeros((2, 1)), one, level=0.95)[1][0] == np.inf
+
+
+def test_one_inverse_explains_what_many_fits_explain(monkeypatch):
+    """Collinear scores, too."""
+    rng = np.random.default_rng(0)
+    scores, psi = rng.normal(size=(400, 6)), rng.normal(size=(400, 3))
+    scores[:, 5] = scores[:, 0] - 2 * scores[:, 1]
+    psi += scores[:, :3]
+    for others in (0, 200):
+        fitted = NuisanceFit(scores, others).counted(psi)
+        monkeypatch.setattr(nuisance_fit, "LEAST_GRAM", 0)
+        once = NuisanceFit(scores, others).counted(psi)
+        monkeypatch.undo()
+        np.testing.assert_allclose(once, fitted, rtol=0, atol=1e-10)

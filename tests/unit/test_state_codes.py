@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.state_codes import all_sets, set_codes, sets_of
+from frugal.core.state_codes import all_sets, distinct_sets, set_codes, sets_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -28,3 +28,18 @@ def test_too_many_panels_are_refused():
         set_codes(np.zeros((1, 63), dtype=bool))
     with pytest.raises(DataError, match="all sets of 21 panels"):
         all_sets(21)
+
+
+@pytest.mark.parametrize("panels", [0, 1, 3, 8, 9, 63, 64, 65, 130])
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_distinct_sets_are_those_of_numpy(panels, n):
+    sets = np.random.default_rng(panels).random((n, panels)) < 0.5
+    sets[n // 2 :] = sets[: n - n // 2]
+    found = distinct_sets(sets)
+    if not panels or not n:
+        assert len(found.sets) == len(found.count) == min(n, 1)
+        assert found.which.tolist() == [0] * n
+        return
+    one = np.unique(sets, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    for mine, theirs in zip((found.sets, found.first, found.which, found.count), one, strict=True):
+        np.testing.assert_array_equal(mine, theirs.ravel() if theirs.ndim < 2 else theirs)

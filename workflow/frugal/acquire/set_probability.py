@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.rollouts import decision_probabilities, reads_values
 from frugal.core.episodes import Policy
+from frugal.core.state_codes import distinct_sets
 from frugal.core.world import World
 
 STATES_AT_ONCE = 1 << 16  # subset states of several units held at a time: changes no result
@@ -75,11 +76,11 @@ def blocked_set_probability(
     row = np.arange(len(target))
     if reads_values(policy):
         return _set_probability(policy, world, row, available, target)
-    distinct, which = np.unique(np.hstack([available, target]), axis=0, return_inverse=True)
-    available, target = np.hsplit(distinct, 2)
-    row = row[: len(distinct)]  # any unit: its values are not read
+    distinct = distinct_sets(np.hstack([available, target]))
+    available, target = np.hsplit(distinct.sets, 2)
+    row = row[: len(distinct.sets)]  # any unit: its values are not read
     result = _set_probability(policy, world, row, available, target)
-    return result[which.ravel()]
+    return result[distinct.which]
 
 
 def terminal_sequence_probability(
@@ -226,7 +227,8 @@ def _likelihood(
     """p(R̂ = target | x_target, R = pattern) of each unit and pattern, 0 unless pattern ⊇ target."""
     which = np.arange(len(target))
     if not reads_values(policy):
-        target, which = np.unique(target, axis=0, return_inverse=True)
+        distinct = distinct_sets(target)
+        target, which = distinct.sets, distinct.which
         row = row[: len(target)]  # any unit: its values are not read
     outside = target.astype(np.float32) @ (~patterns).T.astype(np.float32)
     unit, pattern = np.nonzero(outside == 0)
@@ -234,7 +236,7 @@ def _likelihood(
     likelihood[unit, pattern] = _set_probability(
         policy, world, row[unit], patterns[pattern], target[unit]
     )
-    return likelihood[which.ravel()]
+    return likelihood[which]
 
 
 def _set_probability(

@@ -4,6 +4,8 @@ Shared by the decision process, its encoders and compact replay memories. It kno
 and no policy.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Bool, Int, Shaped, UInt8
 
@@ -54,6 +56,47 @@ def packed_sets(acquired: Bool[np.ndarray, "*m a"]) -> UInt8[np.ndarray, "*m w"]
 def unpacked_sets(packed: UInt8[np.ndarray, "*m w"], a: int) -> Bool[np.ndarray, "*m a"]:
     """The inverse of `packed_sets`. (…, a)"""
     return np.unpackbits(packed, axis=-1, count=a, bitorder="little").view(np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The different ones among n sets, as `np.unique` tells them, rows being compared.
+
+    Attributes:
+        sets: in ascending order, the first panel first. (u, a)
+        first: where each stands first. (u,)
+        which: number of each row's set. (n,)
+        count: rows with each set. (u,)
+    """
+
+    sets: Bool[np.ndarray, "u a"]
+    first: Int[np.ndarray, " u"]
+    which: Int[np.ndarray, " n"]
+    count: Int[np.ndarray, " u"]
+
+
+def distinct_sets(acquired: Bool[np.ndarray, "n a"]) -> Distinct:
+    """What `np.unique(acquired, axis=0)` tells, some twenty times as fast: by packed bits."""
+    n, a = acquired.shape
+    if not a or not n:
+        which = np.zeros(n, dtype=np.int64)
+        return Distinct(acquired[:1], which[:1], which, np.array([n] * bool(n), dtype=np.int64))
+    width = -(-a // 64) * 8
+    packed = np.zeros((n, width), dtype=np.uint8)
+    packed[:, : -(-a // 8)] = np.packbits(acquired, axis=1)
+    words = packed.view(">u8").astype(np.uint64)  # order of the words: that of the rows
+    if words.shape[1] == 1:
+        _, first, which, count = np.unique(
+            words[:, 0], return_index=True, return_inverse=True, return_counts=True
+        )
+        return Distinct(acquired[first], first, which, count)
+    order = np.lexsort(words.T[::-1])
+    ordered = words[order]
+    new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+    which = np.empty(n, dtype=np.int64)
+    which[order] = new.cumsum() - 1
+    first = order[new]  # lexsort is stable: the first of equals
+    return Distinct(acquired[first], first, which, np.bincount(which))
 
 
 def all_sets(a: int) -> Bool[np.ndarray, "sets a"]:

@@ -112,7 +112,8 @@ class Table:
 
     def columns_observed(self, acquired: Bool[np.ndarray, "n a"]) -> Bool[np.ndarray, "n d"]:
         """Columns known once the given panels are acquired. (n, a) → (n, d)"""
-        return self.free_columns | (acquired.astype(np.uint8) @ self.provides > 0)
+        revealed = acquired.astype(np.float32) @ self.provides.astype(np.float32)
+        return self.free_columns | (revealed > 0)
 
     def take(self, rows: np.ndarray) -> "Table":
         """The same table restricted to rows (indices or a boolean mask)."""

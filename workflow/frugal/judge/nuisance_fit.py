@@ -13,6 +13,7 @@ error is added. Must not know which estimator or policy an estimate belongs to.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,6 +21,8 @@ from jaxtyping import Bool, Float
 from frugal.core.scaling import fit_scaling
 from frugal.judge.records import Records
 
+LEAST_GRAM = 1 << 20  # entries of scores from which SᵀS is inverted once, in place of many fits
+GRAM_ROUNDING = 1e-10  # of its largest eigenvalue: smaller ones are zero
 LARGEST_SHARE = 0.1  # scores per row, above which too little is left to tell what they explain
 
 
@@ -73,10 +76,18 @@ class NuisanceFit:
         n, p = self.scores.shape
         if p == 0 or p > LARGEST_SHARE * n:
             return psi
-        explained = self.scores @ np.linalg.lstsq(self.scores, psi, rcond=None)[0]
+        if self.scores.size > LEAST_GRAM:
+            explained = self.scores @ (self._inverse @ (self.scores.T @ psi))
+        else:
+            explained = self.scores @ np.linalg.lstsq(self.scores, psi, rcond=None)[0]
         if self.others:
             return psi + (np.sqrt(1 + n / self.others) - 1) * explained
         return (psi - explained) * np.sqrt(n / (n - p))
+
+    @cached_property
+    def _inverse(self) -> Float[np.ndarray, "p p"]:
+        """Pseudo-inverse of SᵀS: made once for all that is regressed on the scores."""
+        return np.linalg.pinv(self.scores.T @ self.scores, rcond=GRAM_ROUNDING, hermitian=True)
 
 
 def _scores(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal.core.state_codes import distinct_sets
 from frugal.core.terms import Terms
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.estimator import Estimator, Need
@@ -224,11 +225,11 @@ def _unrecorded(need: Need, case: Case) -> Obstacle | None:
     own = case.fitted[need.value]
     in_sets = need is Need.SET_PROBABILITY
     what = "end with a set of panels" if in_sets else "acquire panels in an order"
-    recorded, first = np.unique(case.observed, axis=0, return_index=True)
+    recorded = distinct_sets(case.observed)
     if not case.reads_values:
-        gap = 1.0 - own[first].sum()
+        gap = 1.0 - own[recorded.first].sum()
     elif case.full is not None and case.in_record_order is not None:
-        held = {row.tobytes() for row in recorded}
+        held = {row.tobytes() for row in recorded.sets}
         sets = np.ascontiguousarray(acquired_sets(case.full))
         shown = np.array([row.tobytes() in held for row in sets], dtype=bool)
         gap = 1.0 - (shown & (in_sets | (case.in_record_order == 1))).mean()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.core.state_codes import distinct_sets
 from frugal.judge.intervals import effective_sample_size, largest_weight_share, usable_rows
 
 LOW_PROPENSITY = 0.01
@@ -154,7 +155,7 @@ def support_findings(
         weight: importance weights; a row is usable where above zero. (n,)
         least_mass: sets with less mass than this are not missed.
     """
-    seen = {row.tobytes() for row in np.unique(acquired[weight > 0], axis=0)}
+    seen = {row.tobytes() for row in distinct_sets(acquired[weight > 0]).sets}
     # np.unique gives C-ordered rows; make the wanted sets so too, as bytes are compared
     wanted = np.ascontiguousarray(policy_sets)
     gap = np.array([row.tobytes() not in seen for row in wanted], dtype=bool)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,12 @@ class Records:
     def known(self, columns: list[str]) -> np.ndarray:
         """The named columns as the records have them: NaN where not recorded. (n, w)"""
         index = [self.data.columns.index(name) for name in columns]
-        recorded = self.data.columns_observed(self.observed)[:, index]
-        return np.where(recorded, self.data.values[:, index], np.nan)
+        return np.where(self._recorded[:, index], self.data.values[:, index], np.nan)
+
+    @cached_property
+    def _recorded(self) -> np.ndarray:
+        """Columns that each record holds. (n, d)"""
+        return self.data.columns_observed(self.observed)
 
     def indicator(self, panel: str) -> np.ndarray:
         """R_j of one panel. (n,)"""

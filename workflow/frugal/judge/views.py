@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.set_probability import rows_in_parts
+from frugal.core.state_codes import distinct_sets
 from frugal.core.table import Table
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.data_efficiency import (
@@ -48,7 +49,7 @@ class Seen:
     def of(cls, case: Case) -> "Seen":
         """The part of a case that the views read."""
         ended = case.blocked[case.complete] if case.full is None else case.full
-        return cls(case.observed, case.factors, np.unique(acquired_sets(ended), axis=0))
+        return cls(case.observed, case.factors, distinct_sets(acquired_sets(ended)).sets)
 
 
 def compare_views(
@@ -73,7 +74,7 @@ def compare_views(
         np.concatenate([getattr(one, name) for one in seen])
         for name in ("observed", "factors", "sets")
     )
-    sets = np.unique(sets, axis=0)
+    sets = distinct_sets(sets).sets
     threshold, reason = settings["positivity_threshold"], ""
     wide = len(graph["indicators"]) > MOST_SUMMED
     if reason := _too_many(sets) if wide else "":

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
+from frugal.core.state_codes import distinct_sets
 from frugal.core.table import Table
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.graphs import indicator_logit, topological_order, value_logit
@@ -48,9 +49,15 @@ class IndicatorChain:
     ) -> Float[np.ndarray, " m"]:
         """p(R_j = 1 for every wanted j | x), exactly; NaN where too many causes stay open. (m,)"""
         result = np.ones(len(rows))
-        each, which = np.unique(wanted, axis=0, return_inverse=True)
-        for number, fixed in enumerate(each):
-            at = np.flatnonzero(which.ravel() == number)
+        if self.independent:
+            for j in self.order:
+                at = np.flatnonzero(wanted[:, j])
+                result[at] *= self.one(j, rows[at], wanted[at])
+            return result
+        distinct = distinct_sets(wanted)
+        order = np.argsort(distinct.which, kind="stable")
+        parts = np.split(order, np.cumsum(distinct.count)[:-1])
+        for fixed, at in zip(distinct.sets, parts, strict=True):
             result[at] = self._summed(rows[at], fixed)
         return result
 

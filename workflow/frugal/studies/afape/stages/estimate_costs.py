@@ -10,6 +10,7 @@ import pandas as pd
 from frugal.core.belonging import Belonging
 from frugal.core.errors import DataError
 from frugal.core.partitions import Partitions
+from frugal.core.state_codes import distinct_sets
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.terms import Terms
@@ -330,10 +331,10 @@ def _warnings(estimator: Estimator, case: Case, terms: Terms) -> tuple[Finding, 
     if not off_policy:
         found += propensity_findings(case.complete, case.fitted[propensity.value])
     if case.full is not None:  # else the sets of the policy are unknown
-        sets, count = np.unique(acquired_sets(case.full), axis=0, return_counts=True)
+        ended = distinct_sets(acquired_sets(case.full))
         acquired = acquired_sets(case.recorded if off_policy else case.blocked)
-        mass = count / count.sum()
-        found += support_findings(sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
+        mass = ended.count / ended.count.sum()
+        found += support_findings(ended.sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
     return found
 
 
