@@ -22,6 +22,7 @@ from frugal.studies.diagnosis.stages.draw_diagnosis_figures import draw_diagnosi
 from frugal.studies.diagnosis.stages.draw_patient import draw_patient
 from frugal.studies.diagnosis.stages.roll_out_front import roll_out_front
 from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL, KEYS
+from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
 from frugal.studies.diagnosis.stages.train_front import train_front
 
 from tests.oracles.diagnosis_counts import counted_scores
@@ -43,6 +44,19 @@ def _checked(tiny, **changed):
     given = {"summary": tiny.summary["summary"], "hypervolumes": tiny.summary["hypervolumes"]}
     given |= {"recounted": tiny.recounted} | changed
     return run(check_diagnosis, {"rows": tiny.study.wanted_rows()}, {}, **given)
+
+
+def test_rows_that_are_completed_when_asked_for_train_the_same_policies(tiny):
+    """Where those of all sets of panels would take too much memory."""
+    wild, given = {"seed": "0"}, tiny.given["0"]
+    encoder = {"encoder": tiny.encoders["0"]["encoder"]}
+    made = run(tabulate_states, {"memory_gib": 1e-9}, wild, **tiny.data, **encoder)["states"]
+    assert {name.partition(".")[0] for name in made} <= {"encoder"}
+    states = {"states": StoredArrays(made, "states.safetensors")}
+    settings = tiny.study.training_settings(FRONT, "f1", 0)
+    front = run(train_front, settings, wild | {"group": "0"}, **given | states)
+    for name, array in tiny.fronts["0"][0]["policies"].arrays.items():
+        np.testing.assert_array_equal(front["policies"].arrays[name], array)
 
 
 def test_every_solution_is_one_row_of_the_summary(tiny):

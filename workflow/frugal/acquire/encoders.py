@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.core.errors import DataError
-from frugal.core.state_codes import all_sets, set_codes
+from frugal.core.state_codes import MOST_ENUMERATED, all_sets, set_codes
 from frugal.core.world import StateEncoder, World
 
 STATES_AT_ONCE = 1 << 15  # states that are encoded at a time for a table: bounds memory
@@ -53,6 +53,11 @@ class TabulatedEncoder:
     @cached_property
     def _flat(self) -> Float32[np.ndarray, "states w"]:
         return self.table.reshape(-1, self.table.shape[2])
+
+
+def fits(n: int, a: int, width: int, max_gib: float) -> bool:
+    """A table of n units at all sets of a panels takes no more than this, in GiB."""
+    return a <= MOST_ENUMERATED and 4 * n * 2**a * width <= max_gib * GIB
 
 
 def tabulate(encoder: StateEncoder, n: int, a: int, *, max_gib: float) -> TabulatedEncoder:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.encoders import CallableEncoder, ValuesEncoder, tabulate
+from frugal.acquire.encoders import CallableEncoder, ValuesEncoder, fits, tabulate
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout, rows_digest
@@ -91,7 +91,7 @@ class Ground:
     def observed(self, encoder: ValuesEncoder | CallableEncoder) -> Any:
         """The encoder's table of all sets where it is small, else the encoder itself."""
         n, a = self.recorded.shape
-        if a <= MAX_ACTIONS_TABULATED and 4 * n * 2**a * encoder.width <= TABLE_GIB * 2**30:
+        if a <= MAX_ACTIONS_TABULATED and fits(n, a, encoder.width, TABLE_GIB):
             return tabulate(encoder, n, a, max_gib=TABLE_GIB)
         return encoder
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.encoders import GIB, tabulate
+from frugal.acquire.encoders import fits, tabulate
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.reading import completed_states
 from frugal.acquire.train.greedy_information import (
@@ -23,7 +23,6 @@ from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSett
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
-from frugal.core.state_codes import MOST_ENUMERATED
 from frugal.core.stored import Array, under
 from frugal.core.stored import Stored as Checked
 from frugal.core.world import StateEncoder, World
@@ -95,7 +94,7 @@ def _reference_units(
 ) -> ReferenceUnits | WideReferenceUnits:
     """At all sets of panels, where their completed rows take little memory; else set by set."""
     n, a = len(world), world.panels
-    if a > MOST_ENUMERATED or 4 * n * 2**a * states.width > MEMORY_GIB * GIB:
+    if not fits(n, a, states.width, MEMORY_GIB):
         return WideReferenceUnits(states, n, classifier)
     return ReferenceUnits.of(tabulate(states, n, a, max_gib=MEMORY_GIB), classifier)
 

@@ -5,13 +5,13 @@ fitted on randomly masked states. It looks one panel ahead, knows no rewards, an
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.encoders import TabulatedEncoder
+from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.state_classifier import StateClassifier
 from frugal.core.state_codes import packed_sets, set_codes, unpacked_sets
@@ -43,13 +43,17 @@ class ReferenceUnits:
     @classmethod
     def drawn(
         cls,
-        completed: TabulatedEncoder,
+        completed: TabulatedEncoder | CallableEncoder,
         classifier: StateClassifier,
         *,
         units: int,
         rng: np.random.Generator,
-    ) -> "ReferenceUnits":
+    ) -> "ReferenceUnits | WideReferenceUnits":
         """Some training units, drawn without replacement; all of them if there are fewer."""
+        if isinstance(completed, CallableEncoder):
+            chosen = np.sort(rng.permutation(len(completed.world))[:units])
+            asked = replace(completed, world=completed.world.take(chosen))
+            return WideReferenceUnits(asked, len(chosen), classifier)
         chosen = np.sort(rng.permutation(len(completed.table))[:units])
         return cls.of(TabulatedEncoder(completed.table[chosen]), classifier)
 

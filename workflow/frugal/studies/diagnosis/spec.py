@@ -10,11 +10,9 @@ from typing import Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.state_codes import MOST_ENUMERATED
 from frugal.data.description import Description
 
 PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
-COMPLETED = ("agent", "validation", "test")  # parts whose rows are completed at all panel sets
 BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
@@ -373,8 +371,6 @@ def load_diagnosis_study(
             for chosen in entry[key]:
                 _require_among(chosen, block[key], f"{at}.{key}", f"those under diagnosis.{key}")
         _check_description(descriptions[name], at)
-        if entry["methods"] or entry["selection"]:
-            _check_width(descriptions[name], at, block["memory_gib"])
         panels = [panel.name for panel in descriptions[name].panels if not panel.free]
         for panel in entry["fixed_panels"]:
             _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
@@ -412,21 +408,6 @@ def _check_description(described: Description, at: str) -> None:
         raise ConfigError(
             f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
             "diagnosis needs two, of which the second is the positive one"
-        )
-
-
-def _check_width(described: Description, at: str, memory_gib: float) -> None:
-    """Completed rows of all panel sets fit, by the least that they can take, into `memory_gib`."""
-    panels = sum(not panel.free for panel in described.panels)
-    parts = described.split.parts if described.split.scheme == "counts" else {}
-    rows = max(int(parts.get(name, 1)) for name in COMPLETED)
-    needed = 4 * rows * 2**panels * len(described.columns) / 2**30
-    if panels > MOST_ENUMERATED or needed > memory_gib:
-        raise ConfigError(
-            f"{at}: {described.path} has {panels} panels with a cost; diagnosis completes rows at "
-            f"all their sets, at most those of {MOST_ENUMERATED} panels, and that takes at least "
-            f"{needed:.3g} GiB where 'diagnosis.memory_gib' allows {memory_gib:g}; put columns "
-            "that are measured together into one panel"
         )
 
 

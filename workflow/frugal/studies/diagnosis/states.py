@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.encoders import TabulatedEncoder
+from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
+from frugal.acquire.reading import completed_states
 from frugal.acquire.rewards import DiagnosisReward, release_reward
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.table import Table
 from frugal.core.world import World
+from frugal.learn.state_imputers import imputer_of
 from frugal.studies.diagnosis.frames import JUDGED, Solution, rows_of, task_of
 
 PARTS = ("agent", *JUDGED)
@@ -25,12 +27,18 @@ def of_encoder(encoder: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def states_of(
     stored: Mapping[str, np.ndarray], data: Table, part: np.ndarray
-) -> dict[str, TabulatedEncoder]:
+) -> dict[str, TabulatedEncoder | CallableEncoder]:
     """Part → completed rows of its units at every set of panels, as `tabulate_states` wrote them.
+
+    Where it wrote none, for they would take too much memory, rows are completed when asked for.
 
     Raises:
         DataError: the file is another, or one of another table.
     """
+    if not under(stored, STATES):
+        imputer = imputer_of(under(stored, ENCODER), columns=len(data.columns))
+        world = task_of(data, terminals=len(data.classes))
+        return {name: completed_states(imputer, world.take(rows_of(part, name))) for name in PARTS}
     found = Stored("table of states", under(stored, STATES))
     rows = {name: len(rows_of(part, name)) for name in PARTS}
     wide = (2 ** len(data.actions), len(data.columns))

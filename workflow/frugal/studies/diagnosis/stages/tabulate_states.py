@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.encoders import tabulate
+from frugal.acquire.encoders import fits, tabulate
 from frugal.acquire.reading import completed_states
 from frugal.core.streams import Streams
 from frugal.learn.state_imputers import imputer_of
@@ -25,15 +25,17 @@ def tabulate_states(
 ) -> dict[str, Any]:
     """Completed rows, standardised, of the parts that policies learn on and are judged on.
 
-    The file holds the encoder, too, by which its readers know that theirs is the same.
-
-    Raises:
-        DataError: a table takes more memory than is allowed.
+    The file holds the encoder, too, by which its readers know that theirs is the same. Where the
+    rows at all sets of panels would take more memory than is allowed it holds nothing else, and
+    its readers complete rows as they are asked for: the same numbers, in more time.
     """
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
     imputer = imputer_of(encoder, columns=len(data.columns))
     arrays = of_encoder(encoder)
+    most = max(len(rows_of(part, name)) for name in PARTS)
+    if not fits(most, world.panels, len(data.columns), settings["memory_gib"]):
+        return {"states": arrays}
     for name in progress(PARTS, desc="parts"):
         here = world.take(rows_of(part, name))
         states = completed_states(imputer, here)

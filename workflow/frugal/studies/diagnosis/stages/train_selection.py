@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
+from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
@@ -56,7 +56,7 @@ class _Material:
     part: np.ndarray
     world: World
     imputer: Imputer
-    states: Mapping[str, TabulatedEncoder]
+    states: Mapping[str, TabulatedEncoder | CallableEncoder]
     classifier: StateClassifier
     use: np.ndarray
     streams: Streams
