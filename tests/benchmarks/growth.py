@@ -1,10 +1,11 @@
 """How time and memory of every stage grow with rows, panels, agents and seeds.
 
-  python -m tests.benchmarks.growth [most rows] [FOLDER]
+  python -m tests.benchmarks.growth [MOST_ROWS | PRINTED] [FOLDER]
 
 One chain a line, each in a process of its own: masks, roll-outs, nuisances and estimates of rule
 agents on a synthetic table. Prints CPU seconds and peak memory of each stage, and the exponents of
-least squares on logarithms, CPU seconds ~ size^exponent. With a folder, draws `growth.png` there.
+least squares on logarithms, CPU seconds ~ size^exponent. With a folder, draws `growth.png` there;
+lines that were printed before are read from a file in place of a number of rows.
 """
 
 import multiprocessing
@@ -59,6 +60,19 @@ def lines(most_rows: int) -> Iterator[dict[str, Any]]:
                     yield {"axis": axis, "size": value} | row
 
 
+def printed(path: Path) -> Iterator[dict[str, Any]]:
+    """Lines that an earlier run printed."""
+    for line in path.read_text().splitlines():
+        if line.startswith("axis="):
+            said = dict(pair.split("=") for pair in line.split())
+            numbers = {name: float(said[name]) for name in ("cpu_s", "peak_mb")}
+            yield {
+                "axis": said["axis"],
+                "size": int(said["size"]),
+                "stage": said["stage"],
+            } | numbers
+
+
 def exponents(found: pd.DataFrame) -> pd.DataFrame:
     """Slopes of log CPU seconds and log memory on log size, of each axis and stage."""
     fitted = []
@@ -91,15 +105,20 @@ def draw(found: pd.DataFrame, folder: Path) -> None:
                 ax=at, legend=row == 0 and k == 0,
             )  # fmt: skip
             at.set(xscale="log", yscale="log", xlabel=axis if row else "", ylabel=unit)
+            shown = [f"{size:,}" for size in GRID[axis]] if row else []
+            at.set_xticks(GRID[axis], shown or [""] * len(GRID[axis]), rotation=30)
+            at.minorticks_off()
+            at.set_yticks([300, 1000, 3000] if row else [0.1, 1, 10])
+            at.yaxis.set_major_formatter("{x:g}")
     axes[0, 0].legend(title=None, fontsize=7)
     figure.savefig(folder / "growth.png", dpi=150)
 
 
 def main() -> None:
     """Measure, print, and draw where a folder is given."""
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
+    asked = sys.argv[1] if len(sys.argv) > 1 else "300000"
     found = []
-    for line in lines(most):
+    for line in lines(int(asked)) if asked.isdigit() else printed(Path(asked)):
         print(" ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
                        for k, v in line.items() if k not in BASE), flush=True)  # fmt: skip
         found.append(line)
