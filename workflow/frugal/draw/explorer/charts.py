@@ -52,7 +52,9 @@ class Shown:
     hover: Sequence[str]
 
 
-def interval_chart(shown: Shown, x: Axis, y: Axis, *, ends: tuple[str, str], truth: str = "") -> Any:
+def interval_chart(
+    shown: Shown, x: Axis, y: Axis, *, ends: tuple[str, str], truth: str = ""
+) -> Any:
     """Estimates with their intervals, a row per name, and a tick for the truth where it is known."""
     import altair as alt
 

@@ -44,7 +44,14 @@ def section(
 
 
 def answer(
-    sentence: str, told: Sequence[str], *, title: str, table: str, row: int, sure: bool | None
+    sentence: str,
+    told: Sequence[str],
+    *,
+    title: str,
+    trust: str,
+    table: str,
+    row: int,
+    sure: bool | None,
 ) -> dict[str, Any]:
     """One answer: a sentence, what to know about it, and the row on which it stands.
 
@@ -52,12 +59,13 @@ def answer(
         sentence: the answer.
         told: an answer to each of `ASKED`, in this order.
         title: what was looked at.
+        trust: on what it stands, in a few words.
         table: name of the table that holds it.
         row: place of the row.
         sure: whether the numbers settle it; None where that is not asked.
     """
     return {
-        "title": title, "sentence": sentence, "told": dict(zip(ASKED, told, strict=True)),
+        "title": title, "sentence": sentence, "trust": trust, "told": dict(zip(ASKED, told, strict=True)),
         "table": table, "row": row, "sure": sure,
     }  # fmt: skip
 
@@ -99,7 +107,9 @@ def slider(
     }  # fmt: skip
 
 
-def best_within(rows: pd.DataFrame, *, cost: str, score: str, most: bool) -> list[tuple[float, int]]:
+def best_within(
+    rows: pd.DataFrame, *, cost: str, score: str, most: bool
+) -> list[tuple[float, int]]:
     """The budgets at which another row becomes the best one, and that row's index.
 
     Args:

@@ -37,7 +37,7 @@ def answers_of(
                     str(verdict["by_group"]) or "Not asked: the data set names no groups.",
                 ),
                 title=f"{words(names[0])}, {words(names[1])}",  # pyright: ignore[reportIndexIssue]
-                table="verdicts", row=at, sure=bool(verdict["sure"]),
+                trust=_standing(verdict), table="verdicts", row=at, sure=bool(verdict["sure"]),
             )
         )  # fmt: skip
     return found
@@ -50,10 +50,9 @@ def _sentence(verdict: Mapping[str, Any], unit: str) -> str:
     if verdict["sure"]:
         more = figures(verdict["difference"])
         return f"Use {words(verdict['agent'])}: {cost}, {more} less than the next policy."
-    alike = str(verdict["not_worse"]).split(",")
     return (
-        f"{words(verdict['agent']).capitalize()} looks cheapest ({cost}), but these rows cannot "
-        f"tell {len(alike)} policies apart."
+        f"Take {words(verdict['agent'])} for now, at {cost}: these rows cannot tell it from "
+        f"{words(verdict['runner_up'])}."
     )
 
 
@@ -77,6 +76,12 @@ def _cost(verdict: Mapping[str, Any], unit: str) -> str:
         f"{figures(verdict['estimate'])} {unit} a case for panels and errors (95 % interval {low} "
         f"to {high}), by {name}."
     )
+
+
+def _standing(verdict: Mapping[str, Any]) -> str:
+    """On how many rows' worth it stands, and how many would settle it."""
+    said = f"{figures(verdict['ess'])} rows' worth of {verdict['n']:,}"
+    return f"{said}; {str(verdict['reason']).rstrip('.')}."
 
 
 def _trust(verdict: Mapping[str, Any], checks: int) -> str:
@@ -164,6 +169,6 @@ def charts_of(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> list[
                       ("agent", "gamma", "low", "high", "range_low", "range_high"))  # fmt: skip
         charts.append(
             line_chart(gamma, Axis("gamma", "Γ"), Axis("high", "cost a case, at most and at least"),
-                       ends=("low", "high"), log=True)
+                       ends=("low", "high"), log=True) | {"stake": {"table": "verdicts", "columns": ["agent", "runner_up", "tipping_other"]}}
         )  # fmt: skip
     return charts

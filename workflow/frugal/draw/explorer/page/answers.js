@@ -6,10 +6,11 @@ function answerCard(part, answer) {
   const badge = { sure: "✓ settled by these rows", unsure: "? not settled by these rows", "": "" }[state];
   const told = Object.entries(answer.told).flatMap(([asked, text]) => [make("dt", {}, `${asked[0].toUpperCase()}${asked.slice(1)}?`), make("dd", {}, text)]);
   return make("article", { class: `card ${state}` },
-    make("p", { class: "from" }, `${part.study}: ${answer.title}`),
+    make("p", { class: "from" }, answer.title),
     make("p", { class: "said" }, answer.sentence),
     badge ? make("p", { class: "badge" }, badge) : null,
-    make("details", {}, make("summary", {}, "What to trust, what would change it"), make("dl", {}, told),
+    make("p", { class: "trust" }, answer.trust),
+    make("details", {}, make("summary", {}, "Which, at what cost, may I trust it, what would change it"), make("dl", {}, told),
       make("button", { onclick: () => showRow(part, answer.table, answer.row) }, "Where this comes from")));
 }
 

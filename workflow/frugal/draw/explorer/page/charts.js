@@ -6,7 +6,7 @@ const PATHS = { // shapes of the legend, as Vega draws them, in a box of 12 by 1
   "triangle-right": "M11 6L1.5 11V1Z", "triangle-left": "M1 6L10.5 1V11Z",
 };
 const DRAWN = { actions: false, renderer: "svg", mode: "vega-lite" };
-const LOOK = { aria: false, font: "system-ui, sans-serif", axis: { labelFontSize: 12, titleFontSize: 12, labelLimit: 130, gridColor: "#e6e6e6" }, view: { stroke: null } };
+const LOOK = { aria: false, font: "system-ui, sans-serif", axis: { labelFontSize: 12, titleFontSize: 12, labelLimit: 150, gridColor: "#e6e6e6" }, view: { stroke: null } };
 
 /** All columns that a specification reads. */
 function fieldsOf(spec, found = new Set()) {
@@ -17,11 +17,17 @@ function fieldsOf(spec, found = new Set()) {
   return found;
 }
 
-/** Numbers in tooltips have four figures. */
-function withFormats(spec, table) {
-  if (Array.isArray(spec)) return spec.map((part) => withFormats(part, table));
+/** The specification for some rows: numbers in tooltips have four figures, names their order. */
+function fitted(spec, table, values) {
+  if (Array.isArray(spec)) return spec.map((part) => fitted(part, table, values));
   if (!spec || typeof spec !== "object") return spec;
-  const copy = Object.fromEntries(Object.entries(spec).map(([key, part]) => [key, withFormats(part, table)]));
+  const copy = Object.fromEntries(Object.entries(spec).map(([key, part]) => [key, fitted(part, table, values)]));
+  for (const channel of ["x", "y", "yOffset"]) {
+    if (copy[channel]?.type !== "nominal") continue;
+    const { sort, ...rest } = copy[channel];
+    copy[channel] = { ...rest, scale: { domain: [...new Set(values.map((row) => row[rest.field]))] } };
+    if (channel !== "yOffset") copy[channel].axis = { labelExpr: "replace(datum.label, /_/g, ' ')", labelAngle: 0 };
+  }
   if (Array.isArray(copy.tooltip)) {
     copy.tooltip = copy.tooltip.filter((one) => one.field in table.columns)
       .map((one) => (isNumeric(table, one.field) ? { ...one, type: "quantitative", format: ".4~g" } : one));
@@ -83,6 +89,16 @@ function chartView(part, chart) {
     }));
   }
 
+  /** Of a legend that begins with what is at stake: the names in some columns of another table. */
+  function beginAnew() {
+    if (!chart.stake) return;
+    const other = part.tables[chart.stake.table];
+    const rowsThere = [...Array(other.rows).keys()].filter((row) => inScope(other, row, state.scope));
+    const named = new Set(rowsThere.flatMap((row) => chart.stake.columns.map((name) => valueOf(other, name, row))));
+    off.clear();
+    Object.keys(chart.looks).filter((name) => !named.has(name)).forEach((name) => off.add(name));
+  }
+
   function listRows() {
     if (!list.open) return;
     const columns = [...new Set([...fields, ...table.keys])];
@@ -96,12 +112,13 @@ function chartView(part, chart) {
   function specification(found) {
     const values = found.map((row) => ({ _row: row, ...Object.fromEntries(fields.map((name) => {
       const value = valueOf(table, name, row);
+      if (name === chart.by) return [name, String(value)]; // as the legend has it
       return [name, typeof value === "number" && !Number.isFinite(value) ? null : value];
     })) }));
     const slots = chart.per ? new Set(values.map((row) => row[chart.per])).size : 0;
     const marks = chart.per && chart.by !== chart.per && JSON.stringify(chart.spec).includes("yOffset") ? new Set(values.map((row) => row[chart.by])).size : 1;
     const height = chart.per ? Math.max(80, slots * Math.max(22, 9 * marks)) : 300;
-    return { ...withFormats(chart.spec, table), data: { values }, width: "container", height, autosize: { type: "fit-x", contains: "padding" }, config: LOOK };
+    return { ...fitted(chart.spec, table, values), data: { values }, width: "container", height, autosize: { type: "fit-x", contains: "padding" }, config: LOOK };
   }
 
   function update() {
@@ -124,5 +141,5 @@ function chartView(part, chart) {
   new IntersectionObserver((entries) => {
     if (entries.some((entry) => entry.isIntersecting)) { state.seen = true; update(); }
   }, { rootMargin: "300px" }).observe(view);
-  return { view, show: (scope) => { state.scope = scope; state.stale = true; drawLegend(candidates()); update(); } };
+  return { view, show: (scope) => { state.scope = scope; state.stale = true; beginAnew(); drawLegend(candidates()); update(); } };
 }

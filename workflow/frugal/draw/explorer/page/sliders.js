@@ -18,20 +18,24 @@ function stopWithin(stops, budget) {
 function sliderView(part, slider) {
   const table = part.tables[slider.table];
   let stops = [];
-  const range = make("input", { type: "range", min: 0, max: 200, value: 80, oninput: () => update() });
+  const range = make("input", { type: "range", min: 0, max: 200, value: 100, oninput: () => update() });
   const output = make("div", { class: "taken", role: "status" });
   const label = make("span", {}, "");
   const view = make("div", { id: `${part.study}-slider` }, make("label", {}, label, make("br"), range), output);
 
   function budgetNow() {
-    const highest = stops.length ? stops[stops.length - 1].budget : 1;
-    return (Number(range.value) / 200) * (highest > 0 ? highest * 1.05 : 1);
+    if (!stops.length) return 0;
+    const [first, last] = [stops[0].budget, stops[stops.length - 1].budget];
+    const room = 0.05 * (last - first || Math.abs(last) || 1);
+    const from = Math.max(Math.min(0, first), first - room);
+    return from + (Number(range.value) / 200) * (last + room - from);
   }
 
   function update() {
     const budget = budgetNow();
-    label.textContent = `${slider.label}: ${shown(budget)} ${slider.unit}`;
-    range.setAttribute("aria-valuetext", `${shown(budget)} ${slider.unit}`);
+    const limit = `${shown(budget)} ${slider.unit}`.trim();
+    label.textContent = `${slider.label}: ${limit}`;
+    range.setAttribute("aria-valuetext", limit);
     const stop = stopWithin(stops, budget);
     if (!stop) {
       const least = stops.length ? `; the least that any policy needs is ${shown(stops[0].budget)}` : "";
@@ -44,7 +48,7 @@ function sliderView(part, slider) {
       return [make("div", {}, make("dt", {}, words(name)), make("dd", { "data-value": value, "data-name": name }, shown(value) || "not known"))];
     });
     const name = slider.names.map((key) => stop.match[key]).filter((told) => told !== undefined).map(words).join(" ");
-    output.replaceChildren(make("p", { class: "said" }, "Take ", make("strong", {}, name), `: the ${slider.goal} within ${shown(budget)} ${slider.unit}.`),
+    output.replaceChildren(make("p", { class: "said" }, "Take ", make("strong", {}, name), `: the ${slider.goal} within ${limit}.`),
       make("dl", {}, facts), make("button", { onclick: () => showRow(part, slider.table, row) }, "Where these numbers come from"));
     output.dataset.row = row;
   }

@@ -17,22 +17,26 @@ def tell_afape_cases(
     catalogue: Mapping[str, Any],
     decisions: Partitions,
     worlds: Partitions,
+    blocked: Partitions,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Units of the test part with all panels on record, as a policy meets them at run time.
+    """Units with all panels on record, as a policy meets them at run time.
+
+    Where the table has gaps of its own, no unit is whole: what is shown is blocked, so that a panel
+    that is not recorded is not acquired.
 
     Settings: `units` (how many), `seed` (of the draw), `kinds` (agent → what its kind does).
     """
     data, _ = table_from_frames(table, catalogue)
     courses = []
     for agent in progress(decisions.values("agent"), desc="policies"):
-        log, ends = (
-            _at_run_time(part.table("agent", agent), settings["seed"])
-            for part in (decisions, worlds)
-        )
-        courses.append(Course(agent, settings["kinds"].get(agent, ""), log, ends, agent))
+        log, ends = decisions.table("agent", agent), worlds.table("agent", agent)
+        world = "full" if (ends["world"] == "full").any() else "blocked"
+        ends = ends if world == "full" else blocked.table("agent", agent)
+        kept = (_in_world(frame, world, settings["seed"]) for frame in (log, ends))
+        courses.append(Course(agent, settings["kinds"].get(agent, ""), *kept, agent))
     first = courses[0].outcomes
     chosen = spread_units(
         first["row_id"].to_numpy(), first["label"].to_numpy(), int(settings["units"])
@@ -50,6 +54,6 @@ def tell_afape_cases(
     }  # fmt: skip
 
 
-def _at_run_time(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Rows of the full table, where every panel that is ordered comes back."""
-    return frame[(frame["world"] == "full") & (frame["seed"] == seed)].reset_index(drop=True)
+def _in_world(frame: pd.DataFrame, world: str, seed: int) -> pd.DataFrame:
+    """Rows of one world and draw."""
+    return frame[(frame["world"] == world) & (frame["seed"] == seed)].reset_index(drop=True)

@@ -85,7 +85,8 @@ def _answers(least: pd.DataFrame, means: pd.DataFrame, checks: int) -> list[dict
         settled = bool(row["disparity_cut_low"] > 0) if len(agents) else False
         found.append(
             answer(sentence, told, title=words(str(dataset)), table="least_disparity", row=at,
-                   sure=settled)
+                   sure=settled, trust=f"{int(row['folds'])} folds; the cut is between "
+                   f"{figures(row['disparity_cut_low'])} and {figures(row['disparity_cut_high'])}.")
         )  # fmt: skip
     return found
 
@@ -117,7 +118,7 @@ def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]
     front = Shown("front", "Accuracy against the gap between the groups, means over folds",
                   "means", "method", looks_of(means["method"]), {}, hover)  # fmt: skip
     collected = Shown("selection", "How often each panel is collected, by γ", "selection", "gamma",
-                      looks_of(selection["gamma"].map(str)), {},
+                      looks_of(f"{gamma:g}" for gamma in selection["gamma"]), {},
                       ("panel", "gamma", "stratum", "frequency"))  # fmt: skip
     return [
         scatter_chart(front, Axis("disparity", "gap in positive decisions", zero=True),
@@ -137,7 +138,7 @@ def _limit(means: pd.DataFrame) -> dict[str, Any]:
             match |= {} if pd.isna(gamma) else {"gamma": f"{gamma:g}"}
             stops.append({"budget": limit, "match": match})
     return slider(
-        label="The gap between the groups may be", unit="of the people", table="means",
+        label="The groups' shares of positive decisions may differ by", unit="", table="means",
         says=("auc", "auc_low", "auc_high", "disparity", "features_acquired"),
         stops=stops, goal="highest AUC", names=("method", "gamma"),
     )  # fmt: skip

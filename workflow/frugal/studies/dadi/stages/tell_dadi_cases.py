@@ -22,7 +22,7 @@ def tell_dadi_cases(
 ) -> dict[str, Any]:
     """Test people of the fold, under the agent of every γ.
 
-    Settings: `units` (how many).
+    Settings: `units` (how many), `fold`.
     """
     del progress
     data, _ = table_from_frames(table, catalogue)
@@ -42,7 +42,7 @@ def tell_dadi_cases(
     return {
         "cases": {
             "kind": "cases", "study": "dadi", "title": report["title"],
-            "scope": {key: streams.wildcards[key] for key in ("dataset", "fold")},
+            "scope": {"dataset": streams.wildcards["dataset"], "fold": str(settings["fold"])},
             "cost_unit": report["cost_unit"], "logs": {"input": "decisions", "key": "fold"},
             "patients": patients(data, units, courses, chosen),
         }

@@ -93,7 +93,9 @@ def _answers(
                     "Another budget: the slider below names the policy to take for each.",
                     "Not asked: groups of patients are not compared in this study.",
                 ),
-                title=words(str(dataset)), table="budgets", row=int(best.name),  # pyright: ignore[reportArgumentType]
+                title=words(str(dataset)), table="budgets",
+                trust=f"± {figures(best['f1_se'], 2)} on {best['n']:,} test units, "
+                f"{best['positives']} of them ill.", row=int(best.name),  # pyright: ignore[reportArgumentType]
                 sure=None,
             )
         )  # fmt: skip
@@ -107,7 +109,9 @@ def _trust(best: pd.Series, close: pd.DataFrame, checks: int) -> str:
         f"{figures(best['f1_se'], 2)} (standard error); on validation units it was "
         f"{figures(best['validation_f1'])}. "
     )
-    said += f"Within two standard errors of it: {alike}. " if alike else "No other method is close. "
+    said += (
+        f"Within two standard errors of it: {alike}. " if alike else "No other method is close. "
+    )
     return f"{said}{checks} checks of the tables hold."
 
 

@@ -35,9 +35,7 @@ def tell_diagnosis_cases(
     told = None if pooled is None else pooled.astype({"family": str})
     full = float(data.action_cost.sum())
     score = settings["criterion"]
-    budgets = sorted(
-        {share * full for share in settings["budget_shares"]} | _turns(plain[0], told)
-    )
+    budgets = sorted({share * full for share in settings["budget_shares"]} | _turns(plain[0], told))
     stops, shown = [], {}
     for budget in budgets:
         if not (plain[0].loc[plain[0]["split"] == "validation", "cost"] <= budget).any():

@@ -9,7 +9,7 @@ from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Shown, interval_chart, line_chart
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.packing import packed_table
-from frugal.draw.explorer.sections import answer, figures, scope_of, section
+from frugal.draw.explorer.sections import answer, scope_of, section
 
 SCOPE = ["dataset", "variant", "seed", "subset"]
 KEYS = [*SCOPE, "generator", "actions", "group", "low", "at_least", "size"]
@@ -70,11 +70,11 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
         name = words(best["generator"])
         found.append(
             answer(
-                f"{name.capitalize()} names the proven cheapest set of actions for "
+                f"The generator {name} names the proven cheapest set of actions for "
                 f"{100 * best['accuracy']:.0f} % of the units.",
                 (
-                    f"{name}; then: {', '.join(words(g) for g in close['generator']) or 'no other'}"
-                    " cannot be told from it.",
+                    f"{name}; not to be told from it: "
+                    f"{', '.join(words(g) for g in close['generator']) or 'no other'}.",
                     f"Of its mistakes, those that work cost {100 * best['cost_gap']:.1f} % more "
                     f"than the cheapest set; {100 * best['infeasible_share']:.1f} % of all answers "
                     "do not work before the solver repairs them.",
@@ -84,6 +84,8 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
                     f"Cases that training never met: {int(best['unseen'])} of these units.",
                     _worst(groups, best),
                 ),
+                trust=f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %, on "
+                f"{int(best['n']):,} test units.",
                 title=f"{words(dataset)}, {words(variant)}", table="summary", row=int(best.name),  # pyright: ignore[reportArgumentType]
                 sure=not len(close),
             )

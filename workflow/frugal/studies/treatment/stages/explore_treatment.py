@@ -26,6 +26,7 @@ def explore_treatment(
 ) -> dict[str, Any]:
     """The study's part of the report. Settings: none are read."""
     del settings, streams, progress
+    sizes = _sizes(means)
     shown = ("n_train", "planner", "outcome_model", "bound", "threshold", "efficacy",
              "mean_trials", "worst_case")  # fmt: skip
     return {
@@ -40,8 +41,11 @@ def explore_treatment(
                 "curves": packed_table(curves, title="Best outcome found, by number of trials",
                                        source="curves", keys=[*POLICY, "trials"],
                                        shown=(*POLICY[1:], "trials", "outcome")),
-            },
-            charts=_charts(means),
+            } | ({} if sizes is None else {
+                "sizes": packed_table(sizes, title="Policies learned from more and more records",
+                                      source="means", shown=shown, keys=POLICY),
+            }),
+            charts=_charts(means, sizes),
             scope=scope_of(means, ["dataset"]),
             sliders=[_limit(means)],
         )
@@ -77,13 +81,26 @@ def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
                     "table has smaller ones.",
                     "Not asked: groups of patients are not compared in this study.",
                 ),
+                trust=f"± {figures(100 * best['efficacy_se'], 2)} %, over {int(best['repeats'])} "
+                f"repeats with {int(best['n_train']):,} earlier searches.",
                 title=words(str(dataset)), table="means", row=int(best.name), sure=None,  # pyright: ignore[reportArgumentType]
             )
         )  # fmt: skip
     return found
 
 
-def _charts(means: pd.DataFrame) -> list[dict[str, Any]]:
+def _sizes(means: pd.DataFrame) -> pd.DataFrame | None:
+    """One kind of model with policies learned from every number of records; None where none is."""
+    policy = ["dataset", "planner", "outcome_model", "bound", "threshold"]
+    counts = means.groupby(policy)["n_train"].transform("nunique")
+    every = means[(counts > 1) & (counts == counts.max())]
+    if every.empty:
+        return None
+    model = sorted(every["outcome_model"].unique())[0]
+    return every[every["outcome_model"] == model].reset_index(drop=True)
+
+
+def _charts(means: pd.DataFrame, sizes: pd.DataFrame | None) -> list[dict[str, Any]]:
     looks = looks_of(means["planner"])
     hover = (*POLICY[1:], "efficacy", "mean_trials", "mean_outcome")
     most = [str(n) for n in means.groupby("dataset")["n_train"].max().unique()]
@@ -93,15 +110,8 @@ def _charts(means: pd.DataFrame) -> list[dict[str, Any]]:
     charts = [
         scatter_chart(front, Axis("mean_trials", "trials a unit"), Axis("efficacy", "efficacy"))
     ]
-    if means["n_train"].nunique() > 1:
-        kept = means.groupby("outcome_model")["n_train"].nunique()
-        model = str(kept.idxmax())
-        sizes = means[means["outcome_model"] == model]
-        both = sizes.groupby("threshold")["n_train"].nunique()
-        at = [str(t) for t in both[both == both.max()].index]
-        bound = sorted(b for b in sizes["bound"].unique() if b in ("upper", "none"))
-        more = Shown("sizes", f"Efficacy as records grow, {model} model", "means", "planner", looks,
-                     {"outcome_model": [model], "threshold": at, "bound": bound}, hover)  # fmt: skip
+    if sizes is not None:
+        more = Shown("sizes", "Efficacy as records grow", "sizes", "planner", looks, {}, hover)
         charts.append(
             line_chart(more, Axis("n_train", "earlier searches"), Axis("efficacy", "efficacy"),
                        log=True)
