@@ -1,4 +1,4 @@
-"""Every file behind the inputs of a step, as plain data: for a page that tells where numbers are from.
+"""Every file behind the inputs of a step, as plain data, for a page that tells them.
 
 Reads sidecars alone; must not know what any stage computes.
 """

@@ -32,7 +32,7 @@ def assembled(document: Mapping[str, Any]) -> str:
     """
     from vl_convert import javascript_bundle
 
-    library = javascript_bundle()
+    library = javascript_bundle()  # pyright: ignore[reportCallIssue]
     if "</script" in library:
         raise DataError("the bundle of vl-convert holds '</script', which would end it on the page")
     scripts = "\n".join(_part(f"{name}.js") for name in _SCRIPTS)

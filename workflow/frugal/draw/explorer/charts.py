@@ -55,7 +55,7 @@ class Shown:
 def interval_chart(
     shown: Shown, x: Axis, y: Axis, *, ends: tuple[str, str], truth: str = ""
 ) -> Any:
-    """Estimates with their intervals, a row per name, and a tick for the truth where it is known."""
+    """Estimates with their intervals, a row per name; a tick for the truth where it is known."""
     import altair as alt
 
     base = _base()
@@ -170,6 +170,7 @@ def _chart(shown: Shown, drawn: Any, *, per: str = "") -> dict[str, Any]:
         document.pop(key, None)
     return {
         "name": shown.name, "title": shown.title, "table": shown.table, "by": shown.by,
-        "looks": {name: dict(look) for name, look in shown.looks.items()}, "per": per,
-        "where": {key: list(values) for key, values in shown.where.items()}, "spec": document,
+        "names": list(shown.looks), "looks": {name: dict(one) for name, one in shown.looks.items()},
+        "where": {key: list(values) for key, values in shown.where.items()}, "per": per,
+        "spec": document,
     }  # fmt: skip

@@ -84,13 +84,14 @@ def patients(
 def _course(course: Course, panels: int, row_ids: Sequence[int]) -> dict[str, Any]:
     """The log of a policy, unit by unit."""
     steps = course.decisions.sort_values("step", kind="stable").groupby("row_id")
-    ends = course.outcomes.drop_duplicates("row_id").set_index("row_id")
+    found = course.outcomes.drop_duplicates("row_id").to_dict("records")
+    ends = {int(end["row_id"]): end for end in found}
     told = []
     for row_id in row_ids:
-        if row_id not in ends.index or row_id not in steps.groups:
+        if row_id not in ends or row_id not in steps.groups:
             told.append(None)
             continue
-        log, end = steps.get_group(row_id), ends.loc[row_id]
+        log, end = steps.get_group(row_id), ends[row_id]
         told.append({
             "actions": [min(int(a), panels) for a in log["action"]],
             "costs": packed_column(log["cost"]),
@@ -102,7 +103,7 @@ def _course(course: Course, panels: int, row_ids: Sequence[int]) -> dict[str, An
     return {"name": course.name, "why": course.why, "source": course.source, "units": told}
 
 
-def _belief(end: pd.Series) -> float | None:
+def _belief(end: Mapping[Any, Any]) -> float | None:
     """The last belief in the second class: as it is logged, else the probability that decided."""
     for name in ("belief", "probability"):
         if name in end and pd.notna(end[name]):

@@ -7,6 +7,7 @@ the page can show where each number comes from.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 ASKED = (
@@ -65,8 +66,8 @@ def answer(
         sure: whether the numbers settle it; None where that is not asked.
     """
     return {
-        "title": title, "sentence": sentence, "trust": trust, "told": dict(zip(ASKED, told, strict=True)),
-        "table": table, "row": row, "sure": sure,
+        "title": title, "sentence": sentence, "trust": trust,
+        "told": dict(zip(ASKED, told, strict=True)), "table": table, "row": row, "sure": sure,
     }  # fmt: skip
 
 
@@ -134,3 +135,20 @@ def figures(value: float, digits: int = 3) -> str:
     if value != value:
         return "unknown"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}"
+
+
+def highest(rows: pd.DataFrame, column: str) -> int:
+    """Index of the row with the highest value of a column; rows without a value do not count."""
+    values = rows[column].to_numpy(dtype=np.float64)
+    return int(rows.index[int(np.nanargmax(values))])
+
+
+def lowest(rows: pd.DataFrame, column: str) -> int:
+    """Index of the row with the lowest value of a column; rows without a value do not count."""
+    values = rows[column].to_numpy(dtype=np.float64)
+    return int(rows.index[int(np.nanargmin(values))])
+
+
+def row_at(table: pd.DataFrame, index: int) -> dict[str, Any]:
+    """The cells of a row, by column."""
+    return {str(name): table[name].loc[index] for name in table.columns}

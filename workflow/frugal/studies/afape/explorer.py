@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.draw.explorer.charts import Axis, Shown, interval_chart, line_chart, scatter_chart
+from frugal.draw.explorer.charts import (
+    Axis,
+    Looks,
+    Shown,
+    interval_chart,
+    line_chart,
+    scatter_chart,
+)
 from frugal.draw.explorer.looks import looks_of, words
-from frugal.draw.explorer.sections import answer, figures
+from frugal.draw.explorer.sections import answer, figures, lowest
 from frugal.judge.registry import ESTIMATORS
 from frugal.judge.verdicts import readable
 
@@ -24,8 +31,10 @@ def answers_of(
     """The answer for each data set and mechanism: that of its first draw of the gaps."""
     found = []
     for names, rows in verdicts.groupby(SCENARIO, sort=False):
-        at, unit = int(rows.index[0]), cost_units[str(names[0])]  # pyright: ignore[reportIndexIssue]
-        verdict = rows.iloc[0].to_dict()
+        at = int(rows.index[0])
+        verdict = {str(key): value for key, value in rows.iloc[0].to_dict().items()}
+        dataset, mechanism = map(str, names)  # pyright: ignore[reportArgumentType]
+        unit = cost_units[dataset]
         found.append(
             answer(
                 _sentence(verdict, unit),
@@ -36,7 +45,7 @@ def answers_of(
                     _change(verdict),
                     str(verdict["by_group"]) or "Not asked: the data set names no groups.",
                 ),
-                title=f"{words(names[0])}, {words(names[1])}",  # pyright: ignore[reportIndexIssue]
+                title=f"{words(dataset)}, {words(mechanism)}",
                 trust=_standing(verdict), table="verdicts", row=at, sure=bool(verdict["sure"]),
             )
         )  # fmt: skip
@@ -115,7 +124,7 @@ def picks_of(summary: pd.DataFrame) -> pd.DataFrame:
     draw = [*SCENARIO, "seed"]
     found = []
     for _, rows in summary[readable(summary)].groupby([*draw, "estimator"], sort=False):
-        best = rows.loc[rows["estimate"].idxmin()]
+        best = rows.loc[lowest(rows, "estimate")]
         found.append(best)
     if not found:
         return summary.head(0).assign(regret=np.nan)
@@ -129,46 +138,68 @@ def picks_of(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def charts_of(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> list[dict[str, Any]]:
-    """The charts of the tables that are there."""
-    summary, verdicts = tables["summary"], tables["verdicts"]
-    estimators = {
-        name: look | {"label": ESTIMATORS[name].label}
-        for name, look in looks_of(summary["estimator"]).items()
-    }
-    agents = looks_of(summary["agent"])
-    read = [name for name in verdicts["estimator"].unique() if name]
-    shown = dict.fromkeys([*(name for name in first if name in estimators), *read])
-    hover = ("agent", "estimator", "estimate", "ci_low", "ci_high", "truth", "ess", "warning")
-    trust = Shown("trust", "Estimates with 95 % intervals; the black tick is the truth",
-                  "summary", "estimator", estimators, {"status": ["ok"]}, hover)  # fmt: skip
-    charts = [
-        interval_chart(trust, Axis("estimate", "cost a case"), Axis("agent", "", "N"),
-                       ends=("ci_low", "ci_high"), truth="truth") | {"first": list(shown)[:5]}
-    ]  # fmt: skip
-    if "picks" in tables:
-        picked = Shown("decisions", "What the policy that an estimator picks costs more than the "
-                       "best", "picks", "agent", agents, {}, ("estimator", "agent", "regret"))  # fmt: skip
-        charts.append(
-            scatter_chart(picked, Axis("regret", "cost more than the best, truly", zero=True),
-                          Axis("estimator", "", "N")) | {"per": "estimator"}
-        )  # fmt: skip
-    if "comparisons" in tables:
-        pairs = Shown("comparisons", "Policies against the one that the verdict names",
-                      "comparisons", "other", agents, {}, ("agent", "other", "difference",
-                      "ci_low", "ci_high", "not_worse"))  # fmt: skip
-        charts.append(
-            interval_chart(pairs, Axis("difference", "cost of the named policy, less that of this "
-                           "one", zero=True), Axis("other", "", "N"), ends=("ci_low", "ci_high"))
-            | {"joined": {"table": "verdicts", "on": [*SCENARIO, "seed", "agent"]}}
-        )  # fmt: skip
-    if "sensitivity" in tables:
-        told = tables["sensitivity"]
-        kind = "sharp" if (told["kind"] == "sharp").any() else "plain"
-        gamma = Shown("gamma", "How far each estimate could be moved by hidden causes of strength Γ",
-                      "sensitivity", "agent", agents, {"kind": [kind]},
-                      ("agent", "gamma", "low", "high", "range_low", "range_high"))  # fmt: skip
-        charts.append(
-            line_chart(gamma, Axis("gamma", "Γ"), Axis("high", "cost a case, at most and at least"),
-                       ends=("low", "high"), log=True) | {"stake": {"table": "verdicts", "columns": ["agent", "runner_up", "tipping_other"]}}
-        )  # fmt: skip
+    """The charts of the tables that are there.
+
+    Args:
+        tables: by name; `summary` and `verdicts` always are.
+        first: estimators that are shown before a reader asks for others.
+    """
+    agents = looks_of(tables["summary"]["agent"])
+    charts = [_trust_chart(tables, first)]
+    for name, draw in (
+        ("picks", _pick_chart), ("comparisons", _pair_chart), ("sensitivity", _gamma_chart)
+    ):  # fmt: skip
+        if name in tables:
+            charts.append(draw(tables[name], agents))
     return charts
+
+
+def _trust_chart(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> dict[str, Any]:
+    """Every estimate with its interval, by policy."""
+    found = looks_of(tables["summary"]["estimator"])
+    looks = {name: look | {"label": ESTIMATORS[name].label} for name, look in found.items()}
+    read = [name for name in tables["verdicts"]["estimator"].unique() if name]
+    begin = list(dict.fromkeys([*read, *(name for name in first if name in looks)]))[:5]
+    shown = Shown(
+        "trust", "Estimates with 95 % intervals; the black tick is the truth", "summary",
+        "estimator", looks, {"status": ["ok"]},
+        ("agent", "estimator", "estimate", "ci_low", "ci_high", "truth", "ess", "warning"),
+    )  # fmt: skip
+    x, y = Axis("estimate", "cost a case"), Axis("agent", "", "N")
+    return interval_chart(shown, x, y, ends=("ci_low", "ci_high"), truth="truth") | {"first": begin}
+
+
+def _pick_chart(picks: pd.DataFrame, agents: Looks) -> dict[str, Any]:
+    """What the policy costs more that an estimator would pick."""
+    del picks
+    shown = Shown(
+        "decisions", "What the policy that an estimator picks costs more than the best", "picks",
+        "agent", agents, {}, ("estimator", "agent", "regret"),
+    )  # fmt: skip
+    x, y = Axis("regret", "true extra cost", zero=True), Axis("estimator", "", "N")
+    return scatter_chart(shown, x, y) | {"per": "estimator"}
+
+
+def _pair_chart(pairs: pd.DataFrame, agents: Looks) -> dict[str, Any]:
+    """The policy that the verdict names against all others."""
+    del pairs
+    shown = Shown(
+        "comparisons", "The policy that the verdict names against each other one", "comparisons",
+        "other", agents, {}, ("agent", "other", "difference", "ci_low", "ci_high", "not_worse"),
+    )  # fmt: skip
+    x, y = Axis("difference", "named less other, a case", zero=True), Axis("other", "", "N")
+    joined = {"table": "verdicts", "on": [*SCENARIO, "seed", "agent"]}
+    return interval_chart(shown, x, y, ends=("ci_low", "ci_high")) | {"joined": joined}
+
+
+def _gamma_chart(ranges: pd.DataFrame, agents: Looks) -> dict[str, Any]:
+    """Least and most of each estimate by the strength of hidden causes."""
+    kind = "sharp" if (ranges["kind"] == "sharp").any() else "plain"
+    shown = Shown(
+        "gamma", "How far hidden causes of strength Γ could move an estimate", "sensitivity",
+        "agent", agents, {"kind": [kind]},
+        ("agent", "gamma", "low", "high", "range_low", "range_high"),
+    )  # fmt: skip
+    stake = {"table": "verdicts", "columns": ["agent", "runner_up", "tipping_other"]}
+    x, y = Axis("gamma", "Γ"), Axis("high", "cost a case, least to most")
+    return line_chart(shown, x, y, ends=("low", "high"), log=True) | {"stake": stake}

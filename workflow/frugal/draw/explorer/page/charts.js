@@ -81,7 +81,7 @@ function chartView(part, chart) {
 
   function drawLegend(found) {
     const present = new Set(found.map((row) => String(valueOf(table, chart.by, row))));
-    const names = Object.keys(chart.looks).filter((name) => present.has(name));
+    const names = chart.names.filter((name) => present.has(name));
     legend.replaceChildren(...names.map((name) => {
       const box = make("input", { type: "checkbox", "data-name": name, onchange: () => { if (box.checked) off.delete(name); else off.add(name); state.stale = true; update(); } });
       box.checked = !off.has(name);

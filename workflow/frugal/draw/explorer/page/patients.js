@@ -62,7 +62,8 @@ function patientsView(part, cases) {
   function drawKnown() {
     const { told, run } = now();
     const seen = new Set(told.free);
-    const parts = [make("h5", {}, "Before the first decision"), make("ul", {}, valuesOf(told, unit, told.free))];
+    const free = valuesOf(told, unit, told.free);
+    const parts = [make("h5", {}, "Before the first decision"), free.length ? make("ul", {}, free) : make("p", {}, "Nothing.")];
     for (const [k, action] of run.actions.slice(0, step).entries()) {
       if (action >= told.panels.length) continue;
       const panel = told.panels[action];

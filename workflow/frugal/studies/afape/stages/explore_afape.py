@@ -29,7 +29,7 @@ def explore_afape(
 ) -> dict[str, Any]:
     """The study's part of the report.
 
-    Settings: `cost_units` (data set → unit of cost), `estimators` (those that charts show at first).
+    Settings: `cost_units` (data set → unit of cost), `estimators` (shown at first).
     """
     del streams, progress
     read = verdicts[[*DRAW, "estimator"]].astype(str)

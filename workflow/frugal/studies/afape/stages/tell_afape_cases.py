@@ -35,8 +35,8 @@ def tell_afape_cases(
         log, ends = decisions.table("agent", agent), worlds.table("agent", agent)
         world = "full" if (ends["world"] == "full").any() else "blocked"
         ends = ends if world == "full" else blocked.table("agent", agent)
-        kept = (_in_world(frame, world, settings["seed"]) for frame in (log, ends))
-        courses.append(Course(agent, settings["kinds"].get(agent, ""), *kept, agent))
+        log, ends = (_in_world(frame, world, settings["seed"]) for frame in (log, ends))
+        courses.append(Course(agent, settings["kinds"].get(agent, ""), log, ends, agent))
     first = courses[0].outcomes
     chosen = spread_units(
         first["row_id"].to_numpy(), first["label"].to_numpy(), int(settings["units"])

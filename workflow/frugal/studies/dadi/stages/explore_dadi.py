@@ -77,7 +77,7 @@ def _answers(least: pd.DataFrame, means: pd.DataFrame, checks: int) -> list[dict
         able = rows[rows["auc"].notna()]
         agents = able[able["family"] == "dadi"]
         at = int((agents if len(agents) else rows).index[0])
-        row = least.loc[at]
+        row = least.loc[[at]].iloc[0]
         told = _told(row, checks) if len(agents) else ("None is accurate enough.",) * 5
         sentence = _sentence(row) if len(agents) else (
             "No agent comes within the allowed distance of the AUC of all panels."
@@ -133,9 +133,9 @@ def _limit(means: pd.DataFrame) -> dict[str, Any]:
     stops = []
     for dataset, rows in means.groupby("dataset", sort=False):
         for limit, at in best_within(rows, cost="disparity", score="auc", most=True):
-            gamma = means.at[at, "gamma"]
+            gamma = float(means["gamma"].loc[at])
             match = {"dataset": str(dataset), "method": str(means.at[at, "method"])}
-            match |= {} if pd.isna(gamma) else {"gamma": f"{gamma:g}"}
+            match |= {} if gamma != gamma else {"gamma": f"{gamma:g}"}
             stops.append({"budget": limit, "match": match})
     return slider(
         label="The groups' shares of positive decisions may differ by", unit="", table="means",

@@ -10,7 +10,7 @@ from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Shown, scatter_chart
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.packing import packed_table
-from frugal.draw.explorer.sections import answer, figures, scope_of, section
+from frugal.draw.explorer.sections import answer, figures, highest, row_at, scope_of, section
 
 SOLUTION = ["dataset", "criterion", "seed", "family", "method", "pair"]
 _SHOWN = (
@@ -76,9 +76,11 @@ def _answers(
     found = []
     for dataset, rows in at.groupby("dataset", sort=False):
         first = rows[rows["seed"] == rows["seed"].min()]
-        best = first.loc[first["validation_f1"].idxmax()]
+        score = str(first["criterion"].iloc[0])
+        at_row = highest(first, f"validation_{score}")
+        best = row_at(first, at_row)
         unit = cost_units[str(dataset)]
-        others = first.drop(index=best.name)  # pyright: ignore[reportArgumentType]
+        others = first.drop(index=at_row)
         close = others[others["f1"] > best["f1"] - 2 * best["f1_se"]]
         found.append(
             answer(
@@ -87,7 +89,8 @@ def _answers(
                 (
                     f"Solution {best['pair']} of {words(best['method'])}, chosen on validation "
                     "units.",
-                    f"{figures(best['cost'])} {unit} a unit on average, of {figures(best['full_cost'])} "
+                    f"{figures(best['cost'])} {unit} a unit on average, of "
+                    f"{figures(best['full_cost'])} "
                     "for all panels.",
                     _trust(best, close, len(checks["passed"])),
                     "Another budget: the slider below names the policy to take for each.",
@@ -95,14 +98,14 @@ def _answers(
                 ),
                 title=words(str(dataset)), table="budgets",
                 trust=f"± {figures(best['f1_se'], 2)} on {best['n']:,} test units, "
-                f"{best['positives']} of them ill.", row=int(best.name),  # pyright: ignore[reportArgumentType]
+                f"{best['positives']} of them ill.", row=at_row,
                 sure=None,
             )
         )  # fmt: skip
     return found
 
 
-def _trust(best: pd.Series, close: pd.DataFrame, checks: int) -> str:
+def _trust(best: Mapping[str, Any], close: pd.DataFrame, checks: int) -> str:
     alike = ", ".join(words(name) for name in close["method"].unique())
     said = (
         f"F1 on {best['n']:,} test units, {best['positives']} of them ill, ± "
@@ -119,7 +122,7 @@ def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
     """Cost against F1 and AUROC, a mark per solution."""
     looks = looks_of(summary["family"])
     hover = ("method", "pair", "setting", "f1", "f1_se", "auroc", "cost", "cost_share")
-    spent = Axis("cost_share", "cost, as a share of the price of all panels", zero=True)
+    spent = Axis("cost_share", "cost, share of all panels' price", zero=True)
     return [
         scatter_chart(
             Shown(f"front_{score}", f"Cost against {title}, a mark per solution, on test units",

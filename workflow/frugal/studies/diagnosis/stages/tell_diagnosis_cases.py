@@ -1,4 +1,4 @@
-"""Stage `tell_diagnosis_cases`: some units step by step, and the policy that each budget leads to."""
+"""Stage `tell_diagnosis_cases`: some units step by step, and the policy for each budget."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

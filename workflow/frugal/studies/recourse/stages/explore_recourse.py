@@ -9,7 +9,14 @@ from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Shown, interval_chart, line_chart
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.packing import packed_table
-from frugal.draw.explorer.sections import answer, scope_of, section
+from frugal.draw.explorer.sections import (
+    answer,
+    highest,
+    lowest,
+    row_at,
+    scope_of,
+    section,
+)
 
 SCOPE = ["dataset", "variant", "seed", "subset"]
 KEYS = [*SCOPE, "generator", "actions", "group", "low", "at_least", "size"]
@@ -64,10 +71,12 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
     whole = summary[(summary["actions"].astype(str) == ALL) & (summary["subset"] == ALL)]
     for (dataset, variant), rows in whole.groupby(["dataset", "variant"], sort=False):  # pyright: ignore[reportGeneralTypeIssues]
         first = rows[rows["seed"] == rows["seed"].min()]
-        best = first.loc[first["accuracy"].idxmax()]
-        close = first.drop(index=best.name)  # pyright: ignore[reportArgumentType]
+        at = highest(first, "accuracy")
+        best = row_at(first, at)
+        close = first.drop(index=at)
         close = close[close["accuracy_high"] >= best["accuracy_low"]]
         name = words(best["generator"])
+        between = f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %"
         found.append(
             answer(
                 f"The generator {name} names the proven cheapest set of actions for "
@@ -78,33 +87,31 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
                     f"Of its mistakes, those that work cost {100 * best['cost_gap']:.1f} % more "
                     f"than the cheapest set; {100 * best['infeasible_share']:.1f} % of all answers "
                     "do not work before the solver repairs them.",
-                    f"{int(best['n']):,} test units; 95 % interval "
-                    f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %. Each "
+                    f"{int(best['n']):,} test units; 95 % interval {between}. Each "
                     f"cheapest set is proven. {checks} checks of the tables hold.",
                     f"Cases that training never met: {int(best['unseen'])} of these units.",
                     _worst(groups, best),
                 ),
-                trust=f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %, on "
-                f"{int(best['n']):,} test units.",
-                title=f"{words(dataset)}, {words(variant)}", table="summary", row=int(best.name),  # pyright: ignore[reportArgumentType]
+                trust=f"{between}, on {int(best['n']):,} test units.",
+                title=f"{words(str(dataset))}, {words(str(variant))}", table="summary", row=at,
                 sure=not len(close),
             )
         )  # fmt: skip
     return found
 
 
-def _worst(groups: pd.DataFrame, best: pd.Series) -> str:
+def _worst(groups: pd.DataFrame, best: Mapping[str, Any]) -> str:
     """The group for which the generator is right least often."""
     mine = groups
     for key in (*SCOPE, "generator"):
         mine = mine[mine[key].astype(str) == str(best[key])]
     if mine["group"].nunique() < 2:
         return "There is one group only."
-    low, high = mine.loc[mine["accuracy"].idxmin()], mine.loc[mine["accuracy"].idxmax()]
+    low, high = (row_at(mine, at(mine, "accuracy")) for at in (lowest, highest))
     return (
-        f"Group {low['group']}: right for {100 * low['accuracy']:.0f} % of {int(low['n']):,} units, "
-        f"against {100 * high['accuracy']:.0f} % in group {high['group']}; intervals stand in the "
-        "table by group."
+        f"Group {low['group']}: right for {100 * low['accuracy']:.0f} % of {int(low['n']):,} "
+        f"units, against {100 * high['accuracy']:.0f} % in group {high['group']}; intervals "
+        "stand in the table by group."
     )
 
 

@@ -1,4 +1,4 @@
-"""Stage `explore_treatment`: what the report shows of the study: answers, tables, charts, a limit."""
+"""Stage `explore_treatment`: what the report shows of the study: answers, tables, charts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +9,17 @@ from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Shown, line_chart, scatter_chart
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.packing import packed_table
-from frugal.draw.explorer.sections import answer, best_within, figures, scope_of, section, slider
+from frugal.draw.explorer.sections import (
+    answer,
+    best_within,
+    figures,
+    highest,
+    lowest,
+    row_at,
+    scope_of,
+    section,
+    slider,
+)
 
 POLICY = ["dataset", "n_train", "planner", "outcome_model", "bound", "threshold"]
 NOT_LEARNED = ("true", "uninformed", "records")  # outcome models that records do not give
@@ -62,9 +72,10 @@ def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
     """For each data set the fewest trials at an efficacy that cannot be told from the highest."""
     found = []
     for dataset, rows in _learned(means).groupby("dataset", sort=False):
-        top = rows.loc[rows["efficacy"].idxmax()]
+        top = row_at(rows, highest(rows, "efficacy"))
         close = rows[rows["efficacy"] >= top["efficacy"] - 2 * top["efficacy_se"]]
-        best = close.loc[close["mean_trials"].idxmin()]
+        at = lowest(close, "mean_trials")
+        best = row_at(means, at)
         what = f"{best['planner'].upper()} with a {best['outcome_model']} model"
         found.append(
             answer(
@@ -83,7 +94,7 @@ def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
                 ),
                 trust=f"± {figures(100 * best['efficacy_se'], 2)} %, over {int(best['repeats'])} "
                 f"repeats with {int(best['n_train']):,} earlier searches.",
-                title=words(str(dataset)), table="means", row=int(best.name), sure=None,  # pyright: ignore[reportArgumentType]
+                title=words(str(dataset)), table="means", row=at, sure=None,
             )
         )  # fmt: skip
     return found
