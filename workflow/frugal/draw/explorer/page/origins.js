@@ -3,7 +3,6 @@
 const files = report.files;
 const placeOf = new Map(files.map((file, place) => [file.path, place]));
 const dialog = document.getElementById("origin");
-const raw = (file) => file.url !== undefined || file.outside.length > 0;
 
 /** The `key=value` folders of a path say that it holds other rows only. */
 function holdsOthers(path, identity) {
@@ -41,6 +40,7 @@ function outsideItems(places) {
     for (const [name, digest] of file.outside) found.set(digest, name);
     if (file.url !== undefined) found.set(file.sha256, `${file.path}, as published at ${file.url}`);
   }
+  if (!found.size) return [make("li", {}, "None: all of it is simulated.")];
   return [...found].map(([digest, name]) => make("li", {}, `${name} `, make("code", { title: "SHA-256" }, digest)));
 }
 
@@ -102,7 +102,7 @@ function showFile(place, back) {
     make("h2", { id: "origin-title" }, file.path),
     make("dl", {}, facts.filter(([, told]) => told !== undefined).flatMap(([name, told]) => [make("dt", {}, name), make("dd", {}, told)])),
     make("h3", {}, "Made from"),
-    make("ul", {}, outsideItems([place]), file.inputs.map((input) => fileButton(input, () => showFile(place, back)))),
+    make("ul", {}, file.outside.length || file.url ? outsideItems([place]) : [], file.inputs.map((input) => fileButton(input, () => showFile(place, back)))),
     make("button", { onclick: back }, "Back"), " ",
   );
 }
