@@ -153,16 +153,17 @@ def part_of(name: str) -> dict:
 
 def report_of(part: dict) -> str:
     """The page of one part, whose table is of one file."""
-    table = {"sha256": "a" * 64, "bytes": 3, "stage": "summarise",
-             "inputs": [{"name": "raw", "path": "raw.csv", "sha256": "b" * 64}],
-        "columns": [{"name": "dataset", "unit": "", "meaning": "name of the data set"}]}  # fmt: skip
-    section = {"sha256": "c" * 64, "bytes": 3, "stage": "explore", "inputs": [
-        {"name": "t", "path": "results/t.parquet", "sha256": "a" * 64}]}  # fmt: skip
+    told = {"name": "dataset", "unit": "", "meaning": "name of the data set"}
+    made = {"sha256": "a" * 64, "bytes": 3, "stage": "made_by"}
+    raw = {"name": "raw", "path": "raw.csv", "sha256": "b" * 64}
+    table = made | {"inputs": [raw], "columns": [told]}
+    read = {"name": "t", "path": "results/t.parquet", "sha256": "a" * 64}
+    section = made | {"inputs": [read]}
     origins = {"inputs": {"part": ["results/s.json"]},
                "files": {"results/s.json": section, "results/t.parquet": table}}  # fmt: skip
     streams = Streams(0, "write_report", {})
-    made = write_report(origins=origins, settings={}, streams=streams, progress=list, part=part)
-    return made["report"].decode()
+    found = write_report(origins=origins, settings={}, streams=streams, progress=list, part=part)
+    return found["report"].decode()
 
 
 def test_no_name_ends_a_script_of_the_page():

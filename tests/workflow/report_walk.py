@@ -66,9 +66,8 @@ def _slider(seen: browser.Visit, study: str, where: str, require: Require) -> No
     taken = list(browser.taken_by_slider(seen, study))
     require(bool(taken), f"{where}: the slider names a policy", "")
     for place, one in taken:
-        same = all(
-            _same(value, one["row"][name]) for name, value in one["shown"].items() if value is not None
-        )  # fmt: skip
+        told = {name: value for name, value in one["shown"].items() if value is not None}
+        same = all(_same(value, one["row"][name]) for name, value in told.items())
         require(same, f"{where}: at {place:g} the slider's numbers are the table's", str(one))
 
 
