@@ -57,6 +57,7 @@ include: "workflow/rules/recourse.smk"
 include: "workflow/rules/decide.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/report.smk"
 include: "workflow/rules/plan.smk"
 
 

@@ -139,7 +139,7 @@ def test_a_folder_without_results_is_refused(tmp_path, monkeypatch, capsys, name
 
 def test_reports_sidecars_and_half_written_files_are_no_payloads(tmp_path, monkeypatch):
     write_chain(tmp_path, Chain(reads=((),)), monkeypatch)
-    for name in ("report.html", "README.md", ".table.parquet.1.part"):
+    for name in ("report.html", "snakemake_report.html", "README.md", ".table.parquet.1.part"):
         Path("results", name).write_text("x")
     assert payload_names(Path(os.curdir)) == {
         payload(0).as_posix(),

@@ -18,8 +18,8 @@ class Run:
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory) -> Run:
-    """`snakemake afape report` on the tiny study, one core. Not to be changed: copy it."""
+    """The tiny study with both reports, on one core. Not to be changed: copy it."""
     folder = tmp_path_factory.mktemp("tiny")
-    done = snakemake(folder, "afape", "report")
+    done = snakemake(folder, "afape", "report", "snakemake_report")
     assert done.returncode == 0, done.stdout[-5000:]
     return Run(folder, done.stdout)

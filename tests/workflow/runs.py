@@ -76,9 +76,10 @@ def printed_command(said: str, start: str, *parts: str) -> str:
 
 
 def payloads(folder: Path) -> dict[str, bytes]:
-    """Every file under results/ with its bytes; not the report, which shows when it was made."""
+    """Every file under results/ with its bytes; not Snakemake's report, which tells the time."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted((folder / "results").rglob("*"))
-        if path.is_file() and "report" not in path.name
+        if path.is_file()
+        and not any(word in path.name for word in ("snakemake_report", "keep_report"))
     }

@@ -40,7 +40,8 @@ def copied_run(tiny_run, tmp_path):
     [
         ("all", "check_afape"),
         ("afape", "draw_study_figures"),
-        ("report", "report"),
+        ("report", "write_report"),
+        ("snakemake_report", "snakemake_report"),
         ("audit", "audit"),
     ],
 )
@@ -63,8 +64,12 @@ def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
         "fit_nuisances": 1,
         "impute_features": 1,
         "prepare_data": 1,
+        "explore_afape": 1,
         "report": 1,
         "roll_out": len(AGENTS),
+        "snakemake_report": 1,
+        "tell_afape_cases": 1,
+        "write_report": 1,
         "give_verdicts": 1,
         "summarise_afape": 1,
         "train_agent": 1,
@@ -95,7 +100,7 @@ def test_results_tell_neither_the_place_nor_the_machine(tiny_run):
 
 
 def test_a_second_run_elsewhere_on_two_cores_gives_the_same_bytes(tiny_run, tmp_path):
-    done = snakemake(tmp_path, "afape", "--cores", "2")
+    done = snakemake(tmp_path, "afape", "report", "--cores", "2")
     assert done.returncode == 0, done.stdout[-5000:]
     first, second = payloads(tiny_run.folder), payloads(tmp_path)
     assert first.keys() == second.keys()
@@ -138,11 +143,11 @@ def test_a_changed_parameter_reruns_what_it_touches(tiny_run, tmp_path, change, 
     assert jobs(done.stdout).keys() == again | figures | {"afape"}
 
 
-def test_the_report_is_made_from_the_same_config(tmp_path):
+def test_snakemakes_report_is_made_from_the_same_config(tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("afape: {seeds: [4]}")
     words = ["--config", "seed=7", "data_mirror=some folder"]
-    done = snakemake(tmp_path, "afape", "report", "-n", *words, configs=(TINY, overlay))
+    done = snakemake(tmp_path, "afape", "snakemake_report", "-n", *words, configs=(TINY, overlay))
     command = printed_command(done.stdout, "python -m snakemake")
     parts = shlex.split(command)
     assert [word for word in parts if word.endswith(".yaml")] == [str(TINY), str(overlay)]
@@ -214,8 +219,8 @@ def test_the_summary_has_the_expected_numbers(tiny_run):
             assert found[column].astype(str).tolist() == expected[column].astype(str).tolist()
 
 
-def test_the_report_is_one_file_that_loads_nothing(tiny_run):
-    text = (tiny_run.folder / "results/report.html").read_text(encoding="utf-8")
+def test_snakemakes_report_is_one_file_that_loads_nothing(tiny_run):
+    text = (tiny_run.folder / "results/snakemake_report.html").read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", text)
     assert not re.search(r"(?:url|import|fetch)\s*\(\s*[\"']?https?://", text)
     for name in CAPTIONS:

@@ -19,7 +19,7 @@ from frugal.run.arguments import whole_number
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 from frugal.run.table_changes import DRAWN, file_changes, leaf_changes, shown
 
-_UNCOMPARED = {RESULTS / "README.md", RESULTS / "report.html"}
+_UNCOMPARED = {RESULTS / "README.md", RESULTS / "report.html", RESULTS / "snakemake_report.html"}
 _NAMED_MODULES = 6  # a longer list of modules that may have changed says nothing
 
 

@@ -84,6 +84,10 @@ def run_job(job: "Job") -> None:
     takes_up = "checkpoint" in inspect.signature(stage).parameters
     if takes_up:
         context["checkpoint"] = Checkpoint(job)
+    if "origins" in inspect.signature(stage).parameters:
+        from frugal.run.origins import origins_of
+
+        context["origins"] = origins_of(job)
     _require_inputs(job, stage, context)
     require_kinds(job, stage)
     _require_formats(job, stage)

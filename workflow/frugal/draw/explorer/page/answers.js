@@ -1,0 +1,25 @@
+// The answers: what one reads first.
+
+/** One answer as a card. */
+function answerCard(part, answer) {
+  const state = answer.sure === null ? "" : answer.sure ? "sure" : "unsure";
+  const badge = { sure: "✓ settled by these rows", unsure: "? not settled by these rows", "": "" }[state];
+  const told = Object.entries(answer.told).flatMap(([asked, text]) => [make("dt", {}, `${asked[0].toUpperCase()}${asked.slice(1)}?`), make("dd", {}, text)]);
+  return make("article", { class: `card ${state}` },
+    make("p", { class: "from" }, answer.title),
+    make("p", { class: "said" }, answer.sentence),
+    badge ? make("p", { class: "badge" }, badge) : null,
+    make("p", { class: "trust" }, answer.trust),
+    make("details", {}, make("summary", {}, "Which, at what cost, may I trust it, what would change it"), make("dl", {}, told),
+      make("button", { onclick: () => showRow(part, answer.table, answer.row) }, "Where this comes from")));
+}
+
+/** All answers, study by study; those of one's own tables first. */
+function answersView() {
+  const view = make("section", { id: "answers", "aria-labelledby": "answers-title" }, make("h2", { id: "answers-title" }, "The answers"));
+  for (const part of sections) {
+    view.append(make("h3", {}, make("a", { href: `#${part.study}` }, part.study)), make("p", { class: "soft" }, part.question),
+      make("div", { class: "cards" }, part.answers.map((answer) => answerCard(part, answer))));
+  }
+  return view;
+}

@@ -1,0 +1,111 @@
+"""Units step by step: what is known, what each policy ordered, and what came of it.
+
+Knows decisions and outcomes as every study logs them; must not know how a policy decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.table import Table
+from frugal.draw.explorer.packing import packed_column
+
+
+@dataclass(frozen=True)
+class Course:
+    """What one policy did with some units.
+
+    Attributes:
+        name: of the policy.
+        why: what it goes by, in a sentence; empty where that is not told.
+        decisions: its log: row_id, step, action, cost, probability, belief.
+        outcomes: a row per unit: row_id, verdict, cost and, if it is known, probability.
+        source: path of the log's file.
+    """
+
+    name: str
+    why: str
+    decisions: pd.DataFrame
+    outcomes: pd.DataFrame
+    source: str = ""
+
+
+def spread_units(row_id: np.ndarray, label: np.ndarray, count: int) -> list[int]:
+    """At most so many units at even distances, of every class as many where there are enough.
+
+    Args:
+        row_id: of the candidates. (n,)
+        label: of the same. (n,)
+        count: how many are wanted.
+    """
+    classes = np.unique(label)
+    found: list[int] = []
+    for value in classes:
+        able = np.sort(row_id[label == value])
+        wanted = min(len(able), -(-count // len(classes)))
+        found += [int(able[k * len(able) // wanted]) for k in range(wanted)]
+    return sorted(found)[: max(count, len(classes))]
+
+
+def patients(
+    data: Table, units: Mapping[str, str], courses: Sequence[Course], row_ids: Sequence[int]
+) -> dict[str, Any]:
+    """The units with their values, and what each policy did with each of them, as plain JSON.
+
+    Args:
+        data: the table.
+        units: column → unit.
+        courses: of every policy.
+        row_ids: whose steps are wanted.
+    """
+    place = pd.Series(np.arange(len(data)), index=data.row_id)
+    at = place[list(row_ids)].to_numpy()
+    values = [packed_column(pd.Series(data.values[at, c])) for c in range(len(data.columns))]
+    return {
+        "columns": list(data.columns),
+        "units": [units.get(name) or "" for name in data.columns],
+        "coded": sorted(c for group in data.onehot for c in group),
+        "free": np.flatnonzero(data.free_columns).tolist(),
+        "panels": [
+            {"name": panel.name, "cost": panel.cost, "columns": np.flatnonzero(reveals).tolist()}
+            for panel, reveals in zip(data.actions, data.provides, strict=True)
+        ],
+        "classes": list(data.classes),
+        "row_id": [int(one) for one in row_ids],
+        "label": data.label[at].tolist(),
+        "values": values,
+        "policies": [_course(course, len(data.actions), row_ids) for course in courses],
+    }
+
+
+def _course(course: Course, panels: int, row_ids: Sequence[int]) -> dict[str, Any]:
+    """The log of a policy, unit by unit."""
+    steps = course.decisions.sort_values("step", kind="stable").groupby("row_id")
+    found = course.outcomes.drop_duplicates("row_id").to_dict("records")
+    ends = {int(end["row_id"]): end for end in found}
+    told = []
+    for row_id in row_ids:
+        if row_id not in ends or row_id not in steps.groups:
+            told.append(None)
+            continue
+        log, end = steps.get_group(row_id), ends[row_id]
+        told.append({
+            "actions": [min(int(a), panels) for a in log["action"]],
+            "costs": packed_column(log["cost"]),
+            "probabilities": packed_column(log["probability"]),
+            "beliefs": packed_column(log["belief"]) if "belief" in log else [],
+            "verdict": int(end["verdict"]),
+            "belief": _belief(end),
+        })  # fmt: skip
+    return {"name": course.name, "why": course.why, "source": course.source, "units": told}
+
+
+def _belief(end: Mapping[Any, Any]) -> float | None:
+    """The last belief in the second class: as it is logged, else the probability that decided."""
+    for name in ("belief", "probability"):
+        if name in end and pd.notna(end[name]):
+            return float(end[name])
+    return None

@@ -1,0 +1,154 @@
+"""What a study puts on the page: answers, tables, charts, and a budget that names a policy.
+
+All of it is plain JSON, with the rows that it speaks of named by their place in a table, so that
+the page can show where each number comes from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ASKED = (
+    "which policy", "what it costs", "may I trust it", "what would change it",
+    "whom it treats worse",
+)  # fmt: skip
+
+
+def section(
+    study: str,
+    *,
+    question: str,
+    answers: Sequence[Mapping[str, Any]],
+    tables: Mapping[str, Mapping[str, Any]],
+    charts: Sequence[Mapping[str, Any]],
+    scope: Mapping[str, Any],
+    sliders: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The part of the page that is of one study.
+
+    Args:
+        study: its name.
+        question: what it asks, in a sentence.
+        answers: of `answer`.
+        tables: name → `packing.packed_table`.
+        charts: of `charts`.
+        scope: of `scope_of`: what is looked at together.
+        sliders: of `slider`.
+    """
+    return {
+        "kind": "section", "study": study, "question": question, "answers": list(answers),
+        "tables": dict(tables), "charts": list(charts), "scope": dict(scope),
+        "sliders": list(sliders),
+    }  # fmt: skip
+
+
+def answer(
+    sentence: str,
+    told: Sequence[str],
+    *,
+    title: str,
+    trust: str,
+    table: str,
+    row: int,
+    sure: bool | None,
+) -> dict[str, Any]:
+    """One answer: a sentence, what to know about it, and the row on which it stands.
+
+    Args:
+        sentence: the answer.
+        told: an answer to each of `ASKED`, in this order.
+        title: what was looked at.
+        trust: on what it stands, in a few words.
+        table: name of the table that holds it.
+        row: place of the row.
+        sure: whether the numbers settle it; None where that is not asked.
+    """
+    return {
+        "title": title, "sentence": sentence, "trust": trust,
+        "told": dict(zip(ASKED, told, strict=True)), "table": table, "row": row, "sure": sure,
+    }  # fmt: skip
+
+
+def scope_of(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, Any]:
+    """The distinct values of some columns, one of which is looked at at a time.
+
+    Columns that the table lacks are left out.
+    """
+    kept = [name for name in columns if name in table.columns]
+    found = table[kept].astype(str).drop_duplicates()
+    return {"columns": kept, "values": found.to_numpy().tolist()}
+
+
+def slider(
+    *,
+    label: str,
+    unit: str,
+    table: str,
+    says: Sequence[str],
+    stops: Sequence[Mapping[str, Any]],
+    goal: str,
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """A budget, and which row of a table to take within it.
+
+    Args:
+        label: what is limited.
+        unit: of the limit.
+        table: that has the rows.
+        says: columns that are told of the row taken.
+        stops: `budget` from which on the row is taken that has the values of `match`.
+        goal: what the row is best in.
+        names: columns of `match` that name what is to be taken.
+    """
+    return {
+        "label": label, "unit": unit, "table": table, "says": list(says),
+        "stops": [dict(stop) for stop in stops], "goal": goal, "names": list(names),
+    }  # fmt: skip
+
+
+def best_within(
+    rows: pd.DataFrame, *, cost: str, score: str, most: bool
+) -> list[tuple[float, int]]:
+    """The budgets at which another row becomes the best one, and that row's index.
+
+    Args:
+        rows: candidates; their index is kept.
+        cost: column that a budget limits.
+        score: column that is to be best; rows without a value are no candidates.
+        most: True where more is better.
+    """
+    able = rows[rows[cost].notna() & rows[score].notna()]
+    able = able.sort_values([cost, score], ascending=[True, not most], kind="stable")
+    found: list[tuple[float, int]] = []
+    best = None
+    for index, spent, value in zip(able.index, able[cost], able[score], strict=True):
+        if best is None or (value > best if most else value < best):
+            best = value
+            found.append((float(spent), int(index)))
+    return found
+
+
+def figures(value: float, digits: int = 3) -> str:
+    """A number in words: so many figures, and no power of ten below a million."""
+    if value != value:
+        return "unknown"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}"
+
+
+def highest(rows: pd.DataFrame, column: str) -> int:
+    """Index of the row with the highest value of a column; rows without a value do not count."""
+    values = rows[column].to_numpy(dtype=np.float64)
+    return int(rows.index[int(np.nanargmax(values))])
+
+
+def lowest(rows: pd.DataFrame, column: str) -> int:
+    """Index of the row with the lowest value of a column; rows without a value do not count."""
+    values = rows[column].to_numpy(dtype=np.float64)
+    return int(rows.index[int(np.nanargmin(values))])
+
+
+def row_at(table: pd.DataFrame, index: int) -> dict[str, Any]:
+    """The cells of a row, by column."""
+    return {str(name): table[name].loc[index] for name in table.columns}

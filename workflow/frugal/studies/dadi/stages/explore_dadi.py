@@ -1,0 +1,144 @@
+"""Stage `explore_dadi`: what the report shows of the study: answers, tables, charts, a limit."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.draw.explorer.charts import Axis, Shown, interval_chart, scatter_chart
+from frugal.draw.explorer.looks import looks_of, words
+from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.sections import answer, best_within, figures, scope_of, section, slider
+
+KEYS = ["dataset", "method", "gamma", "fold", "stratum", "panel", "family", "target", "learner",
+        "network"]  # fmt: skip
+_TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "means": ("Every method, means over folds", (
+        "method", "gamma", "auc", "disparity", "features_acquired", "audit_auc", "on_front",
+    )),
+    "summary": ("Every method on every fold", (
+        "method", "gamma", "fold", "auc", "disparity", "features_acquired", "audit_auc",
+    )),
+    "least_disparity": ("The fairest of each family at nearly the AUC of all panels", (
+        "family", "method", "gamma", "auc", "disparity", "disparity_cut", "reference_disparity",
+    )),
+    "selection": ("How often each panel is collected", (
+        "gamma", "stratum", "panel", "frequency", "frequency_low", "frequency_high",
+    )),
+    "singles": ("What one panel alone tells", ("panel", "network", "auc", "auc_low", "auc_high")),
+    "audit": ("What outsiders can tell from what was collected", (
+        "method", "gamma", "target", "learner", "auc", "auc_low", "auc_high",
+    )),
+}  # fmt: skip
+
+
+def explore_dadi(
+    *,
+    summary: pd.DataFrame,
+    means: pd.DataFrame,
+    least_disparity: pd.DataFrame,
+    selection: pd.DataFrame,
+    singles: pd.DataFrame,
+    audit: pd.DataFrame,
+    checks: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The study's part of the report. Settings: none are read."""
+    del settings, streams, progress
+    tables = {
+        "means": means, "summary": summary, "least_disparity": least_disparity,
+        "selection": selection, "singles": singles, "audit": audit,
+    }  # fmt: skip
+    return {
+        "section": section(
+            "dadi",
+            question="Which features may be collected from this person, so that what is predicted "
+            "from them is accurate and fair?",
+            answers=_answers(least_disparity, means, len(checks["passed"])),
+            tables={
+                name: packed_table(table, title=_TABLES[name][0], source=name,
+                                   shown=_TABLES[name][1], keys=KEYS)
+                for name, table in tables.items() if len(table)
+            },
+            charts=_charts(means, selection),
+            scope=scope_of(means, ["dataset"]),
+            sliders=[_limit(means)],
+        )
+    }  # fmt: skip
+
+
+def _answers(least: pd.DataFrame, means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
+    """For each data set the fairest of the agents at nearly the AUC of all panels."""
+    found = []
+    for dataset, rows in least.groupby("dataset", sort=False):
+        able = rows[rows["auc"].notna()]
+        agents = able[able["family"] == "dadi"]
+        at = int((agents if len(agents) else rows).index[0])
+        row = least.loc[[at]].iloc[0]
+        told = _told(row, checks) if len(agents) else ("None is accurate enough.",) * 5
+        sentence = _sentence(row) if len(agents) else (
+            "No agent comes within the allowed distance of the AUC of all panels."
+        )  # fmt: skip
+        settled = bool(row["disparity_cut_low"] > 0) if len(agents) else False
+        found.append(
+            answer(sentence, told, title=words(str(dataset)), table="least_disparity", row=at,
+                   sure=settled, trust=f"{int(row['folds'])} folds; the cut is between "
+                   f"{figures(row['disparity_cut_low'])} and {figures(row['disparity_cut_high'])}.")
+        )  # fmt: skip
+    return found
+
+
+def _sentence(row: pd.Series) -> str:
+    return (
+        f"With γ = {figures(row['gamma'])} the gap between the groups is "
+        f"{figures(row['disparity'])}, against {figures(row['reference_disparity'])} with all "
+        f"panels, at an AUC of {figures(row['auc'])}."
+    )
+
+
+def _told(row: pd.Series, checks: int) -> tuple[str, ...]:
+    low, high = figures(row["disparity_cut_low"]), figures(row["disparity_cut_high"])
+    return (
+        f"The agent of γ = {figures(row['gamma'])}, the fairest at nearly the AUC of all panels "
+        f"({figures(row['reference_auc'])}).",
+        f"{figures(row['features_acquired'])} panels a person on average.",
+        f"The gap is smaller by {figures(row['disparity_cut'])} (95 % interval over "
+        f"{int(row['folds'])} folds {low} to {high}). {checks} checks of the tables hold.",
+        "A lower AUC that is still enough: the slider below names the method for each gap.",
+        f"The groups' shares of positive decisions differ by {figures(row['disparity'])}; see "
+        "equal_opportunity_gap and equalised_odds_gap in the tables.",
+    )
+
+
+def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]]:
+    hover = ("method", "gamma", "auc", "disparity", "features_acquired", "audit_auc")
+    front = Shown("front", "Accuracy against the gap between the groups, means over folds",
+                  "means", "method", looks_of(means["method"]), {}, hover)  # fmt: skip
+    collected = Shown("selection", "How often each panel is collected, by γ", "selection", "gamma",
+                      looks_of(f"{gamma:g}" for gamma in selection["gamma"]), {},
+                      ("panel", "gamma", "stratum", "frequency"))  # fmt: skip
+    return [
+        scatter_chart(front, Axis("disparity", "gap in positive decisions", zero=True),
+                      Axis("auc", "AUC")),
+        interval_chart(collected, Axis("frequency", "share of people", zero=True),
+                       Axis("panel", "", "N"), ends=("frequency_low", "frequency_high")),
+    ]  # fmt: skip
+
+
+def _limit(means: pd.DataFrame) -> dict[str, Any]:
+    """The method of the highest AUC whose gap is at most the limit."""
+    stops = []
+    for dataset, rows in means.groupby("dataset", sort=False):
+        for limit, at in best_within(rows, cost="disparity", score="auc", most=True):
+            gamma = float(means["gamma"].loc[at])
+            match = {"dataset": str(dataset), "method": str(means.at[at, "method"])}
+            match |= {} if gamma != gamma else {"gamma": f"{gamma:g}"}
+            stops.append({"budget": limit, "match": match})
+    return slider(
+        label="The groups' shares of positive decisions may differ by", unit="", table="means",
+        says=("auc", "auc_low", "auc_high", "disparity", "features_acquired"),
+        stops=stops, goal="highest AUC", names=("method", "gamma"),
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""Stage `explore_diagnosis`: what the report shows of the study: answers, tables, fronts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.draw.explorer.charts import Axis, Shown, scatter_chart
+from frugal.draw.explorer.looks import looks_of, words
+from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.sections import answer, figures, highest, row_at, scope_of, section
+
+SOLUTION = ["dataset", "criterion", "seed", "family", "method", "pair"]
+_SHOWN = (
+    "method", "pair", "budget_share", "f1", "f1_se", "cost", "cost_share", "auroc", "sensitivity",
+    "on_front",
+)  # fmt: skip
+
+
+def explore_diagnosis(
+    *,
+    summary: pd.DataFrame,
+    budgets: pd.DataFrame,
+    hypervolumes: pd.DataFrame,
+    checks: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The study's part of the report.
+
+    Settings: `cost_units` (data set → unit of cost), `budget_share` (at which an answer is given).
+    """
+    del streams, progress
+    share = float(settings["budget_share"])
+    packed = {
+        "summary": ("Every solution, on test units", summary),
+        "budgets": ("The solution that each method is taken at for a budget", budgets),
+        "hypervolumes": ("Areas under the fronts", hypervolumes),
+    }
+    return {
+        "section": section(
+            "diagnosis",
+            question="Which lab panels to order, for every budget, when few are ill and F1 is what "
+            "counts?",
+            answers=_answers(budgets, share, settings["cost_units"], checks),
+            tables={
+                name: packed_table(
+                    table, title=title, source=name, keys=[*SOLUTION, "score", "budget_share"],
+                    shown=_SHOWN if name != "hypervolumes" else
+                    ("method", "score", "hypervolume", "solutions", "front_solutions"),
+                )
+                for name, (title, table) in packed.items()
+            },
+            charts=_charts(summary),
+            scope=scope_of(summary, ["dataset", "criterion", "seed"]),
+        )
+    }  # fmt: skip
+
+
+def _answers(
+    budgets: pd.DataFrame,
+    share: float,
+    cost_units: Mapping[str, str],
+    checks: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """For each data set the best of the learned families within a share of the full price.
+
+    It is the one that leads on the units that chose it, never on test units.
+    """
+    learned = ~budgets["family"].isin(["baselines", "selection", "bayes"])
+    at = budgets[learned & np.isclose(budgets["budget_share"], share)]
+    at = at[at["score"] == at["criterion"]]
+    found = []
+    for dataset, rows in at.groupby("dataset", sort=False):
+        first = rows[rows["seed"] == rows["seed"].min()]
+        score = str(first["criterion"].iloc[0])
+        at_row = highest(first, f"validation_{score}")
+        best = row_at(first, at_row)
+        unit = cost_units[str(dataset)]
+        others = first.drop(index=at_row)
+        close = others[others["f1"] > best["f1"] - 2 * best["f1_se"]]
+        found.append(
+            answer(
+                f"For {100 * share:.0f} % of the price of all panels, {words(best['method'])} "
+                f"reaches an F1 of {figures(best['f1'])}.",
+                (
+                    f"Solution {best['pair']} of {words(best['method'])}, chosen on validation "
+                    "units.",
+                    f"{figures(best['cost'])} {unit} a unit on average, of "
+                    f"{figures(best['full_cost'])} "
+                    "for all panels.",
+                    _trust(best, close, len(checks["passed"])),
+                    "Another budget: the slider below names the policy to take for each.",
+                    "Not asked: groups of patients are not compared in this study.",
+                ),
+                title=words(str(dataset)), table="budgets",
+                trust=f"± {figures(best['f1_se'], 2)} on {best['n']:,} test units, "
+                f"{best['positives']} of them ill.", row=at_row,
+                sure=None,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _trust(best: Mapping[str, Any], close: pd.DataFrame, checks: int) -> str:
+    alike = ", ".join(words(name) for name in close["method"].unique())
+    said = (
+        f"F1 on {best['n']:,} test units, {best['positives']} of them ill, ± "
+        f"{figures(best['f1_se'], 2)} (standard error); on validation units it was "
+        f"{figures(best['validation_f1'])}. "
+    )
+    said += (
+        f"Within two standard errors of it: {alike}. " if alike else "No other method is close. "
+    )
+    return f"{said}{checks} checks of the tables hold."
+
+
+def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
+    """Cost against F1 and AUROC, a mark per solution."""
+    looks = looks_of(summary["family"])
+    hover = ("method", "pair", "setting", "f1", "f1_se", "auroc", "cost", "cost_share")
+    spent = Axis("cost_share", "cost, share of all panels' price", zero=True)
+    return [
+        scatter_chart(
+            Shown(f"front_{score}", f"Cost against {title}, a mark per solution, on test units",
+                  "summary", "family", looks, {}, hover),
+            spent, Axis(score, title),
+        )
+        for score, title in (("f1", "F1"), ("auroc", "AUROC"))
+    ]  # fmt: skip

@@ -1,0 +1,132 @@
+"""Stage `explore_recourse`: what the report shows of the study: answers, tables and charts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.draw.explorer.charts import Axis, Shown, interval_chart, line_chart
+from frugal.draw.explorer.looks import looks_of, words
+from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.sections import (
+    answer,
+    highest,
+    lowest,
+    row_at,
+    scope_of,
+    section,
+)
+
+SCOPE = ["dataset", "variant", "seed", "subset"]
+KEYS = [*SCOPE, "generator", "actions", "group", "low", "at_least", "size"]
+ALL = "all"
+_SHOWN = ("generator", "actions", "group", "n", "accuracy", "accuracy_low", "accuracy_high",
+          "infeasible_share", "cost_gap", "repaired_accuracy")  # fmt: skip
+
+
+def explore_recourse(
+    *,
+    summary: pd.DataFrame,
+    groups: pd.DataFrame,
+    confidence: pd.DataFrame,
+    frequencies: pd.DataFrame,
+    sizes: pd.DataFrame,
+    checks: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The study's part of the report. Settings: none are read."""
+    del settings, streams, progress
+    tables = {
+        "summary": ("Every generator, by number of actions needed", summary),
+        "groups": ("The same by group", groups),
+        "confidence": ("Accuracy by confidence", confidence),
+        "frequencies": ("Accuracy by how often training met the answer", frequencies),
+        "sizes": ("Units by number of actions", sizes),
+    }
+    return {
+        "section": section(
+            "recourse",
+            question="What is the cheapest set of actions that turns a negative decision, learnt "
+            "from earlier cases?",
+            answers=_answers(summary, groups, len(checks["passed"])),
+            tables={
+                name: packed_table(table, title=title, source=name, keys=KEYS,
+                                   shown=[c for c in _SHOWN if c in table] if name in
+                                   ("summary", "groups") else
+                                   [str(c) for c in table.columns if c not in SCOPE][:9])
+                for name, (title, table) in tables.items() if len(table)
+            },
+            charts=_charts(summary),
+            scope=scope_of(summary, SCOPE),
+        )
+    }  # fmt: skip
+
+
+def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
+    """For each world the generator that names the cheapest set most often, among all units."""
+    found = []
+    whole = summary[(summary["actions"].astype(str) == ALL) & (summary["subset"] == ALL)]
+    for (dataset, variant), rows in whole.groupby(["dataset", "variant"], sort=False):  # pyright: ignore[reportGeneralTypeIssues]
+        first = rows[rows["seed"] == rows["seed"].min()]
+        at = highest(first, "accuracy")
+        best = row_at(first, at)
+        close = first.drop(index=at)
+        close = close[close["accuracy_high"] >= best["accuracy_low"]]
+        name = words(best["generator"])
+        between = f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %"
+        found.append(
+            answer(
+                f"The generator {name} names the proven cheapest set of actions for "
+                f"{100 * best['accuracy']:.0f} % of the units.",
+                (
+                    f"{name}; not to be told from it: "
+                    f"{', '.join(words(g) for g in close['generator']) or 'no other'}.",
+                    f"Of its mistakes, those that work cost {100 * best['cost_gap']:.1f} % more "
+                    f"than the cheapest set; {100 * best['infeasible_share']:.1f} % of all answers "
+                    "do not work before the solver repairs them.",
+                    f"{int(best['n']):,} test units; 95 % interval {between}. Each "
+                    f"cheapest set is proven. {checks} checks of the tables hold.",
+                    f"Cases that training never met: {int(best['unseen'])} of these units.",
+                    _worst(groups, best),
+                ),
+                trust=f"{between}, on {int(best['n']):,} test units.",
+                title=f"{words(str(dataset))}, {words(str(variant))}", table="summary", row=at,
+                sure=not len(close),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _worst(groups: pd.DataFrame, best: Mapping[str, Any]) -> str:
+    """The group for which the generator is right least often."""
+    mine = groups
+    for key in (*SCOPE, "generator"):
+        mine = mine[mine[key].astype(str) == str(best[key])]
+    if mine["group"].nunique() < 2:
+        return "There is one group only."
+    low, high = (row_at(mine, at(mine, "accuracy")) for at in (lowest, highest))
+    return (
+        f"Group {low['group']}: right for {100 * low['accuracy']:.0f} % of {int(low['n']):,} "
+        f"units, against {100 * high['accuracy']:.0f} % in group {high['group']}; intervals "
+        "stand in the table by group."
+    )
+
+
+def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
+    looks = looks_of(summary["generator"])
+    hover = ("generator", "actions", "n", "accuracy", "accuracy_low", "accuracy_high")
+    counts = [str(a) for a in dict.fromkeys(summary["actions"].astype(str)) if a != ALL]
+    ends = ("accuracy_low", "accuracy_high")
+    overall = Shown("accuracy", "How often each generator names the cheapest set", "summary",
+                    "generator", looks, {"actions": [ALL]}, hover)  # fmt: skip
+    by_size = Shown("by_size", "The same, by the number of actions that a unit needs", "summary",
+                    "generator", looks, {"actions": counts}, hover)  # fmt: skip
+    return [
+        interval_chart(overall, Axis("accuracy", "share of units"), Axis("generator", "", "N"),
+                       ends=ends),
+        line_chart(by_size, Axis("actions", "actions needed", "N"), Axis("accuracy", "share right"),
+                   ends=None),
+    ]  # fmt: skip

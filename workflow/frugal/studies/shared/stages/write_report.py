@@ -1,0 +1,50 @@
+"""Stage `write_report`: the parts of the studies as one page that needs no other file."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from frugal.core.streams import Streams
+from frugal.draw.explorer.assembly import assembled
+
+
+def write_report(
+    *,
+    origins: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **parts: Mapping[str, Any],
+) -> dict[str, bytes]:
+    """The page of the parts that are there, each as its stage made it.
+
+    Settings: `template` (digest of the page's own files, so that an edit of them shows).
+    `origins` is of `frugal.run.origins`.
+    """
+    del settings, streams, progress
+    files = origins["files"]
+    place = {path: k for k, path in enumerate(files)}
+    found = [
+        dict(part) | {"sources": _sources(files[origins["inputs"][name][0]], files)}
+        for name, part in parts.items()
+    ]
+    document = {"parts": found, "files": [_told(path, files[path], place) for path in files]}
+    return {"report": assembled(document).encode()}
+
+
+def _sources(own: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+    """Input of the stage that made a part → its files, and what their columns mean."""
+    found: dict[str, Any] = {}
+    for record in own["inputs"]:
+        one = found.setdefault(record["name"].removesuffix("[]"), {"paths": [], "columns": {}})
+        one["paths"].append(record["path"])
+        for column in files.get(record["path"], {}).get("columns", ()):
+            one["columns"][column["name"]] = [column["unit"], column["meaning"]]
+    return found
+
+
+def _told(path: str, one: Mapping[str, Any], place: Mapping[str, int]) -> dict[str, Any]:
+    """A file: what its sidecar says, its inputs by their place, those from outside in full."""
+    inside = list(dict.fromkeys(place[r["path"]] for r in one["inputs"] if r["path"] in place))
+    outside = [[r["path"], r["sha256"]] for r in one["inputs"] if r["path"] not in place]
+    kept = {key: one[key] for key in ("sha256", "bytes", "stage", "rows", "url") if key in one}
+    return {"path": path, **kept, "inputs": inside, "outside": outside}

@@ -1,0 +1,314 @@
+# The report: what each study puts on it, some units of each step by step, and the page of all parts.
+
+from frugal.core.declarations import declared
+from frugal.draw.explorer.assembly import template_digest
+
+EXPLORED = "results/explorer"
+DADI_FOLD = config["dadi"]["folds"]["run"][0]
+DADI_CASES = f"dataset={{dataset}}/fold={DADI_FOLD}"
+
+
+def agent_words():
+    """Agent → what its kind does, in a sentence."""
+    kinds = declared("frugal.acquire.policies", "AgentKind")
+    chosen = {name: agent["kind"] for name, agent in STUDY.agents.items()}
+    return {
+        name: f"Its kind, {kind}: {kinds[kind].says['doc']}."
+        for name, kind in chosen.items()
+    }
+
+
+def explored_studies():
+    """The studies on the page; of one's own table the one that judges it."""
+    if config["table"] is None:
+        return reported_studies()
+    return ["afape" if config["objective"] == "cost" else "diagnosis"]
+
+
+def explored_cases(study):
+    """The files that hold units of a study step by step."""
+    places = {
+        "afape": [f"dataset={d}/mechanism={m}" for d, m in STUDY.scenario_names()],
+        "diagnosis": [f"dataset={name}" for name in DIAGNOSIS.datasets()],
+        "dadi": [f"dataset={name}" for name in DADI.datasets],
+    }
+    folder = f"{EXPLORED}/study={study}"
+    return [f"{folder}/{place}/cases.json" for place in places.get(study, ())]
+
+
+def report_parts(wildcards):
+    """Every part of the page, by a name of its own."""
+    found = {}
+    for study in explored_studies():
+        found[study] = f"{EXPLORED}/study={study}/section.json"
+        for k, path in enumerate(explored_cases(study)):
+            found[f"{study}_{k}"] = path
+    return found
+
+
+def diagnosis_cases_settings(wildcards):
+    """Settings of `tell_diagnosis_cases`: the scenario's first criterion and seed."""
+    scenario = DIAGNOSIS.scenario(wildcards.dataset)
+    return {
+        "units": config["report"]["units"],
+        "criterion": scenario["criteria"][0],
+        "seed": scenario["seeds"][0],
+        "budget_shares": config["diagnosis"]["budget_shares"],
+    }
+
+
+def diagnosis_cases_inputs(wildcards):
+    """Scores, outcomes and decisions of all families of the scenario's first criterion and seed."""
+    told = diagnosis_cases_settings(wildcards)
+    found = DIAGNOSIS.choice_inputs(
+        wildcards.dataset, "all", told["criterion"], str(told["seed"])
+    )
+    logs = [
+        path.replace("outcomes.parquet", "decisions.parquet")
+        for path in found["outcomes"]
+    ]
+    return DIAGNOSIS.table_inputs(wildcards.dataset) | found | {"decisions": logs}
+
+
+rule explore_afape:
+    input:
+        summary=rules.summarise_afape.output.summary,
+        comparisons=rules.give_verdicts.output.comparisons,
+        verdicts=rules.give_verdicts.output.verdicts,
+        sensitivity=rules.give_verdicts.output.sensitivity,
+        groups=rules.give_verdicts.output.groups,
+        checks=rules.check_afape.output.checks,
+    output:
+        **audited(section=f"{EXPLORED}/study=afape/section.json"),
+    log:
+        said="logs/explore_afape.log",
+        used="benchmarks/explore_afape.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params(
+            "explore_afape",
+            {
+                "cost_units": STUDY.cost_units(),
+                "estimators": config["afape"]["figures"]["estimators"],
+            },
+        ),
+    shell:
+        run_stage("explore_afape")
+
+
+rule tell_afape_cases:
+    input:
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        decisions=STUDY.rollout_files("decisions.parquet"),
+        worlds=STUDY.rollout_files("worlds.parquet"),
+        blocked=STUDY.rollout_files("blocked.parquet"),
+    output:
+        **audited(
+            cases=f"{EXPLORED}/study=afape/dataset={{dataset}}/mechanism={{mechanism}}/cases.json",
+        ),
+    log:
+        said="logs/tell_afape_cases/dataset={dataset}/mechanism={mechanism}.log",
+        used="benchmarks/tell_afape_cases/dataset={dataset}/mechanism={mechanism}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params(
+            "tell_afape_cases",
+            {
+                "units": config["report"]["units"],
+                "seed": config["afape"]["seeds"][0],
+                "kinds": agent_words(),
+            },
+        ),
+    shell:
+        run_stage("tell_afape_cases")
+
+
+rule explore_diagnosis:
+    input:
+        summary=rules.summarise_diagnosis.output.summary,
+        budgets=rules.summarise_diagnosis.output.budgets,
+        hypervolumes=rules.summarise_diagnosis.output.hypervolumes,
+        checks=rules.check_diagnosis.output.checks,
+    output:
+        **audited(section=f"{EXPLORED}/study=diagnosis/section.json"),
+    log:
+        said="logs/explore_diagnosis.log",
+        used="benchmarks/explore_diagnosis.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params(
+            "explore_diagnosis",
+            {
+                "cost_units": {
+                    name: DIAGNOSIS.descriptions[name].cost_unit
+                    for name in DIAGNOSIS.datasets()
+                },
+                "budget_share": config["diagnosis"]["figures"]["budget_share"],
+            },
+        ),
+    shell:
+        run_stage("explore_diagnosis")
+
+
+rule tell_diagnosis_cases:
+    input:
+        unpack(diagnosis_cases_inputs),
+    output:
+        **audited(cases=f"{EXPLORED}/study=diagnosis/dataset={{dataset}}/cases.json"),
+    log:
+        said="logs/tell_diagnosis_cases/dataset={dataset}.log",
+        used="benchmarks/tell_diagnosis_cases/dataset={dataset}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("tell_diagnosis_cases", diagnosis_cases_settings),
+    shell:
+        run_stage("tell_diagnosis_cases")
+
+
+rule explore_dadi:
+    input:
+        summary=rules.summarise_dadi.output.summary,
+        means=rules.summarise_dadi.output.means,
+        least_disparity=rules.summarise_dadi.output.least_disparity,
+        selection=rules.summarise_dadi.output.selection,
+        singles=rules.summarise_dadi.output.singles,
+        audit=rules.summarise_dadi.output.audit,
+        checks=rules.check_dadi.output.checks,
+    output:
+        **audited(section=f"{EXPLORED}/study=dadi/section.json"),
+    log:
+        said="logs/explore_dadi.log",
+        used="benchmarks/explore_dadi.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("explore_dadi"),
+    shell:
+        run_stage("explore_dadi")
+
+
+rule tell_dadi_cases:
+    input:
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        decisions=f"results/dadi/{DADI_CASES}/decisions.parquet",
+        outcomes=f"results/dadi/{DADI_CASES}/outcomes.parquet",
+    output:
+        **audited(cases=f"{EXPLORED}/study=dadi/dataset={{dataset}}/cases.json"),
+    log:
+        said="logs/tell_dadi_cases/dataset={dataset}.log",
+        used="benchmarks/tell_dadi_cases/dataset={dataset}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("tell_dadi_cases", {"units": config["report"]["units"], "fold": DADI_FOLD}),
+    shell:
+        run_stage("tell_dadi_cases")
+
+
+rule explore_treatment:
+    input:
+        means=rules.summarise_treatment.output.means,
+        curves=rules.summarise_treatment.output.curves,
+        checks=rules.check_treatment.output.checks,
+    output:
+        **audited(section=f"{EXPLORED}/study=treatment/section.json"),
+    log:
+        said="logs/explore_treatment.log",
+        used="benchmarks/explore_treatment.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("explore_treatment"),
+    shell:
+        run_stage("explore_treatment")
+
+
+rule explore_recourse:
+    input:
+        summary=rules.summarise_recourse.output.summary,
+        groups=rules.summarise_recourse.output.groups,
+        confidence=rules.summarise_recourse.output.confidence,
+        frequencies=rules.summarise_recourse.output.frequencies,
+        sizes=rules.summarise_recourse.output.sizes,
+        checks=rules.check_recourse.output.checks,
+    output:
+        **audited(section=f"{EXPLORED}/study=recourse/section.json"),
+    log:
+        said="logs/explore_recourse.log",
+        used="benchmarks/explore_recourse.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("explore_recourse"),
+    shell:
+        run_stage("explore_recourse")
+
+
+rule write_report:
+    input:
+        unpack(report_parts),
+    output:
+        **audited(report="results/report.html"),
+    log:
+        said="logs/write_report.log",
+        used="benchmarks/write_report.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("write_report", {"template": template_digest()}),
+    shell:
+        run_stage("write_report")
+
+
+rule report:
+    input:
+        rules.write_report.output.report,
+    localrule: True
+
+
+# Snakemake's own page is made beside results/, and put in place with its sidecar once it is whole.
+rule snakemake_report:
+    input:
+        reported_files,
+    output:
+        **audited(report="results/snakemake_report.html"),
+    log:
+        "logs/snakemake_report.log",
+    localrule: True
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        page=".snakemake/report.html",
+        arguments=lambda w: engine_arguments(reported_studies()),
+        seed=config["seed"],
+        source=source_digest("keep_report"),
+    shell:
+        "python -m snakemake --report {params.page:q} {params.arguments} > {log:q} 2>&1"
+        " && python -m frugal keep_report --input page={params.page:q}"
+        " --output report={output.report:q} --seed {params.seed:q} 2>> {log:q}"
