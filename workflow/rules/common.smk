@@ -9,12 +9,12 @@ from snakemake.io import contains_wildcard
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
-from frugal.core.declarations import declared
 from frugal.core.links import require_no_way_out
 from frugal.core.receipts import survey, tidy_up
 from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path
-from frugal.core.sources import STAGES, source_digest
+from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
+from frugal.run.stage_words import figure_files, figures_of, stage_words
 from frugal.run.study import load_study, published_file
 from frugal_engine import (
     import_nothing_from_here,
@@ -195,22 +195,10 @@ def stage_arguments(settings=None):
     """The command line of a stage: named inputs and outputs, wildcards, settings, seed."""
 
     def arguments(wildcards, input, output):
-        words = []
-        for name, value in input.items():
-            if isinstance(value, str):
-                words += ["--input", f"{name}={value}"]
-            else:
-                words += [w for path in value for w in ("--input", f"{name}[]={path}")]
-        for name, value in output.items():
-            if not name.endswith("_sidecar"):
-                words += ["--output", f"{name}={value}"]
-        for name, value in wildcards.items():
-            words += ["--wildcard", f"{name}={value}"]
         chosen = settings(wildcards) if callable(settings) else settings
-        if chosen is not None:
-            words += ["--settings", json.dumps(chosen)]
-        words += ["--seed", str(config["seed"])]
-        return shlex.join(words)
+        payloads = {k: v for k, v in output.items() if not k.endswith("_sidecar")}
+        asked = (dict(input.items()), payloads, dict(wildcards.items()))
+        return shlex.join(stage_words(*asked, chosen, config["seed"]))
 
     return arguments
 
@@ -238,14 +226,6 @@ def stage_params(stage, settings=None):
     }
 
 
-def figures_of(stage):
-    """Names of the figures that a stage draws, by the declarations of its study."""
-    package = STAGES[stage].rsplit(".", 2)[0]
-    found = declared(f"{package}.figures", "PrintedFigure")
-    drawn = [name for name, one in found.items() if stage in one.says["stages"]]
-    return sorted(drawn, key=lambda name: (found[name].says["place"], name))
-
-
 def caption_of(name):
     """The caption of a figure: its own, or the words that hold for every figure."""
     own = Path(workflow.basedir, "workflow/report", f"{name}.rst")
@@ -256,18 +236,15 @@ def figure_outputs(stage, folder, category, prefix="", **labels):
     """PNG and its table as a page (both in the report), PDF and table of each figure, audited."""
     outputs = {}
     for name in figures_of(stage):
-        for kind, suffix, shown in (
-            ("png", "png", "figure"),
-            ("page", "html", "table"),
-        ):
-            outputs[f"{name}_{kind}"] = report(
-                f"{folder}/{name}.{suffix}",
+        files = figure_files(name, folder)
+        for kind, shown in (("png", "figure"), ("page", "table")):
+            files[f"{name}_{kind}"] = report(
+                files[f"{name}_{kind}"],
                 caption=caption_of(prefix + name),
                 category=category,
                 labels={"figure": name.replace("_", " "), **labels, "shown": shown},
             )
-        outputs[f"{name}_pdf"] = f"{folder}/{name}.pdf"
-        outputs[f"{name}_table"] = f"{folder}/{name}.parquet"
+        outputs |= files
     return audited(**outputs)
 
 
