@@ -24,12 +24,14 @@ from frugal_engine import (
 )
 
 keep_finished_files()
-import_nothing_from_here()
+if not MODULE:  # whose jobs say so themselves
+    import_nothing_from_here()
 
 
 def cannot_start(error):
     """End the run with what is wrong, and with the config files in which it may stand."""
-    names = [Path(path).name for path in workflow.config_settings.configfiles or ()]
+    files = () if MODULE else workflow.config_settings.configfiles or ()
+    names = [Path(path).name for path in files]
     said = str(error)
     if names and said.startswith("config: "):
         said = f"config ({', '.join(names)} over config.yaml): {said[8:]}"
@@ -39,7 +41,7 @@ def cannot_start(error):
 def require_plain_places():
     """End the run where its jobs could not be told a folder in the shell's or Snakemake's words."""
     places = {
-        "the project's folder": (workflow.basedir, ":{}"),
+        "the project's folder": (PROJECT, ":{}"),
         "this Python's folder": (Path(sys.executable).parent, ":"),
         "the working folder": (os.getcwd(), '"$`\\'),
     }
@@ -54,7 +56,7 @@ def require_plain_places():
 require_plain_places()
 
 try:
-    STUDY = load_study(config, Path(workflow.basedir))
+    STUDY = load_study(config, PROJECT)
 except FrugalError as error:
     cannot_start(error)
 
@@ -73,7 +75,7 @@ def require_writable(folder):
         sys.exit(f"Frugal cannot start: {folder}/ cannot be written to")
 
 
-require_writable(Path("results"))
+require_writable(Path(PREFIX, "results"))
 
 
 def look_over_results():
@@ -81,18 +83,22 @@ def look_over_results():
     if not workflow.is_main_process:
         return  # one job of a run that has looked already
     try:
-        require_no_way_out()
-        if not workflow.dryrun:
-            tidy_up()
-        found = survey(lock_digest())
+        with within():
+            require_no_way_out()
+            if not workflow.dryrun:
+                tidy_up()
+            found = survey(lock_digest())
     except FrugalError as error:
         cannot_start(error)
     strict = config["environment"] == "strict"
-    elsewhere = {path.as_posix() for path in found.elsewhere} if strict else set()
-    make_again(
-        lambda jobs: [job for job in jobs if not elsewhere.isdisjoint(job.output)]
-        + unnoticed_changes(jobs)
-    )
+    elsewhere = {PREFIX + path.as_posix() for path in found.elsewhere if strict}
+
+    def wanted(jobs):
+        own = own_jobs(jobs)
+        moved = [job for job in own if not elsewhere.isdisjoint(job.output)]
+        return moved + unnoticed_changes(own)
+
+    make_again(wanted, beside=MODULE)
     for line in found.lines(strict=strict):
         print(line, file=sys.stderr)
 
@@ -126,7 +132,7 @@ def unnoticed_changes(jobs):
 look_over_results()
 
 
-def shell_prefix():
+def environment_words():
     """Where a job finds the package and, unless conda gives it one, this very Python."""
     words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1"]
     words += ["PYTHONSAFEPATH=1"]
@@ -136,7 +142,8 @@ def shell_prefix():
     return said.replace("{", "{{").replace("}", "}}")  # Snakemake formats it
 
 
-shell.prefix(shell_prefix())
+if not MODULE:
+    shell.prefix(environment_words())
 
 
 wildcard_constraints:
@@ -152,7 +159,14 @@ def run_stage(stage):
     Both files are logs to Snakemake: kept when a job fails, brought back from another machine. Its
     progress and its refusals stand in one, what it used in the other.
     """
-    return f"python -m frugal {stage} {{params.arguments}} --used {{log.used:q}} 2> {{log.said:q}}"
+    files = f"--used {LOGS}{{log.used:q}} 2> {LOGS}{{log.said:q}}"
+    return in_place(f"python -m frugal {stage} {{params.arguments}} {files}")
+
+
+def outside(path):
+    """A file that no job makes, by its full path where jobs work within a prefix."""
+    made = path.startswith("results/") or not MODULE
+    return path if made else os.path.abspath(path)
 
 
 def located(inputs):
@@ -174,7 +188,7 @@ def located(inputs):
                     f"a file is {path!r}; allowed for a file from outside is any name that does "
                     f"not end in {', '.join(READ_BY_SUFFIX)}, which are read as this project's own"
                 )
-        return files
+        return {name: outside(path) for name, path in files.items()}
 
     return found
 
@@ -196,8 +210,12 @@ def stage_arguments(settings=None):
 
     def arguments(wildcards, input, output):
         chosen = settings(wildcards) if callable(settings) else settings
-        payloads = {k: v for k, v in output.items() if not k.endswith("_sidecar")}
-        asked = (dict(input.items()), payloads, dict(wildcards.items()))
+        payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
+        files = {
+            k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
+            for k, v in input.items()
+        }
+        asked = (files, payloads, dict(wildcards.items()))
         return shlex.join(stage_words(*asked, chosen, config["seed"]))
 
     return arguments
@@ -228,7 +246,7 @@ def stage_params(stage, settings=None):
 
 def caption_of(name):
     """The caption of a figure: its own, or the words that hold for every figure."""
-    own = Path(workflow.basedir, "workflow/report", f"{name}.rst")
+    own = PROJECT / "workflow/report" / f"{name}.rst"
     return f"../report/{name if own.exists() else 'figure'}.rst"
 
 
@@ -266,7 +284,7 @@ def engine_arguments(targets, *options):
     """Words that make a second Snakemake read the same workflow and config in this folder."""
     words = [
         "--snakefile",
-        str(Path(workflow.basedir, "Snakefile")),
+        workflow.main_snakefile,
         "--cores",
         "1",
         "--nolock",

@@ -12,7 +12,7 @@ from typing import Any
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.sources import PACKAGE
-from frugal.run.config_files import read_config_file
+from frugal.run.config_files import laid_over, read_config_file
 from frugal.run.own_table import Decision, decision
 from frugal.run.study import Study, load_study
 
@@ -135,16 +135,6 @@ def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:
     if not names:
         raise ConfigError(f"agents names no policy; allowed are {listed(known)}")
     return dict.fromkeys(name for name in known if name not in names)
-
-
-def laid_over(config: Config, over: Config) -> dict[str, Any]:
-    """Two configs as one, as Snakemake merges them: mappings by their keys, all else replaced."""
-    nested = {
-        key: laid_over(config[key], value)
-        for key, value in over.items()
-        if isinstance(value, Mapping) and isinstance(config.get(key), Mapping)
-    }
-    return {**config, **over, **nested}
 
 
 def _overlay(config: Config | str | Path | None) -> Config:
