@@ -9,7 +9,7 @@ MODULE = not workflow.modifier.is_main_snakefile()
 MODIFIER = workflow.modifier
 PREFIX = str(MODIFIER.modify_path("results/x")).removesuffix("results/x")
 
-if PREFIX + "logs/x" != str(MODIFIER.modify_path("logs/x")):
+if f"{PREFIX}logs/x" != str(MODIFIER.modify_path("logs/x")):
     sys.exit(
         "Frugal cannot start: the module has a replace_prefix; allowed is prefix, a folder for all "
         "that is made"
@@ -51,4 +51,4 @@ def in_place(command):
     return f'{environment_words()}here="$PWD"; cd {folder} && {command}'
 
 
-LOGS = '"$here"/' if MODULE else ""
+LOGS = f'"$here"{os.sep}' if MODULE else ""
