@@ -51,14 +51,20 @@ def import_nothing_from_here() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
 
 
-def make_again(wanted: Callable[[list[Job]], list[Job]]) -> None:
-    """Have those jobs of the run that are wanted run, whatever else holds."""
+def make_again(wanted: Callable[[list[Job]], list[Job]], *, beside: bool) -> None:
+    """Have those jobs of the run that are wanted run, whatever else holds.
+
+    Args:
+        wanted: of all jobs, those that run again.
+        beside: this is one module among others, whose wishes hold as well.
+    """
+    dag_class: Any = DAG
+    before = dag_class.check_incomplete if beside else _check_incomplete
 
     async def check(dag: DAG) -> None:
-        await _check_incomplete(dag)
+        await before(dag)
         dag.forcefiles.update(f for job in wanted([*dag.jobs]) for f in job.output)
 
-    dag_class: Any = DAG
     dag_class.check_incomplete = check
 
 

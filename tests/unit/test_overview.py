@@ -27,7 +27,8 @@ def test_every_command_is_named_once_and_there():
     known = set(re.findall(r'case \["(\w+)"\]:', source))
     assert sorted([*named, "plan"]) == sorted(known) == sorted(OTHER_COMMANDS)
     rules = "".join(
-        path.read_text() for path in [*ROOT.glob("workflow/rules/*.smk"), ROOT / "Snakefile"]
+        path.read_text()
+        for path in [*ROOT.glob("workflow/rules/*.smk"), ROOT / "workflow" / "Snakefile"]
     )
     targets = [word for name in TARGETS for word in name.split(" --")[0].split()]
     assert all(f"rule {target}:" in rules for target in targets)

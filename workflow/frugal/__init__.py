@@ -1,1 +1,22 @@
-"""Frugal: what is worth acquiring next, and whether that answer can be trusted."""
+"""Frugal: what is worth acquiring next, and whether that answer can be trusted.
+
+What a program uses stands in `frugal.library` and is loaded when it is first asked for here. No
+import is written out, for a stage's digest would then cover the library.
+"""
+
+from importlib import import_module
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `frugal.library.__all__`."""
+    if not name.startswith("_"):
+        library = import_module("frugal.library")
+        if name in library.__all__:
+            return getattr(library, name)
+    raise AttributeError(f"module 'frugal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names of the library."""
+    return sorted([*globals(), *import_module("frugal.library").__all__])

@@ -9,12 +9,12 @@ from snakemake.io import contains_wildcard
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
-from frugal.core.declarations import declared
 from frugal.core.links import require_no_way_out
 from frugal.core.receipts import survey, tidy_up
 from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path
-from frugal.core.sources import STAGES, source_digest
+from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
+from frugal.run.stage_words import figure_files, figures_of, stage_words
 from frugal.run.study import load_study, published_file
 from frugal_engine import (
     import_nothing_from_here,
@@ -24,12 +24,14 @@ from frugal_engine import (
 )
 
 keep_finished_files()
-import_nothing_from_here()
+if not MODULE:  # whose jobs say so themselves
+    import_nothing_from_here()
 
 
 def cannot_start(error):
     """End the run with what is wrong, and with the config files in which it may stand."""
-    names = [Path(path).name for path in workflow.config_settings.configfiles or ()]
+    files = () if MODULE else workflow.config_settings.configfiles or ()
+    names = [Path(path).name for path in files]
     said = str(error)
     if names and said.startswith("config: "):
         said = f"config ({', '.join(names)} over config.yaml): {said[8:]}"
@@ -39,7 +41,7 @@ def cannot_start(error):
 def require_plain_places():
     """End the run where its jobs could not be told a folder in the shell's or Snakemake's words."""
     places = {
-        "the project's folder": (workflow.basedir, ":{}"),
+        "the project's folder": (PROJECT, ":{}"),
         "this Python's folder": (Path(sys.executable).parent, ":"),
         "the working folder": (os.getcwd(), '"$`\\'),
     }
@@ -54,7 +56,7 @@ def require_plain_places():
 require_plain_places()
 
 try:
-    STUDY = load_study(config, Path(workflow.basedir))
+    STUDY = load_study(config, PROJECT)
 except FrugalError as error:
     cannot_start(error)
 
@@ -73,7 +75,7 @@ def require_writable(folder):
         sys.exit(f"Frugal cannot start: {folder}/ cannot be written to")
 
 
-require_writable(Path("results"))
+require_writable(Path(PREFIX, "results"))
 
 
 def look_over_results():
@@ -81,18 +83,22 @@ def look_over_results():
     if not workflow.is_main_process:
         return  # one job of a run that has looked already
     try:
-        require_no_way_out()
-        if not workflow.dryrun:
-            tidy_up()
-        found = survey(lock_digest())
+        with within():
+            require_no_way_out()
+            if not workflow.dryrun:
+                tidy_up()
+            found = survey(lock_digest())
     except FrugalError as error:
         cannot_start(error)
     strict = config["environment"] == "strict"
-    elsewhere = {path.as_posix() for path in found.elsewhere} if strict else set()
-    make_again(
-        lambda jobs: [job for job in jobs if not elsewhere.isdisjoint(job.output)]
-        + unnoticed_changes(jobs)
-    )
+    elsewhere = {PREFIX + path.as_posix() for path in found.elsewhere if strict}
+
+    def wanted(jobs):
+        own = own_jobs(jobs)
+        moved = [job for job in own if not elsewhere.isdisjoint(job.output)]
+        return moved + unnoticed_changes(own)
+
+    make_again(wanted, beside=MODULE)
     for line in found.lines(strict=strict):
         print(line, file=sys.stderr)
 
@@ -126,7 +132,7 @@ def unnoticed_changes(jobs):
 look_over_results()
 
 
-def shell_prefix():
+def environment_words():
     """Where a job finds the package and, unless conda gives it one, this very Python."""
     words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1"]
     words += ["PYTHONSAFEPATH=1"]
@@ -136,7 +142,8 @@ def shell_prefix():
     return said.replace("{", "{{").replace("}", "}}")  # Snakemake formats it
 
 
-shell.prefix(shell_prefix())
+if not MODULE:
+    shell.prefix(environment_words())
 
 
 wildcard_constraints:
@@ -152,7 +159,14 @@ def run_stage(stage):
     Both files are logs to Snakemake: kept when a job fails, brought back from another machine. Its
     progress and its refusals stand in one, what it used in the other.
     """
-    return f"python -m frugal {stage} {{params.arguments}} --used {{log.used:q}} 2> {{log.said:q}}"
+    files = f"--used {LOGS}{{log.used:q}} 2> {LOGS}{{log.said:q}}"
+    return in_place(f"python -m frugal {stage} {{params.arguments}} {files}")
+
+
+def outside(path):
+    """A file that no job makes, by its full path where jobs work within a prefix."""
+    made = path.startswith("results/") or not MODULE
+    return path if made else os.path.abspath(path)
 
 
 def located(inputs):
@@ -174,7 +188,7 @@ def located(inputs):
                     f"a file is {path!r}; allowed for a file from outside is any name that does "
                     f"not end in {', '.join(READ_BY_SUFFIX)}, which are read as this project's own"
                 )
-        return files
+        return {name: outside(path) for name, path in files.items()}
 
     return found
 
@@ -195,22 +209,14 @@ def stage_arguments(settings=None):
     """The command line of a stage: named inputs and outputs, wildcards, settings, seed."""
 
     def arguments(wildcards, input, output):
-        words = []
-        for name, value in input.items():
-            if isinstance(value, str):
-                words += ["--input", f"{name}={value}"]
-            else:
-                words += [w for path in value for w in ("--input", f"{name}[]={path}")]
-        for name, value in output.items():
-            if not name.endswith("_sidecar"):
-                words += ["--output", f"{name}={value}"]
-        for name, value in wildcards.items():
-            words += ["--wildcard", f"{name}={value}"]
         chosen = settings(wildcards) if callable(settings) else settings
-        if chosen is not None:
-            words += ["--settings", json.dumps(chosen)]
-        words += ["--seed", str(config["seed"])]
-        return shlex.join(words)
+        payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
+        files = {
+            k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
+            for k, v in input.items()
+        }
+        asked = (files, payloads, dict(wildcards.items()))
+        return shlex.join(stage_words(*asked, chosen, config["seed"]))
 
     return arguments
 
@@ -238,17 +244,9 @@ def stage_params(stage, settings=None):
     }
 
 
-def figures_of(stage):
-    """Names of the figures that a stage draws, by the declarations of its study."""
-    package = STAGES[stage].rsplit(".", 2)[0]
-    found = declared(f"{package}.figures", "PrintedFigure")
-    drawn = [name for name, one in found.items() if stage in one.says["stages"]]
-    return sorted(drawn, key=lambda name: (found[name].says["place"], name))
-
-
 def caption_of(name):
     """The caption of a figure: its own, or the words that hold for every figure."""
-    own = Path(workflow.basedir, "workflow/report", f"{name}.rst")
+    own = PROJECT / "workflow/report" / f"{name}.rst"
     return f"../report/{name if own.exists() else 'figure'}.rst"
 
 
@@ -256,18 +254,15 @@ def figure_outputs(stage, folder, category, prefix="", **labels):
     """PNG and its table as a page (both in the report), PDF and table of each figure, audited."""
     outputs = {}
     for name in figures_of(stage):
-        for kind, suffix, shown in (
-            ("png", "png", "figure"),
-            ("page", "html", "table"),
-        ):
-            outputs[f"{name}_{kind}"] = report(
-                f"{folder}/{name}.{suffix}",
+        files = figure_files(name, folder)
+        for kind, shown in (("png", "figure"), ("page", "table")):
+            files[f"{name}_{kind}"] = report(
+                files[f"{name}_{kind}"],
                 caption=caption_of(prefix + name),
                 category=category,
                 labels={"figure": name.replace("_", " "), **labels, "shown": shown},
             )
-        outputs[f"{name}_pdf"] = f"{folder}/{name}.pdf"
-        outputs[f"{name}_table"] = f"{folder}/{name}.parquet"
+        outputs |= files
     return audited(**outputs)
 
 
@@ -289,7 +284,7 @@ def engine_arguments(targets, *options):
     """Words that make a second Snakemake read the same workflow and config in this folder."""
     words = [
         "--snakefile",
-        str(Path(workflow.basedir, "Snakefile")),
+        workflow.main_snakefile,
         "--cores",
         "1",
         "--nolock",

@@ -1,14 +1,30 @@
-# Config files are read strictly before Snakemake merges them: a key that is written twice, say, would
-# silently lose its first value. Those of `--configfile` it has read by now; what it cannot read at
-# all is refused before by `workflow/snakemake_logger_plugin_frugal`, where Frugal is installed.
+# Where the project lies, and its config. Config files are read strictly before Snakemake merges them: a
+# key that is written twice, say, would silently lose its first value. Those of `--configfile` it has
+# read by now; what it cannot read at all is refused before by `workflow/snakemake_logger_plugin_frugal`,
+# where Frugal is installed.
 
 import sys
 
-SOURCES = Path(workflow.basedir, "workflow")
+from snakemake.sourcecache import LocalSourceFile
+
+if not isinstance(workflow.current_basedir, LocalSourceFile):
+    sys.exit(
+        f"Frugal cannot start: its workflow is {workflow.current_basedir}; allowed is a folder on this "
+        "machine, for its steps are a Python package: clone it, and name its workflow/Snakefile"
+    )
+PROJECT = Path(str(workflow.current_basedir)).parents[1]
+SOURCES = PROJECT / "workflow"
 sys.path.insert(0, str(SOURCES))
 
 from frugal.core.errors import ConfigError
-from frugal.run.config_files import read_config_file
+from frugal.core.sources import PACKAGE
+from frugal.run.config_files import laid_over, read_config_file
+
+if PACKAGE != (SOURCES / "frugal").resolve():
+    sys.exit(
+        f"Frugal cannot start: this run has loaded {PACKAGE}, and the workflow is that of {SOURCES}; "
+        "allowed is one copy of the project in a run"
+    )
 
 
 def strict(path):
@@ -17,8 +33,25 @@ def strict(path):
         read_config_file(Path(path))
     except ConfigError as error:
         sys.exit(f"Frugal cannot start: {error}")
-    return path
+    return str(path)
 
 
-for path in workflow.config_settings.configfiles or ():
-    strict(path)
+def paper_configs():
+    """Those of the papers' sizes that are there."""
+    names = ("", "_dadi", "_treatment", "_diagnosis", "_recourse")
+    found = [PROJECT / "config" / f"paper{name}.yaml" for name in names]
+    return [path for path in found if path.is_file()]
+
+
+def with_defaults(given):
+    """A module's config over the project's files, in the order in which Snakemake merges them."""
+    merged = dict(given)
+    waiting = [PROJECT / "config.yaml"]
+    for path in waiting:
+        merged = laid_over(
+            laid_over(merged, read_config_file(Path(strict(path)))), given
+        )
+        if len(waiting) == 1:
+            waiting += paper_configs() if merged["scale"] == "paper" else []
+            waiting += [PROJECT / "config/decide.yaml"] if merged["table"] else []
+    return merged

@@ -61,4 +61,6 @@ rule decide:
     resources:
         mem_mb=memory,
     shell:
-        "cp results/verdict.txt results/answer.html . && cp verdict.txt {log:q}"
+        in_place(
+            f"cp results/verdict.txt results/answer.html . && cp verdict.txt {LOGS}{{log:q}}"
+        )

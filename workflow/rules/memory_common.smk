@@ -8,7 +8,7 @@ from frugal.run.memory import free_memory_mb
 from frugal.run.plans import load_costs, sized, stated_memory_mb
 from frugal.run.job_sizes import config_sizes
 
-COSTS = Path(workflow.basedir, "config", "costs.yaml")
+COSTS = PROJECT / "config" / "costs.yaml"
 try:
     UNIT_COSTS = load_costs(COSTS)
 except FrugalError as error:
@@ -30,7 +30,7 @@ def memory(wildcards, attempt, rulename):
 
     A job that is submitted (Slurm) also holds the Snakemake that runs it.
     """
-    job = sized(rulename, dict(wildcards.items()), job_sizes())
+    job = sized(own_name(rulename), dict(wildcards.items()), job_sizes())
     mb = stated_memory_mb(job, UNIT_COSTS)
     return (mb if workflow.local_exec else mb + ENGINE_MB) * attempt
 

@@ -6,9 +6,10 @@ from frugal.core.errors import FrugalError
 from frugal.run.own_records import search_files
 
 try:
-    OWN_RECORDS = search_files(config, Path(workflow.basedir), Path.cwd())
+    OWN_RECORDS = search_files(config, PROJECT, Path.cwd())
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
-OWN_RECORDS.folder.mkdir(parents=True, exist_ok=True)
-if workflow.overwrite_workdir is not None:  # else `workdir` does it
-    os.chdir(OWN_RECORDS.folder)
+if not MODULE:
+    OWN_RECORDS.folder.mkdir(parents=True, exist_ok=True)
+    if workflow.overwrite_workdir is not None:  # else `workdir` does it
+        os.chdir(OWN_RECORDS.folder)

@@ -6,7 +6,7 @@ from frugal.core.errors import FrugalError
 from frugal.run.own_table import decision
 
 try:
-    OWN_TABLE = decision(config, Path(workflow.basedir), Path.cwd())
+    OWN_TABLE = decision(config, PROJECT, Path.cwd(), Path(PREFIX) if MODULE else None)
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 for remark in OWN_TABLE.remarks:
@@ -14,5 +14,5 @@ for remark in OWN_TABLE.remarks:
 config.clear()
 config.update(OWN_TABLE.config)
 OWN_TABLE.folder.mkdir(parents=True, exist_ok=True)
-if workflow.overwrite_workdir is not None:  # else `workdir` does it
+if not MODULE and workflow.overwrite_workdir is not None:  # else `workdir` does it
     os.chdir(OWN_TABLE.folder)

@@ -3,7 +3,7 @@
 from frugal.studies.recourse.spec import load_recourse_study
 
 try:
-    RECOURSE = load_recourse_study(config, Path(workflow.basedir))
+    RECOURSE = load_recourse_study(config, PROJECT)
 except FrugalError as error:
     cannot_start(error)
 

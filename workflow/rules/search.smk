@@ -74,4 +74,6 @@ rule search:
     resources:
         mem_mb=memory,
     shell:
-        "cp results/verdict.txt results/policy.txt . && cp verdict.txt {log:q}"
+        in_place(
+            f"cp results/verdict.txt results/policy.txt . && cp verdict.txt {LOGS}{{log:q}}"
+        )

@@ -3,7 +3,7 @@
 from frugal.studies.treatment.spec import load_treatment_study
 
 try:
-    TREATMENT = load_treatment_study(config, Path(workflow.basedir))
+    TREATMENT = load_treatment_study(config, PROJECT)
 except FrugalError as error:
     cannot_start(error)
 

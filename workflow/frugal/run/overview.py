@@ -22,7 +22,7 @@ REST = {
     "benchmark": "time what was run, as a table",
     "compile": "compile the kernels once",
     "describe": "a stored policy in words",
-    "reference": "the page of what can be named in a config",
+    "reference": "what a config can name; with `library`: Python",
     "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
 }
 

@@ -43,6 +43,7 @@ class Decision:
     Attributes:
         dataset: name of the table.
         folder: where everything of it lies.
+        place: the same, from the working folder on.
         config: of the run.
         remarks: what was assumed, a sentence each.
         budgets: that F1 is told for, the one asked for first, unit of cost.
@@ -50,6 +51,7 @@ class Decision:
 
     dataset: str
     folder: Path
+    place: Path
     config: dict[str, Any]
     remarks: tuple[str, ...]
     budgets: tuple[float, ...]
@@ -58,32 +60,36 @@ class Decision:
         """Settings of `write_answer`."""
         if self.config["objective"] == "f1":
             return {"remarks": list(self.remarks), "reading": {
-                "All on one page": _shown(self.folder / "answer.html"),
-                "Every family and budget": _shown(self.folder / "results/choices"),
+                "All on one page": (self.place / "answer.html").as_posix(),
+                "Every family and budget": (self.place / "results/choices").as_posix(),
                 "How it is judged": "docs/own_table.md",
             }}  # fmt: skip
         budget = self.config["budget"]
-        bundles = self.folder / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
-        figures = self.folder / f"results/figures/dataset={self.dataset}/mechanism={MECHANISM}"
+        bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
+        bundle = (bundles / "agent=POLICY").as_posix()
+        figures = self.place / f"results/figures/dataset={self.dataset}/mechanism={MECHANISM}"
         return {
             "budget": None if budget is None else float(budget),
             "remarks": list(self.remarks),
             "reading": {
-                "All on one page": _shown(self.folder / "answer.html"),
-                "Whether the weights can be trusted": _shown(figures / "trust.png"),
-                "A new case": f"python -m frugal advise {_shown(bundles)}/agent=POLICY cases.csv",
+                "All on one page": (self.place / "answer.html").as_posix(),
+                "Whether the weights can be trusted": (figures / "trust.png").as_posix(),
+                "A new case": f"python -m frugal advise {bundle} cases.csv",
                 "How it is judged": "docs/own_table.md",
             },
         }
 
 
-def decision(config: Mapping[str, Any], base: Path, folder: Path) -> Decision:
+def decision(
+    config: Mapping[str, Any], base: Path, folder: Path, within: Path | None = None
+) -> Decision:
     """The config in which the table that `table` names is the only one.
 
     Args:
         config: config.yaml with config/decide.yaml and `--config` over it.
         base: the project's folder.
         folder: the working folder; relative paths start there.
+        within: where everything is made, from there on; None: results/decide/NAME.
 
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
@@ -98,7 +104,8 @@ def decision(config: Mapping[str, Any], base: Path, folder: Path) -> Decision:
     path, mirror = path.absolute(), config["data_mirror"]
     mirror = None if mirror is None else Path(mirror).absolute()
     described = load_description(path)
-    where = folder / "results" / "decide" / described.name
+    place = within or Path("results", "decide", described.name)
+    where = folder / place
     changed, remarks = _changes(config, described)
     if changed:
         path = _rewritten(path, described, changed, where, mirror)
@@ -110,7 +117,7 @@ def decision(config: Mapping[str, Any], base: Path, folder: Path) -> Decision:
     gaps = _gaps(described, mirror, int(config["seed"]))
     remarks += [*asked(own, described, gaps, base), *gaps.suspicions]
     budgets = _budgets(own["budget"], described) if config["objective"] == "f1" else ()
-    return Decision(described.name, where, own, tuple(remarks), budgets)
+    return Decision(described.name, where, place, own, tuple(remarks), budgets)
 
 
 def _budgets(asked: Any, described: Description) -> tuple[float, ...]:
@@ -334,12 +341,6 @@ def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
         f"The policies {listed(gone)} are left out: the split of {described.path.name} has no part "
         "'agent', on which policies learn."
     ]
-
-
-def _shown(path: Path) -> str:
-    """A path from the folder in which `results/` stands."""
-    at = path.parts.index("decide", path.parts.index("results")) - 1
-    return Path(*path.parts[at:]).as_posix()
 
 
 def _plain(value: Any) -> Any:

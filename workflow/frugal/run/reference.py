@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from frugal.core.declarations import Declared, declared
+from frugal.core.errors import ConfigError
 from frugal.core.schema_check import SCHEMAS, read_yaml
 from frugal.core.sources import PACKAGE
 
@@ -64,9 +65,19 @@ def reference_page() -> str:
 
 
 def reference_command(words: list[str]) -> int:
-    """Print the page; returns the exit status."""
-    del words
-    print(reference_page(), end="")
+    """Print the page, or with the word `library` that of `frugal.library`; returns the exit status.
+
+    Raises:
+        ConfigError: another word is given.
+    """
+    if words not in ([], ["library"]):
+        raise ConfigError(f"reference {' '.join(words)[:50]!r}: allowed is nothing, or library")
+    if words:
+        from frugal.run.library_page import library_page
+
+        print(library_page(), end="")
+    else:
+        print(reference_page(), end="")
     return 0
 
 

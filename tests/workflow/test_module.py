@@ -1,0 +1,145 @@
+"""The workflow as a module of another one: prefixes, two studies at once, a few keys."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.workflow.runs import BIN, ROOT, jobs, payloads, run, snakemake
+
+pytestmark = pytest.mark.workflow
+EXAMPLES = ROOT / "docs" / "examples"
+FEW = {"random_50": None, "dqn": None, "cascade": None, "lattice": None, "permutation": None}
+OVER = {"afape": {"agents": FEW, "figures": {"convergence_agents": ["always"]}}}
+
+
+def module(name: str, *, prefix: str | None = None, config: str = "config") -> str:
+    """A module and all its rules, as a user's Snakefile has them."""
+    lines = [f"module {name}:", f"    snakefile: {str(ROOT / 'workflow' / 'Snakefile')!r}"]
+    lines += [f"    config: {config}", *([f"    prefix: {prefix!r}"] if prefix else [])]
+    return "\n".join([*lines, "", f"use rule * from {name} as {name}_*", ""])
+
+
+def started(folder: Path, *words: str):
+    """`snakemake` in a user's folder, which is not this project's."""
+    cores = [] if "-n" in words else ["--cores", "1"]
+    return run([str(BIN / "snakemake"), *cores, *words], folder)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Two studies beside a rule of the user's own: folder and what the run said."""
+    folder = tmp_path_factory.mktemp("user")
+    for name in ("clinic.csv", "clinic.yaml", "ten_lines.csv", "ten_lines.yaml"):
+        (folder / name).write_bytes((EXAMPLES / name).read_bytes())
+    own = {
+        "visits": {"table": "clinic.yaml", **OVER},
+        "ten": {"table": "ten_lines.yaml", "seed": 5},
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(own))
+    (folder / "Snakefile").write_text(
+        'configfile: "config.yaml"\n'
+        "rule all:\n    default_target: True\n    input:\n"
+        '        "visits/results/verdict.txt",\n'
+        '        "ten/results/missingness/dataset=ten_lines/mechanism=own/masks.parquet",\n'
+        '        "mine.txt"\n'
+        'rule mine:\n    output: "mine.txt"\n    shell: "env > {output}"\n'
+        + module("visits", prefix="visits", config='config["visits"]')
+        + module("ten", prefix="ten", config='config["ten"]')
+    )
+    done = started(folder)
+    assert done.returncode == 0, done.stdout[-3000:]
+    return folder, done.stdout
+
+
+def test_two_studies_run_beside_a_rule_of_ones_own(finished):
+    _, said = finished
+    assert jobs(said)["visits_roll_out"] == 2
+    assert {name: jobs(said)[name] for name in ("ten_prepare_data", "mine")} == {
+        "ten_prepare_data": 1, "mine": 1,
+    }  # fmt: skip
+    assert "ten_roll_out" not in jobs(said)
+
+
+def test_the_bytes_are_those_of_a_run_without_a_module(finished, tmp_path):
+    overlay = tmp_path / "over.yaml"
+    overlay.write_text(yaml.safe_dump(OVER))
+    words = ("decide", "--config", f"table={EXAMPLES / 'clinic.yaml'}")
+    done = snakemake(tmp_path, *words, configs=(overlay,))
+    assert done.returncode == 0, done.stdout[-3000:]
+    theirs = payloads(tmp_path / "results" / "decide" / "clinic")
+    ours = payloads(finished[0] / "visits")
+    # The answer names folders from where one stands; the bundles were not asked for
+    told = re.compile(r"results/(verdict|_verdict|answer|_answer|steps/write_answer)[^/]*$")
+    asked = {name for name in theirs if "/bundles/" not in name and "bundle_agent-" not in name}
+    same = {name for name in asked if not told.fullmatch(name)}
+    assert len(same) > 60
+    assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
+    differ = {name for name in ours if not told.fullmatch(name)} - same
+    assert differ == set()
+
+
+def test_the_users_own_rules_and_folder_are_left_alone(finished):
+    folder, _ = finished
+    environment = (folder / "mine.txt").read_text()
+    assert "PYTHONSAFEPATH" not in environment
+    made = {path.name for path in folder.iterdir()} - {".snakemake", "Snakefile", "config.yaml"}
+    tables = {"clinic.csv", "clinic.yaml", "ten_lines.csv", "ten_lines.yaml"}
+    assert made == {"visits", "ten", "mine.txt", *tables}
+
+
+def test_the_results_pass_the_audit(finished):
+    folder, _ = finished
+    words = [str(BIN / "python"), "-m", "frugal", "audit", "--sample", "2", "--look-in", ".."]
+    done = run(words, folder / "visits")
+    assert done.returncode == 0, done.stdout
+
+
+def test_nothing_runs_again_until_one_study_is_changed(finished):
+    folder, _ = finished
+    assert "Nothing to be done" in started(folder, "-n").stdout
+    config = folder / "config.yaml"
+    before = config.read_text()
+    config.write_text(before.replace("seed: 5", "seed: 6"))
+    again = jobs(started(folder, "-n").stdout)
+    config.write_text(before)
+    assert set(again) == {"ten_prepare_data", "ten_draw_missingness", "all"}
+
+
+def test_the_default_of_all_studies_is_planned_from_one_key(tmp_path):
+    (tmp_path / "Snakefile").write_text(module("frugal", config='{"seed": 7}'))
+    done = started(tmp_path, "-n", "frugal_all")
+    planned = jobs(done.stdout)
+    alone = jobs(snakemake(tmp_path, "-n", "all", configs=()).stdout)
+    assert planned == {f"frugal_{name}": count for name, count in alone.items()}
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("snakefile", "sentence"),
+    [
+        (module("m", config='{"sed": 7}'), "unknown key 'sed'.* did you mean 'seed'"),
+        (module("m", config='{"table": "mine.yaml"}'), "'table' is 'mine.yaml', and there is no"),
+        (
+            module("m").replace("config: config", 'replace_prefix: {"results": "out"}'),
+            "the module has a replace_prefix; allowed is prefix",
+        ),
+    ],
+)
+def test_a_mistake_is_a_sentence(tmp_path, snakefile, sentence):
+    (tmp_path / "Snakefile").write_text(snakefile)
+    done = started(tmp_path, "-n")
+    assert done.returncode == 1
+    assert re.search(f"^Frugal cannot start: .*{sentence}", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_the_catalogues_files_are_there_and_say_what_holds():
+    catalogue = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
+    assert catalogue["usage"]["software-stack-deployment"] == {"conda": True}
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{citation["version"]}"' in project
+    assert f'license = "{citation["license"]}"' in project
+    page = (ROOT / "config" / "README.md").read_text()
+    assert 'snakefile: "frugal/workflow/Snakefile"' in page

@@ -1,0 +1,15 @@
+from frugal.library import Answer as Answer
+from frugal.library import Masks as Masks
+from frugal.library import Policy as Policy
+from frugal.library import Rollouts as Rollouts
+from frugal.library import StoredPolicy as StoredPolicy
+from frugal.library import Table as Table
+from frugal.library import advise as advise
+from frugal.library import decide as decide
+from frugal.library import judge as judge
+from frugal.library import load as load
+from frugal.library import load_policy as load_policy
+from frugal.library import missingness as missingness
+from frugal.library import roll_out as roll_out
+from frugal.library import train as train
+from frugal.library import verdict as verdict

@@ -1,0 +1,125 @@
+"""What policies cost by the records, and what that comes to."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frugal.core.errors import ConfigError
+from frugal.core.files import read_payload
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.library.asked import Asked
+from frugal.library.making import made
+from frugal.library.policies import Policy
+from frugal.run.own_table import MECHANISM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """Policies, judged by every estimator.
+
+    Attributes:
+        asked: their config and folder.
+    """
+
+    asked: Asked
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies that were judged."""
+        return list(self.asked.study.agents)
+
+    @property
+    def folder(self) -> Path:
+        """In which `results/` lies, as after `snakemake decide`."""
+        return self.asked.folder
+
+    @property
+    def verdict(self) -> str:
+        """Which policy to use, at what cost and how sure; as `results/summary/verdict.txt`."""
+        return self._made("give_verdicts")["sentence"].read_text(encoding="utf-8").strip()
+
+    @property
+    def best(self) -> str | None:
+        """The policy that the verdict of the first scenario names; None where it names none."""
+        return str(self.verdicts["agent"].iloc[0]) or None
+
+    @property
+    def estimates(self) -> "pd.DataFrame":
+        """Cost per unit by policy, estimator and seed; as `results/summary/afape.parquet`."""
+        return read_payload(self._made("summarise_afape")["summary"])
+
+    @property
+    def comparisons(self) -> "pd.DataFrame":
+        """Differences between policies on the same rows; `results/summary/comparisons.parquet`."""
+        return self._summary("comparisons")
+
+    @property
+    def groups(self) -> "pd.DataFrame":
+        """Costs and error rates of each group; `results/summary/groups.parquet`."""
+        return self._summary("groups")
+
+    @property
+    def sensitivity(self) -> "pd.DataFrame":
+        """How far hidden causes would move estimates; `results/summary/sensitivity.parquet`."""
+        return self._summary("sensitivity")
+
+    @property
+    def verdicts(self) -> "pd.DataFrame":
+        """The verdict of each seed in columns; `results/summary/verdicts.parquet`."""
+        return self._summary("verdicts")
+
+    @property
+    def graph_check(self) -> "pd.DataFrame":
+        """Where the records contradict what is assumed of the gaps."""
+        return read_payload(self._made("check_graph")["graph_check"])
+
+    @property
+    def text(self) -> str:
+        """The whole answer as `snakemake decide` prints it.
+
+        Raises:
+            ConfigError: the gaps are not the table's own.
+        """
+        return self._written("text").read_text(encoding="utf-8")
+
+    @property
+    def page(self) -> Path:
+        """The whole answer as one page of HTML, with its picture.
+
+        Raises:
+            ConfigError: the gaps are not the table's own.
+        """
+        return self._written("page")
+
+    def policy(self, name: str) -> Policy:
+        """One of the policies, to be asked about new cases.
+
+        Raises:
+            ConfigError: no policy of that name was judged.
+        """
+        if name not in self.policies:
+            raise ConfigError(
+                f"there is no policy {name!r}; judged were {listed(self.policies)}"
+                f"{did_you_mean(name, self.policies)}"
+            )
+        return Policy(self.asked, name)
+
+    def __repr__(self) -> str:
+        return f"Answer({self.asked.decision.dataset!r}, policies={self.policies})"
+
+    def _made(self, stage: str) -> dict[str, Path]:
+        return made(self.asked, stage, self.asked.keys)
+
+    def _summary(self, output: str) -> "pd.DataFrame":
+        return read_payload(self._made("give_verdicts")[output])
+
+    def _written(self, output: str) -> Path:
+        if self.asked.mechanism != MECHANISM:
+            raise ConfigError(
+                f"the gaps are those of the mechanism {self.asked.mechanism!r}; text and page are "
+                "written for a table's own gaps, for others there is the verdict"
+            )
+        return self._made("write_answer")[output]

@@ -1,0 +1,154 @@
+"""What is asked of a table: the config that follows, as Snakemake would merge it, and its folder.
+
+Every object of the library holds one; a further question is a changed copy. Runs nothing.
+"""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed, read_yaml
+from frugal.core.sources import PACKAGE
+from frugal.run.config_files import laid_over, read_config_file
+from frugal.run.own_table import Decision, decision
+from frugal.run.study import Study, load_study
+
+PROJECT = PACKAGE.parents[1]
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A table, its scenario and its policies, checked.
+
+    Attributes:
+        decision: what `snakemake decide` would be asked.
+        study: its config, validated, with the description of the table.
+        mechanism: of the scenario.
+        folder: in which `results/` lies; absolute.
+        cores: jobs at a time.
+        kept: the temporary folder, removed with the last object that holds it; or None.
+    """
+
+    decision: Decision
+    study: Study
+    mechanism: str
+    folder: Path
+    cores: int
+    kept: tempfile.TemporaryDirectory[str] | None
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Wildcards of the scenario."""
+        return {"dataset": self.decision.dataset, "mechanism": self.mechanism}
+
+    @property
+    def seed(self) -> int:
+        """Root of every random stream."""
+        return int(self.study.config["seed"])
+
+    def with_law(self, law: Config, name: str) -> "Asked":
+        """The same table under another mechanism of missingness, the only scenario.
+
+        Raises:
+            ConfigError: the law is none, or names what the table does not have.
+        """
+        scenario = {
+            "dataset": self.decision.dataset, "mechanism": name, "missingness": dict(law),
+            "nuisance_method": None, "s": None,
+        }  # fmt: skip
+        changed = self._with_afape({"scenarios": [scenario]})
+        return replace(changed, mechanism=name)
+
+    def with_agents(self, agents: Mapping[str, Config | None]) -> "Asked":
+        """The same with further policies, or with others under their names; null leaves one out.
+
+        Raises:
+            ConfigError: a policy is not one that a config may have.
+        """
+        block = self.study.config["afape"]
+        agents = {**block["agents"], **agents}
+        left = [name for name, settings in agents.items() if settings is not None]
+        return self._with_afape({"agents": agents, "figures": _figures(block["figures"], left)})
+
+    def _with_afape(self, changes: Config) -> "Asked":
+        config = dict(self.decision.config)
+        config["afape"] = {**config["afape"], **changes}
+        return replace(
+            self,
+            decision=replace(self.decision, config=config),
+            study=load_study(config, PROJECT),
+        )
+
+
+def ask(
+    table: str | Path, folder: str | Path | None, config: Config | str | Path | None, **keys: Any
+) -> Asked:
+    """The table that a YAML describes, with the policies of `decide`.
+
+    Args:
+        table: the YAML.
+        folder: in which `results/` is made; None: a temporary one.
+        config: laid over config.yaml and config/decide.yaml, as with `--configfile`.
+        keys: of the config, laid over all; `cores`: jobs at a time.
+
+    Raises:
+        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+    """
+    cores = keys.pop("cores")
+    if not isinstance(cores, int) or cores < 1:
+        raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
+    given = {key: value for key, value in keys.items() if value is not None}
+    over = {**laid_over(_overlay(config), given), "table": str(table)}
+    merged: Config = over  # keys stand in the order in which Snakemake merges them
+    for under in ("config.yaml", "config/decide.yaml"):
+        merged = laid_over(merged, read_yaml(PROJECT / under))
+    merged = laid_over(merged, over)
+    if merged["objective"] != "cost":
+        raise ConfigError(
+            f"config: 'objective' is {merged['objective']!r}; allowed from Python is cost; for "
+            "another run snakemake decide --config table=my.yaml objective=f1"
+        )
+    kept = tempfile.TemporaryDirectory(prefix="frugal-") if folder is None else None
+    place = Path(kept.name if kept is not None else str(folder)).absolute()
+    asked = decision(merged, PROJECT, place)
+    study = load_study(asked.config, PROJECT)
+    mechanism = study.scenario_names()[0][1]
+    return Asked(asked, study, mechanism, asked.folder, cores, kept)
+
+
+def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:
+    """What leaves out all policies but these.
+
+    Raises:
+        ConfigError: there is no policy of such a name.
+    """
+    known, names = asked.study.agents, list(names)
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"agents names {name!r}; allowed are {listed(known)}{did_you_mean(name, known)}"
+            )
+    if not names:
+        raise ConfigError(f"agents names no policy; allowed are {listed(known)}")
+    return dict.fromkeys(name for name in known if name not in names)
+
+
+def _overlay(config: Config | str | Path | None) -> Config:
+    if config is None or isinstance(config, Mapping):
+        return config or {}
+    return read_config_file(Path(config))
+
+
+def _figures(settings: Config, agents: list[str]) -> dict[str, Any]:
+    """The figures' settings, where they name policies that are left out: those that are there."""
+    shown = [name for name in settings["convergence_agents"] if name in agents]
+    frequency = settings["frequency_agent"]
+    return {
+        **settings,
+        "frequency_agent": frequency if frequency in agents else agents[0],
+        "convergence_agents": shown or agents[:1],
+    }

@@ -1,0 +1,219 @@
+"""The verbs: each takes what the one before returned."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.library.answers import Answer
+from frugal.library.asked import ask, only
+from frugal.library.making import answer_targets, make
+from frugal.library.policies import Policy, Rollouts, StoredPolicy
+from frugal.library.tables import Masks, Table
+from frugal.run.own_table import MECHANISM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load(
+    path: str | Path,
+    *,
+    folder: str | Path | None = None,
+    config: Mapping[str, Any] | str | Path | None = None,
+    sensitive: str | None = None,
+    causes: str | Path | None = None,
+    cores: int = 1,
+) -> Table:
+    """A table of one's own, read and encoded.
+
+    Args:
+        path: its YAML, as `python -m frugal init TABLE --label COLUMN` writes it.
+        folder: in which everything is kept, below `results/decide/NAME/`, as `snakemake decide`
+            keeps it; by default a temporary one.
+        config: keys laid over config.yaml and config/decide.yaml, or a YAML of them, as with
+            `--configfile`; for example `{"seed": 1, "budget": 20}`.
+        sensitive: column of the file whose values are groups that are judged apart.
+        causes: YAML of what causes each panel's gaps; by default what every row tells.
+        cores: stages at a time.
+
+    Returns:
+        The table; its own `remarks` say what is assumed of its gaps.
+
+    Raises:
+        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+    """
+    own_causes = None if causes is None else str(causes)
+    asked = ask(path, folder, config, sensitive=sensitive, causes=own_causes, cores=cores)
+    make(asked, [("prepare_data", asked.keys)])
+    return Table(asked)
+
+
+def missingness(
+    table: Table, law: Mapping[str, Any] | None = None, *, name: str = "drawn"
+) -> Masks:
+    """Which panels are missing where: the table's own gaps, or gaps drawn into a complete one.
+
+    Args:
+        table: from `load`.
+        law: None: the table's own gaps; else `missingness` of a scenario, docs/afape.md.
+        name: of the mechanism, if a law is given.
+
+    Raises:
+        ConfigError: the law is none, or names what the table does not have.
+        FrugalError: the law does not fit the table.
+    """
+    if law is not None and name == MECHANISM:
+        raise ConfigError(f"name is {name!r}, which is the table's own gaps; choose another")
+    asked = table.asked if law is None else table.asked.with_law(law, name)
+    make(asked, [("draw_missingness", asked.keys)])
+    return Masks(asked)
+
+
+def train(
+    masks: Masks, agent: str | Mapping[str, Any], *, name: str | None = None, **changes: Any
+) -> Policy:
+    """A policy; trained on the records with their gaps, if it is of a kind that learns.
+
+    Args:
+        masks: from `missingness`.
+        agent: name of one of `table.policies`, or whole settings with `kind`, docs/reference.md.
+        name: under which it is judged; by default the agent's, or its kind.
+        changes: settings that replace the agent's, for example `transitions=50000`.
+
+    Raises:
+        ConfigError: there is no such agent, or a setting is not allowed.
+        FrugalError: training refuses the table.
+    """
+    known = masks.asked.study.agents
+    if isinstance(agent, str) and agent not in known:
+        raise ConfigError(
+            f"agent is {agent!r}; allowed are {listed(known)}, or settings with their kind"
+            f"{did_you_mean(agent, known)}"
+        )
+    settings = {**(known[agent] if isinstance(agent, str) else agent), **changes}
+    called = name or (agent if isinstance(agent, str) else str(agent.get("kind", "agent")))
+    asked = masks.asked.with_agents({called: settings})
+    policy = Policy(asked, called)
+    if called in asked.study.trained_agents:
+        make(asked, [("train_agent", {**asked.keys, "agent": called})])
+    return policy
+
+
+def load_policy(folder: str | Path, *, function: str | Path | None = None) -> StoredPolicy:
+    """A policy from a folder that `save`, or the workflow under results/bundles, left.
+
+    Args:
+        folder: with policy.safetensors and cases.json.
+        function: file of one's own function, for a policy of kind `python`.
+
+    Raises:
+        DataError: the folder holds no policy, or the function is another one.
+    """
+    policy = StoredPolicy(Path(folder), None if function is None else Path(function))
+    policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
+    return policy
+
+
+def roll_out(policy: Policy) -> Rollouts:
+    """Run a policy on the records, on the full table and on imputed ones.
+
+    Raises:
+        FrugalError: the stage refuses the policy.
+    """
+    make(policy.asked, [("roll_out", {**policy.asked.keys, "agent": policy.name})])
+    return Rollouts(policy)
+
+
+def judge(policies: Iterable[Policy | Rollouts]) -> Answer:
+    """What policies cost per unit at run time, by every estimator, and which to use.
+
+    Args:
+        policies: of one table and missingness; each has a name of its own.
+
+    Raises:
+        ConfigError: there are none, two of one name, or they are of several tables.
+        FrugalError: a stage refuses.
+    """
+    own = [one.policy if isinstance(one, Rollouts) else one for one in policies]
+    _require_one_table(own)
+    asked = own[0].asked
+    settings = {policy.name: dict(policy.settings) for policy in own}
+    others = dict.fromkeys(name for name in asked.study.agents if name not in settings)
+    asked = asked.with_agents({**settings, **others})
+    make(asked, [("give_verdicts", asked.keys)])
+    return Answer(asked)
+
+
+def verdict(answer: Answer) -> str:
+    """Which policy to use, at what cost and how sure, in words."""
+    return answer.verdict
+
+
+def advise(
+    policy: Policy | StoredPolicy | str | Path,
+    cases: "pd.DataFrame | str | Path",
+    **options: Any,
+) -> "pd.DataFrame":
+    """What to acquire next for each new case.
+
+    Args:
+        policy: from `train`, `answer.policy`, `load_policy`, or a folder of one.
+        cases: columns of the table by their names in its file, or such a CSV.
+        options: those of `Policy.advise`.
+
+    Returns:
+        A row for each decision.
+
+    Raises:
+        DataError: the cases are not cases of the policy's table.
+    """
+    own = load_policy(policy) if isinstance(policy, str | Path) else policy
+    return own.advise(cases, **options)
+
+
+def decide(
+    table: Table | str | Path,
+    *,
+    agents: Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> Answer:
+    """All that `snakemake decide --config table=my.yaml` makes, bundles and page included.
+
+    Args:
+        table: from `load`, or a YAML.
+        agents: names of the policies that are tried, of those of `table.policies`; or settings by
+            name, as under `afape.agents`; None: all of config/decide.yaml.
+        options: those of `load`, where a YAML is given.
+
+    Raises:
+        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+    """
+    if isinstance(table, Table) and options:
+        raise ConfigError(f"{listed(options)}: options of load; give them there")
+    asked = table.asked if isinstance(table, Table) else load(table, **options).asked
+    if isinstance(agents, Mapping):
+        others = dict.fromkeys(name for name in asked.study.agents if name not in agents)
+        asked = asked.with_agents({**agents, **others})
+    elif agents is not None:
+        asked = asked.with_agents(only(asked, agents))
+    make(asked, answer_targets(asked))
+    return Answer(asked)
+
+
+def _require_one_table(policies: Sequence[Policy]) -> None:
+    """Refuse policies that cannot be judged together."""
+    if not policies:
+        raise ConfigError("policies are none; judge takes at least one")
+    names = [policy.name for policy in policies]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two policies have the name {name!r}; train one under another name")
+    first = policies[0].asked
+    for policy in policies[1:]:
+        if (policy.asked.folder, policy.asked.keys) != (first.folder, first.keys):
+            raise ConfigError(
+                f"{policy.name!r} is of another table or missingness than {names[0]!r}; policies "
+                "that are judged together share both"
+            )
