@@ -216,6 +216,7 @@ def test_gains_are_means_over_the_nearest_units_of_the_same_set(classifier):
     _, states = clinic(60, 5)
     rng = np.random.default_rng(0)
     reference = ReferenceUnits.drawn(states, classifier, units=40, rng=np.random.default_rng(1))
+    assert isinstance(reference, ReferenceUnits)
     row, code = rng.integers(60, size=15), rng.integers(8, size=15)
     seen = np.clip(states.table[row, code], -5, 5)
     acquired = sets_of(code, PANELS)
