@@ -218,7 +218,9 @@ rule tell_dadi_cases:
     resources:
         mem_mb=memory,
     params:
-        **stage_params("tell_dadi_cases", {"units": config["report"]["units"], "fold": DADI_FOLD}),
+        **stage_params(
+            "tell_dadi_cases", {"units": config["report"]["units"], "fold": DADI_FOLD}
+        ),
     shell:
         run_stage("tell_dadi_cases")
 
