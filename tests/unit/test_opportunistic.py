@@ -95,7 +95,8 @@ def test_panels_that_a_unit_cannot_have_or_that_add_nothing_are_never_bought():
 
 def test_least_values_are_all_nothing_and_between():
     found = least_values(np.linspace(-1, 1, 101), 5)
-    np.testing.assert_allclose(found, [0, 1, 1e9])
+    np.testing.assert_allclose(found, [0, 0.01, 0.99, 1e9])
+    np.testing.assert_array_equal(least_values(np.array([0.3, 0.3 + 1e-9]), 5), [0, 1e9])
     assert len(least_values(np.linspace(0.1, 1, 101), 5)) == 5
 
 

@@ -1,6 +1,7 @@
 """Frugal from Python: the workflow's numbers to the byte, nothing twice, mistakes in a sentence."""
 
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_what_is_up_to_date_is_not_made_again_and_what_changed_is(tmp_path):
     spoilt = after["results/rollouts/dataset=ten_lines/mechanism=own/agent=mine/blocked.parquet"]
     spoilt.write_bytes(b"")
     pd.testing.assert_frame_equal(frugal.roll_out(mine).blocked, played)
-    answer = frugal.judge([mine, frugal.train(masks, "never")])
+    answer = frugal.evaluate([mine, frugal.train(masks, "never")])
     assert sorted(answer.policies) == ["mine", "never"]
     assert set(answer.estimates["agent"]) == {"mine", "never"}
     assert frugal.verdict(answer) == answer.verdict != ""
@@ -138,7 +139,7 @@ def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known(tmp_p
     assert set(masks.frame["seed"]) == {0, 1}
     assert masks.law == law
     policies = [frugal.train(masks, agent) for agent in ("never", "always")]
-    answer = frugal.judge(policies)
+    answer = frugal.evaluate(policies)
     truth = answer.estimates.query("estimator == 'ground_truth' and agent == 'always'")
     # all five panels cost 12; what is left are errors, told on the same complete rows in both draws
     assert truth["acquisition_cost"].tolist() == [12, 12]
@@ -169,13 +170,13 @@ def test_mistakes_are_a_sentence(tmp_path):
     with pytest.raises(ConfigError, match=r"afape\.agents\.never"):
         frugal.train(masks, "never", transitions=5)
     with pytest.raises(ConfigError, match="two policies have the name 'never'"):
-        frugal.judge([frugal.train(masks, "never")] * 2)
-    with pytest.raises(ConfigError, match="judge takes at least one"):
-        frugal.judge([])
+        frugal.evaluate([frugal.train(masks, "never")] * 2)
+    with pytest.raises(ConfigError, match="evaluate takes at least one"):
+        frugal.evaluate([])
     other = frugal.load(EXAMPLES / "clinic.yaml", folder=tmp_path)
     policies = [frugal.train(masks, "never"), frugal.train(frugal.missingness(other), "always")]
     with pytest.raises(ConfigError, match="another table or missingness"):
-        frugal.judge(policies)
+        frugal.evaluate(policies)
     with pytest.raises(ConfigError, match="the table's own gaps; choose another"):
         frugal.missingness(table, {"source": "own", "panels": {}}, name="own")
     with pytest.raises(DataError, match="is no bundle of a policy"):
@@ -212,3 +213,9 @@ def test_the_stub_names_what_the_library_names():
 
     stub = (ROOT / "workflow" / "frugal" / "__init__.pyi").read_text()
     assert re.findall(r"import (\w+) as \1$", stub, re.MULTILINE) == sorted(library.__all__)
+
+
+def test_no_verb_has_the_name_of_a_room():
+    """A room that is imported would stand in the verb's place."""
+    rooms = {module.name for module in pkgutil.iter_modules(frugal.__path__)}
+    assert not rooms & set(frugal.library.__all__)

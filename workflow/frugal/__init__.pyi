@@ -6,7 +6,7 @@ from frugal.library import StoredPolicy as StoredPolicy
 from frugal.library import Table as Table
 from frugal.library import advise as advise
 from frugal.library import decide as decide
-from frugal.library import judge as judge
+from frugal.library import evaluate as evaluate
 from frugal.library import load as load
 from frugal.library import load_policy as load_policy
 from frugal.library import missingness as missingness

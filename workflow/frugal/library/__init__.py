@@ -14,7 +14,7 @@ from frugal.library.tables import Masks, Table
 from frugal.library.verbs import (
     advise,
     decide,
-    judge,
+    evaluate,
     load,
     load_policy,
     missingness,
@@ -32,7 +32,7 @@ __all__ = [
     "Table",
     "advise",
     "decide",
-    "judge",
+    "evaluate",
     "load",
     "load_policy",
     "missingness",

@@ -126,7 +126,7 @@ def roll_out(policy: Policy) -> Rollouts:
     return Rollouts(policy)
 
 
-def judge(policies: Iterable[Policy | Rollouts]) -> Answer:
+def evaluate(policies: Iterable[Policy | Rollouts]) -> Answer:
     """What policies cost per unit at run time, by every estimator, and which to use.
 
     Args:
@@ -205,7 +205,7 @@ def decide(
 def _require_one_table(policies: Sequence[Policy]) -> None:
     """Refuse policies that cannot be judged together."""
     if not policies:
-        raise ConfigError("policies are none; judge takes at least one")
+        raise ConfigError("policies are none; evaluate takes at least one")
     names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:

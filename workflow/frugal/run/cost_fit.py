@@ -32,6 +32,7 @@ GROWS = {
     "check_graph": ("rows", "panels", "seeds"),
     "estimate_costs": ("rows", "panels", "seeds", "policies"),
     "draw_scenario_figures": ("policies",),
+    "tell_afape_cases": ("rows", "policies"),
     "judge_world": ("rows", "seeds", "policies"),
     "summarise_afape": ("seeds",),
     "give_verdicts": ("seeds",),

@@ -22,6 +22,7 @@ from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.world import World
 
 ALL, NOTHING = 0.0, 1e9  # least values at which everything, and nothing, is bought
+_ROUNDING = 1e-6  # share of the largest value within which two are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,14 @@ def fit_values(
 
 
 def least_values(first: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, " K"]:
-    """Least values that are tried: all, nothing, and even shares of the units' first values."""
-    between = np.quantile(np.maximum(first, ALL), np.linspace(0, 1, max(count - 2, 1)))
-    return np.unique(np.concatenate([[ALL], between, [NOTHING]]))
+    """Least values that are tried: all, nothing, and some that part the units by first values.
+
+    Each lies midway between two units' values, for at a value itself rounding would decide.
+    """
+    told = np.sort(np.maximum(first, ALL))
+    gaps = np.flatnonzero(np.diff(told) > _ROUNDING * told[-1])
+    if not len(gaps):
+        return np.array([ALL, NOTHING])
+    shares = np.linspace(0, len(told) - 1, max(count - 2, 1))
+    parted = gaps[np.searchsorted(gaps, shares).clip(max=len(gaps) - 1)]
+    return np.unique([ALL, *(told[parted] + told[parted + 1]) / 2, NOTHING])
