@@ -11,6 +11,7 @@ import frugal
 import pandas as pd
 import pytest
 import yaml
+from frugal import library
 from frugal.core.errors import ConfigError, DataError, FrugalError
 
 from tests.workflow.runs import ROOT, snakemake
@@ -218,4 +219,4 @@ def test_the_stub_names_what_the_library_names():
 def test_no_verb_has_the_name_of_a_room():
     """A room that is imported would stand in the verb's place."""
     rooms = {module.name for module in pkgutil.iter_modules(frugal.__path__)}
-    assert not rooms & set(frugal.library.__all__)
+    assert not rooms & set(library.__all__)
