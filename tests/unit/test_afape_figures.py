@@ -48,7 +48,7 @@ READ = "stabilised_afais_s"
 
 @functools.cache
 def _trust() -> Figure:
-    return trust_figure(CASE, cost_unit="€")
+    return trust_figure(CASE, read=READ, cost_unit="€")
 
 
 def _some_agents(table: pd.DataFrame) -> pd.DataFrame:
@@ -92,9 +92,10 @@ DRAWN = {
     "frequency": lambda: frequency_figure(frames.frequency_frame()),
     "trust": _trust,
     "trust, many warnings": lambda: trust_figure(
-        CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"), cost_unit="€"
+        CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"),
+        read=READ, cost_unit="€",
     ),
-    "trust, one agent": lambda: trust_figure(style.select(CASE, agent="dqn"), cost_unit="€"),
+    "trust, one agent": lambda: trust_figure(style.select(CASE, agent="dqn"), read=READ, cost_unit="€"),
     "decision": lambda: decision_figure(CASE, read=READ, cost_unit="€"),
     "decision, no truth": lambda: decision_figure(
         CASE.assign(truth=np.nan), read=READ, cost_unit="€"
@@ -351,7 +352,9 @@ def test_a_sentence_stands_where_nothing_is_to_be_drawn():
 
 def test_a_study_in_which_nothing_could_be_estimated_is_still_drawn():
     nothing = CASE.assign(status="no_support", estimate=np.nan, ess=np.nan, truth=np.nan)
-    reasons = [t.get_text() for a in trust_figure(nothing, cost_unit="€").axes for t in a.texts]
+    reasons = [
+        t.get_text() for a in trust_figure(nothing, read=READ, cost_unit="€").axes for t in a.texts
+    ]
     assert reasons == ["no support"] * len(nothing)
     reasons = [t.get_text() for t in decision_figure(nothing, read="", cost_unit="€").axes[0].texts]
     assert reasons == ["no support"] * (len(frames.ESTIMATORS) - 1)
