@@ -108,7 +108,7 @@ def test_trusts_title_counts_the_intervals_that_hold_the_truth():
     rows = CASE[(CASE["status"] == "ok") & (CASE["estimator"] == READ)]
     held = ((rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])).sum()
     said = _trust().get_suptitle().replace("\n", " ")
-    assert f"hold the truth of {held} of {len(rows)} policies" in said
+    assert f"the truth lies in {held} of {len(rows)} intervals" in said
     least, most = rows["ess"].min(), rows["ess"].max()
     blind = trust_figure(CASE.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
     assert f"on {least:,.0f} to {most:,.0f} rows" in blind.replace("\n", " ")
@@ -122,10 +122,10 @@ def test_decisions_title_says_what_a_wrong_pick_costs():
     truth = table.groupby("agent")["truth"].first()
     said = decision_figure(table, read=READ, cost_unit="€").get_suptitle().replace("\n", " ")
     extra = truth["never"] - truth.min()
-    assert f"the policy that blocking would pick costs {extra:.2f} € more than the best" in said
-    assert said.endswith(f"{afape_style.ESTIMATORS[READ].label} picks the best")
+    assert f"the policy that blocking would pick costs {extra:.2f} more than the best" in said
+    assert said.endswith(f"which is the pick of {afape_style.ESTIMATORS[READ].label}")
     blind = decision_figure(table.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
-    assert f"{afape_style.ESTIMATORS[READ].label} picks DQN" in blind.replace("\n", " ")
+    assert f"DQN is the pick of {afape_style.ESTIMATORS[READ].label}" in blind.replace("\n", " ")
 
 
 def test_decision_marks_the_lowest_of_each_row_and_the_true_best():

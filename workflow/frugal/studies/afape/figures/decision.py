@@ -12,10 +12,10 @@ from matplotlib.patches import Patch, Rectangle
 
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
     STATUS_WORDS,
-    agent_label,
     agent_order,
     agent_ticks,
     estimator_label,
@@ -29,8 +29,6 @@ _RIGHT = style.lightened(style.GREEN, share=0.55)
 _WRONG = style.lightened(style.VERMILLION, share=0.5)
 _LOWEST = style.lightened(style.SKY, share=0.45)
 _READ = "▸ "
-_PLAIN = "blocking"  # what one would do who does not know better
-_TITLE = 96  # characters of a line
 
 
 @style.printed
@@ -80,13 +78,9 @@ def decision_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figu
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
     picks = _picks(matrix[known:], shown, agents)
-    said = (
-        _seen_with_truth(picks, dict(zip(agents, truth, strict=True)), read, cost_unit)
-        if known
-        else _seen(picks, read)
-    )
-    title = f"{scenario_title(scenario)}: {said}"
-    figure.suptitle(style.wrapped(title, characters=_TITLE), x=0.01, ha="left")
+    truths = dict(zip(agents, truth.tolist(), strict=True))
+    said = seen.picks_against_truth(picks, truths, read) if known else seen.picks_alone(picks, read)
+    figure.suptitle(seen.titled(scenario_title(scenario), said), x=0.01, ha="left")
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
     style.add_legend(figure, _decision_handles(known=known, partly=partly, read=any(marked)))
     return figure
@@ -99,33 +93,6 @@ def _picks(matrix: np.ndarray, estimators: list[str], agents: list[str]) -> dict
         for name, row in zip(estimators, matrix, strict=True)
         if np.isfinite(row).all()
     }
-
-
-def _seen_with_truth(
-    picks: dict[str, str], truth: dict[str, float], read: str, cost_unit: str
-) -> str:
-    """What the picks cost more than the best policy: blocking's or the dearest, and the one read."""
-    least = min(truth.values())
-    extra = {name: truth[agent] - least for name, agent in picks.items()}
-    if not any(extra.values()):
-        return "every estimator that judges all policies picks the best one"
-    places = style.decimals(np.array(list(truth.values())))
-    wrong = _PLAIN if extra.get(_PLAIN) else max(extra, key=lambda name: extra[name])
-    price = f"{extra[wrong]:.{places}f} {cost_unit}"
-    said = f"the policy that {estimator_label(wrong)} would pick costs {price} more than the best"
-    if read not in extra or read == wrong:
-        return said
-    other = f"one that costs {extra[read]:.{places}f} more" if extra[read] else "the best"
-    return f"{said}; {estimator_label(read)} picks {other}"
-
-
-def _seen(picks: dict[str, str], read: str) -> str:
-    """Whom the estimator that is read picks, and how many others pick another."""
-    if read not in picks:
-        return "the policy that each estimator would pick"
-    others = sum(agent != picks[read] for agent in picks.values())
-    said = f"{estimator_label(read)} picks {agent_label(picks[read])}"
-    return f"{said}; {others} of the other {len(picks) - 1} estimators pick another"
 
 
 def _reason(summary: pd.DataFrame, estimator: str) -> str:

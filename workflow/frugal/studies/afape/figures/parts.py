@@ -18,9 +18,9 @@ from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
-    agent_label,
     agent_order,
     estimator_style,
     facet_columns,
@@ -97,7 +97,9 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
         axes.tick_params(axis="y", length=0)
     row = frequencies.iloc[0]
     title = scenario_title((row["dataset"], row["mechanism"]))
-    figure.suptitle(f"{title}: acquisitions of {agent_label(row['agent'])}", x=0.01, ha="left")
+    shares = {name: rows["frequency"] for name, rows in by_estimator.items()}
+    said = seen.frequencies(shares, row["agent"])
+    figure.suptitle(seen.titled(title, said), x=0.01, ha="left")
     style.add_legend(figure, _frequency_handles(len(shown), truth))
     return figure
 
@@ -178,6 +180,8 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
             [], [], color=style.GREY, linestyle="--", linewidth=0.9, label="perfect calibration"
         ),
     ]
+    said = seen.calibration(calibration[calibration["n"] >= LEAST_ROWS])
+    figure.suptitle(seen.titled("", said), x=0.01, ha="left")
     style.add_legend(figure, handles)
     return figure
 
@@ -246,6 +250,9 @@ def cost_split_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         _draw_split(axes, part, agents, shown)
         axes.set_title(scenario_title(scenario), loc="left")
     name_facets(grid, agents, columns, f"run-time cost\nper case ({cost_unit})")
+    whole = rows[rows["status"] == "ok"].assign(cost=rows[list(_PARTS)].sum(axis=1))
+    said = seen.costs(whole)
+    figure.suptitle(seen.titled("", said), x=0.01, ha="left")
     style.add_legend(figure, _split_handles(shown))
     return figure
 

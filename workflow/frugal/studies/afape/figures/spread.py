@@ -18,6 +18,7 @@ from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Study
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
@@ -85,8 +86,10 @@ def convergence_figure(convergence: pd.DataFrame, *, cost_unit: str) -> Figure:
             for axes in lines[1]:
                 axes.set_yscale("log")
                 axes.minorticks_off()
-    if len(scenarios) == 1:
-        figure.suptitle(scenario_title(scenarios[0]), x=0.01, ha="left")
+    last = convergence[convergence["n"] == convergence.groupby(_SERIES)["n"].transform("max")]
+    said = seen.nearest_and_farthest(last.assign(error=last["estimate"] - last["truth"]))
+    alone = scenario_title(scenarios[0]) if len(scenarios) == 1 else ""
+    figure.suptitle(seen.titled(alone, said), x=0.01, ha="left")
     for axes in grid[-1]:
         axes.set_xlabel("number of data points (rows)")
     band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over seeds")
@@ -184,6 +187,10 @@ def resample_figure(
         _draw_facet(axes, _of(resamples, scenario), _of(summary, scenario), shown, who)
         axes.set_title(scenario_title(scenario), loc="left")
     name_facets(grid, who, columns, f"estimated cost\nper case ({cost_unit})")
+    kept = summary[(summary["status"] == "ok") & summary["estimator"].isin(shown)]
+    errors = kept.assign(error=kept["estimate"] - kept["truth"])
+    said = seen.nearest_and_farthest(errors)
+    figure.suptitle(seen.titled("", said), x=0.01, ha="left")
     style.add_legend(figure, _box_handles(figure, shown))
     return figure
 

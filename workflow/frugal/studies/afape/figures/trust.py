@@ -19,6 +19,7 @@ from matplotlib.patches import Patch
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
@@ -34,9 +35,7 @@ from frugal.studies.afape.figures.style import (
 
 _ONE = ["dataset", "mechanism", "seed"]
 _CELL = ["agent", "estimator", "estimate", "truth", "status"]
-_PLAIN = "blocking"  # what one would do who does not know better
 _ROOM = 2.1  # of the right half, in the largest bar: numbers and marks
-_TITLE = 96  # characters of a line
 _HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
 
 
@@ -48,7 +47,8 @@ def trust_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figure:
     vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
     stands at the edge with its number, and an interval that touches the edge goes on. An interval
     of no width, where a case can have one cost only, is none: its marker is hollow. Right:
-    effective sample size, with a red `!` where the table holds warnings; the legend names them. More than six agents do not fit a page: select some.
+    effective sample size, with a red `!` where the table holds warnings; the legend names them.
+    More than six agents do not fit a page: select some.
 
     Args:
         summary: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one
@@ -85,8 +85,8 @@ def trust_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figure:
         _name_rows(axes, estimators, summary)
     grid[0, 0].set_ylim(len(estimators) - 0.5, -0.5)
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
-    title = f"{scenario_title(scenario)}: {_seen(summary, read)}"
-    figure.suptitle(style.wrapped(title, characters=_TITLE), x=0.01, ha="left")
+    said = seen.intervals(summary[_computed(summary)], read)
+    figure.suptitle(seen.titled(scenario_title(scenario), said), x=0.01, ha="left")
     style.add_legend(figure, _trust_handles(summary, figure))
     return figure
 
@@ -94,27 +94,6 @@ def trust_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figure:
 def _warnings(row: pd.Series) -> list[str]:
     """Names of the warnings of one row."""
     return row["warning"].split(",") if isinstance(row["warning"], str) and row["warning"] else []
-
-
-def _seen(summary: pd.DataFrame, read: str) -> str:
-    """How often intervals hold the truth, or on how much the estimates stand that are read."""
-    rows = summary[_computed(summary)]
-    mine = rows[rows["estimator"] == read]
-    if not len(mine):
-        return "what each policy costs by every estimator, and the rows behind it"
-    if rows["truth"].isna().any():
-        low, high = mine["ess"].min(), mine["ess"].max()
-        return f"{estimator_label(read)} is read, which stands on {low:,.0f} to {high:,.0f} rows"
-    told = {name: _held(rows[rows["estimator"] == name]) for name in (read, _PLAIN)}
-    said = f"intervals of {estimator_label(read)} hold the truth of {told[read]} policies"
-    blocked = read != _PLAIN and bool((rows["estimator"] == _PLAIN).any())
-    return f"{said}, those of {estimator_label(_PLAIN)} of {told[_PLAIN]}" if blocked else said
-
-
-def _held(rows: pd.DataFrame) -> str:
-    """In how many of the rows the interval holds the truth."""
-    inside = (rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])
-    return f"{inside.sum()} of {len(rows)}"
 
 
 def _name_rows(axes: Axes, estimators: list[str], summary: pd.DataFrame) -> None:
@@ -249,7 +228,7 @@ def _trust_handles(summary: pd.DataFrame, figure: Figure) -> list[Line2D | Patch
                 markeredgewidth=0.1,
                 linestyle="none",
                 label=style.wrapped(warned, characters=60),
-            )  # fmt: skip
+            )
         )
     return handles
 
