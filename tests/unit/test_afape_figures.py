@@ -95,7 +95,9 @@ DRAWN = {
         CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"),
         read=READ, cost_unit="€",
     ),
-    "trust, one agent": lambda: trust_figure(style.select(CASE, agent="dqn"), read=READ, cost_unit="€"),
+    "trust, one agent": lambda: trust_figure(
+        style.select(CASE, agent="dqn"), read=READ, cost_unit="€"
+    ),
     "decision": lambda: decision_figure(CASE, read=READ, cost_unit="€"),
     "decision, no truth": lambda: decision_figure(
         CASE.assign(truth=np.nan), read=READ, cost_unit="€"

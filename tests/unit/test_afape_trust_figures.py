@@ -116,7 +116,7 @@ def test_trusts_title_counts_the_intervals_that_hold_the_truth():
 
 
 def test_decisions_title_says_what_a_wrong_pick_costs():
-    """dqn is best in truth; what another estimator picks costs the difference of truths more."""
+    """Dqn is best in truth; what another estimator picks costs the difference of truths more."""
     moved = CASE["estimator"].eq("blocking") & CASE["agent"].eq("never")
     table = CASE.assign(estimate=CASE["estimate"].mask(moved, -9.0))
     truth = table.groupby("agent")["truth"].first()

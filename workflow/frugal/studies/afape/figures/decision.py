@@ -80,7 +80,7 @@ def decision_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figu
     picks = _picks(matrix[known:], shown, agents)
     truths = dict(zip(agents, truth.tolist(), strict=True))
     said = seen.picks_against_truth(picks, truths, read) if known else seen.picks_alone(picks, read)
-    figure.suptitle(seen.titled(scenario_title(scenario), said), x=0.01, ha="left")
+    figure.suptitle(style.titled(scenario_title(scenario), said), x=0.01, ha="left")
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
     style.add_legend(figure, _decision_handles(known=known, partly=partly, read=any(marked)))
     return figure

@@ -10,13 +10,6 @@ from frugal.draw import style
 from frugal.studies.afape.figures.style import agent_label, estimator_label
 
 PLAIN = "blocking"  # what one would do who does not know better
-TITLE = 96  # characters of a line across the page
-
-
-def titled(scenario: str, said: str) -> str:
-    """Title of a figure: the scenario if there is one, and what is seen, in lines."""
-    said = f"{scenario}: {said}" if scenario else said[:1].upper() + said[1:]
-    return style.wrapped(said, characters=TITLE)
 
 
 def picks_against_truth(picks: dict[str, str], truth: dict[str, float], read: str) -> str:
@@ -114,19 +107,18 @@ def frequencies(by_estimator: dict[str, pd.Series], agent: str) -> str:
 
 
 def calibration(bins: pd.DataFrame) -> str:
-    """The bin that is farthest from the diagonal.
+    """How far fitted probabilities are off, in the mean of rows and where most.
 
     Args:
-        bins: nuisance, mean_probability, rate, of bins with enough rows.
+        bins: nuisance, mean_probability, rate, n, of bins with enough rows.
     """
     if not len(bins):
         return "no bin has enough rows to be judged"
-    far = (bins["rate"] - bins["mean_probability"]).abs()
-    worst = bins.iloc[int(far.to_numpy().argmax())]
+    off = (bins["rate"] - bins["mean_probability"]).abs().to_numpy()
+    worst, mean = bins.iloc[int(off.argmax())], np.average(off, weights=bins["n"])
     return (
-        f"fitted probabilities are off by at most {far.max():.2f} ({style.words(worst['nuisance'])}"
-        f": {worst['mean_probability']:.2f} fitted, {worst['rate']:.2f} seen), by "
-        f"{far.mean():.2f} in the mean of all bins"
+        f"fitted probabilities are off by {mean:.3f} in the mean of rows, by {off.max():.2f} in "
+        f"the worst bin ({style.words(worst['nuisance'])}, {worst['n']:,.0f} rows)"
     )
 
 
@@ -146,4 +138,4 @@ def costs(rows: pd.DataFrame) -> str:
     places = style.decimals(table["ground_truth"].to_numpy(dtype=float))
     agent, by = agent_label(str(worst[-1])), abs(off[worst])  # pyright: ignore[reportIndexIssue]
     less = "less" if off[worst] < 0 else "more"
-    return f"blocking tells {agent} to cost {by:.{places}f} {less} than it truly does"
+    return f"by blocking {agent} seems to cost {by:.{places}f} {less} than it truly does"

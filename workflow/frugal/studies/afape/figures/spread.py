@@ -89,7 +89,7 @@ def convergence_figure(convergence: pd.DataFrame, *, cost_unit: str) -> Figure:
     last = convergence[convergence["n"] == convergence.groupby(_SERIES)["n"].transform("max")]
     said = seen.nearest_and_farthest(last.assign(error=last["estimate"] - last["truth"]))
     alone = scenario_title(scenarios[0]) if len(scenarios) == 1 else ""
-    figure.suptitle(seen.titled(alone, said), x=0.01, ha="left")
+    figure.suptitle(style.titled(alone, said), x=0.01, ha="left")
     for axes in grid[-1]:
         axes.set_xlabel("number of data points (rows)")
     band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over seeds")
@@ -190,7 +190,7 @@ def resample_figure(
     kept = summary[(summary["status"] == "ok") & summary["estimator"].isin(shown)]
     errors = kept.assign(error=kept["estimate"] - kept["truth"])
     said = seen.nearest_and_farthest(errors)
-    figure.suptitle(seen.titled("", said), x=0.01, ha="left")
+    figure.suptitle(style.titled("", said), x=0.01, ha="left")
     style.add_legend(figure, _box_handles(figure, shown))
     return figure
 

@@ -86,7 +86,7 @@ def trust_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figure:
     grid[0, 0].set_ylim(len(estimators) - 0.5, -0.5)
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
     said = seen.intervals(summary[_computed(summary)], read)
-    figure.suptitle(seen.titled(scenario_title(scenario), said), x=0.01, ha="left")
+    figure.suptitle(style.titled(scenario_title(scenario), said), x=0.01, ha="left")
     style.add_legend(figure, _trust_handles(summary, figure))
     return figure
 
