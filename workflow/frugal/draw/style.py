@@ -28,7 +28,7 @@ from matplotlib.typing import MarkerType
 from frugal.core.errors import ConfigError, DataError
 
 WIDTH_IN = 7.0
-TITLE_CHARACTERS = 96  # of a line across the page
+TITLE_CHARACTERS = 100  # of a line across the page
 FONT_PT = 8.0
 BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
@@ -230,6 +230,11 @@ def wrapped(label: str, *, characters: int) -> str:
     """The label broken over lines between words; a per cent sign stays with its number."""
     kept = label.replace(" %", "\N{NO-BREAK SPACE}%")
     return textwrap.fill(kept, characters, break_on_hyphens=False, break_long_words=False)
+
+
+def quoted(label: str) -> str:
+    """The label as part of a sentence: in quotation marks if it has a comma."""
+    return f"“{label}”" if "," in label else label
 
 
 def titled(subject: str, said: str) -> str:

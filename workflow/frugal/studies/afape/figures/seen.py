@@ -27,12 +27,12 @@ def picks_against_truth(picks: dict[str, str], truth: dict[str, float], read: st
     places = style.decimals(np.array(list(truth.values())))
     wrong = PLAIN if extra.get(PLAIN) else max(extra, key=lambda name: extra[name])
     dear = f"{extra[wrong]:.{places}f} more than the best"
-    said = f"the policy that {estimator_label(wrong)} would pick costs {dear}"
+    said = f"the policy that {_said(wrong)} would pick costs {dear}"
     if read not in extra or read == wrong:
         return said
     if extra[read]:
-        return f"{said}, and that of {estimator_label(read)} {extra[read]:.{places}f} more"
-    return f"{said}, which is the pick of {estimator_label(read)}"
+        return f"{said}, and that of {_said(read)} {extra[read]:.{places}f} more"
+    return f"{said}, which is the pick of {_said(read)}"
 
 
 def picks_alone(picks: dict[str, str], read: str) -> str:
@@ -40,7 +40,7 @@ def picks_alone(picks: dict[str, str], read: str) -> str:
     if read not in picks:
         return "the policy that each estimator would pick"
     others = sum(agent != picks[read] for agent in picks.values())
-    said = f"{agent_label(picks[read])} is the pick of {estimator_label(read)}"
+    said = f"{agent_label(picks[read])} is the pick of {_said(read)}"
     return f"{said}; {others} of the other {len(picks) - 1} estimators pick another"
 
 
@@ -56,12 +56,12 @@ def intervals(estimates: pd.DataFrame, read: str) -> str:
         return "what each policy costs by every estimator, and the rows behind it"
     if estimates["truth"].isna().any():
         low, high = mine["ess"].min(), mine["ess"].max()
-        return f"{estimator_label(read)} is read, which stands on {low:,.0f} to {high:,.0f} rows"
-    said = f"the truth lies in {_held(mine)} intervals of {estimator_label(read)}"
+        return f"{_said(read)} is read, which stands on {low:,.0f} to {high:,.0f} rows"
+    said = f"the truth lies in {_held(mine)} intervals of {_said(read)}"
     plain = estimates[estimates["estimator"] == PLAIN]
     if read == PLAIN or not len(plain):
         return said
-    return f"{said}; in {_held(plain)} of {estimator_label(PLAIN)}"
+    return f"{said}; in {_held(plain)} of {_said(PLAIN)}"
 
 
 def _held(rows: pd.DataFrame) -> str:
@@ -82,8 +82,8 @@ def nearest_and_farthest(errors: pd.DataFrame) -> str:
     places = style.decimals(off.to_numpy())
     near, far = str(off.idxmin()), str(off.idxmax())
     return (
-        f"in the mean nearest to the truth is {estimator_label(near)}, off by "
-        f"{off[near]:.{places}f}; farthest {estimator_label(far)}, by {off[far]:.{places}f}"
+        f"in the mean nearest to the truth is {_said(near)}, off by "
+        f"{off[near]:.{places}f}; farthest {_said(far)}, by {off[far]:.{places}f}"
     )
 
 
@@ -139,3 +139,8 @@ def costs(rows: pd.DataFrame) -> str:
     agent, by = agent_label(str(worst[-1])), abs(off[worst])  # pyright: ignore[reportIndexIssue]
     less = "less" if off[worst] < 0 else "more"
     return f"by blocking {agent} seems to cost {by:.{places}f} {less} than it truly does"
+
+
+def _said(name: str) -> str:
+    """Words for an estimator within a sentence."""
+    return style.quoted(estimator_label(name))

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Families
 from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
 from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
@@ -40,23 +41,21 @@ def families_figure(budgets: pd.DataFrame, *, title: str) -> Figure:
     figure = style.new_figure(height_in=3.2)
     for axes, name in zip(np.atleast_1d(figure.subplots(1, len(criteria))), criteria, strict=True):
         _draw(axes, budgets[budgets["criterion"] == name], name)
-    seeds = budgets["seed"].nunique()
-    over = f", mean of {seeds} divisions of the rows" if seeds > 1 else ""
-    figure.suptitle(
-        f"{title}: what each family reaches on test units within a budget{over}", x=0.01, ha="left"
-    )
+    said = seen.families(_means(budgets, criteria[0]), BEST_FULL, criteria[0])
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
     style.add_legend(figure, _handles(budgets))
     return figure
 
 
+def _means(budgets: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Means over divisions of the rows, of policies chosen by the score."""
+    rows = budgets[budgets["criterion"] == score]
+    columns = [score, f"{score}_se", "cost_share"]
+    return rows.groupby(["method", "budget_share"], observed=True)[columns].mean().reset_index()
+
+
 def _draw(axes: Axes, rows: pd.DataFrame, score: str) -> None:
-    means = (
-        rows.groupby(["method", "budget_share"], observed=True)[
-            [score, f"{score}_se", "cost_share"]
-        ]
-        .mean()
-        .reset_index()
-    )
+    means = _means(rows, score)
     reference = means[means["method"] == BEST_FULL]
     if len(reference):
         level, error = reference[score].iloc[-1], reference[f"{score}_se"].iloc[-1]

@@ -17,11 +17,9 @@ from matplotlib.lines import Line2D
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Front
 from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
-
-SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM", "sensitivity": "sensitivity",
-               "specificity": "specificity", "precision": "precision"}  # fmt: skip
 
 
 @style.printed
@@ -68,17 +66,12 @@ def front_figure(
         if score == scores[0]:
             _draw_envelope(axes, shown[shown["method"] == method], score)
         axes.set_xlabel(f"mean cost per unit ({cost_unit})")
-        axes.set_ylabel(SCORE_WORDS.get(score, style.words(score)))
+        axes.set_ylabel(seen.score_words(score))
         axes.set_xlim(left=0)
         if highest_cost is not None:
             axes.set_xlim(right=1.03 * highest_cost)
-    count = int((solutions["method"] == method).sum())
-    zoom = "" if highest_cost is None else f", costs up to {highest_cost:.4g}"
-    split = solutions["split"].iloc[0]
-    figure.suptitle(
-        f"{title}: {method_style(method).label}, {count} solutions, and other methods "
-        f"on {split} units{zoom}", x=0.01, ha="left",
-    )  # fmt: skip
+    said = seen.front(shown, method, scores[0])
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
     style.add_legend(figure, _handles(shown, method))
     return figure
 

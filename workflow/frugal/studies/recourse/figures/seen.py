@@ -6,6 +6,7 @@ From the tables that are drawn. Knows no figure and no file.
 import numpy as np
 import pandas as pd
 
+from frugal.draw import style
 from frugal.studies.recourse.figures.style import GENERATORS, generator_kind, generator_label
 
 
@@ -16,14 +17,12 @@ def accuracy(shares: pd.Series) -> str:
         shares: generator → share of units whose cheapest actions it finds.
     """
     best = str(shares.idxmax())
-    said = (
-        f"{generator_label(best)} finds the cheapest actions of {_percent(shares[best])} of units"
-    )
+    said = f"{_said(best)} finds the cheapest actions of {_percent(shares[best])} of units"
     papers = shares[[GENERATORS[generator_kind(str(name))].hollow for name in shares.index]]
     if not len(papers) or best in papers.index:
         return said
     other = str(papers.idxmax())
-    return f"{said}, {generator_label(other)} of {_percent(papers[other])}"
+    return f"{said}, {_said(other)} of {_percent(papers[other])}"
 
 
 def confidence(bins: pd.DataFrame) -> str:
@@ -36,10 +35,10 @@ def confidence(bins: pd.DataFrame) -> str:
     per = off.groupby(bins["generator"]).sum() / bins.groupby("generator")["n"].sum()
     near, far = str(per.idxmin()), str(per.idxmax())
     if near == far:
-        return f"{generator_label(near)} is off by {per[near]:.2f} from what it says of itself"
+        return f"{_said(near)} is off by {per[near]:.2f} from what it says of itself"
     return (
-        f"{generator_label(near)} is as right as it says (off by {per[near]:.2f}), "
-        f"{generator_label(far)} is not (off by {per[far]:.2f})"
+        f"{_said(near)} is as right as it says (off by {per[near]:.2f}), "
+        f"{_said(far)} is not (off by {per[far]:.2f})"
     )
 
 
@@ -52,7 +51,7 @@ def mistakes(table: pd.DataFrame) -> str:
     failing = (~table["feasible"].astype(bool)).groupby(table["generator"]).agg(["sum", "size"])
     worst = str(failing["size"].idxmax())
     count, of = failing.loc[worst]
-    return f"{count:,} of {of:,} wrong answers of {generator_label(worst)} do not work"
+    return f"{count:,} of {of:,} wrong answers of {_said(worst)} do not work"
 
 
 def repair(rows: pd.DataFrame) -> str:
@@ -84,3 +83,8 @@ def sizes(table: pd.DataFrame) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
+
+
+def _said(name: str) -> str:
+    """Words for a generator within a sentence."""
+    return style.quoted(generator_label(name))
