@@ -233,8 +233,8 @@ def wrapped(label: str, *, characters: int) -> str:
 
 
 def quoted(label: str) -> str:
-    """The label as part of a sentence: in quotation marks if it has a comma."""
-    return f"“{label}”" if "," in label else label
+    """The label as part of a sentence: in quotation marks if it has a comma or a colon."""
+    return f"“{label}”" if {",", ":"} & set(label) else label
 
 
 def titled(subject: str, said: str) -> str:

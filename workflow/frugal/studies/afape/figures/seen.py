@@ -69,14 +69,22 @@ def _held(rows: pd.DataFrame) -> str:
     return f"{inside.sum()} of {len(rows)}"
 
 
+def mean_errors(errors: pd.DataFrame) -> pd.Series:
+    """Estimator → mean of its absolute errors, where there is one.
+
+    Args:
+        errors: estimator, error (estimate − truth, not a number where there is none).
+    """
+    return errors["error"].abs().groupby(errors["estimator"].astype(str)).mean().dropna()
+
+
 def nearest_and_farthest(errors: pd.DataFrame) -> str:
     """Which estimator is nearest to the truth in the mean of all panels, and which farthest.
 
     Args:
         errors: estimator, error (estimate − truth, not a number where there is none).
     """
-    told = errors[errors["estimator"] != "ground_truth"]
-    off = told["error"].abs().groupby(told["estimator"].astype(str)).mean().dropna()
+    off = mean_errors(errors).drop("ground_truth", errors="ignore")
     if len(off) < 2:
         return "how estimates scatter"
     places = style.decimals(off.to_numpy())

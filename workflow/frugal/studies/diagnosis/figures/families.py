@@ -6,6 +6,7 @@ Places marks from the table of budgets; knows neither policies nor files.
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -43,7 +44,7 @@ def families_figure(budgets: pd.DataFrame, *, title: str) -> Figure:
         _draw(axes, budgets[budgets["criterion"] == name], name)
     said = seen.families(_means(budgets, criteria[0]), BEST_FULL, criteria[0])
     figure.suptitle(style.titled(title, said), x=0.01, ha="left")
-    style.add_legend(figure, _handles(budgets))
+    style.add_legend(figure, _handles(_means(budgets, criteria[0]), criteria[0]))
     return figure
 
 
@@ -77,9 +78,15 @@ def _shown(rows: pd.DataFrame) -> list[str]:
     return [name for name in names if not name.endswith((FULL, FIXED)) and name != BEST_FULL]
 
 
-def _handles(budgets: pd.DataFrame) -> list[Line2D]:
-    found = [method_style(name).handle(line="-") for name in method_order(_shown(budgets))]
-    return [*found, Line2D([], [], color=style.BLACK, linestyle=":", label=REFERENCE)]  # pyright: ignore[reportReturnType]
+def _handles(means: pd.DataFrame, score: str) -> list[Artist]:
+    """Families with the highest score that they reach and its price: the legend is a table."""
+    found: list[Artist] = []
+    for name in method_order(_shown(means)):
+        rows, look = means[means["method"] == name], method_style(name)
+        best = rows.loc[rows[score].idxmax()]
+        told = f"{look.label} ({best[score]:.2f} for {100 * best['cost_share']:.0f} %)"
+        found.append(look.handle(line="-", label=told))
+    return [*found, Line2D([], [], color=style.BLACK, linestyle=":", label=REFERENCE)]
 
 
 def _families(given: Families) -> tuple[Figure, pd.DataFrame]:

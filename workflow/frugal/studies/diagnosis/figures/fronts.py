@@ -72,7 +72,7 @@ def front_figure(
             axes.set_xlim(right=1.03 * highest_cost)
     said = seen.front(shown, method, scores[0])
     figure.suptitle(style.titled(title, said), x=0.01, ha="left")
-    style.add_legend(figure, _handles(shown, method))
+    style.add_legend(figure, _handles(shown, method, scores[0]))
     return figure
 
 
@@ -109,12 +109,13 @@ def _draw_envelope(axes: Axes, own: pd.DataFrame, score: str) -> None:
         )  # fmt: skip
 
 
-def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
-    """Entries of the legend, the front first."""
+def _handles(solutions: pd.DataFrame, method: str, score: str) -> list[Artist]:
+    """Entries of the legend with the highest score of each and its price; the front first."""
     look = method_style(method)
     own = solutions[solutions["method"] == method]
-    handles: list[Artist] = [look.handle(line="-", label=f"{look.label}: front"),
-                             _faint(method).handle()]  # fmt: skip
+    front = own[own["on_front"]]
+    told = f"{look.label}: front{_best(front, score)}"
+    handles: list[Artist] = [look.handle(line="-", label=told), _faint(method).handle()]
     if "on_test_front" in own and own["on_test_front"].any():
         handles.append(
             Line2D([], [], color=style.BLACK, linestyle=":", linewidth=0.9,
@@ -123,14 +124,24 @@ def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
     names = [name for name in method_order(solutions["method"]) if name != method]
     for name in names:
         if not name.endswith((FULL, FIXED)):
-            many = int((solutions["method"] == name).sum()) > 1
-            handles.append(method_style(name).handle(line="--" if many else "none"))
+            rows, other = solutions[solutions["method"] == name], method_style(name)
+            drawn = rows[rows["on_front"]] if len(rows) > 1 else rows
+            told = f"{other.label}{_best(drawn, score)}"
+            handles.append(other.handle(line="--" if len(rows) > 1 else "none", label=told))
     for end, words in ((FULL, "all panels"), (FIXED, "fixed panels")):
         alike = [name for name in names if name.endswith(end)]
         if alike:
             label = f"{len(alike)} classifiers, {words}" if len(alike) > 1 else None
             handles.append(method_style(alike[0]).handle(label=label))
     return handles
+
+
+def _best(rows: pd.DataFrame, score: str) -> str:
+    """The highest score of a method and what it costs, in brackets."""
+    if not rows[score].notna().any():
+        return ""
+    best = rows.loc[rows[score].idxmax()]
+    return f" ({best[score]:.2f} for {best['cost']:,.0f})"
 
 
 def _whole(given: Front) -> tuple[Figure, pd.DataFrame]:

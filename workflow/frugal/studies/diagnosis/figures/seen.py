@@ -52,13 +52,13 @@ def front(solutions: pd.DataFrame, method: str, score: str) -> str:
         return f"{_said(method)} has no policy on the front here"
     (low, first), (high, last) = (mine[["cost", score]].iloc[k] for k in (0, -1))
     word = score_words(score)
-    said = f"{_said(method)}: {word} {first:.2f} for {low:,.4g}"
-    said += f" to {last:.2f} for {high:,.4g}" if len(mine) > 1 else ""
+    said = f"{_said(method)} has {word} {first:.2f} for {low:,.3g} a unit"
+    said += f", {last:.2f} for {high:,.3g}" if len(mine) > 1 else ""
     whole = solutions[solutions["method"].astype(str).str.endswith(FULL)]
     if not len(whole):
         return said
     best = whole.loc[whole[score].idxmax()]
-    return f"{said}; a classifier on all panels {best[score]:.2f} for {best['cost']:,.4g}"
+    return f"{said}; a classifier on all panels {best[score]:.2f} for {best['cost']:,.3g}"
 
 
 def reliability(groups: pd.DataFrame) -> str:

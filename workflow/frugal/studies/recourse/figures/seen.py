@@ -25,14 +25,23 @@ def accuracy(shares: pd.Series) -> str:
     return f"{said}, {_said(other)} of {_percent(papers[other])}"
 
 
+def distance_from_confidence(bins: pd.DataFrame) -> pd.Series:
+    """Generator → how far it is off from what it says of itself, in the mean of its units.
+
+    Args:
+        bins: generator, mean_confidence, accuracy, n; one row per bin.
+    """
+    off = (bins["mean_confidence"] - bins["accuracy"]).abs() * bins["n"]
+    return off.groupby(bins["generator"]).sum() / bins.groupby("generator")["n"].sum()
+
+
 def confidence(bins: pd.DataFrame) -> str:
     """Whose confidence is nearest to its share of right answers, and whose is farthest.
 
     Args:
         bins: generator, mean_confidence, accuracy, n; one row per bin.
     """
-    off = (bins["mean_confidence"] - bins["accuracy"]).abs() * bins["n"]
-    per = off.groupby(bins["generator"]).sum() / bins.groupby("generator")["n"].sum()
+    per = distance_from_confidence(bins)
     near, far = str(per.idxmin()), str(per.idxmax())
     if near == far:
         return f"{_said(near)} is off by {per[near]:.2f} from what it says of itself"

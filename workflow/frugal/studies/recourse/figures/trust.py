@@ -60,7 +60,12 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     _draw_frequencies(right, frequencies, names)
     title = style.titled(scenario_words(confidence), seen.confidence(confidence))
     figure.suptitle(title, x=0.01, ha="left")
-    style.add_legend(figure, [look.handle(line=look.line) for look in lines.values()])
+    off = seen.distance_from_confidence(confidence)
+    handles = [
+        look.handle(line=look.line, label=f"{look.label} (off by {off[name]:.2f})")
+        for name, look in lines.items()
+    ]
+    style.add_legend(figure, handles)
     return figure
 
 
