@@ -232,6 +232,16 @@ def wrapped(label: str, *, characters: int) -> str:
     return textwrap.fill(kept, characters, break_on_hyphens=False, break_long_words=False)
 
 
+def highest(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The first row with the highest number of a column; gaps are left out."""
+    return rows.iloc[int(np.nanargmax(rows[column].to_numpy(dtype=float)))]
+
+
+def lowest(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The first row with the lowest number of a column; gaps are left out."""
+    return rows.iloc[int(np.nanargmin(rows[column].to_numpy(dtype=float)))]
+
+
 def quoted(label: str) -> str:
     """The label as part of a sentence: in quotation marks if it has a comma or a colon."""
     return f"“{label}”" if {",", ":"} & set(label) else label

@@ -105,11 +105,11 @@ def frequencies(by_estimator: dict[str, pd.Series], agent: str) -> str:
     if not {PLAIN, "ground_truth"} <= by_estimator.keys():
         return f"acquisitions of {agent_label(agent)}"
     plain, truth = by_estimator[PLAIN], by_estimator["ground_truth"]
-    panel = (plain - truth).abs().idxmax()
+    panel = str((plain - truth).abs().idxmax())
     if round(100 * plain[panel]) == round(100 * truth[panel]):
         return f"blocking keeps every share of {agent_label(agent)}"
     return (
-        f"{agent_label(agent)} would acquire {style.words(str(panel))} for "
+        f"{agent_label(agent)} would acquire {style.words(panel)} for "
         f"{100 * truth[panel]:.0f} % of cases, not the {100 * plain[panel]:.0f} % that gaps leave"
     )
 
@@ -142,10 +142,10 @@ def costs(rows: pd.DataFrame) -> str:
     off = (table[PLAIN] - table["ground_truth"]).dropna()
     if not len(off):
         return "what policies pay for panels and for errors"
-    worst = off.abs().idxmax()
+    worst = style.highest(off.abs().reset_index(name="off"), "off")
     places = style.decimals(table["ground_truth"].to_numpy(dtype=float))
-    agent, by = agent_label(str(worst[-1])), abs(off[worst])  # pyright: ignore[reportIndexIssue]
-    less = "less" if off[worst] < 0 else "more"
+    agent, by = agent_label(str(worst["agent"])), worst["off"]
+    less = "less" if (off[off.abs() == by] < 0).any() else "more"
     return f"by blocking {agent} seems to cost {by:.{places}f} {less} than it truly does"
 
 

@@ -18,11 +18,11 @@ def tradeoff(agents: pd.DataFrame, whole: pd.DataFrame) -> str:
         whole: auc, disparity of the classifier that reads every panel; none or one row.
     """
     if not len(whole):
-        best = agents.loc[agents["auc"].idxmax()]
+        best = style.highest(agents, "auc")
         return f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.2f}"
     auc, disparity = float(whole["auc"].iloc[0]), float(whole["disparity"].iloc[0])
     near = agents[agents["auc"] >= auc - _GIVEN_UP]
-    best = near.loc[near["disparity"].idxmin()] if len(near) else agents.loc[agents["auc"].idxmax()]
+    best = style.lowest(near, "disparity") if len(near) else style.highest(agents, "auc")
     return (
         f"disparity {best['disparity']:.3f} instead of {disparity:.3f} with all panels, at AUC "
         f"{best['auc']:.2f} instead of {auc:.2f} (γ = {best['gamma']:g})"
@@ -68,7 +68,7 @@ def panels(singles: pd.DataFrame, selection: pd.DataFrame) -> str:
     alone = singles[(singles["network"] == "adversary") & singles["panel"].isin(selection["panel"])]
     if not len(alone):
         return "which panels are collected"
-    worst = alone.loc[alone["auc"].idxmax()]
+    worst = style.highest(alone, "auc")
     shares = 100 * selection.loc[selection["panel"] == worst["panel"], "frequency"]
     low, high = f"{shares.min():.0f}", f"{shares.max():.0f}"
     said = f"{low} %" if low == high else f"{low} to {high} %"

@@ -83,7 +83,7 @@ def _handles(means: pd.DataFrame, score: str) -> list[Artist]:
     found: list[Artist] = []
     for name in method_order(_shown(means)):
         rows, look = means[means["method"] == name], method_style(name)
-        best = rows.loc[rows[score].idxmax()]
+        best = style.highest(rows, score)
         told = f"{look.label} ({best[score]:.2f} for {100 * best['cost_share']:.0f} %)"
         found.append(look.handle(line="-", label=told))
     return [*found, Line2D([], [], color=style.BLACK, linestyle=":", label=REFERENCE)]

@@ -140,7 +140,7 @@ def _best(rows: pd.DataFrame, score: str) -> str:
     """The highest score of a method and what it costs, in brackets."""
     if not rows[score].notna().any():
         return ""
-    best = rows.loc[rows[score].idxmax()]
+    best = style.highest(rows, score)
     return f" ({best[score]:.2f} for {best['cost']:,.0f})"
 
 

@@ -3,6 +3,7 @@
 From the tables that are drawn. Knows no figure and no file.
 """
 
+import numpy as np
 import pandas as pd
 
 from frugal.draw import style
@@ -26,12 +27,12 @@ def families(means: pd.DataFrame, reference: str, score: str) -> str:
     rows = rows[rows["method"] != reference]
     if not len(rows):
         return "what classifiers reach"
-    best = rows.loc[rows[score].idxmax()]
+    best = style.highest(rows, score)
     if not len(whole):
         return f"{_said(best['method'])} reaches {word} {_at(best, score)}"
     level, error = (float(whole[c].iloc[-1]) for c in (score, f"{score}_se"))
     good = rows[rows[score] >= level - error]
-    first = good.loc[good["cost_share"].idxmin()] if len(good) else best
+    first = style.lowest(good, "cost_share") if len(good) else best
     verb = "reaches" if len(good) else "comes nearest:"
     return (
         f"{_said(first['method'])} {verb} {word} {_at(first, score)}; "
@@ -57,7 +58,7 @@ def front(solutions: pd.DataFrame, method: str, score: str) -> str:
     whole = solutions[solutions["method"].astype(str).str.endswith(FULL)]
     if not len(whole):
         return said
-    best = whole.loc[whole[score].idxmax()]
+    best = style.highest(whole, score)
     return f"{said}; a classifier on all panels {best[score]:.2f} for {best['cost']:,.3g}"
 
 
@@ -87,11 +88,12 @@ def shares(table: pd.DataFrame) -> str:
     if by.shape[1] < 2:
         top = by.iloc[:, 0]
         return f"{style.words(str(top.idxmax()))} is ordered most, for {_percent(top.max())}"
-    panel = (by.max(axis=1) - by.min(axis=1)).idxmax()
-    low, high = by.loc[panel].idxmin(), by.loc[panel].idxmax()
+    apart = (by.max(axis=1) - by.min(axis=1)).to_numpy(dtype=float)
+    widest = by.iloc[int(np.nanargmax(apart))]
+    low, high = str(widest.idxmin()), str(widest.idxmax())
     return (
-        f"{style.words(str(panel))} is ordered for {_percent(by.loc[panel, high])} of {high}, "
-        f"for {_percent(by.loc[panel, low])} of {low}"
+        f"{style.words(str(widest.name))} is ordered for {_percent(widest.max())} of {high}, "
+        f"for {_percent(widest.min())} of {low}"
     )
 
 

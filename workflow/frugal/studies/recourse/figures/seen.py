@@ -85,7 +85,7 @@ def sizes(table: pd.DataFrame) -> str:
         table: size, n.
     """
     counts = table.groupby("size")["n"].sum()
-    most = int(counts.idxmax())
+    most = int(counts.index[int(counts.to_numpy().argmax())])
     share = float(counts.max() / counts.sum())
     return f"{_percent(share)} of units need {most} action{'s' if most != 1 else ''}"
 
