@@ -21,7 +21,7 @@ READ = "stabilised_afais_s"
 
 @functools.cache
 def _trust() -> Figure:
-    return trust_figure(CASE, cost_unit="€")
+    return trust_figure(CASE, read=READ, cost_unit="€")
 
 
 def test_trust_shows_each_estimate_its_interval_and_its_rows():
@@ -45,22 +45,22 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
     bars = [p.get_width() for p in right.patches if isinstance(p, Rectangle) and p.get_height() < 1]
     np.testing.assert_allclose(bars, rows["ess"][ok])
     assert [t.get_text() for t in left.texts] == ["not identified"]
-    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !a"]
-    assert "ess below 30" in legend_texts(figure)
+    assert [t.get_text() for t in right.texts if t.get_gid() == "warning"] == ["8 !"]
+    assert "warned, see the table: ess below 30" in legend_texts(figure)
 
 
-def test_trust_names_every_warning_by_a_letter():
+def test_trust_names_the_warnings_and_marks_who_bears_one():
     spoilt = CASE.assign(warning=CASE["warning"].mask(CASE["estimator"] == "ipw", "low_p,heavy"))
-    figure = trust_figure(spoilt, cost_unit="€")
-    marks = {
-        t.get_text().split(" !")[1] for a in figure.axes for t in a.texts if "!" in t.get_text()
-    }
-    assert marks == {"ab", "c"}
-    assert legend_texts(figure)[-3:] == ["low p", "heavy", "ess below 30"]
+    figure = trust_figure(spoilt, read=READ, cost_unit="€")
+    marked = [t for a in figure.axes for t in a.texts if t.get_text().endswith(" !")]
+    drawn = CASE[CASE["status"] == "ok"]
+    assert len(marked) == ((drawn["estimator"] == "ipw") | drawn["warning"].fillna("").ne("")).sum()
+    words = legend_texts(figure)[-1].replace("\n", " ")
+    assert words.startswith("warned, see the table: ")
+    assert set(words.partition(": ")[2].split(", ")) == {"low p", "heavy", "ess below 30"}
     for text in (None, "", np.nan):
-        assert "ess below 30" not in legend_texts(
-            trust_figure(CASE.assign(warning=text), cost_unit="€")
-        )
+        figure = trust_figure(CASE.assign(warning=text), read=READ, cost_unit="€")
+        assert not any("warned" in words for words in legend_texts(figure))
 
 
 def test_trust_draws_no_interval_where_all_rows_cost_the_same():
@@ -69,7 +69,7 @@ def test_trust_draws_no_interval_where_all_rows_cost_the_same():
         ci_low=CASE["ci_low"].mask(same, CASE["estimate"]),
         ci_high=CASE["ci_high"].mask(same, CASE["estimate"]),
     )
-    figure = trust_figure(table, cost_unit="€")
+    figure = trust_figure(table, read=READ, cost_unit="€")
     hollow = [li for a in figure.axes for li in a.lines if li.get_gid() == "no interval"]
     assert {to_hex(li.get_color()).upper() for li in hollow} == {
         afape_style.ESTIMATORS["complete_case"].colour
@@ -95,11 +95,37 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
     ok = ok[ok["estimate"].between(low, high)]
     cut = (ok["ci_low"] < low).sum() + (ok["ci_high"] > high).sum()
     assert sum(line.get_gid() == "cut" for line in left.lines) == cut
-    blind = trust_figure(CASE.assign(truth=np.nan, warning=None), cost_unit="€")
+    blind = trust_figure(CASE.assign(truth=np.nan, warning=None), read=READ, cost_unit="€")
     assert legend_texts(blind)[0] == "estimate, 95 % interval"
-    assert not {"truth", "ess below 30"} & set(legend_texts(blind))
+    assert not any("truth" in text or "warned" in text for text in legend_texts(blind))
     with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1, 2"):
-        trust_figure(style.select(SUMMARY, dataset="income", mechanism="mnar"), cost_unit="€")
+        trust_figure(
+            style.select(SUMMARY, dataset="income", mechanism="mnar"), read=READ, cost_unit="€"
+        )
+
+
+def test_trusts_title_counts_the_intervals_that_hold_the_truth():
+    rows = CASE[(CASE["status"] == "ok") & (CASE["estimator"] == READ)]
+    held = ((rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])).sum()
+    said = _trust().get_suptitle().replace("\n", " ")
+    assert f"the truth lies in {held} of {len(rows)} intervals" in said
+    least, most = rows["ess"].min(), rows["ess"].max()
+    blind = trust_figure(CASE.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
+    assert f"on {least:,.0f} to {most:,.0f} rows" in blind.replace("\n", " ")
+    assert "what each policy costs" in trust_figure(CASE, read="", cost_unit="€").get_suptitle()
+
+
+def test_decisions_title_says_what_a_wrong_pick_costs():
+    """Dqn is best in truth; what another estimator picks costs the difference of truths more."""
+    moved = CASE["estimator"].eq("blocking") & CASE["agent"].eq("never")
+    table = CASE.assign(estimate=CASE["estimate"].mask(moved, -9.0))
+    truth = table.groupby("agent")["truth"].first()
+    said = decision_figure(table, read=READ, cost_unit="€").get_suptitle().replace("\n", " ")
+    extra = truth["never"] - truth.min()
+    assert f"the policy that blocking would pick costs {extra:.2f} more than the best" in said
+    assert said.endswith(f"which is the pick of {afape_style.ESTIMATORS[READ].label}")
+    blind = decision_figure(table.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
+    assert f"DQN is the pick of {afape_style.ESTIMATORS[READ].label}" in blind.replace("\n", " ")
 
 
 def test_decision_marks_the_lowest_of_each_row_and_the_true_best():

@@ -72,7 +72,9 @@ def test_bins_of_few_units_are_left_out():
 
 def test_mistakes_are_counted_in_titles():
     figure = mistake_figure(frames.mistake_frame())
-    assert figure.get_suptitle() == "Simulated, dim 20: wrong answers, by cost"
+    assert figure.get_suptitle() == (
+        "Simulated, dim 20: 100 of 200 wrong answers of Hamming do not work"
+    )
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["Hamming: 100 do not work", "Hamming: 100 work, but are dearer"]
 

@@ -28,6 +28,7 @@ from matplotlib.typing import MarkerType
 from frugal.core.errors import ConfigError, DataError
 
 WIDTH_IN = 7.0
+TITLE_CHARACTERS = 100  # of a line across the page
 FONT_PT = 8.0
 BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
@@ -61,7 +62,10 @@ THEME: dict[Any, Any] = {
     "patch.linewidth": 0.6,
 }
 
-_ACRONYMS = frozenset({"mcar", "mar", "mnar", "dqn", "heloc", "nhanes", "afa", "afais"})
+_ACRONYMS = frozenset(
+    ("mcar", "mar", "mnar", "dqn", "ppo", "sb3", "cwcf", "dadi", "ddpo", "heloc", "nhanes", "afa",
+     "afais")
+)  # fmt: skip
 P = ParamSpec("P")
 Stroke = Literal["-", "--", "-.", ":", "none"]
 
@@ -226,6 +230,27 @@ def wrapped(label: str, *, characters: int) -> str:
     """The label broken over lines between words; a per cent sign stays with its number."""
     kept = label.replace(" %", "\N{NO-BREAK SPACE}%")
     return textwrap.fill(kept, characters, break_on_hyphens=False, break_long_words=False)
+
+
+def highest(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The first row with the highest number of a column; gaps are left out."""
+    return rows.iloc[int(np.nanargmax(rows[column].to_numpy(dtype=float)))]
+
+
+def lowest(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The first row with the lowest number of a column; gaps are left out."""
+    return rows.iloc[int(np.nanargmin(rows[column].to_numpy(dtype=float)))]
+
+
+def quoted(label: str) -> str:
+    """The label as part of a sentence: in quotation marks if it has a comma or a colon."""
+    return f"“{label}”" if {",", ":"} & set(label) else label
+
+
+def titled(subject: str, said: str) -> str:
+    """Title of a figure in lines: its subject if there is one, and what is seen."""
+    said = f"{subject}: {said}" if subject else said[:1].upper() + said[1:]
+    return wrapped(said, characters=TITLE_CHARACTERS)
 
 
 def require(table: pd.DataFrame, columns: Sequence[str], *, single: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
     STATUS_WORDS,
@@ -76,13 +77,22 @@ def decision_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figu
         tick.set_fontweight("bold" if name.startswith(_READ) else "normal")
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
-    figure.suptitle(
-        f"{scenario_title(scenario)}: the policy that each estimator would pick",
-        x=0.01, ha="left",
-    )  # fmt: skip
+    picks = _picks(matrix[known:], shown, agents)
+    truths = dict(zip(agents, truth.tolist(), strict=True))
+    said = seen.picks_against_truth(picks, truths, read) if known else seen.picks_alone(picks, read)
+    figure.suptitle(style.titled(scenario_title(scenario), said), x=0.01, ha="left")
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
     style.add_legend(figure, _decision_handles(known=known, partly=partly, read=any(marked)))
     return figure
+
+
+def _picks(matrix: np.ndarray, estimators: list[str], agents: list[str]) -> dict[str, str]:
+    """Estimator → the agent of its lowest estimate; without those that cannot judge every agent."""
+    return {
+        name: agents[int(row.argmin())]
+        for name, row in zip(estimators, matrix, strict=True)
+        if np.isfinite(row).all()
+    }
 
 
 def _reason(summary: pd.DataFrame, estimator: str) -> str:

@@ -18,9 +18,10 @@ from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
+from frugal.judge.intervals import share_interval
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
-    agent_label,
     agent_order,
     estimator_style,
     facet_columns,
@@ -35,7 +36,7 @@ AFAIS = ("stabilised_afais_s_policy", "stabilised_afais_s")  # the first that th
 _PARTS = ("acquisition_cost", "misclassification_cost")
 _TICKS = {"truth": style.Look("ground truth", style.BLACK, "|", line="none")}
 _BINS = {
-    "joined": style.Look("bins of ten rows or more", style.BLUE, "o"),
+    "joined": style.Look("bins of ten rows or more, 95 % interval", style.BLUE, "o"),
     "few": style.Look("bins of fewer rows", style.BLUE, "o", hollow=True, line="none"),
 }
 LEAST_ROWS = 10  # of a bin whose rate is more than noise, so that a line goes through it
@@ -97,7 +98,9 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
         axes.tick_params(axis="y", length=0)
     row = frequencies.iloc[0]
     title = scenario_title((row["dataset"], row["mechanism"]))
-    figure.suptitle(f"{title}: acquisitions of {agent_label(row['agent'])}", x=0.01, ha="left")
+    shares = {name: rows["frequency"] for name, rows in by_estimator.items()}
+    said = seen.frequencies(shares, row["agent"])
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
     style.add_legend(figure, _frequency_handles(len(shown), truth))
     return figure
 
@@ -178,20 +181,29 @@ def calibration_figure(calibration: pd.DataFrame) -> Figure:
             [], [], color=style.GREY, linestyle="--", linewidth=0.9, label="perfect calibration"
         ),
     ]
+    said = seen.calibration(calibration[calibration["n"] >= LEAST_ROWS])
+    figure.suptitle(style.titled("", said), x=0.01, ha="left")
     style.add_legend(figure, handles)
     return figure
 
 
 def _draw_reliability(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rates of the bins; those of few rows stand alone."""
+    """Rates of the bins with 95 % intervals; those of few rows stand alone."""
     many = rows["n"] >= LEAST_ROWS
+    ends = [
+        share_interval(round(rate * n), int(n), level=0.95)
+        for rate, n in zip(rows["rate"], rows["n"], strict=True)
+    ]
+    rows = rows.assign(low=[low for low, _ in ends], high=[high for _, high in ends])
     kinds = [
         rows.assign(kind="joined", rate=rows["rate"].where(many)),
         rows[~many].assign(kind="few"),
     ]
     axes.plot([0, 1], [0, 1], color=style.GREY, linestyle="--", linewidth=0.9)
+    drawn = pd.concat(kinds)
     draw_series(
-        axes, pd.concat(kinds), _BINS, by="kind", x="mean_probability", y="rate", clip_on=False
+        axes, drawn, _BINS, by="kind", x="mean_probability", y="rate", clip_on=False,
+        y_ends=drawn[["low", "high"]].to_numpy(dtype=float).T,
     )  # fmt: skip
 
 
@@ -246,6 +258,9 @@ def cost_split_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         _draw_split(axes, part, agents, shown)
         axes.set_title(scenario_title(scenario), loc="left")
     name_facets(grid, agents, columns, f"run-time cost\nper case ({cost_unit})")
+    whole = rows[rows["status"] == "ok"].assign(cost=rows[list(_PARTS)].sum(axis=1))
+    said = seen.costs(whole)
+    figure.suptitle(style.titled("", said), x=0.01, ha="left")
     style.add_legend(figure, _split_handles(shown))
     return figure
 

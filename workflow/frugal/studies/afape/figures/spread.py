@@ -18,6 +18,7 @@ from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Study
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
@@ -85,13 +86,31 @@ def convergence_figure(convergence: pd.DataFrame, *, cost_unit: str) -> Figure:
             for axes in lines[1]:
                 axes.set_yscale("log")
                 axes.minorticks_off()
-    if len(scenarios) == 1:
-        figure.suptitle(scenario_title(scenarios[0]), x=0.01, ha="left")
+    last = convergence[convergence["n"] == convergence.groupby(_SERIES)["n"].transform("max")]
+    errors = last.assign(error=last["estimate"] - last["truth"])
+    said = seen.nearest_and_farthest(errors)
+    alone = scenario_title(scenarios[0]) if len(scenarios) == 1 else ""
+    figure.suptitle(style.titled(alone, said), x=0.01, ha="left")
     for axes in grid[-1]:
         axes.set_xlabel("number of data points (rows)")
     band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over seeds")
-    style.add_legend(figure, [*(estimator_style(e).handle(line="-") for e in estimators), band])
+    style.add_legend(figure, [*_named(estimators, errors, line="-"), band])
     return figure
+
+
+def _named(
+    estimators: Sequence[str], errors: pd.DataFrame, line: style.Stroke = "none"
+) -> list[Line2D]:
+    """Entries of estimators with their mean error over what is drawn: the legend is a table."""
+    off = seen.mean_errors(errors)
+    places = style.decimals(off.to_numpy())
+    looks = {name: estimator_style(name) for name in estimators}
+    told = {name: f" (off by {off[name]:.{places}f})" for name in off.index if name in looks}
+    told.pop("ground_truth", None)
+    return [
+        look.handle(line=line, label=f"{look.label}{told.get(name, '')}")
+        for name, look in looks.items()
+    ]
 
 
 def _moments(rows: pd.DataFrame, estimators: Sequence[str]) -> pd.DataFrame:
@@ -184,7 +203,11 @@ def resample_figure(
         _draw_facet(axes, _of(resamples, scenario), _of(summary, scenario), shown, who)
         axes.set_title(scenario_title(scenario), loc="left")
     name_facets(grid, who, columns, f"estimated cost\nper case ({cost_unit})")
-    style.add_legend(figure, _box_handles(figure, shown))
+    kept = summary[(summary["status"] == "ok") & summary["estimator"].isin(shown)]
+    errors = kept.assign(error=kept["estimate"] - kept["truth"])
+    said = seen.nearest_and_farthest(errors)
+    figure.suptitle(style.titled("", said), x=0.01, ha="left")
+    style.add_legend(figure, _box_handles(figure, _named(shown, errors)))
     return figure
 
 
@@ -275,7 +298,7 @@ def _limit(axes: Axes, boxes: pd.DataFrame, truth: np.ndarray) -> None:
             )  # fmt: skip
 
 
-def _box_handles(figure: Figure, estimators: Sequence[str]) -> list[Line2D | Patch]:
+def _box_handles(figure: Figure, named: Sequence[Line2D]) -> list[Line2D | Patch]:
     """Entries for the estimators, the truth, and those special marks which the figure holds."""
     marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
     hollow = any(
@@ -283,7 +306,7 @@ def _box_handles(figure: Figure, estimators: Sequence[str]) -> list[Line2D | Pat
         for axes in figure.axes
         for patch in axes.patches
     )
-    handles: list[Line2D | Patch] = [estimator_style(e).handle() for e in estimators]
+    handles: list[Line2D | Patch] = [*named]
     handles.append(Line2D([], [], color=style.BLACK, linestyle=(0, (3, 1.5)), label="truth"))
     handles.append(
         Patch(

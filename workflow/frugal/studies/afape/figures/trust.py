@@ -5,8 +5,6 @@ what cannot be computed and why. Places marks from the summary table and knows n
 nor files.
 """
 
-import string
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +19,7 @@ from matplotlib.patches import Patch
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.afape.figures import seen
 from frugal.studies.afape.figures.given import Scenario
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
@@ -36,23 +35,25 @@ from frugal.studies.afape.figures.style import (
 
 _ONE = ["dataset", "mechanism", "seed"]
 _CELL = ["agent", "estimator", "estimate", "truth", "status"]
+_ROOM = 2.1  # of the right half, in the largest bar: numbers and marks
 _HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
 
 
 @style.printed
-def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
+def trust_figure(summary: pd.DataFrame, *, read: str, cost_unit: str) -> Figure:
     """Estimates with 95 % intervals and effective sample sizes, per agent: the first figure to see.
 
     A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
     vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
     stands at the edge with its number, and an interval that touches the edge goes on. An interval
     of no width, where a case can have one cost only, is none: its marker is hollow. Right:
-    effective sample size, with `!` and a letter for each warning that the table holds; the legend
-    names them. More than six agents do not fit a page: select some.
+    effective sample size, with a red `!` where the table holds warnings; the legend names them.
+    More than six agents do not fit a page: select some.
 
     Args:
         summary: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one
             dataset, mechanism and seed. Without known truth (NaN) the line is left out.
+        read: the estimator that the verdict reads; empty if none.
         cost_unit: the data set's unit of cost.
 
     Raises:
@@ -70,14 +71,11 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         lines, 2 * columns, squeeze=False, sharey=True, width_ratios=[2.1, 1] * columns
     )
     pairs = grid.reshape(-1, 2)
-    letters = _letters(summary)
     most = max(1.0, float(summary["ess"].max()))
-    longest = max(len(_warnings(row)) for _, row in summary.iterrows())
-    room = 2.1 + 0.2 * max(0, longest - 1)  # the right half is for the numbers and letters
     for agent, (left, right) in zip(agents, pairs, strict=False):
         rows = style.select(summary, agent=agent).set_index("estimator").reindex(estimators)
         _draw_estimates(left, rows)
-        _draw_sizes(right, rows, letters, most=most, room=room)
+        _draw_sizes(right, rows, most=most)
         left.set_title(agent_label(agent), loc="left")
         left.set_xlabel(f"cost per case\n({cost_unit})")
         right.set_xlabel("effective\nrows")
@@ -87,29 +85,15 @@ def trust_figure(summary: pd.DataFrame, *, cost_unit: str) -> Figure:
         _name_rows(axes, estimators, summary)
     grid[0, 0].set_ylim(len(estimators) - 0.5, -0.5)
     scenario = (summary["dataset"].iloc[0], summary["mechanism"].iloc[0])
-    figure.suptitle(
-        f"{scenario_title(scenario)}: estimated run-time cost and the rows behind it",
-        x=0.01, ha="left",
-    )  # fmt: skip
-    style.add_legend(figure, _trust_handles(summary, figure, letters))
+    said = seen.intervals(summary[_computed(summary)], read)
+    figure.suptitle(style.titled(scenario_title(scenario), said), x=0.01, ha="left")
+    style.add_legend(figure, _trust_handles(summary, figure))
     return figure
 
 
 def _warnings(row: pd.Series) -> list[str]:
     """Names of the warnings of one row."""
     return row["warning"].split(",") if isinstance(row["warning"], str) and row["warning"] else []
-
-
-def _letters(summary: pd.DataFrame) -> dict[str, str]:
-    """Warning → a letter, in the order in which the figure's rows first hold them."""
-    drawn = summary[_computed(summary)].set_index("estimator")
-    names = (
-        name
-        for estimator in estimator_order(drawn.index)
-        for _, row in drawn.loc[[estimator]].iterrows()
-        for name in _warnings(row)
-    )
-    return dict(zip(dict.fromkeys(names), string.ascii_lowercase, strict=False))
 
 
 def _name_rows(axes: Axes, estimators: list[str], summary: pd.DataFrame) -> None:
@@ -194,33 +178,29 @@ def _point_beyond(axes: Axes, y: int, number: str, is_right: bool, look: style.L
     )  # fmt: skip
 
 
-def _draw_sizes(
-    axes: Axes, rows: pd.DataFrame, letters: Mapping[str, str], *, most: float, room: float
-) -> None:
-    """Effective sample size as bars with their number; `!` and letters for the row's warnings."""
+def _draw_sizes(axes: Axes, rows: pd.DataFrame, *, most: float) -> None:
+    """Effective sample size as bars with their number; a red `!` for the row's warnings."""
     computed = _computed(rows)
     for y, (name, row) in enumerate(rows.iterrows()):
         if not computed[y]:
             continue
         colour = style.lightened(estimator_style(str(name)).colour, share=0.35)
         size = float(row["ess"])
-        marks = "".join(sorted(letters[warning] for warning in _warnings(row)))
+        marks = bool(_warnings(row))
         axes.barh(y, size, height=0.62, color=colour, zorder=2)
         axes.annotate(
-            f"{size:,.0f}{' !' if marks else ''}{marks}", (size, y), (2, 0),
+            f"{size:,.0f}{' !' if marks else ''}", (size, y), (2, 0),
             textcoords="offset points", va="center_baseline", ha="left",
             color=style.VERMILLION if marks else style.BLACK,
             fontweight="bold" if marks else None, gid="warning" if marks else "size",
         )  # fmt: skip
     style.shade_every_second(axes, len(rows), vertical=False)
-    axes.set_xlim(0, room * most)
+    axes.set_xlim(0, _ROOM * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
     axes.tick_params(axis="y", length=0)
 
 
-def _trust_handles(
-    summary: pd.DataFrame, figure: Figure, letters: Mapping[str, str]
-) -> list[Line2D | Patch]:
+def _trust_handles(summary: pd.DataFrame, figure: Figure) -> list[Line2D | Patch]:
     """Entries for those marks that the figure holds."""
     point: dict[str, Any] = {"color": style.GREY, "marker": "o", "markersize": 4.5}
     marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
@@ -234,19 +214,28 @@ def _trust_handles(
         handles.append(
             Line2D([], [], color=style.GREY, marker=">", linestyle="none", label="beyond the axis")
         )
-    return [*handles, *(_warning_handle(name, letter) for name, letter in letters.items())]
-
-
-def _warning_handle(name: str, letter: str) -> Line2D:
-    """Entry of a warning: its mark, and its name in words."""
-    return Line2D(
-        [], [], color=style.VERMILLION, marker=rf"$\mathbf{{!{letter}}}$", markersize=8,
-        markeredgewidth=0.1, linestyle="none", label=style.words(name),
-    )  # fmt: skip
+    drawn = summary[_computed(summary)]
+    names = dict.fromkeys(name for _, row in drawn.iterrows() for name in _warnings(row))
+    if names:
+        warned = "warned, see the table: " + ", ".join(map(style.words, names))
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=style.VERMILLION,
+                marker=r"$\mathbf{!}$",
+                markersize=7,
+                markeredgewidth=0.1,
+                linestyle="none",
+                label=style.wrapped(warned, characters=60),
+            )
+        )
+    return handles
 
 
 def _trust(given: Scenario) -> tuple[Figure, pd.DataFrame]:
-    return trust_figure(given.estimates, **given.unit), given.estimates
+    read = str(given.verdict["estimator"])
+    return trust_figure(given.estimates, read=read, **given.unit), given.estimates
 
 
 TRUST = PrintedFigure(

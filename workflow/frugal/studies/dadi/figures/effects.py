@@ -17,6 +17,7 @@ from matplotlib.patheffects import withStroke
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
+from frugal.studies.dadi.figures import seen
 from frugal.studies.dadi.figures.given import DataSet
 from frugal.studies.dadi.figures.style import (
     AGENT,
@@ -64,7 +65,8 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
     _draw_front(right, agents, others)
     handles = [AGENT["dadi"].handle(), *method_handles(others["method"], dotted="full_features")]
     style.add_legend(figure, handles)
-    titled(figure, title, told_of(int(means["folds"].max()), whiskers=True), caution)
+    over = told_of(int(means["folds"].max()), whiskers=True)
+    titled(figure, title, seen.tradeoff(agents, whole), over, caution)
     return figure
 
 
@@ -183,7 +185,8 @@ def panels_figure(
         Patch(facecolor=_GROUP_COLOURS[k % 6], label=group) for k, group in enumerate(groups)
     ]
     style.add_legend(figure, handles)
-    titled(figure, title, told_of(int(selection["folds"].max()), whiskers=True), caution)
+    over = told_of(int(selection["folds"].max()), whiskers=True)
+    titled(figure, title, seen.panels(singles, selection), over, caution)
     return figure
 
 

@@ -115,7 +115,7 @@ def told_of(folds: int, *, whiskers: bool) -> str:
     return f"means over {folds} folds {ends if whiskers else ''}".rstrip()
 
 
-def titled(figure: Figure, title: str, means: str, caution: str | None) -> None:
-    """The data set above the figure, and what is drawn; below, what must be known to read it."""
-    words = f"\n{style.wrapped(caution, characters=100)}" if caution else ""
-    figure.suptitle(f"{title}: {means}{words}", fontsize=style.FONT_PT + 1)
+def titled(figure: Figure, title: str, said: str, means: str, caution: str | None) -> None:
+    """The data set above the figure, and what is seen; below, what must be known to read it."""
+    words = f"\n{style.wrapped(caution, characters=style.TITLE_CHARACTERS)}" if caution else ""
+    figure.suptitle(f"{style.titled(title, f'{said}; {means}')}{words}", x=0.01, ha="left")

@@ -13,6 +13,7 @@ from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
 from frugal.draw.style import Look
+from frugal.studies.dadi.figures import seen
 from frugal.studies.dadi.figures.given import DataSet
 from frugal.studies.dadi.figures.style import draw_lines, titled, told_of
 
@@ -23,7 +24,6 @@ _LEARNERS = {
 }
 _OWN = {"dadi": Look("DADI's own adversary", style.BLACK, "o")}
 _RAMP = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION, style.PURPLE)
-_APART = 0.008  # along γ, so that intervals do not cover each other
 
 
 @style.printed
@@ -47,9 +47,7 @@ def audit_figure(
     for axes, target in ((left, "sensitive"), (right, "label")):
         rows = audit[audit["target"] == target]
         learnt = rows[rows["method"] == "dadi"]
-        apart = _APART * np.array([list(_LEARNERS).index(name) + 1 for name in learnt["learner"]])
-        draw_lines(axes, learnt.assign(gamma=learnt["gamma"] + apart), "auc", _LEARNERS,
-                   by="learner")  # fmt: skip
+        draw_lines(axes, learnt, "auc", _LEARNERS, by="learner")
         if target == "sensitive":
             draw_lines(axes, agents, "adversary_auc", _OWN, by="method")
         whole = float(rows["auc"].where(rows["method"] == "all_panels").max())
@@ -67,7 +65,8 @@ def audit_figure(
         Line2D([], [], color=style.BLACK, linestyle=":", label="best outsider, all panels")
     )
     style.add_legend(figure, handles)
-    titled(figure, title, told_of(int(audit["folds"].max()), whiskers=True), caution)
+    over = told_of(int(audit["folds"].max()), whiskers=True)
+    titled(figure, title, seen.outsiders(audit), over, caution)
     return figure
 
 
@@ -101,7 +100,9 @@ def curves_figure(curves: pd.DataFrame, *, title: str, caution: str | None) -> F
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     style.add_legend(figure, [look.handle(line="-") for look in looks.values()])
-    titled(figure, title, told_of(curves["fold"].nunique(), whiskers=False), caution)
+    last = mean[mean["iteration"] == mean["iteration"].max()]
+    over = told_of(curves["fold"].nunique(), whiskers=False)
+    titled(figure, title, seen.training(last), over, caution)
     return figure
 
 

@@ -6,6 +6,7 @@ Places marks from the table of budgets; knows neither policies nor files.
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -13,6 +14,7 @@ from matplotlib.lines import Line2D
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Families
 from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
 from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
@@ -40,23 +42,21 @@ def families_figure(budgets: pd.DataFrame, *, title: str) -> Figure:
     figure = style.new_figure(height_in=3.2)
     for axes, name in zip(np.atleast_1d(figure.subplots(1, len(criteria))), criteria, strict=True):
         _draw(axes, budgets[budgets["criterion"] == name], name)
-    seeds = budgets["seed"].nunique()
-    over = f", mean of {seeds} divisions of the rows" if seeds > 1 else ""
-    figure.suptitle(
-        f"{title}: what each family reaches on test units within a budget{over}", x=0.01, ha="left"
-    )
-    style.add_legend(figure, _handles(budgets))
+    said = seen.families(_means(budgets, criteria[0]), BEST_FULL, criteria[0])
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
+    style.add_legend(figure, _handles(_means(budgets, criteria[0]), criteria[0]))
     return figure
 
 
+def _means(budgets: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Means over divisions of the rows, of policies chosen by the score."""
+    rows = budgets[budgets["criterion"] == score]
+    columns = [score, f"{score}_se", "cost_share"]
+    return rows.groupby(["method", "budget_share"], observed=True)[columns].mean().reset_index()
+
+
 def _draw(axes: Axes, rows: pd.DataFrame, score: str) -> None:
-    means = (
-        rows.groupby(["method", "budget_share"], observed=True)[
-            [score, f"{score}_se", "cost_share"]
-        ]
-        .mean()
-        .reset_index()
-    )
+    means = _means(rows, score)
     reference = means[means["method"] == BEST_FULL]
     if len(reference):
         level, error = reference[score].iloc[-1], reference[f"{score}_se"].iloc[-1]
@@ -78,9 +78,15 @@ def _shown(rows: pd.DataFrame) -> list[str]:
     return [name for name in names if not name.endswith((FULL, FIXED)) and name != BEST_FULL]
 
 
-def _handles(budgets: pd.DataFrame) -> list[Line2D]:
-    found = [method_style(name).handle(line="-") for name in method_order(_shown(budgets))]
-    return [*found, Line2D([], [], color=style.BLACK, linestyle=":", label=REFERENCE)]  # pyright: ignore[reportReturnType]
+def _handles(means: pd.DataFrame, score: str) -> list[Artist]:
+    """Families with the highest score that they reach and its price: the legend is a table."""
+    found: list[Artist] = []
+    for name in method_order(_shown(means)):
+        rows, look = means[means["method"] == name], method_style(name)
+        best = style.highest(rows, score)
+        told = f"{look.label} ({best[score]:.2f} for {100 * best['cost_share']:.0f} %)"
+        found.append(look.handle(line="-", label=told))
+    return [*found, Line2D([], [], color=style.BLACK, linestyle=":", label=REFERENCE)]
 
 
 def _families(given: Families) -> tuple[Figure, pd.DataFrame]:

@@ -17,11 +17,9 @@ from matplotlib.lines import Line2D
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Front
 from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
-
-SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM", "sensitivity": "sensitivity",
-               "specificity": "specificity", "precision": "precision"}  # fmt: skip
 
 
 @style.printed
@@ -68,18 +66,13 @@ def front_figure(
         if score == scores[0]:
             _draw_envelope(axes, shown[shown["method"] == method], score)
         axes.set_xlabel(f"mean cost per unit ({cost_unit})")
-        axes.set_ylabel(SCORE_WORDS.get(score, style.words(score)))
+        axes.set_ylabel(seen.score_words(score))
         axes.set_xlim(left=0)
         if highest_cost is not None:
             axes.set_xlim(right=1.03 * highest_cost)
-    count = int((solutions["method"] == method).sum())
-    zoom = "" if highest_cost is None else f", costs up to {highest_cost:.4g}"
-    split = solutions["split"].iloc[0]
-    figure.suptitle(
-        f"{title}: {method_style(method).label}, {count} solutions, and other methods "
-        f"on {split} units{zoom}", x=0.01, ha="left",
-    )  # fmt: skip
-    style.add_legend(figure, _handles(shown, method))
+    said = seen.front(shown, method, scores[0])
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
+    style.add_legend(figure, _handles(shown, method, scores[0]))
     return figure
 
 
@@ -116,12 +109,13 @@ def _draw_envelope(axes: Axes, own: pd.DataFrame, score: str) -> None:
         )  # fmt: skip
 
 
-def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
-    """Entries of the legend, the front first."""
+def _handles(solutions: pd.DataFrame, method: str, score: str) -> list[Artist]:
+    """Entries of the legend with the highest score of each and its price; the front first."""
     look = method_style(method)
     own = solutions[solutions["method"] == method]
-    handles: list[Artist] = [look.handle(line="-", label=f"{look.label}: front"),
-                             _faint(method).handle()]  # fmt: skip
+    front = own[own["on_front"]]
+    told = f"{look.label}: front{_best(front, score)}"
+    handles: list[Artist] = [look.handle(line="-", label=told), _faint(method).handle()]
     if "on_test_front" in own and own["on_test_front"].any():
         handles.append(
             Line2D([], [], color=style.BLACK, linestyle=":", linewidth=0.9,
@@ -130,14 +124,24 @@ def _handles(solutions: pd.DataFrame, method: str) -> list[Artist]:
     names = [name for name in method_order(solutions["method"]) if name != method]
     for name in names:
         if not name.endswith((FULL, FIXED)):
-            many = int((solutions["method"] == name).sum()) > 1
-            handles.append(method_style(name).handle(line="--" if many else "none"))
+            rows, other = solutions[solutions["method"] == name], method_style(name)
+            drawn = rows[rows["on_front"]] if len(rows) > 1 else rows
+            told = f"{other.label}{_best(drawn, score)}"
+            handles.append(other.handle(line="--" if len(rows) > 1 else "none", label=told))
     for end, words in ((FULL, "all panels"), (FIXED, "fixed panels")):
         alike = [name for name in names if name.endswith(end)]
         if alike:
             label = f"{len(alike)} classifiers, {words}" if len(alike) > 1 else None
             handles.append(method_style(alike[0]).handle(label=label))
     return handles
+
+
+def _best(rows: pd.DataFrame, score: str) -> str:
+    """The highest score of a method and what it costs, in brackets."""
+    if not rows[score].notna().any():
+        return ""
+    best = style.highest(rows, score)
+    return f" ({best[score]:.2f} for {best['cost']:,.0f})"
 
 
 def _whole(given: Front) -> tuple[Figure, pd.DataFrame]:

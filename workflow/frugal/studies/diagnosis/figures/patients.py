@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Front
 
 _LABEL_LOOKS = ((style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"))
@@ -66,7 +67,7 @@ def panels_figure(shares: pd.DataFrame, *, title: str) -> Figure:
         axes.tick_params(axis="y", length=0)
     for axes in grid[max(0, len(groups) - columns) : len(groups)]:
         axes.set_xlabel("ordered for (% of units)")
-    figure.suptitle(f"{title}: panels ordered, by group", x=0.01, ha="left")
+    figure.suptitle(style.titled(title, seen.shares(shares)), x=0.01, ha="left")
     style.add_legend(figure, [look.handle() for look in looks.values()])
     return figure
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Families
 from frugal.studies.diagnosis.figures.style import method_order, method_style
 
@@ -48,10 +49,8 @@ def reliability_figure(groups: pd.DataFrame, *, title: str, percent: float) -> F
         axes.xaxis.set_tick_params(labelbottom=place + across >= len(methods))
     figure.supxlabel("believed probability of illness, %")
     figure.supylabel("ill among these test units, % (95 % interval)")
-    figure.suptitle(
-        f"{title}: whose beliefs can be taken at their word, within {percent:g} % of the price",
-        x=0.01, ha="left",
-    )  # fmt: skip
+    said = f"within {percent:g} % of the price, {seen.reliability(groups)}"
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
     return figure
 
 

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_bars, draw_series
+from frugal.studies.recourse.figures import seen
 from frugal.studies.recourse.figures.style import (
     generator_label,
     generator_looks,
@@ -58,6 +59,7 @@ def sizes_figure(sizes: pd.DataFrame) -> Figure:
         axes.set_axis_off()
     for axes in panels[::columns]:
         axes.set_ylabel("units")
+    figure.suptitle(style.titled("", seen.sizes(sizes)), x=0.01, ha="left")
     handles = [
         Patch(facecolor=_SIZE_COLOURS[k % 4], label=f"{s} action{'s' if s > 1 else ''}")
         for k, s in enumerate(numbers)
@@ -107,7 +109,8 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(names)), [generator_label(n) for n in names])
-    title = f"{scenario_words(summary)}: held-out units, 95 % intervals"
+    shares = summary[summary["actions"] == "all"].set_index("generator")["accuracy"]
+    title = style.titled(scenario_words(summary), seen.accuracy(shares))
     figure.suptitle(title, x=0.01, ha="left")
     figure.supxlabel("share of units whose cheapest actions are found", fontsize=style.FONT_PT)
     return figure
@@ -162,6 +165,8 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     axes.set_ylabel("answers that do not work (%)")
     axes.set_ylim(bottom=0)
     axes.axhline(0, color=style.BLACK, linewidth=0.7)
+    title = style.titled(scenario_words(summary), seen.repair(rows.loc[names]))
+    figure.suptitle(title, x=0.01, ha="left")
     style.add_legend(
         figure, [_repair_handle(name, row) for name, row in rows.loc[names].iterrows()]
     )

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.recourse.figures import seen
 from frugal.studies.recourse.figures.effects import scenario_words
 from frugal.studies.recourse.figures.given import Scenario
 from frugal.studies.recourse.figures.style import (
@@ -57,7 +58,14 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     left.set_ylabel("share of right answers")
     left.set_title("sure and right?", loc="left")
     _draw_frequencies(right, frequencies, names)
-    style.add_legend(figure, [look.handle(line=look.line) for look in lines.values()])
+    title = style.titled(scenario_words(confidence), seen.confidence(confidence))
+    figure.suptitle(title, x=0.01, ha="left")
+    off = seen.distance_from_confidence(confidence)
+    handles = [
+        look.handle(line=look.line, label=f"{look.label} (off by {off[name]:.2f})")
+        for name, look in lines.items()
+    ]
+    style.add_legend(figure, handles)
     return figure
 
 
@@ -110,7 +118,7 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
     names = generator_order(mistakes["generator"])
     figure = style.new_figure(height_in=2.3 * len(names) + 0.4)
     scenario = scenario_words(mistakes)
-    figure.suptitle(f"{scenario}: wrong answers, by cost", x=0.01, ha="left")
+    figure.suptitle(style.titled(scenario, seen.mistakes(mistakes)), x=0.01, ha="left")
     panels = figure.subplots(len(names), 2, squeeze=False, sharex=True, sharey=True)
     top = 1.04 * float(mistakes[["answer_cost", "true_cost"]].to_numpy().max())
     for line, name in zip(panels, names, strict=True):

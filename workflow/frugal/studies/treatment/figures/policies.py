@@ -16,6 +16,7 @@ from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.treatment.figures import seen
 from frugal.studies.treatment.figures.given import Table, World
 from frugal.studies.treatment.figures.series import SERIES, series_handles, series_order
 
@@ -47,20 +48,19 @@ def search_curve_figure(curves: pd.DataFrame, *, title: str, subtitle: str) -> F
     figure = style.new_figure(height_in=2.8)
     axes = figure.subplots()
     names = series_order(curves["series"])
-    apart = {name: 0.04 * (k - (len(names) - 1) / 2) for k, name in enumerate(names)}
-    apart |= {"observed": 0.0}
-    rows = curves.assign(at=curves["trials"] + curves["series"].map(apart)).sort_values("trials")
+    rows = curves.sort_values("trials")
     first = rows["series"] == "observed"
     for part, size in ((rows[~first], 5.0), (rows[first], 9.0)):
         mean, error = (part[c].to_numpy(dtype=float) for c in ("outcome", "outcome_se"))
         draw_series(
-            axes, part, SERIES, by="series", x="at", y="outcome", size=size,
+            axes, part, SERIES, by="series", x="trials", y="outcome", size=size,
             y_ends=style.whiskers(mean, error, least=-np.inf, most=np.inf),
         )  # fmt: skip
     axes.set_xticks(np.arange(1, int(curves["trials"].max()) + 1))
     axes.set_xlabel("trials")
     axes.set_ylabel("best outcome so far\n(mean worth: R 0, I 1, S 2)")
-    figure.suptitle(f"{title}: {subtitle}", x=0.01, ha="left")
+    told = style.titled(title, f"{seen.curves(curves)}; {subtitle}")
+    figure.suptitle(told, x=0.01, ha="left")
     style.add_legend(figure, series_handles(names))
     return figure
 

@@ -19,6 +19,7 @@ from matplotlib.patches import Patch
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.treatment.figures import seen
 from frugal.studies.treatment.figures.given import Table, World
 from frugal.studies.treatment.figures.series import (
     SERIES,
@@ -72,10 +73,9 @@ def data_size_figure(means: pd.DataFrame, *, title: str) -> Figure:
         words = ", ".join(f"{n:,}" for n in sizes)
         ends.append(Line2D([], [], color=style.GREY, marker="o", markersize=2, linestyle="none",
                            label=f"n = {words}"))  # fmt: skip
-    figure.suptitle(
-        f"{title}: search as data grow, ± 1 s.e. over {means['repeats'].iloc[0]} realisations",
-        x=0.01, ha="left",
-    )  # fmt: skip
+    grown = means[means["n_train"] == high]
+    said = f"{seen.search(grown)}; ± 1 s.e. over {means['repeats'].iloc[0]} realisations"
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
     style.add_legend(figure, [*series_handles(means["series"]), *ends])
     return figure
 
@@ -120,10 +120,8 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str) -> Figure:
         axes.set_title(facet_title(name), loc="left")
         axes.set_xlabel(_TRIALS)
     line[0].set_ylabel(_EFFICACY)
-    figure.suptitle(
-        f"{title}: one marker per threshold, ± 1 s.e. over {means['repeats'].iloc[0]} repeats",
-        x=0.01, ha="left",
-    )  # fmt: skip
+    said = f"{seen.search(means)}; ± 1 s.e. over {means['repeats'].iloc[0]} repeats"
+    figure.suptitle(style.titled(title, said), x=0.01, ha="left")
     style.add_legend(figure, series_handles(means["series"]))
     return figure
 
@@ -165,9 +163,8 @@ def profile_figure(means: pd.DataFrame, *, x: str, title: str) -> Figure:
     low, high = grid[0, 0].get_ylim()
     grid[0, 0].set_ylim(low, min(high, 1 + 0.05 * (1 - low)))  # a share
     grid[1, 0].set_ylabel(_TRIALS)
-    figure.suptitle(
-        f"{title}: mean and spread over {means['repeats'].iloc[0]} repeats", x=0.01, ha="left"
-    )
+    grown = means[means[x] == means[x].max()] if x == "n_train" else means
+    figure.suptitle(style.titled(title, seen.search(grown)), x=0.01, ha="left")
     band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over repeats")
     _name_series(figure, list(grid[0]), means, band)
     return figure
