@@ -28,7 +28,7 @@ def picks(summary: pd.DataFrame) -> pd.DataFrame:
     found = []
     for name, words in SHOWN.items():
         mine = rows[rows["estimator"] == name]
-        pick = mine.loc[mine["estimate"].idxmin()]
+        pick = style.lowest(mine, "estimate")
         found.append((name, words, pick["agent"], pick["estimate"], pick["truth"], least))
     return pd.DataFrame(
         found, columns=["estimator", "words", "agent", "promised", "truth", "least"]
@@ -42,7 +42,7 @@ def figure(table: pd.DataFrame):
     axes = made.subplots()
     least = table["least"].iloc[0]
     axes.axvline(least, color=style.BLACK, linestyle="--", linewidth=0.9, zorder=1)
-    for y, row in table.iterrows():
+    for y, row in enumerate(table.to_dict("records")):
         colour = estimator_style(row["estimator"]).colour
         axes.plot([row["promised"], row["truth"]], [y, y], color=colour, linewidth=1.2, zorder=2)
         axes.plot(row["promised"], y, "o", color=colour, markerfacecolor="white", markersize=7)
