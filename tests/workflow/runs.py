@@ -20,10 +20,11 @@ def plain_environment() -> dict[str, str]:
     """A shell in which nothing was activated, so that `python` is not the project's.
 
     The package is the one of this checkout, wherever the environment's own was installed from;
-    the arithmetic is that which `.ci/check_cpus.py` asks for.
+    the arithmetic is that which `.ci/check_cpus.py` asks for. Snakemake speaks its own words.
     """
     kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG", *KERNELS}}
-    return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "workflow")}
+    own = {"PYTHONPATH": str(ROOT / "workflow"), "FRUGAL_TERMINAL": "snakemake"}
+    return kept | own | {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
 def run(

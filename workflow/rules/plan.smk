@@ -13,7 +13,7 @@ onstart:
 
 onsuccess:
     note_engine()
-    say_verdicts()
+    say_results()
 
 
 rule plan:

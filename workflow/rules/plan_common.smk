@@ -50,14 +50,32 @@ def say_plan():
     print("\n".join(shown), file=sys.stderr, flush=True)
 
 
-def say_verdicts():
-    """The answers of the study, where it was part of the run."""
+def say_results():
+    """What came out: the answers of the study and of the report, and where everything lies."""
     named = {job.rule.name for job in workflow.dag.jobs}
     told = Path(rules.give_verdicts.output.sentence)
     if named & {"decide", "search"}:
         told = Path("verdict.txt")
     if named & {"afape", "decide", "search"} and told.exists():
         print(f"\n{told.read_text(encoding='utf-8')}", file=sys.stderr)
+    for study in ("diagnosis", "dadi", "treatment", "recourse"):
+        section = Path(f"{EXPLORED}/study={study}/section.json")
+        if f"explore_{study}" in named and section.exists():
+            print(said_of(study, section), file=sys.stderr)
+        elif study in named:
+            print(f"{study} → results/summary/{study}.parquet", file=sys.stderr)
+    if "report" in named and Path("results/report.html").exists():
+        print("All of it: results/report.html", file=sys.stderr)
+
+
+def said_of(study, section):
+    """The report's answers of a study, a line for each."""
+    answers = json.loads(section.read_text(encoding="utf-8"))["answers"]
+    said = [
+        f"{study}, {answer['title']}: {answer['sentence']} ({answer['trust']})"
+        for answer in answers
+    ]
+    return "\n".join([*said, f"  → results/summary/{study}.parquet"])
 
 
 def note_engine():

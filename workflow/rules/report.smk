@@ -1,5 +1,6 @@
 # The report: what each study puts on it, some units of each step by step, and the page of all parts.
 
+
 rule explore_afape:
     input:
         summary=rules.summarise_afape.output.summary,

@@ -1,11 +1,12 @@
-"""Makes Snakemake read configs strictly, as JSON or YAML and never as a program; it logs nothing.
+"""Makes Snakemake read configs strictly, as JSON or YAML and never as a program.
 
 Snakemake reads the files of `--configfile` before it opens the Snakefile: nested 10,000 deep they
 end in a traceback there, aliases of aliases of mappings take all memory, and Python in a file that
 says `__use_yte__: true` is run. The one place for code of one's own before that is a plugin, which
 Snakemake imports by its name as it starts. This one replaces the function that reads a config file
 and puts a check in front of the one that reads `--config`. Snakemake is pinned;
-`tests/workflow/test_strict_configs.py` tells when the two move.
+`tests/workflow/test_strict_configs.py` tells when the two move. What the terminal shows is in
+`terminal.py`.
 """
 
 import importlib.util
@@ -19,6 +20,8 @@ from typing import Any
 import snakemake.settings.types as settings
 from snakemake.common import configfile
 from snakemake_interface_logger_plugins.base import LogHandlerBase
+
+from snakemake_logger_plugin_frugal import terminal
 
 _STRICT = Path(__file__).parents[1] / "frugal" / "core" / "strict_yaml.py"
 
@@ -69,6 +72,7 @@ class LogHandler(LogHandlerBase):
 
 
 _YAML = _strict_yaml()
+terminal.install()
 configfile.load_configfile = settings.load_configfile = _read_config
 if (_cli := sys.modules.get("snakemake.cli")) is not None and hasattr(_cli, "parse_config"):
     vars(_cli)["parse_config"] = _checking(_cli.parse_config)

@@ -1,0 +1,73 @@
+"""The terminal: a line a step with its place; the answer, or the sentence of a failing job, last."""
+
+import re
+
+import pytest
+
+from tests.workflow.runs import BIN, ROOT, TEN_LINES, plain_environment, run
+
+pytestmark = pytest.mark.workflow
+TERSE = {k: v for k, v in plain_environment().items() if k != "FRUGAL_TERMINAL"}
+FAILS = """
+rule all:
+    input: "b.txt"
+rule works:
+    output: "a.txt"
+    log: "logs/works.log"
+    shell: "echo 1 > {output} 2> {log}"
+rule fails:
+    input: "a.txt"
+    output: "b.txt"
+    log: "logs/fails.log"
+    shell: "printf 'first\\nfrugal fails: the table has no rows\\nlast\\n' > {log}; exit 1"
+"""
+
+
+def snakemake(folder, *words, **own):
+    return run([str(BIN / "snakemake"), "--cores", "1", *words], folder, TERSE | own)
+
+
+def test_a_failing_jobs_sentence_stands_last(tmp_path):
+    (tmp_path / "Snakefile").write_text(FAILS)
+    done = snakemake(tmp_path)
+    assert done.returncode == 1
+    *before, failed, sentence, where = done.stdout.rstrip().splitlines()
+    assert failed == "Failed: fails"
+    assert sentence == "frugal fails: the table has no rows"
+    assert where == "(all of it: logs/fails.log)"
+    assert "[1 of 3] works  (logs/works.log)" in before
+    assert "[2 of 3] fails  (logs/fails.log)" in before
+    assert not any("printf" in line or "jobid" in line for line in before)
+
+
+@pytest.mark.parametrize(
+    ("words", "own"), [(["--verbose"], {}), (["-n"], {}), ([], {"FRUGAL_TERMINAL": "snakemake"})]
+)
+def test_snakemakes_own_words_can_be_had(tmp_path, words, own):
+    (tmp_path / "Snakefile").write_text(FAILS)
+    assert re.search(r"^total +3$", snakemake(tmp_path, *words, **own).stdout, re.MULTILINE)
+
+
+def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):
+    text = FAILS.replace("frugal fails: the table has no rows", "Killed")
+    (tmp_path / "Snakefile").write_text(text)
+    said = snakemake(tmp_path).stdout
+    assert said.rstrip().endswith("first\nKilled\nlast\n(all of it: logs/fails.log)")
+
+
+def test_a_study_ends_with_its_answer(tmp_path):
+    """Ten lines of a person's own: a line a step, and the verdict."""
+    words = ["afape", "--directory", str(tmp_path), "--configfile", str(TEN_LINES)]
+    done = run([str(BIN / "snakemake"), "--cores", "2", *words], ROOT, TERSE)
+    assert done.returncode == 0, done.stdout[-3000:]
+    lines = done.stdout.splitlines()
+    steps = [line for line in lines if re.match(r"\[ *\d+ of \d+\] ", line)]
+    total = int(re.search(r"of (\d+)", steps[0])[1])
+    assert [int(re.search(r"\d+", line)[0]) for line in steps] == list(range(1, total + 1))
+    assert max(map(len, steps)) < 160
+    assert "{" not in done.stdout
+    verdict = (tmp_path / "results/summary/verdict.txt").read_text(encoding="utf-8")
+    assert verdict.strip() in done.stdout
+    assert lines.index(verdict.splitlines()[0]) > lines.index(steps[-1])
+    logs = list((tmp_path / ".snakemake/log").glob("*.log"))
+    assert "Shell command: python -m frugal" in logs[0].read_text(encoding="utf-8")

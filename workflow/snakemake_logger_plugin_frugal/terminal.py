@@ -1,0 +1,142 @@
+"""What Snakemake prints in a terminal: a line a step with its place, and the failing sentence last.
+
+`--verbose`, a dry run, a profile or an executor that is named, and the environment variable
+`FRUGAL_TERMINAL=snakemake` give Snakemake's own words. Its file under `.snakemake/log/` always has
+them.
+"""
+
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from snakemake.logging import LoggerManager, get_event
+from snakemake_interface_logger_plugins.common import LogEvent
+
+_OWN_WORDS = re.compile(
+    r"^(-n|--dry-?run|--verbose|-e|--executor|--profile|--mode|--lint|-l|--list)\b"
+)
+_QUIET = (
+    "Using workflow specific profile", "Config file ", "Assuming unrestricted shared",
+    "Building DAG", "Using shell", "Provided ", "Rules claiming more threads", "Conda environments",
+    "Select jobs to execute", "Execute ", "Finished job", "Removing temporary output",
+    "Shutting down, this", "Exiting because a job", "Complete log(s):", "Job stats:",
+)  # fmt: skip
+_AFTER_A_FAILURE = ("Exiting because a job", "WorkflowError:\nAt least one job did not complete")
+_TOLD_OTHERWISE = "RuleException:\nCalledProcessError"  # the job's own words follow
+_DROPPED = (
+    LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.SHELLCMD, LogEvent.PROGRESS,
+    LogEvent.JOB_STARTED, LogEvent.RESOURCES_INFO, LogEvent.DEBUG_DAG, LogEvent.RULEGRAPH,
+)  # fmt: skip
+_SENTENCE = re.compile(r"^frugal [\w ]+: .+", re.MULTILINE)
+_LONG_S, _LAST_LINES = 30.0, 12
+
+
+class Terse(logging.Formatter):
+    """A line a step; a failing job's sentence when it fails, and all of them at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+        self.begun: dict[int, tuple[str, float]] = {}
+        self.failed: list[str] = []
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The words for a record; none if it is not shown."""
+        event, told = get_event(record), vars(record)
+        if event in _DROPPED:
+            if event == LogEvent.RUN_INFO:
+                self.total = _total(told)
+            return ""
+        if event == LogEvent.JOB_INFO:
+            return self._begun(told)
+        if event == LogEvent.JOB_FINISHED:
+            return self._finished(told)
+        if event == LogEvent.JOB_ERROR:
+            return self._failed(told)
+        said = str(record.msg or "")
+        if said.startswith("Complete log(s):"):
+            return f"All that was said: {said.partition(': ')[2]}"
+        if said.startswith("Elapsed time:"):
+            return "\n".join([said, *self.failed])
+        if said.startswith(_TOLD_OTHERWISE) or (self.failed and said.startswith(_AFTER_A_FAILURE)):
+            return ""
+        return "" if said.startswith(_QUIET) and record.levelno < logging.WARNING else said
+
+    def _begun(self, told: Mapping[str, Any]) -> str:
+        name = " ".join([str(told["rule_name"]), *map(str, dict(told["wildcards"] or {}).values())])
+        self.begun[told["jobid"]] = (name, time.monotonic())
+        place = f"[{len(self.begun):>{len(str(self.total))}} of {self.total}]"
+        logs = [str(log) for log in told["log"] or () if str(log).endswith(".log")]
+        return f"{place} {name}{f'  ({logs[0]})' if logs else ''}"
+
+    def _finished(self, told: Mapping[str, Any]) -> str:
+        name, start = self.begun.get(
+            told.get("job_id", told.get("jobid", -1)), ("", time.monotonic())
+        )
+        took = time.monotonic() - start
+        if took < _LONG_S:
+            return ""
+        return f"    {name} took {took // 60:.0f} min {took % 60:.0f} s"
+
+    def _failed(self, told: Mapping[str, Any]) -> str:
+        name = self.begun.get(told["jobid"], (str(told["rule_name"]), 0.0))[0]
+        said = [_sentence(Path(log)) for log in told["log"] or () if str(log).endswith(".log")]
+        words = "\n".join(filter(None, said)) or "it left no words"
+        logs = ", ".join(str(log) for log in told["log"] or () if str(log).endswith(".log"))
+        self.failed.append(f"\nFailed: {name}\n{words}\n(all of it: {logs})")
+        return f"    {name} failed"
+
+
+def _total(told: Mapping[str, Any]) -> int:
+    """Number of steps, from what Snakemake says before the first."""
+    found = re.search(r"^total\s+(\d+)", str(told.get("msg", "")), re.MULTILINE)
+    return int(found[1]) if found else int((told.get("stats") or {}).get("total", 0))
+
+
+def _sentence(log: Path) -> str:
+    """What a stage said of its mistake; the last lines of its log where it said none."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = _SENTENCE.findall(text)
+    return str(found[-1]) if found else "\n".join(text.splitlines()[-_LAST_LINES:])
+
+
+class Lines(logging.StreamHandler):
+    """Records that have words, each from the start of a line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the words of a record, if there are any."""
+        words = self.format(record)
+        if words:
+            self.stream.write(f"{words}\n")
+            self.flush()
+
+
+def in_a_line_a_step(own: Callable[[LoggerManager], logging.Handler]) -> Callable[..., Any]:
+    """The terminal's handler, with words of one's own unless Snakemake's are asked for."""
+
+    def handler(self: LoggerManager) -> logging.Handler:
+        made = own(self)
+        if os.environ.get("FRUGAL_TERMINAL") == "snakemake" or any(
+            _OWN_WORDS.match(word) for word in sys.argv[1:]
+        ):
+            return made
+        lines = Lines(sys.stdout if self.settings.stdout else sys.stderr)
+        for kept in made.filters:
+            lines.addFilter(kept)
+        lines.setFormatter(Terse())
+        return lines
+
+    return handler
+
+
+def install() -> None:
+    """Let Snakemake's terminal speak so from now on (`tests/workflow/test_terminal.py`)."""
+    LoggerManager._default_streamhandler = in_a_line_a_step(LoggerManager._default_streamhandler)
