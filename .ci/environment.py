@@ -70,7 +70,12 @@ def go_on_in_environment() -> None:
 def variables() -> dict:
     """The environment variables under which the checks start the workflow."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "workflow")}
+    own = {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT / "workflow"),
+        "FRUGAL_TERMINAL": "snakemake",
+    }
+    return kept | own
 
 
 def require(holds: bool, what: str, said: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The terminal: a line a step with its place; the answer, or the sentence of a failing job, last."""
+"""The terminal: a line a step with its place; the answer, or a failing job's sentence, last."""
 
 import re
 
