@@ -72,6 +72,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.reference import reference_command
 
             return reference_command(words[1:])
+        case ["rocrate"]:
+            from frugal.run.rocrate import rocrate_command
+
+            return rocrate_command(words[1:])
         case ["describe"]:
             from frugal.run.describe import describe_command
 

@@ -1,4 +1,4 @@
-# Can the numbers be trusted?
+# Can the numbers be trusted, and read by others?
 
 
 rule audit:
@@ -13,3 +13,15 @@ rule audit:
         folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
         "python -m frugal audit results {params.folders} 2> {log:q}"
+
+
+rule rocrate:
+    log:
+        "logs/rocrate.log",
+    localrule: True
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    shell:
+        "python -m frugal rocrate 2> {log:q}"

@@ -22,6 +22,7 @@ REST = {
     "benchmark": "time what was run, as a table",
     "compile": "compile the kernels once",
     "describe": "a stored policy in words",
+    "rocrate": "results described for archives, as a Workflow Run RO-Crate",
     "reference": "what a config can name; with `library`: Python",
     "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
 }
