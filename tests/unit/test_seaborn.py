@@ -19,7 +19,15 @@ FIGURES = [
     PACKAGE / "run/benchmark_figure.py",
 ]
 FIGURES += sorted(PACKAGE.glob("draw/[a-z]*.py"))
-NO_MARKS = ("style", "marks", "given", "figures", "answers", "decision")  # the last two: words
+NO_MARKS = (
+    "style",
+    "marks",
+    "given",
+    "figures",
+    "answers",
+    "decision",
+    "seen",
+)  # last three: words
 DRAWN = [path for path in FIGURES if path.stem not in NO_MARKS]
 BY_HAND = {"errorbar", "fill_between", "bxp", "boxplot", "scatter", "bar"}  # calls on axes
 LOOKS = {
