@@ -65,7 +65,12 @@ for remark in STUDY.remarks():
 
 
 READ_BY_SUFFIX = (".json", ".parquet", ".safetensors")
-READING = {"audit", "plan", "benchmark", "rocrate"}  # targets that write nothing under results/
+READING = {
+    "audit",
+    "plan",
+    "benchmark",
+    "rocrate",
+}  # targets that write nothing under results/
 
 
 def require_writable(folder):
