@@ -5,6 +5,7 @@ The validator (roc-validator, from PyPI) gets an environment of its own. Where w
 reached, the context of RO-Crate 1.1 comes from the package `rocrate`, and it is said. Shown is that
 all holds which the profile Workflow Run Crate 0.5 requires, and that a spoilt crate is refused; not
 what it recommends.
+With --short: the same.
 Usage: .ci/check_crate.py [--short] FOLDER     (an empty folder; two minutes)
 """
 
