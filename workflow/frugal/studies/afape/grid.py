@@ -8,6 +8,7 @@ from typing import Any
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 
+CLEAR = 4.0  # standard errors of the best policy's estimate: a lead that a verdict should see
 DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of the grid shows
 
 
