@@ -1,4 +1,4 @@
-"""The page `docs/malformed.md`: made from what has happened, the same each time."""
+"""The page `docs/reference/malformed.md`: made from what has happened, the same each time."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.malformed.cases import ROOT, TIME_LIMIT_S, Case
 from tests.malformed.outcomes import DEFECTS, LONGEST, Outcome
 from tests.malformed.starts import START_S
 
-PAGE = ROOT / "docs" / "malformed.md"
+PAGE = ROOT / "docs" / "reference" / "malformed.md"
 SHOWN = 160  # characters of a sentence on the page
 LEAST = 230  # inputs
 _KINDS = {"refused": "", "warned": "**warned:** ", "accepted": "**accepted, and right:** "}

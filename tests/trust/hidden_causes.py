@@ -10,7 +10,7 @@ causes and gaps each draw, probabilities fitted each time. Costs of 10⁶ fresh 
 
 appends the draws that the file lacks, and prints a page: the share covered in each cell, and how
 wide ranges are. 400 draws of all cells take about 10 CPU minutes, and the page is kept as
-docs/hidden_causes.md.
+docs/results/hidden_causes.md.
 """
 
 import argparse

@@ -74,8 +74,8 @@ def _sentences(block: str) -> list[str]:
 
 
 def glossary() -> set[str]:
-    """Words that docs/words.md explains."""
-    text = (ROOT / "docs/words.md").read_text(encoding="utf-8")
+    """Words that docs/reference/glossary.md explains."""
+    text = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
     return {term.strip() for cell in _TERM.findall(text) for term in cell.split(",")}
 
 

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.page_words import PLAIN, ROOT, counted, glossary, pages
 
 README = ROOT / "README.md"
-TUTORIALS = sorted((ROOT / "docs/recipes").glob("*.md"))
-SHORT = [README, ROOT / "docs/README.md", ROOT / "docs/own_table.md", *TUTORIALS]
+TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+SHORT = [README, ROOT / "docs/README.md", ROOT / "docs/how-to/own_table.md", *TUTORIALS]
 WORDS_A_SENTENCE, README_LINES = 20, 150
 LONG_LINES = 3  # on all other pages together: rows of tables
 SPELLED = {

@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes, run as they are printed there, to their answers."""
+"""The recipes of docs/tutorials, run as they are printed there, to their answers."""
 
 import re
 
@@ -64,7 +64,7 @@ def test_an_applicant_is_told_what_to_do(capsys, tmp_path):
     files = [str(EXAMPLES / name) for name in ("loan_units.csv", "loan_actions.csv")]
     assert main(["recourse", *files, "--out", str(tmp_path / "answers.csv")]) == 0
     said = capsys.readouterr().out.splitlines()
-    page = (ROOT / "docs/recipes/recourse.md").read_text()
+    page = (ROOT / "docs/tutorials/recourse.md").read_text()
     printed = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
     assert len(printed) == 3
     assert set(printed) <= set(said)
@@ -83,7 +83,7 @@ def test_records_of_searches_lead_to_a_policy_and_to_the_next_patient(tmp_path, 
     assert re.match(r"Use .+ on (smoothed|forest) tables, δ 0\.2: 1\.[67]\d? \(", said)
     assert "trusted" not in said
     assert "Read: age is missing for 61 of 2000 units, a level of its own." in said
-    page = (ROOT / "docs/recipes/treatment.md").read_text()
+    page = (ROOT / "docs/tutorials/treatment_search.md").read_text()
     printed = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
     learned = re.compile(
         r"[\d.]+|constrained dynamic programming|the greedy planner|smoothed|forest"

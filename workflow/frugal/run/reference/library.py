@@ -1,4 +1,4 @@
-"""The page of `frugal.library`: `python -m frugal reference library > docs/library.md`.
+"""The page of `frugal.library`, which is `import frugal`.
 
 Read from the modules' text without importing one of them, and from the README's example.
 """
@@ -9,14 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from frugal.core.sources import PACKAGE
+from frugal.run.reference.markdown import head
 
 LIBRARY = PACKAGE / "library"
 _MODULES = ("verbs", "tables", "policies", "answers")
-_HEAD = """# Frugal from Python
-
-Reference. Made from the declarations by `python -m frugal reference library > docs/library.md`.
-
-"""
+_HEAD = head("Frugal from Python", "library")
 _PARTS = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)
 _ENTRY = re.compile(r"^    (\S[^:]*):\s+", re.MULTILINE)
 
@@ -26,7 +23,7 @@ def library_page() -> str:
     about = ast.get_docstring(ast.parse((LIBRARY / "__init__.py").read_bytes())) or ""
     first, _, rest = about.partition("\n\n")
     example = _example(PACKAGE.parents[1] / "README.md")
-    parts = [_HEAD + first + "\n", f"```python\n{example}```\n", rest + "\n", "## Verbs\n"]
+    parts = [_HEAD, first + "\n", f"```python\n{example}```\n", rest + "\n", "## Verbs\n"]
     found = [node for name in _MODULES for node in _public(LIBRARY / f"{name}.py")]
     parts += [_verb(node) for node in found if isinstance(node, ast.FunctionDef)]
     parts.append("## Objects\n")
