@@ -51,7 +51,7 @@ lint: env
 
 # The pages as a site in build/site; opened as a file it asks for nothing outside. A link that leads nowhere is an error.
 docs: env
-	$(BIN)/python -m sphinx -q -W --keep-going -n -b html -c docs/site -d build/doctrees . build/site
+	$(BIN)/python -m sphinx -q -E -W --keep-going -n -b html -c docs/site -d build/doctrees . build/site
 	@echo "Open build/site/index.html"
 
 bench: env
