@@ -21,7 +21,7 @@ PLAIN = frozenset(
     ("CSV", "TSV", "ARFF", "PNG", "PDF", "HTML", "JSON", "YAML", "SAS", "MIT", "EUR", "USD", "GB",
      "MB", "KB", "SHA", "ASCII", "UTF", "URL", "HTTP", "OK", "ID", "UCI", "FICO", "AMD", "EPYC",
      "ICLR", "README", "CITATION", "CONTRIBUTING", "BUNDLE", "COLUMN", "FOLDER", "NAME", "POLICY",
-     "STAGE", "VALUE")
+     "STAGE", "VALUE", "PATH", "TARGET", "RO")
 )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def _section(reader: "_Reader", section: str, said: Mapping[str, Any], values: A
         if len(rows) == 1:
             plain += rows
         else:
-            blocks.append(f"### {section}.{key}\n\n{_rows(rows)}")
+            blocks.append(f"### {section}: {key}\n\n{_rows(rows)}")
     return [*([_rows(plain)] if plain else []), *blocks]
 
 
