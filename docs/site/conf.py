@@ -16,12 +16,19 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+\.md)(?:#[^)\s]*)?\)")
 project = "Frugal"
 author = "the authors of Frugal"
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/**.md"]
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "config/README.md",
+    "docs/**.md",
+]
 exclude_patterns = [".*", "build", "results", "logs", "benchmarks", "workflow", "tests"]
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 highlight_language = "none"
 language = "en"
+smartquotes = False  # "--config" is no dash
 
 html_theme = "furo"
 html_title = "Frugal"
@@ -29,6 +36,7 @@ html_baseurl = ""
 html_static_path = ["static"]
 html_extra_path = ["front"]  # index.html, which leads to README.html
 html_css_files = ["site.css"]
+html_show_search_summary = False  # a page opened as a file may not fetch others
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
@@ -37,7 +45,7 @@ html_theme_options = {"navigation_with_keys": True}
 
 def menu() -> str:
     """Tables of contents in the words of docs/README.md."""
-    first, *parts = INDEX.read_text(encoding="utf-8").split("\n## ")
+    _, *parts = INDEX.read_text(encoding="utf-8").split("\n## ")
     written = [_toctree("Start", ["All pages <docs/README>"])]
     listed: set[str] = set()
     for part in parts:
@@ -47,7 +55,8 @@ def menu() -> str:
             name = os.path.relpath(os.path.normpath(INDEX.parent / link), PROJECT)
             if name not in listed:
                 listed.add(name)
-                pages.append(f"{words} <{name.removesuffix('.md')}>")
+                title = " ".join(words.split())
+                pages.append(f"{title[:1].upper()}{title[1:]} <{name.removesuffix('.md')}>")
         written.append(_toctree(kind.strip(), pages))
     return "\n".join(written)
 
