@@ -22,8 +22,11 @@ from frugal_engine import (
     kept,
     make_again,
 )
+from frugal_slurm.install import adapt_executor
 
 keep_finished_files()
+if workflow.is_main_process:  # not the jobs that it starts
+    adapt_executor()
 if not MODULE:  # whose jobs say so themselves
     import_nothing_from_here()
 
