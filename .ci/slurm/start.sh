@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
 # Starts a Slurm of two nodes on this machine, for tests: root, no systemd. Debian 12:
-#   apt-get install -y --no-install-recommends slurm-wlm munge slurmdbd mariadb-server-core bindfs
-# Usage: .ci/slurm/start.sh STATE_FOLDER [ACCOUNTING [SHARED_FOLDER SECONDS]]
-#   ACCOUNTING: `database` (slurmdbd over MariaDB, jobs need an account), or `none`.
-#   SHARED_FOLDER: an empty folder that the nodes and this machine see through caches of their own, so
-#     that a file which one has made shows to the others after SECONDS.
+#   apt-get install -y --no-install-recommends slurm-wlm munge slurmdbd mariadb-server-core \
+#       mariadb-client-core bindfs
+# Usage: .ci/slurm/start.sh STATE_FOLDER [ACCOUNTS [SHARED_FOLDER SECONDS]]
+#   ACCOUNTS: `database` (slurmdbd over MariaDB; who submits needs an account), or `none`.
+#   SHARED_FOLDER: made, and seen by each node and by this machine through a cache of its own, so that
+#     a file which one has made shows to another that had looked for it only SECONDS later.
 # Memory is held by control groups where this machine lets them be made, else watched every second;
 # a line says which. Stop it with .ci/slurm/stop.sh STATE_FOLDER.
 set -euo pipefail
-state=${1:?usage: start.sh STATE_FOLDER [ACCOUNTING [SHARED_FOLDER SECONDS]]}
-accounting=${2:-none} shared=${3:-} seconds=${4:-0}
-host=$(hostname -s)
-nodes=(n1 n2)
-memory_mb=$(awk '/MemTotal/ {print int($2 / 1024 * 0.45)}' /proc/meminfo) # of each node
+state=${1:?usage: start.sh STATE_FOLDER [ACCOUNTS [SHARED_FOLDER SECONDS]]}
+accounts=${2:-none} shared=${3:-} seconds=${4:-0}
 here=$(dirname "$(realpath "$0")")
 
 for program in slurmctld slurmd munged; do
@@ -22,79 +20,10 @@ if [ -e /etc/slurm/slurm.conf ]; then
     echo "/etc/slurm/slurm.conf is there already; this script would replace it" >&2
     exit 1
 fi
-mkdir -p "$state"/{state,spool,log,run,db} /etc/slurm
+mkdir -p "$state"/{state,spool/n1,spool/n2,log,run,db,shared} /etc/slurm
 state=$(realpath "$state")
 
-# Control groups of version 1 need no systemd; those of version 2 do without it for tests.
-groups=none
-if [ "$(stat -f -c %T /sys/fs/cgroup 2> /dev/null)" = cgroup2fs ]; then
-    mkdir /sys/fs/cgroup/frugal_try 2> /dev/null && rmdir /sys/fs/cgroup/frugal_try && groups=v2
-elif mkdir /sys/fs/cgroup/memory/frugal_try 2> /dev/null; then
-    rmdir /sys/fs/cgroup/memory/frugal_try && groups=v1
-fi
-if [ "$groups" = none ]; then
-    echo "no control groups can be made here: Slurm watches memory every second instead"
-    limits="ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherParams=OverMemoryKill"
-    echo 'CgroupPlugin=cgroup/v1' > /etc/slurm/cgroup.conf
-else
-    echo "memory is held by control groups ($groups)"
-    limits="ProctrackType=proctrack/cgroup
-TaskPlugin=task/cgroup
-JobAcctGatherType=jobacct_gather/cgroup"
-    cat > /etc/slurm/cgroup.conf <<CONFIG
-CgroupPlugin=cgroup/$groups
-ConstrainCores=no
-ConstrainRAMSpace=yes
-$([ "$groups" = v1 ] && echo CgroupAutomount=no || printf 'IgnoreSystemd=yes\nEnableControllers=yes\n')
-CONFIG
-fi
-
-# Jobs run without SLURM_CONF, so the configuration must lie where Slurm looks by itself.
-if [ "$accounting" = database ]; then
-    store="AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=localhost
-AccountingStoragePort=16819
-AccountingStorageEnforce=associations,limits"
-else
-    store="AccountingStorageType=accounting_storage/none"
-fi
-cat > /etc/slurm/slurm.conf <<CONFIG
-ClusterName=frugal
-SlurmctldHost=$host
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-CryptoType=crypto/munge
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
-SlurmdParameters=config_overrides
-DefMemPerCPU=100
-$limits
-JobAcctGatherFrequency=task=1
-$store
-JobCompType=jobcomp/filetxt
-JobCompLoc=$state/log/finished.txt
-MpiDefault=none
-SwitchType=switch/none
-SchedulerType=sched/backfill
-SchedulerParameters=sched_interval=1,bf_interval=1
-ReturnToService=2
-MinJobAge=${SLURM_MIN_JOB_AGE:-300}
-KillWait=2
-SlurmctldPort=16817
-SlurmctldPidFile=$state/run/slurmctld.pid
-SlurmdPidFile=$state/run/slurmd.%n.pid
-SlurmctldLogFile=$state/log/slurmctld.log
-SlurmdLogFile=$state/log/slurmd.%n.log
-StateSaveLocation=$state/state
-SlurmdSpoolDir=$state/spool/%n
-NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=16821 CPUs=2 RealMemory=$memory_mb State=UNKNOWN
-NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=16822 CPUs=2 RealMemory=$memory_mb State=UNKNOWN
-PartitionName=main Nodes=n1,n2 Default=YES MaxTime=1-00:00:00 DefaultTime=00:10:00 State=UP
-CONFIG
+"$here/configure.sh" "$state" "$accounts"
 
 answers() { munge -n 2> /dev/null | unmunge > /dev/null 2>&1; }
 if ! answers; then
@@ -105,11 +34,28 @@ fi
 for _ in $(seq 50); do answers && break; sleep 0.1; done
 answers || { echo "munged does not answer" >&2; exit 1; }
 
-[ "$accounting" = database ] && "$here/accounting.sh" "$state"
+if [ "$accounts" = database ]; then "$here/accounts.sh" "$state"; fi
+
+# A view of the shared folder that remembers for SECONDS which files are not there. This machine, as
+# one that only submits, also remembers what files looked like; a node, which reads what another has
+# replaced, does not: a network file system asks anew when a file is opened.
+if [ -n "$shared" ]; then
+    mkdir -p "$shared"
+    shared=$(realpath "$shared")
+    late="negative_timeout=$seconds"
+    bindfs --multithreaded -o "$late,entry_timeout=$seconds,attr_timeout=$seconds" \
+        "$state/shared" "$shared"
+    view=(bindfs --multithreaded -o "$late,entry_timeout=0,attr_timeout=0" "$state/shared" "$shared")
+fi
 /usr/sbin/slurmctld
-for node in "${nodes[@]}"; do
-    mkdir -p "$state/spool/$node"
-    /usr/sbin/slurmd -N "$node"
+for node in n1 n2; do
+    if [ -n "$shared" ]; then
+        # shellcheck disable=SC2016  # the inner shell expands it
+        unshare --mount --propagation private bash -c '"${@:2}" && /usr/sbin/slurmd -N "$1"' \
+            node "$node" "${view[@]}"
+    else
+        /usr/sbin/slurmd -N "$node"
+    fi
 done
 for _ in $(seq 100); do
     [ "$(sinfo --noheader --Node --format %T 2> /dev/null | sort -u)" = idle ] && exec sinfo --Node

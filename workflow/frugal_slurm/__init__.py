@@ -10,6 +10,6 @@
 - `jobs`: names and files of Snakemake's jobs;
 - `executor`: all of these in the plugin's place. Only it imports Snakemake; `install` calls it.
 
-Made for the versions that the lock pins; tests/unit/test_slurm_executor.py tells where others
+Made for the versions that the lock pins; tests/workflow/test_slurm.py tells where others
 differ.
 """

@@ -293,7 +293,8 @@ class Executor(plugin.Executor):
         if not end.again and all(is_kept(step) for step in steps_of(job)):
             _for_good.add(job)
         if job.restart_times > job.attempt - 1:
-            self.logger.warning(f"{tries[-1]}; it comes again{' with more' * end.again}")
+            more = "; it comes again with more" if end.again else "; it comes again"
+            self.logger.warning(tries[-1] + more)
         else:
             self.causes.keep(job, self._cause(job_info, end))
             self.print_job_error(job_info, msg=f"{tries[-1]}. ", **kwargs)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Starts an accounting database for .ci/slurm/start.sh: MariaDB with slurmdbd before it, one account.
-# Usage: .ci/slurm/accounting.sh STATE_FOLDER
+# Starts a database of accounts for .ci/slurm/start.sh: MariaDB, slurmdbd before it, and one account.
+# Usage: .ci/slurm/accounts.sh STATE_FOLDER
 set -euo pipefail
-state=${1:?usage: accounting.sh STATE_FOLDER}
+state=${1:?usage: accounts.sh STATE_FOLDER}
 small=(--no-defaults --user=root --datadir="$state/db" --innodb-buffer-pool-size=64M
     --innodb-log-file-size=8M)
 mariadb-install-db "${small[@]}" --auth-root-authentication-method=normal --skip-test-db \
@@ -24,8 +24,10 @@ StorageLoc=slurm
 CONFIG
 for _ in $(seq 300); do (exec 3<> /dev/tcp/127.0.0.1/16820) 2> /dev/null && break; sleep 0.1; done
 /usr/sbin/slurmdbd
-for _ in $(seq 300); do sacctmgr -n show cluster > /dev/null 2>&1 && break; sleep 0.1; done
-sacctmgr -i -Q add cluster frugal
-sacctmgr -i -Q add account tests description=tests organization=tests
-sacctmgr -i -Q add user "$(id -un)" account=tests
-sacctmgr -i -Q modify user "$(id -un)" set defaultaccount=tests
+for _ in $(seq 300); do sacctmgr --noheader show cluster > /dev/null 2>&1 && break; sleep 0.1; done
+{
+    sacctmgr --immediate add cluster frugal
+    sacctmgr --immediate add account tests description=tests organization=tests
+    sacctmgr --immediate add user "$(id -un)" account=tests
+    sacctmgr --immediate modify user "$(id -un)" set defaultaccount=tests
+} > "$state/log/accounts.log"
