@@ -218,8 +218,10 @@ class Check:
             begun.send_signal(signal.SIGKILL)
             begun.wait()
             require(submitted, f"Snakemake is killed while job {job} runs", run.said())
-            subprocess.run([*run.command("--unlock")], cwd=ROOT, env=ENVIRONMENT, check=True)
-            run.write(seed=seed)
+            unlock = run.command("--unlock")
+            subprocess.run(unlock, cwd=ROOT, env=ENVIRONMENT, check=True, capture_output=True)
+            if seed is not None:
+                run.write(seed=seed)
             begun = run.begin(*UNTIL)
             words = sentences.WAITED_FOR if seed is None else sentences.STALE
             require(run.await_words(f"{words}: {job} ("), f"the next start: {words}", run.said())
@@ -332,6 +334,7 @@ def without_accounts(folder: Path, plain: dict) -> None:
 def main(folder: Path, short: bool) -> None:
     """All checks, in Slurms that are stopped whatever happens."""
     cluster.require_slurm()
+    print("not shown: several machines, a network file system, job arrays, Slurm newer than this")
     whole = undisturbed(folder / "plain")
     if short:
         with cluster.slurm(folder / "slurm", "database") as state:
@@ -340,7 +343,7 @@ def main(folder: Path, short: bool) -> None:
         return
     plain = undisturbed(folder / "plain_faults", *UNTIL)
     late = [folder / "runs", LATE_S] if cluster.can_be_late() else []
-    told = f"shows {LATE_S} s later" if late else "shows at once (bindfs or /dev/fuse is not here)"
+    told = f"shows {LATE_S} s later" if late else "shows at once; not shown: a late folder (bindfs)"
     print(f"what one node has made, the folder of the runs {told}", flush=True)
     with cluster.slurm(folder / "slurm", "database", *late) as state:
         check = Check(state, folder / "runs", plain)

@@ -91,10 +91,21 @@ def release(job: str) -> None:
 
 
 def kill_node(state: Path, node: str) -> None:
-    """A node goes down with all that runs on it."""
-    job = tell("squeue", "--noheader", f"--nodelist={node}", "--format=%i").split()
-    os.kill(int((state / "run" / f"slurmd.{node}.pid").read_text()), signal.SIGKILL)
-    for pid in [pid for each in job for pid in processes(each)]:
+    """A node loses its power: Slurm's own processes go first, so that none can tell of the end."""
+    jobs = tell("squeue", "--noheader", f"--nodelist={node}", "--format=%i").split()
+    own = [int((state / "run" / f"slurmd.{node}.pid").read_text())]
+    own += [pid for job in jobs for pid in stepd(job)]
+    for pid in own + [pid for job in jobs for pid in processes(job)]:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
     tell("scontrol", "update", f"nodename={node}", "state=down", "reason=power")
+
+
+def stepd(job: str) -> list:
+    """Ids of Slurm's processes that watch over a job: `slurmstepd: [4.batch]`."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes().startswith(f"slurmstepd: [{job}.".encode()):
+                found.append(int(folder.name))
+    return found

@@ -19,7 +19,7 @@ elif mkdir /sys/fs/cgroup/memory/frugal_try 2> /dev/null; then
     groups=v1
 fi
 if [ "${SLURM_WITHOUT_GROUPS:-}" ] || [ "$groups" = none ]; then
-    echo "memory is watched every second, without control groups"
+    echo "memory is watched every second; not shown: control groups"
     limits="ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/linux

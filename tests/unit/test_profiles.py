@@ -1,4 +1,4 @@
-"""Resources of the command line take the place of the profile's by their names, and of no others."""
+"""Resources of the command line take the place of the profile's of the same name, no others."""
 
 import json
 import subprocess

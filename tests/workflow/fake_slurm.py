@@ -82,5 +82,9 @@ def scontrol(words: list[str]) -> None:
     print("AccountingStorageType   = accounting_storage/none\nMinJobAge               = 300 sec")
 
 
+def sinfo(words: list[str]) -> None:
+    """No nodes to speak of."""
+
+
 if __name__ == "__main__":
     vars()[sys.argv[1]](sys.argv[2:])

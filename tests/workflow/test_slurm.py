@@ -1,4 +1,4 @@
-"""Snakemake with our executor over commands that stand for Slurm's; .ci/check_slurm.py has the real.
+"""Snakemake with our executor over commands that stand for Slurm's (.ci/check_slurm.py: the real).
 
 Tells where another version of Snakemake, or of its plugin for Slurm, needs another `frugal_slurm`.
 """
@@ -32,13 +32,13 @@ rule first:
     output: kept("a.txt")
     params: settled=lambda w: config.get("settled", 1)
     log: "logs/first.log"
-    resources: mem_mb=100, runtime=lambda w, attempt: 10 * attempt
+    resources: mem_mb=100, slurm_partition="main", runtime=lambda w, attempt: 10 * attempt
     shell: "({first}) 2> {{log}}"
 rule second:
     input: "a.txt"
     output: kept("b.txt")
     log: "logs/second.log"
-    resources: mem_mb=100, runtime=lambda w, attempt: 10 * attempt
+    resources: mem_mb=100, slurm_partition="main", runtime=lambda w, attempt: 10 * attempt
     shell: "cp {{input}} {{output}} 2> {{log}}"
 """
 WORKS = "echo 1 > {output}"
@@ -53,7 +53,7 @@ class Study:
         self.folder, self.home = folder / "study", folder / "slurm"
         for made in (self.folder, self.home / "bin", self.home / "jobs", self.home / "states"):
             made.mkdir(parents=True)
-        for name in ("sbatch", "srun", "squeue", "scancel", "scontrol"):
+        for name in ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo"):
             path = self.home / "bin" / name
             path.write_text(f'#!/bin/sh\nexec {BIN}/python {fake_slurm.__file__} {name} "$@"\n')
             path.chmod(0o755)
@@ -176,4 +176,19 @@ def test_a_job_that_a_killed_snakemake_left_is_waited_for_or_cancelled(study, se
     assert len(study.jobs()) == (2 if settled == 1 else 3)
     assert len(re.findall("is Slurm's job 1 of an earlier start", study.said)) == (settled == 1)
     assert (study.folder / "b.txt").read_text() == "1\n"
+    assert not (study.folder / ".snakemake/slurm_jobs").exists()
+
+
+def test_a_job_that_ended_well_after_the_kill_is_not_run_again(study):
+    study.write(WAITS)
+    begun = study.begin()
+    study.await_(lambda: "has been submitted with SLURM jobid 1" in study.said)
+    os.killpg(begun.pid, signal.SIGKILL)
+    begun.wait()
+    (study.folder / "go").touch()
+    study.await_((study.home / "states/1").exists)
+    assert study.start("--unlock") == 0
+    assert study.start() == 0
+    (second,) = study.jobs()[1:]
+    assert "rule_second" in fake_slurm.option(second, "--comment")
     assert not (study.folder / ".snakemake/slurm_jobs").exists()

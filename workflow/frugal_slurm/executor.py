@@ -305,11 +305,11 @@ class Executor(plugin.Executor):
         job, slurm_log = job_info.job, _slurm_log(job_info)
         steps = gone_wrong(job)
         logs = [log_of(step) for step in steps] + ([slurm_log] if slurm_log else [])
-        own: list[str] = []
+        tries, own = list(self.tries[job]), []
         if end.own:
             own = [words for step in steps if (words := said_last(log_of(step)))]
-            own = own or [said_last(log) for log in logs[-1:]]
-        tries = list(self.tries[job])
+            own = own or [words for log in logs[-1:] if (words := said_last(log))]
+            tries[-1] += " and left no words"  # shown where it has none of its own
         if end.again:
             rule = (steps or steps_of(job))[0].rule.name
             tries[-1] += f"; give it more by --set-resources {rule}:{end.more}=NUMBER"
