@@ -2,6 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import snakemake.api  # noqa: F401  its modules import each other, in this order only
@@ -14,10 +15,15 @@ from frugal_slurm.executor import Executor
 from frugal_slurm.notes import Notes
 from frugal_slurm.states import Cluster, Seen, SlurmSilentError
 from snakemake_interface_common.exceptions import WorkflowError
-from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors import base
 
 LACK = End("took longer than the 30 minutes it asked for", again=True, more="runtime")
 OWN = End("failed", own=True)
+
+
+def submitted(job: Any, slurm_id: str, **words: Any) -> base.SubmittedJobInfo:
+    """A job as the executor keeps it."""
+    return base.SubmittedJobInfo(job, external_jobid=slurm_id, **words)
 
 
 class Step:
@@ -39,7 +45,7 @@ class Step:
 def executor(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_for_good", set())
     monkeypatch.chdir(tmp_path)
-    made = object.__new__(Executor)
+    made: Any = object.__new__(Executor)
     made.cluster = Cluster(accounts=False, forgets_after_s=300)
     made.causes, made.notes, made.tries, made.unknown = Causes(), Notes(tmp_path / "notes"), {}, {}
     made.names, made.silent, made._submitted_job_clusters = {None: "run"}, False, set()
@@ -61,7 +67,7 @@ def executor(tmp_path, monkeypatch):
 )
 def test_only_our_steps_that_lack_nothing_are_kept_from_another_try(executor, path, end, again):
     job = Step(path)
-    executor.report_job_error(SubmittedJobInfo(job, external_jobid="7"), end=end)
+    executor.report_job_error(submitted(job, "7"), end=end)
     assert executor.failed == [job]
     assert (job in module._for_good) != again
     restarts = module._none_for_good(property(lambda each: 2)).__get__(job)
@@ -72,7 +78,7 @@ def test_a_try_that_is_not_the_last_is_a_line_and_the_last_one_tells_all(executo
     job = Step(kept("a.txt"))
     for attempt in (1, 2, 3):
         job.attempt = attempt
-        executor.report_job_error(SubmittedJobInfo(job, external_jobid=str(attempt)), end=LACK)
+        executor.report_job_error(submitted(job, str(attempt)), end=LACK)
     assert len(executor.said) == 2
     assert all(line.endswith("it asked for; it comes again with more") for line in executor.said)
     *tries, last = executor.causes.text().splitlines()[2:]
@@ -84,14 +90,14 @@ def test_a_job_that_left_no_words_is_told_all_the_same(executor, tmp_path):
     log = tmp_path / "7.log"
     log.write_text("")
     job = Step(kept("a.txt"), attempt=3)
-    done = SubmittedJobInfo(job, external_jobid="7", aux={"slurm_logfile": log})
+    done = submitted(job, "7", aux={"slurm_logfile": log})
     executor.report_job_error(done, end=OWN)
     last = executor.causes.text().splitlines()[-1]
     assert last == "train a (Slurm's job 7) failed and left no words"
 
 
 def test_a_job_that_slurm_knows_no_more_is_given_up_after_some_looks(executor):
-    job = SubmittedJobInfo(Step(kept("a.txt"), attempt=3), external_jobid="7")
+    job = submitted(Step(kept("a.txt"), attempt=3), "7")
     looks = [executor._may_go_on(job, seen) for seen in (None, None, Seen("7", "RUNNING"))]
     assert looks == [True, True, True]
     assert [executor._may_go_on(job, None) for _ in range(3)] == [True, True, False]
@@ -104,7 +110,7 @@ def test_silence_is_told_once_and_no_job_is_lost_by_it(executor, monkeypatch):
         raise SlurmSilentError("squeue: no controller")
 
     monkeypatch.setattr(states, "ask_queue", silent)
-    jobs = [SubmittedJobInfo(Step(kept("a.txt")), external_jobid="7")]
+    jobs = [submitted(Step(kept("a.txt")), "7")]
     assert [executor._ask(jobs) for _ in range(3)] == [None] * 3
     assert executor.said == [
         "Slurm does not answer; its jobs go on, and it is asked again (squeue: no controller)"
@@ -122,7 +128,7 @@ def test_accounts_are_asked_only_for_jobs_that_have_left_the_queue(executor, mon
     monkeypatch.setattr(
         states, "ask_accounts", lambda ids, _: asked.append(ids) or {"8": Seen("8", "COMPLETED")}
     )
-    jobs = [SubmittedJobInfo(Step(kept("a.txt")), external_jobid=i) for i in ("7", "8")]
+    jobs = [submitted(Step(kept("a.txt")), i) for i in ("7", "8")]
     assert executor._ask(jobs) == {"7": Seen("7", "RUNNING")}
     executor.cluster = Cluster(accounts=True, forgets_after_s=300)
     assert sorted(executor._ask(jobs)) == ["7", "8"]
