@@ -337,6 +337,7 @@ def main(folder: Path, short: bool) -> None:
     print("not shown: several machines, a network file system, job arrays, Slurm newer than this")
     whole = undisturbed(folder / "plain")
     if short:
+        print("not shown by the short form: other faults, and a folder that shows late")
         with cluster.slurm(folder / "slurm", "database") as state:
             check = Check(state, folder / "runs", {})
             check.study(check.wrong_input(), whole)

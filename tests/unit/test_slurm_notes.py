@@ -27,6 +27,17 @@ def test_a_note_is_kept_replaced_and_removed_by_its_outputs(tmp_path):
     notes.remove(["b", "a"])
 
 
+def test_a_start_without_slurm_says_what_may_be_there(tmp_path):
+    notes = Notes(tmp_path)
+    assert notes.line_elsewhere() == ""
+    notes.write(NOTE)
+    notes.write(replace(NOTE, slurm_id=None, outputs=("c",), what="fit"))
+    line = notes.line_elsewhere()
+    assert line.startswith("Jobs of an earlier start may be in Slurm still and write into this")
+    assert "7 (roll_out x)" in line
+    assert "? (fit)" in line
+
+
 def test_a_file_that_is_no_note_is_left_alone(tmp_path):
     notes = Notes(tmp_path)
     notes.write(NOTE)

@@ -23,6 +23,7 @@ from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from frugal_slurm import states
 from frugal_slurm.causes import Causes, cause, said_last
 from frugal_slurm.ends import Asked, End, end_of, refusal
+from frugal_slurm.install import NOTES
 from frugal_slurm.jobs import gone_wrong, identity, log_of, outputs, steps_of, title, titles
 from frugal_slurm.notes import Note, Notes, Orphans, sort_out
 from frugal_slurm.states import Cluster, Seen, SlurmSilentError
@@ -73,7 +74,7 @@ class Executor(plugin.Executor):
         """What the plugin's thread reads must be there before the plugin starts it."""
         self.cluster = _usable_cluster()
         self.causes, self.waiting = Causes(), Waiting()
-        self.notes = Notes(Path(".snakemake/slurm_jobs").resolve())
+        self.notes = Notes(NOTES.resolve())
         self.names: dict[str | None, str] = {}  # of jobs in Slurm, by id where another start's
         self.left: dict[frozenset[str], Note] = {}
         self.tries: dict[Any, list[str]] = {}

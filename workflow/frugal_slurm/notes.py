@@ -61,6 +61,12 @@ class Notes:
         """All notes; a file that is none is left alone."""
         return [note for path in sorted(self.folder.glob("*.json")) if (note := _read(path))]
 
+    def line_elsewhere(self) -> str:
+        """What a start that does not ask Slurm says of them; nothing if there are none."""
+        jobs = ", ".join(f"{note.slurm_id or '?'} ({note.what})" for note in self.read())
+        told = "may be in Slurm still and write into this folder; squeue tells, scancel ends them"
+        return f"Jobs of an earlier start {told}: {jobs}" if jobs else ""
+
     def _path(self, outputs: Iterable[str]) -> Path:
         digest = hashlib.sha256("\0".join(sorted(outputs)).encode()).hexdigest()[:24]
         return self.folder / f"{digest}.json"
