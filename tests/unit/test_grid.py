@@ -21,8 +21,17 @@ from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_
 from tests.unit.missingness_tables import table_of, three_panels
 
 pytestmark = pytest.mark.trains
+IMPUTATION = {
+    "chained_trees": {
+        "rounds": 1, "trees": 5, "leaves": 4, "learning_rate": 0.3, "min_leaf": 20,
+        "linear_penalty": 1.0,
+    },
+    "missforest": None,
+    "multiple": None,
+}  # fmt: skip
 WORLD = {
     "mechanism": "mnar", "missing_share": 0.4, "panels": 4, "draws": 2, "rows": 200,
+    "imputed_draws": 1, "imputation": IMPUTATION,
     "agents": AGENTS, "nuisance": NUISANCE, "evaluation": EVALUATION,
 }  # fmt: skip
 
@@ -99,6 +108,13 @@ def test_a_world_is_judged_under_its_graph_and_under_none(judged):
     one = estimates[(estimates["estimator"] == "stabilised_ipw") & (estimates["draw"] == 0)]
     by_graph = one.pivot(index="agent", columns="graph", values="estimate")
     assert (by_graph["mcar"] != by_graph["true"]).all()
+
+
+def test_policies_act_on_imputed_copies_in_the_first_draws_alone(judged):
+    estimates = judged["estimates"].set_index(["estimator", "draw"])
+    for name, computed in (("imputation_chained_trees", True), ("multiple_imputation", False)):
+        done = (estimates.loc[name, "status"] == "ok").groupby(level="draw").all()
+        assert list(done) == [computed, False], name
 
 
 def test_the_summary_counts_verdicts(judged):

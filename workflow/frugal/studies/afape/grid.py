@@ -43,7 +43,8 @@ class Grid:
         return {
             "mechanism": mechanism,
             "missing_share": missing_share,
-            **{name: self.own[name] for name in ("panels", "draws", "rows")},
+            **{name: self.own[name] for name in ("panels", "draws", "rows", "imputed_draws")},
+            "imputation": self.block["imputation"],
             "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
             "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
             "evaluation": {

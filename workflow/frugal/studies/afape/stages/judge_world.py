@@ -40,7 +40,8 @@ def judge_world(
     """Train, draw and judge.
 
     Settings: `mechanism`, `missing_share`, `panels`, `draws`, `rows` (at most, of a draw), `agents`
-    (name → settings), `nuisance`, `evaluation`.
+    (name → settings), `nuisance`, `evaluation`, `imputation`, `imputed_draws` (the first ones, in
+    which policies also act on imputed copies).
 
     Returns:
         `estimates`: one row for each draw, graph, agent and estimator; `draws`: the verdict of each
@@ -66,7 +67,8 @@ def judge_world(
         count = min(len(population), settings["rows"])
         rows = population.iloc[rng.integers(0, len(population), count)]
         rows = rows.assign(row_id=np.arange(count)).reset_index(drop=True)
-        drawn = judges.play(_with_gaps(rows, catalogue, law, draw), draw)
+        imputation = settings["imputation"] if draw < settings["imputed_draws"] else None
+        drawn = judges.play(_with_gaps(rows, catalogue, law, draw), draw, imputation)
         for graph, judged in _under_each_graph(drawn, law, catalogue):
             found = judges.judge(judged, draw)
             mine = {"draw": draw, "graph": graph}
