@@ -1,6 +1,6 @@
-# make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every check · make trust: simulations
+# make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every check · make docs: the pages as a site · make trust: simulations
 .DEFAULT_GOAL := help
-.PHONY: help env demo run test lint lock bench mutants trust clean
+.PHONY: help env demo run test lint docs lock bench mutants trust clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -49,6 +49,11 @@ lint: env
 	$(BIN)/python envs/render.py --check
 	PATH="$$PWD/$(BIN):$$PATH" snakemake --lint
 
+# The pages as a site in build/site; opened as a file it asks for nothing outside. A link that leads nowhere is an error.
+docs: env
+	$(BIN)/python -m sphinx -q -E -W --keep-going -n -b html -c docs/site -d build/doctrees . build/site
+	@echo "Open build/site/index.html"
+
 bench: env
 	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
@@ -60,7 +65,7 @@ trust: env
 	nice $(BIN)/python -m tests.trust.hidden_causes --out build/trust/hidden_causes.csv
 	nice $(BIN)/python -m tests.trust.treatment
 
-# Mutants of the science, each judged by the tests that import it: docs/tests.md. Goes on where it stopped.
+# Mutants of the science, each judged by the tests that import it: docs/notes/tests.md. Goes on where it stopped.
 PER_MODULE ?= 3
 ONLY ?=
 mutants: env build/mutation/venv/.ready

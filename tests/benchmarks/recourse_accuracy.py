@@ -1,4 +1,4 @@
-"""Accuracy of generators over seeded worlds: the numbers of docs/recourse.md come from here.
+"""Accuracy of generators over seeded worlds: where numbers of docs/results/recourse.md come from.
 
     OMP_NUM_THREADS=1 python -m tests.benchmarks.recourse_accuracy N SEEDS GENERATORS [CONFIG]
 

@@ -1,4 +1,4 @@
-"""The page `docs/malformed.md`: made from what has happened, the same each time."""
+"""The page `docs/reference/malformed.md`: made from what has happened, the same each time."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.malformed.cases import ROOT, TIME_LIMIT_S, Case
 from tests.malformed.outcomes import DEFECTS, LONGEST, Outcome
 from tests.malformed.starts import START_S
 
-PAGE = ROOT / "docs" / "malformed.md"
+PAGE = ROOT / "docs" / "reference" / "malformed.md"
 SHOWN = 160  # characters of a sentence on the page
 LEAST = 230  # inputs
 _KINDS = {"refused": "", "warned": "**warned:** ", "accepted": "**accepted, and right:** "}
@@ -27,14 +27,14 @@ def page(happened: Mapping[Case, Outcome]) -> str:
     lines = [
         "# Malformed inputs",
         "",
-        "This page of reference lists malformed inputs of every kind that Frugal reads, and what "
-        f"happens to each. Of {len(happened)} inputs {kinds['refused']} are refused in one "
+        "Reference: malformed inputs of every kind that Frugal reads, and what happens to "
+        f"each. Of {len(happened)} inputs {kinds['refused']} are refused in one "
         f"sentence, {kinds['warned']} taken with a warning, and {kinds['accepted']} taken and "
         f"right: {none}.",
         "",
-        "`python -m tests.malformed` gives every input to the project and writes this page; "
+        "`python -m tests.malformed` gives every input to the project and writes this page. "
         "`tests/unit/test_malformed.py` fails where an input ends otherwise, or where the page is "
-        f"out of date. An input has {TIME_LIMIT_S} seconds (a start of the engine {START_S}), a "
+        f"out of date. An input has {TIME_LIMIT_S} seconds (a start of the engine {START_S}). A "
         f"refusal is one line of at most {LONGEST} characters that names the file or the "
         "key, and leaves no file behind. Here sentences are "
         f"cut after {SHOWN} characters. What was taken was compared with what it means, mostly "

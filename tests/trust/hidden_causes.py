@@ -10,7 +10,7 @@ causes and gaps each draw, probabilities fitted each time. Costs of 10⁶ fresh 
 
 appends the draws that the file lacks, and prints a page: the share covered in each cell, and how
 wide ranges are. 400 draws of all cells take about 10 CPU minutes, and the page is kept as
-docs/hidden_causes.md.
+docs/results/hidden_causes.md.
 """
 
 import argparse
@@ -153,24 +153,27 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
 
 PAGE = """# Do ranges under hidden causes cover?
 
-Made by `python -m tests.trust.hidden_causes`, which says what is drawn: two panels, and a hidden \
-cause that shifts the odds of one by exactly Γ; the range is asked for the same Γ. Each line is of \
-{draws} draws: the share in which the interval of the plain and of the sharp range holds the true \
-cost (goal: at least 95 %), the truth, the mean estimate, and mean widths of the ranges. At Γ = 1 \
-nothing is hidden, and both are the estimate with its usual interval.
+Results. Made by `python -m tests.trust.hidden_causes`, which says what is drawn. There are two \
+panels, and a hidden cause shifts the odds of one by exactly Γ; the range is asked for the same Γ.
+
+Each line is of {draws} draws. It has the share in which the interval of the plain and the sharp \
+range holds the true cost (goal: at least 95 %), the truth, the mean estimate, and mean widths of \
+the ranges. At Γ = 1 nothing is hidden, and both are the estimate with its usual interval.
 
 All lines with Γ > 1: plain {plain:.1%}, sharp {sharp:.1%}; the least {least:.1%}.
+"""
+HEAD = """
+## Hidden cause: {cause}, {n:,} rows
 
-| hidden cause | Γ | rows | policy | covered, plain | covered, sharp | truth | estimate \
-| width, plain | width, sharp |
-|---|---|---|---|---|---|---|---|---|---|
+| Γ | policy | covered: plain, sharp | truth | estimate | width: plain, sharp |
+|---|---|---|---|---|---|
 """
 
 
 def page(cells: pd.DataFrame) -> str:
-    """The table as a page."""
+    """The table as a page, a part for each cause and number of rows."""
     wide = cells.pivot_table(
-        index=["cause", "gamma", "n", "policy"],
+        index=["cause", "n", "gamma", "policy"],
         columns="kind",
         values=["covered", "truth", "estimate", "width"],
     ).reset_index()
@@ -182,13 +185,15 @@ def page(cells: pd.DataFrame) -> str:
             plain=by_kind["plain"], sharp=by_kind["sharp"],
         )
     ]  # fmt: skip
-    lines += [
-        f"| {row['cause', '']} | {row['gamma', '']:g} | {row['n', '']:,} | {row['policy', '']} "
-        f"| {row['covered', 'plain']:.1%} | {row['covered', 'sharp']:.1%} "
-        f"| {row['truth', 'plain']:.3f} | {row['estimate', 'plain']:.3f} "
-        f"| {abs(row['width', 'plain']):.3f} | {abs(row['width', 'sharp']):.3f} |\n"
-        for _, row in wide.iterrows()
-    ]
+    for (cause, n), rows in wide.groupby([("cause", ""), ("n", "")], sort=True):
+        lines.append(HEAD.format(cause=cause, n=n))
+        lines += [
+            f"| {row['gamma', '']:g} | {row['policy', '']} "
+            f"| {row['covered', 'plain']:.1%}, {row['covered', 'sharp']:.1%} "
+            f"| {row['truth', 'plain']:.3f} | {row['estimate', 'plain']:.3f} "
+            f"| {abs(row['width', 'plain']):.3f}, {abs(row['width', 'sharp']):.3f} |\n"
+            for _, row in rows.iterrows()
+        ]
     return "".join(lines)
 
 

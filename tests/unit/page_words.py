@@ -21,7 +21,7 @@ PLAIN = frozenset(
     ("CSV", "TSV", "ARFF", "PNG", "PDF", "HTML", "JSON", "YAML", "SAS", "MIT", "EUR", "USD", "GB",
      "MB", "KB", "SHA", "ASCII", "UTF", "URL", "HTTP", "OK", "ID", "UCI", "FICO", "AMD", "EPYC",
      "ICLR", "README", "CITATION", "CONTRIBUTING", "BUNDLE", "COLUMN", "FOLDER", "NAME", "POLICY",
-     "STAGE", "VALUE")
+     "STAGE", "VALUE", "PATH", "TARGET", "RO")
 )  # fmt: skip
 
 
@@ -74,8 +74,8 @@ def _sentences(block: str) -> list[str]:
 
 
 def glossary() -> set[str]:
-    """Words that docs/words.md explains."""
-    text = (ROOT / "docs/words.md").read_text(encoding="utf-8")
+    """Words that docs/reference/glossary.md explains."""
+    text = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
     return {term.strip() for cell in _TERM.findall(text) for term in cell.split(",")}
 
 

@@ -61,7 +61,7 @@ def test_there_are_checks():
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_is_described_with_its_words(name):
-    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/cluster.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| `\.ci/{name} FOLDER`", page, flags=re.MULTILINE)
 
 

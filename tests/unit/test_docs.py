@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 ROW = re.compile(r"\| `(\[\w+, [^\]]+\])` \|[^|]*\| `(frugal(?:\.\w+)+)` \|")
 ROWS = [
     (page.name, *found)
-    for page in sorted(DOCS.glob("*.md"))
+    for page in sorted(DOCS.rglob("*.md"))
     for found in ROW.findall(page.read_text(encoding="utf-8"))
 ]
 

@@ -18,7 +18,7 @@ from tests.unit.test_estimator_obstacles import KNOWN, healthy_case
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(frugal.__file__).parent
-PAGE = ROOT / "docs" / "afape.md"
+PAGE = ROOT / "docs/reference/afape.md"
 UNIDENTIFIED = KNOWN | {"propensity_identified": False, "reasons": ["It is not identified: X1."]}
 
 

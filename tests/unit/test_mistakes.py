@@ -1,6 +1,6 @@
 """The mistakes that are most likely in a table of one's own: a sentence, or a warning that is read.
 
-docs/mistakes.md lists them with what is said, in this order.
+docs/how-to/mistakes.md lists them with what is said, in this order.
 """
 
 import re
@@ -16,7 +16,7 @@ from frugal.run.study import load_study
 
 from tests.unit.test_own_table import ROOT, asked, folder  # noqa: F401  # a fixture
 
-PAGE = ROOT / "docs" / "mistakes.md"
+PAGE = ROOT / "docs" / "how-to" / "mistakes.md"
 Change = Callable[[Path], Any]
 
 

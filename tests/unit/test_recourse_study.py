@@ -165,7 +165,7 @@ def test_a_stage_gives_the_same_twice(results):
 def test_the_documented_command_solves_an_own_catalogue_and_says_refusals(
     tmp_path, monkeypatch, capsys
 ):
-    page = (ROOT / "docs/recourse.md").read_text("utf-8")
+    page = (ROOT / "docs/reference/recourse.md").read_text("utf-8")
     command = page.split("```sh\n")[1].split("```")[0]
     words = shlex.split(command.replace("=mine/", f"={tmp_path}/"))
     assert words[:3] == ["python", "-m", "frugal"]
@@ -241,7 +241,7 @@ def test_figures_of_what_is_not_learnt_are_refused(change, sentence):
 
 def test_a_config_that_only_solves_is_refused_with_the_way_out():
     scenarios = copy.deepcopy(CONFIG["recourse"]["scenarios"])
-    with pytest.raises(ConfigError, match=r"run the stage by hand, as docs/recourse\.md shows"):
+    with pytest.raises(ConfigError, match=r"by hand, as docs/reference/recourse\.md shows"):
         load_recourse_study(_changed(scenarios=scenarios[-1:]), ROOT)
     half = scenarios[0] | {"generators": []}
     with pytest.raises(ConfigError, match=r"scenarios\[0\] has generators or subsets, but not"):

@@ -1,44 +1,147 @@
 """Reference pages are made from the declarations, and hold every one of them."""
 
 import inspect
+import re
 from pathlib import Path
 
 import frugal.library
 import pytest
 from frugal.acquire.registry import KINDS as AGENTS
 from frugal.core.errors import ConfigError
+from frugal.core.schema_check import read_yaml
+from frugal.core.sources import PACKAGE, STAGES
 from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
-from frugal.run.library_page import library_page
-from frugal.run.reference import reference_command, reference_page
+from frugal.run.reference.allowed import allowed
+from frugal.run.reference.columns import columns_page
+from frugal.run.reference.command import PAGES, reference_command
+from frugal.run.reference.commands import commands_page, help_of, target_words
+from frugal.run.reference.config_keys import CONFIG, config_page
+from frugal.run.reference.data_sets import FOLDER, data_sets_page
+from frugal.run.reference.declared import agents_page, methods_page
+from frugal.run.reference.library import library_page
+from frugal.run.stage_command import OTHER_COMMANDS
+from frugal.studies.afape.columns import COLUMNS
 
-PAGE = Path(__file__).parents[2] / "docs/reference.md"
-LIBRARY = PAGE.with_name("library.md")
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_page_is_what_the_declarations_say():
-    """If not: `python -m frugal reference > docs/reference.md`."""
-    assert PAGE.read_text(encoding="utf-8") == reference_page()
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_the_declarations_say(name: str):
+    """If not: `python -m frugal reference --into docs/reference`."""
+    assert (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8") == PAGES[name]()
 
 
-def test_every_declaration_has_a_row_with_its_words():
-    lines = reference_page().splitlines()
-    for named in (AGENTS, GENERATORS, ESTIMATORS):
+def test_the_command_prints_a_page_or_writes_all(tmp_path, capsys):
+    assert reference_command(["methods"]) == 0
+    assert capsys.readouterr().out == methods_page()
+    assert reference_command(["--into", str(tmp_path)]) == 0
+    assert {path.stem for path in tmp_path.glob("*.md")} == set(PAGES)
+    assert (tmp_path / "columns.md").read_text(encoding="utf-8") == columns_page()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["libary"], "there is no page 'libary'; did you mean 'library'.*allowed are config, "),
+        ([], "allowed is one page of config, .*, or --into FOLDER for all"),
+        (["library", "--into", "."], "allowed is one page of config, "),
+        (["--into", "nowhere"], "--into nowhere is no folder"),
+    ],
+)
+def test_what_is_no_page_is_refused_in_a_sentence(words: list[str], sentence: str):
+    with pytest.raises(ConfigError, match=sentence):
+        reference_command(words)
+
+
+@pytest.mark.parametrize("page", [methods_page, agents_page], ids=["methods", "agents"])
+def test_every_declaration_has_a_row_with_its_words(page):
+    lines = page().partition("\n## `")[0].splitlines()
+    for named in (ESTIMATORS, GENERATORS) if page is methods_page else (AGENTS,):
         for name in named:
-            row = [line for line in lines if line.startswith(f"| `{name}` |")]
+            row = [line for line in lines if line.startswith((f"| `{name}` |", f"| [`{name}`]"))]
             assert len(row) == 1
             assert named[name].doc in row[0]
-            for key in getattr(named[name], "settings", ()):
-                assert f"`{key}`" in row[0]
 
 
-def test_the_librarys_page_is_what_its_docstrings_say(capsys):
-    """If not: `python -m frugal reference library > docs/library.md`."""
-    assert LIBRARY.read_text(encoding="utf-8") == library_page()
-    assert reference_command(["library"]) == 0
-    assert capsys.readouterr().out == library_page()
-    with pytest.raises(ConfigError, match="allowed is nothing, or library"):
-        reference_command(["libary"])
+def test_every_setting_of_an_agent_has_a_row_under_its_kind():
+    _, *parts = agents_page().split("\n## `")
+    kinds = {part.partition("`")[0]: part for part in parts}
+    assert set(kinds) == set(AGENTS)
+    for name, agent in AGENTS.items():
+        for key in agent.settings:
+            assert f"\n| `{key}` | " in kinds[name]
+
+
+def test_every_key_of_the_config_has_a_row():
+    """But names that a person chooses, and what has a page of its own."""
+    page, found = config_page(), 0
+    document = read_yaml(CONFIG)
+
+    def walk(path: str, value) -> None:
+        nonlocal found
+        if path in ("datasets", "afape.agents", "recourse.generators") or not isinstance(
+            value, dict
+        ):
+            named = re.search(rf"\| `{re.escape(path)}` \| ([^|]+) \|", page)
+            assert named or ".NAME" in path, path
+            found += 1
+            return
+        for key, inner in value.items():
+            deeper = f"{path}.{key}".lstrip(".")
+            if f"`{deeper}" in page:
+                walk(deeper, inner)
+            else:
+                assert f"`{path}.NAME" in page, deeper
+
+    walk("", document)
+    assert found > 100
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#/$defs/share"}, "number above 0 to 1"),
+        ({"type": ["integer", "null"], "minimum": 1}, "whole number from 1 or null"),
+        ({"enum": ["a", None]}, "`a`, `null`"),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+         "list of lists of texts"),
+        ({"oneOf": [{"const": True}, {"type": "object"}]}, "`true` or keys"),
+    ],
+)  # fmt: skip
+def test_a_schema_is_told_in_words(schema, words):
+    share = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    assert allowed(schema, {"share": share}) == words
+
+
+def test_every_column_has_its_unit_and_meaning():
+    page = columns_page()
+    for name, (unit, meaning) in COLUMNS.items():
+        assert f"\n| `{name}` | {unit} | {meaning} |" in page.replace("\\|", "|")
+
+
+def test_every_command_target_and_stage_is_there():
+    page = commands_page()
+    for stage in STAGES:
+        assert f"\n| `{stage}` | " in page
+    for command in {*OTHER_COMMANDS} - {"plan", "reference"}:
+        assert f"\n### {command}\n" in page
+        assert help_of(command).startswith("usage: ")
+    rules = "\n".join(
+        path.read_text() for path in [PACKAGE.parent / "Snakefile", *PACKAGE.parent.glob("rules/*")]
+    )
+    named = set(re.findall(r"^ *rule (\w+):", rules, re.MULTILINE))
+    assert named - set(STAGES) - {"fetch_file"} == set(target_words())
+
+
+def test_every_data_set_is_there_with_its_note():
+    page = data_sets_page()
+    paths = [path for path in FOLDER.rglob("*.yaml") if path.stem != "template"]
+    assert len(paths) > 25
+    for path in paths:
+        said = read_yaml(path)
+        assert f"\n## {said['name']}\n" in page
+        assert " ".join(said["note"].split()) in " ".join(page.split())
 
 
 @pytest.mark.parametrize("name", frugal.library.__all__)

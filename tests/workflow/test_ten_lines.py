@@ -91,7 +91,7 @@ def test_new_cases_are_advised_as_the_page_shows(folder):
     bundle = "results/bundles/dataset=ten_lines/mechanism=own/agent=by_troponin"
     done = frugal(folder, "advise", bundle, str(ROOT / "docs/examples/new_cases.csv"))
     assert done.returncode == 0, done.stderr
-    page = (ROOT / "docs/new_cases.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/new_cases.md").read_text(encoding="utf-8")
     *table, last = done.stdout.strip().splitlines()
     assert "\n".join(table) in page
     assert last.startswith("1 of 3 cases have values that training did not see")

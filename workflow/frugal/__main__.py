@@ -69,7 +69,7 @@ def _run(words: list[str]) -> int:
 
             return plan_command(words[1:])
         case ["reference"]:
-            from frugal.run.reference import reference_command
+            from frugal.run.reference.command import reference_command
 
             return reference_command(words[1:])
         case ["rocrate"]:

@@ -2,6 +2,7 @@
 
 
 rule audit:
+    """Recomputes every digest, and runs a sample of steps again."""
     log:
         "logs/audit.log",
     localrule: True
@@ -16,6 +17,7 @@ rule audit:
 
 
 rule rocrate:
+    """Describes results/ for archives, as a Workflow Run RO-Crate."""
     log:
         "logs/rocrate.log",
     localrule: True

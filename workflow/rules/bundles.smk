@@ -28,6 +28,7 @@ rule bundle_agent:
 
 
 rule bundles:
+    """Every policy of `afape` as a folder for `advise`."""
     input:
         STUDY.bundle_files(),
     localrule: True

@@ -211,6 +211,7 @@ rule draw_dadi_figures:
 
 
 rule dadi:
+    """Which features to collect, so that what is predicted is accurate and fair."""
     input:
         rules.summarise_dadi.output.summary,
         rules.check_dadi.output.checks,

@@ -51,6 +51,7 @@ if config["table"] is not None and config["objective"] == "f1":
 
 
 rule decide:
+    """A table of one's own to a verdict: --config table=my.yaml."""
     input:
         decided,
     log:

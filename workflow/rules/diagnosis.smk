@@ -335,6 +335,7 @@ rule bundle_choice:
 
 
 rule chosen_bundle:
+    """That policy as a folder for `advise`."""
     input:
         DIAGNOSIS.chosen_file("cases.json").replace(
             "results/choices", "results/bundles"
@@ -343,6 +344,7 @@ rule chosen_bundle:
 
 
 rule choose:
+    """The policy of `diagnosis` that is best within a budget."""
     input:
         DIAGNOSIS.chosen_file("choice.txt"),
     log:
@@ -438,6 +440,7 @@ rule draw_fronts:
 
 
 rule diagnosis:
+    """Which panels to order, for every budget, when positives are rare."""
     input:
         rules.summarise_diagnosis.output.summary,
         rules.check_diagnosis.output.checks,

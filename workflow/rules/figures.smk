@@ -64,6 +64,7 @@ rule draw_study_figures:
 
 
 rule afape:
+    """What acquisition policies cost at run time, judged from records with gaps."""
     input:
         rules.summarise_afape.output.summary,
         rules.check_afape.output.checks,

@@ -55,6 +55,7 @@ rule summarise_grid:
 
 
 rule grid:
+    """How often verdicts are right, in worlds of known truth."""
     input:
         rules.summarise_grid.output.grid,
     localrule: True

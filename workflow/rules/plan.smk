@@ -17,6 +17,7 @@ onsuccess:
 
 
 rule plan:
+    """What a run will take, stage by stage; runs nothing."""
     log:
         "logs/plan.log",
     localrule: True
@@ -36,6 +37,7 @@ rule plan:
 
 
 rule benchmark:
+    """What the jobs of a run took, as a table and a picture."""
     log:
         "logs/benchmark.log",
     localrule: True

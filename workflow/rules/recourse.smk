@@ -143,6 +143,7 @@ rule draw_recourse_figures:
 
 
 rule recourse:
+    """The cheapest sets of actions, and generators that learn them."""
     input:
         rules.summarise_recourse.output.summary,
         rules.check_recourse.output.checks,

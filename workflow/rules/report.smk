@@ -218,6 +218,7 @@ rule write_report:
 
 
 rule report:
+    """results/report.html: the answers first, one file, offline."""
     input:
         rules.write_report.output.report,
     localrule: True
@@ -225,6 +226,7 @@ rule report:
 
 # Snakemake's own page is made beside results/, and put in place with its sidecar once it is whole.
 rule snakemake_report:
+    """Snakemake's own report, in results/snakemake_report.html."""
     input:
         reported_files,
     output:

@@ -64,6 +64,7 @@ if config["records"] is not None:
 
 
 rule search:
+    """Records of one's own to a search policy: --config records=my.yaml."""
     input:
         searched,
     log:

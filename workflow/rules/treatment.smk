@@ -184,6 +184,7 @@ rule draw_table_figures:
 
 
 rule treatment:
+    """Which treatment to try next, and when to stop."""
     input:
         rules.add_cpu_times.output.summary,
         rules.check_treatment.output.checks,

@@ -86,7 +86,7 @@ class StoredPolicy(_Advises):
 
     @property
     def kind(self) -> str:
-        """One of docs/reference.md."""
+        """One of docs/reference/agents.md."""
         return self._read.kind
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class Policy(_Advises):
 
     @property
     def kind(self) -> str:
-        """One of docs/reference.md."""
+        """One of docs/reference/agents.md."""
         return self.settings["kind"]
 
     @property

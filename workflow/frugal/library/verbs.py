@@ -57,7 +57,7 @@ def missingness(
 
     Args:
         table: from `load`.
-        law: None: the table's own gaps; else `missingness` of a scenario, docs/afape.md.
+        law: None: the table's own gaps; else `missingness` of a scenario, docs/reference/afape.md.
         name: of the mechanism, if a law is given.
 
     Raises:
@@ -78,7 +78,7 @@ def train(
 
     Args:
         masks: from `missingness`.
-        agent: name of one of `table.policies`, or whole settings with `kind`, docs/reference.md.
+        agent: name of one of `table.policies`, or settings with `kind`, docs/reference/agents.md.
         name: under which it is judged; by default the agent's, or its kind.
         changes: settings that replace the agent's, for example `transitions=50000`.
 

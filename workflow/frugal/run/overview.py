@@ -23,7 +23,7 @@ REST = {
     "compile": "compile the kernels once",
     "describe": "a stored policy in words",
     "rocrate": "results described for archives, as a Workflow Run RO-Crate",
-    "reference": "what a config can name; with `library`: Python",
+    "reference PAGE": "a page of reference: config, commands, columns, agents, …",
     "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
 }
 
@@ -48,7 +48,7 @@ def overview() -> str:
             "More:",
             *listed(REST, "python -m frugal"),
             "",
-            "Pages: README.md, docs/own_table.md, docs/recipes/.",
+            "Pages: README.md, docs/how-to/own_table.md, docs/tutorials/.",
             "",
             *textwrap.wrap(f"Stages: {', '.join(STAGES)}", width=100),
         ]

@@ -62,7 +62,7 @@ class Decision:
             return {"remarks": list(self.remarks), "reading": {
                 "All on one page": (self.place / "answer.html").as_posix(),
                 "Every family and budget": (self.place / "results/choices").as_posix(),
-                "How it is judged": "docs/own_table.md",
+                "How it is judged": "docs/how-to/own_table.md",
             }}  # fmt: skip
         budget = self.config["budget"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
@@ -75,7 +75,7 @@ class Decision:
                 "All on one page": (self.place / "answer.html").as_posix(),
                 "Whether the weights can be trusted": (figures / "trust.png").as_posix(),
                 "A new case": f"python -m frugal advise {bundle} cases.csv",
-                "How it is judged": "docs/own_table.md",
+                "How it is judged": "docs/how-to/own_table.md",
             },
         }
 
@@ -294,7 +294,7 @@ def _causes(
         if path is None:
             raise ConfigError(
                 f"config: 'causes' is {str(config['causes'])!r}, and there is no such file; "
-                "allowed is a YAML of panels with their causes, see docs/own_table.md"
+                "allowed is a YAML of panels with their causes, see docs/how-to/own_table.md"
             )
         given = read_yaml(path)
         if not isinstance(given, dict) or set(given) != set(gaps.share):

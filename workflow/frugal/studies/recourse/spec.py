@@ -188,7 +188,7 @@ def _check_figures(block: Mapping[str, Any]) -> None:
         raise ConfigError(
             "config: recourse.scenarios has none with subsets and generators, so that there is no "
             "table to summarise; for labels only, keep a scenario that learns or run the stage by "
-            "hand, as docs/recourse.md shows under 'A catalogue of one's own'"
+            "hand, as docs/reference/recourse.md shows under 'A catalogue of one's own'"
         )
     shown, at = block["figures"], "config: recourse.figures"
     for k, key in enumerate(("dataset", "variant")):

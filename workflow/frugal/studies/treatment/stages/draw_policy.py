@@ -1,6 +1,6 @@
 """Stage `draw_policy`: any one policy of the treatment study as a decision tree, run by hand.
 
-No rule calls it; docs/treatment.md shows the command.
+No rule calls it; docs/reference/treatment.md shows the command.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,0 +1,1 @@
+"""Pages of reference, made from declarations: `python -m frugal reference --into FOLDER`."""

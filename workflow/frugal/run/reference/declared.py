@@ -1,0 +1,139 @@
+"""Pages of what files of a folder declare: methods, kinds of agents, figures.
+
+Read from the declarations without importing one of them.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from frugal.core.declarations import Declared, declared
+from frugal.core.schema_check import SCHEMAS, read_yaml
+from frugal.core.sources import PACKAGE
+from frugal.run.reference.allowed import allowed
+from frugal.run.reference.markdown import head, sentence, table
+
+_Says = Mapping[str, Any]
+_TO_ADD = "\nHow to add one: [extending](../../CONTRIBUTING.md).\n"
+
+
+def methods_page() -> str:
+    """Estimators, planners, and generators of recourse."""
+    return "\n".join([
+        head("Estimators, planners, generators", "methods") + _TO_ADD,
+        _listed(
+            "Estimators",
+            "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
+            {"estimator": _name, "in figures": _of("label"), "what it does": _of("doc"),
+             "source": lambda _, says: f"`{says['equation']}`"},
+            declared("frugal.judge.estimators", "Estimator"),
+        ),
+        _listed(
+            "Planners",
+            "Words of `planners` in the grids of `treatment.scenarios`.",
+            {"planner": _name, "in figures": _of("label"), "what it does": _of("doc"),
+             "reads": _of("reads"), "thresholds": _of("thresholds")},
+            declared("frugal.search.planners", "SearchPlanner"),
+        ),
+        _listed(
+            "Generators",
+            "Kinds of `recourse.generators`.",
+            {"kind": _name, "in figures": _of("label"), "what it does": _of("doc"),
+             "settings": _names_of_settings},
+            declared("frugal.cover.generators", "GeneratorKind"),
+        ),
+    ])  # fmt: skip
+
+
+def agents_page() -> str:
+    """Kinds of agents, and the settings of each."""
+    kinds = declared("frugal.acquire.policies", "AgentKind")
+    parts = [
+        head("Agents", "agents") + _TO_ADD,
+        _listed(
+            "Kinds",
+            "Kinds of `afape.agents`. How to use one: [any policy](../how-to/policies.md).",
+            {"kind": lambda name, _: f"[`{name}`](#{name})", "what it is": _of("doc"),
+             "learns": lambda _, says: "no" if "fit" in says else "yes"},
+            kinds,
+        ),
+    ]  # fmt: skip
+    defs = _defs()
+    for name in sorted(kinds):
+        parts.append(f"## `{name}`\n\n{sentence(kinds[name].says['doc'])}\n")
+        rows = [
+            (f"`{key}`", allowed(said, defs), meaning)
+            for key, said, meaning in _settings(kinds[name].says, defs)
+        ]
+        parts.append(table(["setting", "allowed", "meaning"], rows) if rows else "No settings.\n")
+    return "\n".join(parts)
+
+
+def figures_page() -> str:
+    """Figures of every study."""
+    parts = [
+        head("Figures", "figures")
+        + "\nEach is a PNG, a PDF, and the table that is shown, under `results/figures/`.\n"
+    ]
+    for folder in sorted(PACKAGE.glob("studies/*/figures")):
+        study = folder.parent.name
+        found = declared(f"frugal.studies.{study}.figures", "PrintedFigure")
+        columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
+        parts.append(_listed(study, "", columns, found))
+    return "\n".join(parts)
+
+
+@cache
+def _defs() -> Mapping[str, Any]:
+    """Parts of the config's schema that settings name."""
+    return read_yaml(SCHEMAS / "config.schema.yaml")["$defs"]
+
+
+def _listed(
+    title: str,
+    words: str,
+    columns: Mapping[str, Callable[[str, _Says], str]],
+    found: Mapping[str, Declared],
+) -> str:
+    """A heading, a sentence and a table, one row per declaration in the order of their places."""
+    order = sorted(found, key=lambda name: (found[name].says.get("place", 0), name))
+    rows = [[cell(name, found[name].says) for cell in columns.values()] for name in order]
+    return "\n\n".join([f"## {title}", *([words] if words else []), table([*columns], rows)])
+
+
+def _name(name: str, says: _Says) -> str:
+    del says
+    return f"`{name}`"
+
+
+def _of(key: str) -> Callable[[str, _Says], str]:
+    return lambda _, says: str(says.get(key) or "none")
+
+
+def _stages(name: str, says: _Says) -> str:
+    del name
+    return ", ".join(f"`{stage}`" for stage in says["stages"])
+
+
+def _names_of_settings(name: str, says: _Says) -> str:
+    del name
+    defs = _defs()
+    own = says["settings"]
+    told = [(key, text if key in own else "") for key, _, text in _settings(says, defs)]
+    return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in told) or "none"
+
+
+def _settings(says: _Says, defs: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
+    """Key, schema and meaning of each setting, those that kinds share last."""
+    found: list[tuple[str, Mapping[str, Any], str]] = []
+    for key, said in says["settings"].items():
+        if isinstance(said, dict):
+            found.append((key, said, said.get("description", "")))
+        else:
+            word, meaning = said
+            schema = {"$ref": f"#/$defs/{word}"} if word in defs else {"type": word}
+            found.append((key, schema, meaning))
+    for group in says.get("shares", ()):
+        for key, said in defs[group]["properties"].items():
+            found.append((key, said, said.get("description", "")))
+    return found
