@@ -309,9 +309,10 @@ rule bundle_choice:
     input:
         unpack(
             located(
+                "choice",
                 lambda w: DIAGNOSIS.bundle_inputs(
                     w.dataset, w.family, w.criterion, w.seed, w.budget
-                )
+                ),
             )
         ),
     output:
