@@ -1,8 +1,9 @@
 """What jobs need beyond their rules' words where results lie in a store, and on other machines.
 
-A step needs the sidecar of each input, which vouches for it; the sidecars of all files behind, where
-it tells of them; and a place for its receipt. A worker that shares no folder gets the project, the
-files that the config names, and what the first process has found out (`Told`), for it cannot look.
+A step needs the sidecar of each input, which vouches for it; the sidecars of all files behind,
+where it tells of them; and a place for its receipt. A worker that shares no folder gets the
+project, the files that the config names, and what the first process has found out (`Told`), for it
+cannot look.
 
 Made for Snakemake 9.27, which the lock pins; tests/workflow/test_storage.py tells where another one
 differs. Knows no stage.
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import snakemake.api  # noqa: F401  the one module of these that can be imported first
 from frugal.core.errors import ConfigError
 from frugal.core.receipts import receipt_file
 from frugal.core.sidecars import MADE_IN, sidecar_path
@@ -24,6 +26,7 @@ from snakemake.dag import DAG
 from snakemake.jobs import Job
 from snakemake.sourcecache import LocalSourceFile
 from snakemake.spawn_jobs import SpawnedJobArgsFactory
+from snakemake.workflow import Workflow
 
 OUTSIDE = "outside"  # folder of the store for files that no job makes
 SOURCES = ("workflow", "config", "docs/examples", "envs")  # folders of the project that jobs need
@@ -31,8 +34,9 @@ LARGEST_SENT_BYTES = 10_000_000  # Snakemake sends no larger source
 SOURCE_FILES = ("Snakefile", "config.yaml", "requirements.lock", "pyproject.toml")
 
 _retrieve, _handle = DAG.retrieve_storage_inputs, DAG.handle_storage
+_store_outputs = DAG.store_storage_outputs
 _get_sources, _error_info = DAG.get_sources, Job.get_log_error_info
-_precommand = SpawnedJobArgsFactory.precommand
+_precommand, _write_archive = SpawnedJobArgsFactory.precommand, Workflow.write_source_archive
 
 
 class Told:
@@ -177,11 +181,14 @@ def serve(one: Served, *, beside: bool) -> None:
     dag_class: Any = DAG
     job_class: Any = Job
     arguments: Any = SpawnedJobArgsFactory
+    workflow_class: Any = Workflow
     dag_class.retrieve_storage_inputs = _retrieve_with_sidecars
     dag_class.handle_storage = _store_with_receipt
+    dag_class.store_storage_outputs = _store_with_receipts
     dag_class.get_sources = _own_sources if not beside else _further_sources
     job_class.get_log_error_info = _with_its_log
     arguments.precommand = _install_nothing
+    workflow_class.write_source_archive = _write_readable
 
 
 def _of(job: Any) -> Served | None:
@@ -231,23 +238,37 @@ def _bring_sidecar(store: Store, name: str) -> Path | None:
 
 
 async def _store_with_receipt(dag: DAG, job: Any, **words: Any) -> None:
-    """After a job: its outputs and its receipt, which no rule can name; then the room is tidied."""
+    """After a job of this process: its outputs and its receipt; then the room is tidied."""
     one = _of(job)
     if one is None:
         await _handle(dag, job, **words)
         return
     store = one.store
-    puts = dag.workflow.remote_exec or dag.workflow.is_main_process
-    ended = puts and words.get("store_in_storage", True) and not words.get("store_only_log")
-    receipt = receipt_name(store, job.output) if ended else None
+    ended = words.get("store_in_storage", True) and not words.get("store_only_log")
+    receipt = receipt_name(store, job.output) if ended and dag.workflow.is_main_process else None
     await _handle(dag, job, **words)
-    if receipt is not None and (store.room / receipt).is_file():
-        store.put(receipt, store.room / receipt)
-        (store.room / receipt).unlink()
+    _put_receipt(store, receipt)
     if not dag.workflow.keep_storage_local_at_runtime:
         for name in _names(store, job.input):
             if not (store.room / name).exists():
                 (store.room / sidecar_path(Path(name))).unlink(missing_ok=True)
+
+
+async def _store_with_receipts(dag: DAG) -> None:
+    """At the end of a worker: what its jobs have made, and their receipts."""
+    await _store_outputs(dag)
+    if dag.workflow.remote_exec:
+        for job in dag.needrun_jobs(exclude_finished=False):
+            one = _of(job)
+            if one is not None and dag.finished(job):
+                _put_receipt(one.store, receipt_name(one.store, job.output))
+
+
+def _put_receipt(store: Store, receipt: str | None) -> None:
+    """A receipt, which no rule can name, into the store."""
+    if receipt is not None and (store.room / receipt).is_file():
+        store.put(receipt, store.room / receipt)
+        (store.room / receipt).unlink()
 
 
 def receipt_name(store: Store, outputs: Iterable[Any]) -> str | None:
@@ -264,11 +285,13 @@ def receipt_name(store: Store, outputs: Iterable[Any]) -> str | None:
 
 def _with_its_log(job: Any, *args: Any, **words: Any) -> Any:
     """What is told of a failed job: its log is brought here, where it ran elsewhere."""
+    told = _error_info(job, *args, **words)
     if one := _of(job):
         for name in _names(one.store, job.log):
             if not (one.store.room / name).is_file():
                 one.store.copy(name, one.store.room / name)
-    return _error_info(job, *args, **words)
+        told["log"] = [*map(str, job.log), *(words.get("aux_logs") or ())]
+    return told
 
 
 def _own_sources(dag: DAG) -> set[str]:
@@ -289,3 +312,11 @@ def _install_nothing(arguments: Any, executor_common_settings: Any, **words: Any
     """What a worker does before its job; storage plugins it has, by hash, and installs none."""
     settings = replace(executor_common_settings, auto_deploy_default_storage_provider=False)
     return _precommand(arguments, executor_common_settings=settings, **words)
+
+
+def _write_readable(workflow: Any, path: Path) -> None:
+    """What is sent, readable by whom the results are: a temporary file is for its owner alone."""
+    _write_archive(workflow, path)
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
