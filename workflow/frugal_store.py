@@ -51,6 +51,8 @@ class Store:
         """
         try:
             found = self._by_folder(folder) or self._by_inventory(folder)
+            if not found:  # `s3` also lists nothing where nothing answers
+                self.object(f"{folder}/any").exists()
         except Exception as error:
             reason = " ".join(str(error).split())[:300]
             raise DataError(f"the store {self.shown(folder)} cannot be read: {reason}") from None

@@ -23,7 +23,9 @@ from frugal.core.receipts import receipt_file
 from frugal.core.sidecars import MADE_IN, sidecar_path
 from frugal_store import Store
 from snakemake.dag import DAG
+from snakemake.io import IOFile
 from snakemake.jobs import Job
+from snakemake.rules import Rule
 from snakemake.sourcecache import LocalSourceFile
 from snakemake.spawn_jobs import SpawnedJobArgsFactory
 from snakemake.workflow import Workflow
@@ -36,6 +38,7 @@ SOURCE_FILES = ("Snakefile", "config.yaml", "requirements.lock", "pyproject.toml
 _retrieve, _handle = DAG.retrieve_storage_inputs, DAG.handle_storage
 _store_outputs = DAG.store_storage_outputs
 _get_sources, _error_info = DAG.get_sources, Job.get_log_error_info
+_constrain = Rule.update_wildcard_constraints
 _precommand, _write_archive = SpawnedJobArgsFactory.precommand, Workflow.write_source_archive
 
 
@@ -181,6 +184,7 @@ def serve(one: Served, *, beside: bool) -> None:
     dag_class: Any = DAG
     job_class: Any = Job
     arguments: Any = SpawnedJobArgsFactory
+    rule_class: Any = Rule
     workflow_class: Any = Workflow
     dag_class.retrieve_storage_inputs = _retrieve_with_sidecars
     dag_class.handle_storage = _store_with_receipt
@@ -188,6 +192,7 @@ def serve(one: Served, *, beside: bool) -> None:
     dag_class.get_sources = _own_sources if not beside else _further_sources
     job_class.get_log_error_info = _with_its_log
     arguments.precommand = _install_nothing
+    rule_class.update_wildcard_constraints = _constrain_local_paths
     workflow_class.write_source_archive = _write_readable
 
 
@@ -320,3 +325,18 @@ def _write_readable(workflow: Any, path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(0o666 & ~mask)
+
+
+def _constrain_local_paths(rule: Any) -> None:
+    """Hold wildcards of outputs to what they may be; a plugin that keeps a path does not notice."""
+    _constrain(rule)
+    for k, item in enumerate(rule.output):
+        if item.is_storage:
+            old = item.storage_object
+            new = type(old)(
+                query=old.query, provider=old.provider, keep_local=old.keep_local,
+                retrieve=old.retrieve,
+            )  # fmt: skip
+            rule.output[k] = IOFile(new.local_path(), rule=rule)
+            rule.output[k].clone_flags(item, skip_storage_object=True)
+            rule.output[k].flags["storage_object"] = new

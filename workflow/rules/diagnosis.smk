@@ -193,7 +193,9 @@ rule train_selection:
 
 rule apply_bayes_rule:
     input:
-        unpack(lambda w: DIAGNOSIS.described_inputs(w.dataset)),
+        unpack(
+            located("described_table", lambda w: DIAGNOSIS.described_inputs(w.dataset))
+        ),
     output:
         **diagnosed("bayes"),
     log:

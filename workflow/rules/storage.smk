@@ -186,6 +186,13 @@ def store_words():
 
 
 if STORED:
+    if workflow.storage_settings.default_storage_provider == "fs" and not (
+        workflow.dryrun or shutil.which("rsync")
+    ):
+        sys.exit(
+            "Frugal cannot start: the storage plugin fs copies by rsync, which is not installed; "
+            "install it (Debian: apt-get install rsync), here and where jobs run"
+        )
     STORE = Store(
         workflow.storage_registry.default_storage_provider,
         str(
