@@ -102,7 +102,7 @@ def compare(plain: dict[str, bytes], stored: dict[str, bytes], folder: Path) -> 
 def check_run(check: Check, study: list[str], plain: dict[str, bytes]) -> None:
     """The study through workers, its bytes, and its audit."""
     name, place = check.store.name, check.place
-    before = len(list((place.workers / "jobs").iterdir()))
+    before, cpu_before = len(list((place.workers / "jobs").iterdir())), place.cpu_s()
     status, said = check.start(*study, remote=True)
     require(status == 0, f"{name}: the study ended through workers", said)
     jobs = len(list((place.workers / "jobs").iterdir())) - before
@@ -111,6 +111,7 @@ def check_run(check: Check, study: list[str], plain: dict[str, bytes]) -> None:
         require(hidden and jobs > 0, f"{jobs} jobs were of a user who cannot read {place.project}")
     else:
         print(f"not shown, as this is not root: {jobs} jobs were of the same user", flush=True)
+    print(f"ok: they took {place.cpu_s() - cpu_before:.0f} CPU seconds, Snakemake's included")
     told = compare(plain, check.store.files(), place.folder / "compared" / name)
     print(f"ok: {name}: {told}", flush=True)
     status, said = check.start("audit")

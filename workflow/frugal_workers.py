@@ -147,7 +147,7 @@ def project_files(project: Path) -> Iterator[Path]:
     yield from (project / name for name in SOURCE_FILES if (project / name).is_file())
     for folder in SOURCES:
         for path in sorted((project / folder).rglob("*")):
-            if path.is_file():
+            if path.is_file() and ".egg-info/" not in path.as_posix():
                 yield path
 
 

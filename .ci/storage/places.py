@@ -73,6 +73,11 @@ class Place:
             (new / "bin" / name).unlink(missing_ok=True)
             (new / "bin" / name).symlink_to(base)
 
+    def cpu_s(self) -> float:
+        """CPU seconds of all jobs so far, the Snakemakes that ran them included."""
+        told = (path.read_text().split() for path in (self.workers / "ended").glob("*.cpu"))
+        return sum(float(value) for words in told for value in words)
+
     def can_read(self, path: Path) -> bool:
         """Whether the workers' user can read a file or look into a folder."""
         words = ["sh", "-c", 'test -r "$0" && test -x "$0"', str(path)]

@@ -16,7 +16,9 @@ as_user=()
 {
     cd "$folder"
     status=0
-    "${as_user[@]}" "${clean[@]}" sh -c 'umask 002; exec sh ./job.sh' > "$workers/ended/$job.log" 2>&1 || status=$?
+    TIMEFORMAT='%U %S' # CPU seconds of its own and of the system
+    { time "${as_user[@]}" "${clean[@]}" sh -c 'umask 002; exec sh ./job.sh' \
+        > "$workers/ended/$job.log" 2>&1; } 2> "$workers/ended/$job.cpu" || status=$?
     echo "$status" > "$workers/ended/$job"
 } < /dev/null > /dev/null 2>&1 &
 echo "$job"

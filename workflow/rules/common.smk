@@ -302,8 +302,9 @@ def decided(wildcards):
             "`python -m frugal init TABLE --label COLUMN` writes"
         )
     if config["objective"] == "f1":
-        return [rules.write_budgets.output.text]
-    return [rules.write_answer.output.text, *STUDY.bundle_files()]
+        return [rules.write_budgets.output.text, rules.write_budgets.output.page]
+    answer = rules.write_answer.output
+    return [answer.text, answer.page, *STUDY.bundle_files()]
 
 
 def searched(wildcards):
@@ -313,4 +314,5 @@ def searched(wildcards):
             "search needs records of one's own: --config records=my.yaml, a YAML like "
             "docs/examples/searches.yaml"
         )
-    return [rules.write_search_answer.output.text, rules.draw_search.output.tree]
+    answer = rules.write_search_answer.output
+    return [answer.text, answer.words, rules.draw_search.output.tree]
