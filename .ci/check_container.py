@@ -31,7 +31,7 @@ STUDY = ["afape", "--configfile", "/frugal/docs/examples/ten_lines_config.yaml"]
 PYTHON = ("python3.11", "python3.11-venv")  # of Debian, in place of the image's own
 # What lets this machine reach the package index is copied, so that the recipe reaches it, too
 PASSED_ON = re.compile(r"(PIP|UV)_(?!CACHE)\w+|SSL_CERT_\w+|REQUESTS_\w+|\w+_PROXY", re.IGNORECASE)
-PLACES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/xdg/pip", "/etc/pip.conf", "/etc/resolv.conf")
+PLACES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", "/etc/resolv.conf")
 
 
 class Step(NamedTuple):
@@ -127,17 +127,16 @@ class Root:
         """What names the package index and vouches for it; no folder of this machine is shared."""
         (self.folder / "dev/shm").mkdir(exist_ok=True)
         (self.folder / "dev/shm").chmod(0o1777)
-        named = [value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)]
-        for path in map(Path, [*PLACES, *named]):
+        variables = {k: v for k, v in os.environ.items() if PASSED_ON.fullmatch(k)}
+        wheels = [Path(v) for k, v in variables.items() if k.endswith("FIND_LINKS")]
+        for path in {*map(Path, [*PLACES, *variables.values()])}:
             target = self.folder / path.relative_to("/") if path.is_absolute() else None
-            if target is None or not path.exists() or path == Path("/"):
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir():
-                shutil.copytree(path, target, dirs_exist_ok=True)
-            else:
+            if target is not None and path.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
                 target.unlink(missing_ok=True)
                 shutil.copyfile(path, target)
+        for path in (path for path in wheels if path.is_dir()):
+            shutil.copytree(path, self.folder / path.relative_to("/"))
 
     def run(self, command: str, folder: str, variables: dict[str, str], user: str = "0") -> str:
         """What a line of the shell says there; ends here if it fails."""

@@ -39,6 +39,9 @@ OWN_TABLE = ["decide", "--config", "table=docs/examples/clinic.yaml"]
 CLUSTER = ROOT / ".ci" / "storage"
 PROFILE = ROOT / "profiles" / "kubernetes" / "config.yaml"
 SPOILT, LOST = "results/summary/afape.parquet", "results/summary/verdict.txt"
+# Through fs steps share jobs, as profiles/slurm lets them: of a group each reads what others made
+GROUPS = ["prepare_data", "fit_classifier", "draw_missingness", "impute_features", "roll_out"]
+GROUPED = ["--groups", *(f"{step}=first" for step in GROUPS)]
 QUICK = ["--seconds-between-status-checks", "1", "--latency-wait", "5", "--jobs", "2"]
 # Files that bear a measurement, and their sidecars
 MEASURED = {TIMED, TIMED.replace("summary/", "summary/_") + ".json"}
@@ -229,7 +232,7 @@ def main(folder: Path, short: bool) -> None:
     place.hire()
     with ExitStack() as stack:
         bucket = stack.enter_context(s3_server())
-        checks = [Check(place, FolderStore(place.stores), cluster(place), {})]
+        checks = [Check(place, FolderStore(place.stores), [*cluster(place), *GROUPED], {})]
         checks.append(check_bucket(place, bucket, stack))
         for check in checks:
             forget(place)

@@ -111,6 +111,19 @@ class Store:
             raise DataError(f"{self.shown(name)} cannot be read: {reason}") from None
         return True
 
+    def refresh(self, name: str, target: Path) -> bool:
+        """Copy a file that is not there yet, or newer in the store; False where it is nowhere.
+
+        Raises:
+            DataError: it is in the store, and cannot be read.
+        """
+        if not target.is_file():
+            return self.copy(name, target)
+        one = self.object(name)
+        if one.exists() and one.mtime() > target.stat().st_mtime:
+            return self.copy(name, target)
+        return True
+
     def text(self, name: str) -> str | None:
         """What a small file of the store says; None where there is none."""
         target = OURS / "read" / name

@@ -239,7 +239,7 @@ def _bring_sidecar(store: Store, name: str) -> Path | None:
         return None
     sidecar = sidecar_path(Path(name))
     path = store.room / sidecar
-    return path if store.copy(sidecar.as_posix(), path) else None
+    return path if store.refresh(sidecar.as_posix(), path) else None
 
 
 async def _store_with_receipt(dag: DAG, job: Any, **words: Any) -> None:

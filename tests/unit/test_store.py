@@ -77,6 +77,24 @@ def test_a_file_that_is_not_there_is_not_copied(tmp_path):
         assert store.text("results/x") == "é"
 
 
+def test_a_file_that_is_newer_here_is_left_alone(tmp_path):
+    """A step of a group reads what another has just made, and the store has the former one."""
+    store, here = folder_store(tmp_path), tmp_path / "x"
+    assert not store.refresh("results/x", here)
+    put(store, "results/x", b"former")
+    assert store.refresh("results/x", here)
+    assert here.read_bytes() == b"former"
+    there = store.provider.root / "study/results/x"
+    here.write_bytes(b"made here")
+    os.utime(there, (1, 1))
+    assert store.refresh("results/x", here)
+    assert here.read_bytes() == b"made here"
+    there.write_bytes(b"newer")
+    os.utime(here, (1, 1))
+    assert store.refresh("results/x", here)
+    assert here.read_bytes() == b"newer"
+
+
 def test_a_look_shows_every_file_and_the_words_of_receipts_alone(tmp_path):
     store, look = folder_store(tmp_path), tmp_path / "look"
     put_step(store)
