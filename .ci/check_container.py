@@ -140,9 +140,8 @@ class Root:
 
     def run(self, command: str, folder: str, variables: dict[str, str], user: str = "0") -> str:
         """What a line of the shell says there; ends here if it fails."""
-        (self.folder / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
         passed = {k: v for k, v in os.environ.items() if PASSED_ON.fullmatch(k)}
-        words = [f"{k}={v}" for k, v in {**passed, **variables, "HOME": "/tmp"}.items()]
+        words = [f"{k}={v}" for k, v in {"HOME": "/root", **passed, **variables}.items()]
         inside = ["chroot", f"--userspec={user}:{user}", str(self.folder), "env", "-i", *words]
         line = shlex.join([*inside, "sh", "-c", f"cd {shlex.quote(folder)} && {command}"])
         # of its own mounts only the list of processes, which ends with the command
@@ -200,6 +199,7 @@ def main(folder: Path, short: bool) -> None:
     root = Root(folder / "root")
     root.make()
     for step in steps:
+        (root.folder / step.folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
         if step.kind == "COPY":
             copy_project(root.folder / step.folder.lstrip("/"))
             check_words(steps, root.folder / step.folder.lstrip("/"))

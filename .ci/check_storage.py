@@ -229,8 +229,9 @@ def main(folder: Path, short: bool) -> None:
     require(status == 0, "the study ended on this machine, without a store", said)
     plain = under_results(place.project)
     shutil.rmtree(place.project / "results")
-    place.hire()
     with ExitStack() as stack:
+        stack.callback(place.dismiss)
+        place.hire()
         bucket = stack.enter_context(s3_server())
         checks = [Check(place, FolderStore(place.stores), [*cluster(place), *GROUPED], {})]
         checks.append(check_bucket(place, bucket, stack))

@@ -28,6 +28,7 @@ class Place:
         self.project, self.workers = folder / "project", folder / "workers"
         self.stores = folder / "stores"
         self.user = USER if os.geteuid() == 0 else ""
+        self.hired = False
 
     def clone(self) -> None:
         """The tracked and the new files of the project, which only their owner may read."""
@@ -49,10 +50,16 @@ class Place:
             made = ["useradd", "--system", "--user-group", "--no-create-home", self.user]
             if subprocess.run(["id", self.user], capture_output=True).returncode != 0:
                 subprocess.run(made, check=True)
+                self.hired = True
             for folder in (self.workers / "jobs", self.stores):
                 shutil.chown(folder, self.user, self.user)
             self.stores.chmod(0o2775)  # what either makes there, both may replace
         self._equip()
+
+    def dismiss(self) -> None:
+        """Remove the user, if there was none before."""
+        if self.hired:
+            subprocess.run(["userdel", self.user], check=False)
 
     def _equip(self) -> None:
         """The pinned environment once more; its Python, too, where others cannot read it."""

@@ -27,7 +27,9 @@ if STORED and OWN_FOLDER is not None and not MODULE:
 PREFIX = str(MODIFIER.modify_path("results/x")).removesuffix("results/x")
 APART = MODULE or STORED  # jobs work in another folder than Snakemake
 STORE = None
-LOOK, FETCHED = OURS / "look", OURS / "fetched"
+LOOK, FETCHED = (
+    OURS / f"{what}{own_prefix().replace('/', '-')}" for what in ("look", "fetched")
+)
 # What targets that only read need of a store, which is fetched for them
 READ_FROM_STORE = {
     "audit": ("results", OUTSIDE, "benchmarks"),
