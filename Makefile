@@ -1,6 +1,6 @@
 # make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every check · make docs: the pages as a site · make trust: simulations
 .DEFAULT_GOAL := help
-.PHONY: help env demo run test lint docs lock bench mutants trust clean
+.PHONY: help env kubernetes demo run test lint docs lock bench mutants trust clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -26,6 +26,11 @@ env: .venv/.ready
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	$(BIN)/python -m frugal compile
 	touch $@
+
+# The executor of profiles/kubernetes. Not in `make env`: Snakemake imports every plugin at each start.
+kubernetes: env
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps \
+		-r envs/kubernetes.txt
 
 # One answer on a made-up table with gaps: 40 seconds on two cores.
 demo: env
@@ -82,6 +87,11 @@ lock: env
 	@echo '# What `make env` installs everything else with. Made by `make lock`.' > envs/uv.txt
 	echo uv | $(BIN)/uv pip compile - --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --no-header --no-annotate --quiet >> envs/uv.txt
+	@echo '# What profiles/kubernetes needs beside requirements.lock (make kubernetes). Made by `make lock`.' \
+		> envs/kubernetes.txt
+	echo snakemake-executor-plugin-kubernetes | $(BIN)/uv pip compile - --constraint requirements.lock \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --python-version 3.11 --no-header \
+		--no-annotate $(TORCH) --quiet >> envs/kubernetes.txt
 	@echo '# What `make mutants` mutates with: of Cosmic-ray only what it imports here. Made by `make lock`.' \
 		> tests/mutation/requirements.txt
 	printf 'cosmic-ray\nparso\nstevedore\nattrs\n' | $(BIN)/uv pip compile - --no-deps --generate-hashes \

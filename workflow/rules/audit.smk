@@ -13,7 +13,10 @@ rule audit:
     params:
         folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
-        "python -m frugal audit results {params.folders} 2> {log:q}"
+        on_what_was_fetched(
+            "python -m frugal audit results "
+            f"{LOOK_IN or '{params.folders}'} 2> {LOGS}{{log:q}}"
+        )
 
 
 rule rocrate:
@@ -26,4 +29,4 @@ rule rocrate:
     resources:
         mem_mb=memory,
     shell:
-        "python -m frugal rocrate 2> {log:q}"
+        on_what_was_fetched(f"python -m frugal rocrate 2> {LOGS}{{log:q}}")

@@ -4,7 +4,7 @@
 rule bundle_agent:
     input:
         unpack(trained_policy),
-        unpack(located(lambda w: STUDY.described_input(w.dataset))),
+        unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
         table=rules.prepare_data.output.table,
         catalogue=rules.prepare_data.output.catalogue,
         classifier=rules.fit_classifier.output.classifier,

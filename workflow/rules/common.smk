@@ -5,7 +5,6 @@ import os
 import shlex
 import sys
 
-from snakemake.io import contains_wildcard
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
@@ -69,7 +68,6 @@ for remark in STUDY.remarks():
     logger.warning(f"Frugal: {remark}")
 
 
-READ_BY_SUFFIX = (".json", ".parquet", ".safetensors")
 READING = {
     "audit",
     "plan",
@@ -93,11 +91,15 @@ def look_over_results():
     if not workflow.is_main_process:
         return  # one job of a run that has looked already
     try:
-        with within():
-            require_no_way_out()
-            if not workflow.dryrun:
-                tidy_up()
-            found = survey(lock_digest())
+        if STORED:  # where whole files are put, and nothing is half done
+            with chdir(look_into_store()):
+                found = survey(lock_digest())
+        else:
+            with within():
+                require_no_way_out()
+                if not workflow.dryrun:
+                    tidy_up()
+                found = survey(lock_digest())
     except FrugalError as error:
         cannot_start(error)
     strict = config["environment"] == "strict"
@@ -105,6 +107,8 @@ def look_over_results():
 
     def wanted(jobs):
         own = own_jobs(jobs)
+        if STORED and not workflow.dryrun:
+            TOLD.keep()
         moved = [job for job in own if not elsewhere.isdisjoint(job.output)]
         return moved + unnoticed_changes(own)
 
@@ -127,7 +131,8 @@ def unnoticed_changes(jobs):
             (f for k, f in job.output.items() if k.endswith("_sidecar")), None
         )
         settled = job.params.get("settled")
-        if None not in (sidecar, settled) and made_otherwise(Path(sidecar), settled):
+        there = None if None in (sidecar, settled) else sidecar_here(sidecar)
+        if there is not None and made_otherwise(there, settled):
             if not workflow.persistence.params_changed(job):
                 found.append(job)
     if found:
@@ -171,36 +176,6 @@ def run_stage(stage):
     """
     files = f"--used {LOGS}{{log.used:q}} 2> {LOGS}{{log.said:q}}"
     return in_place(f"python -m frugal {stage} {{params.arguments}} {files}")
-
-
-def outside(path):
-    """A file that no job makes, by its full path where jobs work within a prefix."""
-    made = path.startswith("results/") or not MODULE
-    return path if made else os.path.abspath(path)
-
-
-def located(inputs):
-    """An input function whose files lie outside results/: what lacks ends the run in a sentence."""
-
-    def found(wildcards):
-        try:
-            files = inputs(wildcards)
-        except FrugalError as error:
-            cannot_start(error)
-        for path in files.values():
-            if contains_wildcard(path):
-                cannot_start(
-                    f"a file is {path!r}, and Snakemake reads a word in braces as a wildcard; "
-                    "rename it, or its folder"
-                )
-            if Path(path).suffix in READ_BY_SUFFIX and not path.startswith("results/"):
-                cannot_start(
-                    f"a file is {path!r}; allowed for a file from outside is any name that does "
-                    f"not end in {', '.join(READ_BY_SUFFIX)}, which are read as this project's own"
-                )
-        return {name: outside(path) for name, path in files.items()}
-
-    return found
 
 
 def published(wildcards):
@@ -299,6 +274,7 @@ def engine_arguments(targets, *options):
         "1",
         "--nolock",
         *options,
+        *store_words(),
     ]
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
@@ -313,13 +289,14 @@ def trained_policy(wildcards):
     """The stored policy of an agent that learns; nothing for the others."""
     agents = [wildcards.agent]
     paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
-    return {"policy": path for path in paths.values()}
+    return {"policy": outside(path) for path in paths.values()}
 
 
 def trained_policies(wildcards):
     """The stored policies of all agents that learn, in the order of the config."""
     agents = list(STUDY.agents)
-    return STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
+    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
+    return {name: outside(path) for name, path in paths.items()}
 
 
 def decided(wildcards):
@@ -330,8 +307,9 @@ def decided(wildcards):
             "`python -m frugal init TABLE --label COLUMN` writes"
         )
     if config["objective"] == "f1":
-        return [rules.write_budgets.output.text]
-    return [rules.write_answer.output.text, *STUDY.bundle_files()]
+        return [rules.write_budgets.output.text, rules.write_budgets.output.page]
+    answer = rules.write_answer.output
+    return [answer.text, answer.page, *STUDY.bundle_files()]
 
 
 def searched(wildcards):
@@ -341,4 +319,5 @@ def searched(wildcards):
             "search needs records of one's own: --config records=my.yaml, a YAML like "
             "docs/examples/searches.yaml"
         )
-    return [rules.write_search_answer.output.text, rules.draw_search.output.tree]
+    answer = rules.write_search_answer.output
+    return [answer.text, answer.words, rules.draw_search.output.tree]

@@ -8,6 +8,7 @@ rule fetch_file:
         said="logs/fetch_file/dataset={dataset}/{file}.log",
         used="benchmarks/fetch_file/dataset={dataset}/{file}.jsonl",
     retries: 2
+    localrule: STORED  # a worker may reach the store and nothing else
     conda:
         "../../envs/core.yaml"
     resources:
@@ -20,7 +21,7 @@ rule fetch_file:
 
 rule prepare_data:
     input:
-        unpack(located(lambda w: STUDY.raw_inputs(w.dataset))),
+        unpack(located("raw", lambda w: STUDY.raw_inputs(w.dataset))),
     output:
         **audited(
             table="results/data/dataset={dataset}/table.parquet",
@@ -37,3 +38,21 @@ rule prepare_data:
         **stage_params("prepare_data"),
     shell:
         run_stage("prepare_data")
+
+
+# A file from outside is put into the store by the machine that has it.
+if STORED:
+
+    rule bring_file:
+        input:
+            lambda w: local(FROM_OUTSIDE[f"{w.place}/{w.outside_file}"]),
+        output:
+            OUTSIDE + "/{place}/{outside_file}",
+        wildcard_constraints:
+            place=r"[0-9a-f]{12}",
+            outside_file=r"[^/]+",
+        localrule: True
+        resources:
+            mem_mb=memory,
+        shell:
+            "cp -- {input:q} {output:q}"

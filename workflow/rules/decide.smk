@@ -63,5 +63,6 @@ rule decide:
         mem_mb=memory,
     shell:
         in_place(
-            f"cp results/verdict.txt results/answer.html . && cp verdict.txt {LOGS}{{log:q}}"
+            f"cp results/verdict.txt results/answer.html {ANSWERS}"
+            f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

@@ -193,7 +193,9 @@ rule train_selection:
 
 rule apply_bayes_rule:
     input:
-        unpack(lambda w: DIAGNOSIS.described_inputs(w.dataset)),
+        unpack(
+            located("described_table", lambda w: DIAGNOSIS.described_inputs(w.dataset))
+        ),
     output:
         **diagnosed("bayes"),
     log:
@@ -309,9 +311,10 @@ rule bundle_choice:
     input:
         unpack(
             located(
+                "choice",
                 lambda w: DIAGNOSIS.bundle_inputs(
                     w.dataset, w.family, w.criterion, w.seed, w.budget
-                )
+                ),
             )
         ),
     output:

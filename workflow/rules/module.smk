@@ -1,15 +1,18 @@
 # What differs where this workflow is a module of another one: its jobs work within the module's prefix,
 # and its rules bear the names that `use rule` gives them.
 
-import os
-import shlex
-from contextlib import chdir, nullcontext
-
 MODULE = not workflow.modifier.is_main_snakefile()
 MODIFIER = workflow.modifier
-PREFIX = str(MODIFIER.modify_path("results/x")).removesuffix("results/x")
 
-if f"{PREFIX}logs/x" != str(MODIFIER.modify_path("logs/x")):
+
+def own_prefix():
+    """The folder, from the working folder on, in which `results/` lies; a store has it too."""
+    return MODIFIER.path_modifier.replace_prefix("results/x").removesuffix("results/x")
+
+
+MODULE_PREFIX = own_prefix()
+
+if f"{MODULE_PREFIX}logs/x" != MODIFIER.path_modifier.replace_prefix("logs/x"):
     sys.exit(
         "Frugal cannot start: the module has a replace_prefix; allowed is prefix, a folder for all "
         "that is made"
@@ -31,24 +34,3 @@ def own_name(rulename):
 def own_jobs(jobs):
     """Those of the jobs whose rules stand in the files here, read for this module."""
     return [job for job in jobs if job.rule.module_globals is globals()]
-
-
-def bare(path):
-    """A path as a job sees it that works within the prefix."""
-    return str(path).removeprefix(PREFIX)
-
-
-def within():
-    """The working folder is that of the jobs, if it is there."""
-    return chdir(PREFIX) if os.path.isdir(PREFIX) else nullcontext()
-
-
-def in_place(command):
-    """The shell line of a job, which works within the prefix; logs are reached by `LOGS`."""
-    if not MODULE:
-        return command
-    folder = shlex.quote(PREFIX or ".").replace("{", "{{").replace("}", "}}")
-    return f'{environment_words()}here="$PWD"; cd {folder} && {command}'
-
-
-LOGS = f'"$here"{os.sep}' if MODULE else ""

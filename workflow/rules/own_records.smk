@@ -3,13 +3,25 @@
 import os
 
 from frugal.core.errors import FrugalError
-from frugal.run.own_records import search_files
+from frugal.run.own_records import SearchFiles, search_files
+
+
+def own_records():
+    """The files, as JSON can hold them; with a store by their paths from here."""
+    found = vars(search_files(config, PROJECT, Path.cwd()))
+    return {
+        name: canonical(path) if STORED else str(path) for name, path in found.items()
+    }
+
 
 try:
-    OWN_RECORDS = search_files(config, PROJECT, Path.cwd())
+    OWN_RECORDS = TOLD.once("own_records", {}, own_records)
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
+OWN_RECORDS = SearchFiles(**{name: Path(path) for name, path in OWN_RECORDS.items()})
 if not MODULE:
+    OWN_FOLDER = canonical(OWN_RECORDS.folder)
     OWN_RECORDS.folder.mkdir(parents=True, exist_ok=True)
-    if workflow.overwrite_workdir is not None:  # else `workdir` does it
+    # else `workdir` does it
+    if not STORED and workflow.overwrite_workdir is not None:
         os.chdir(OWN_RECORDS.folder)

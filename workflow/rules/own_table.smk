@@ -3,16 +3,34 @@
 import os
 
 from frugal.core.errors import FrugalError
-from frugal.run.own_table import decision
+from frugal.run.own_table import Decision, decision
+
+
+def own_table():
+    """What is decided on the table, as JSON can hold it; with a store its YAML by a path from here."""
+    within = Path(MODULE_PREFIX) if MODULE else None
+    found = decision(config, PROJECT, Path.cwd(), within)
+    if STORED:
+        named = found.config["datasets"]
+        named[found.dataset] = canonical(named[found.dataset])
+    return {**vars(found), "place": str(found.place), "folder": None}
+
 
 try:
-    OWN_TABLE = decision(config, PROJECT, Path.cwd(), Path(PREFIX) if MODULE else None)
+    OWN_TABLE = TOLD.once("own_table", {}, own_table)
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
-for remark in OWN_TABLE.remarks:
-    logger.warning(f"Frugal: {remark}")
+OWN_TABLE = Decision(
+    **OWN_TABLE
+    | {"place": Path(OWN_TABLE["place"]), "folder": Path.cwd() / OWN_TABLE["place"]}
+)
+if workflow.is_main_process:
+    for remark in OWN_TABLE.remarks:
+        logger.warning(f"Frugal: {remark}")
 config.clear()
 config.update(OWN_TABLE.config)
+OWN_FOLDER = OWN_TABLE.place.as_posix()
 OWN_TABLE.folder.mkdir(parents=True, exist_ok=True)
-if not MODULE and workflow.overwrite_workdir is not None:  # else `workdir` does it
+# else `workdir` does it
+if not MODULE and not STORED and workflow.overwrite_workdir is not None:
     os.chdir(OWN_TABLE.folder)

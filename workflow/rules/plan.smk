@@ -5,6 +5,7 @@ include: "plan_common.smk"
 
 
 onstart:
+    fetch_what_is_read()
     say_plan()
     if workflow.local_exec:
         limit_memory()
@@ -12,6 +13,7 @@ onstart:
 
 
 onsuccess:
+    put_what_was_described()
     note_engine()
     say_results()
 
@@ -48,4 +50,6 @@ rule benchmark:
     params:
         studies=study_words(),
     shell:
-        "python -m frugal benchmark benchmarks {params.studies} 2> {log:q}"
+        on_what_was_fetched(
+            f"python -m frugal benchmark benchmarks {{params.studies}} 2> {LOGS}{{log:q}}"
+        )

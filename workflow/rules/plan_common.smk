@@ -53,35 +53,38 @@ def say_plan():
 def say_results():
     """What came out: the answers of the study and of the report, and where everything lies."""
     named = {job.rule.name for job in workflow.dag.jobs}
-    told = Path(rules.give_verdicts.output.sentence)
+    answer = "results/summary/verdict.txt"
     if named & {"decide", "search"}:
-        told = Path("verdict.txt")
-    if named & {"afape", "decide", "search"} and told.exists():
-        print(f"\n{told.read_text(encoding='utf-8')}", file=sys.stderr)
+        answer = "results/verdict.txt"
+    if named & {"afape", "decide", "search"} and (told := result_text(answer)):
+        print(f"\n{told}", file=sys.stderr)
     for study in ("diagnosis", "dadi", "treatment", "recourse"):
-        section = Path(f"{EXPLORED}/study={study}/section.json")
-        if f"explore_{study}" in named and section.exists():
-            print(said_of(study, section), file=sys.stderr)
+        section = f"{EXPLORED}/study={study}/section.json"
+        if f"explore_{study}" in named and (told := result_text(section)):
+            print(said_of(study, told), file=sys.stderr)
         elif study in named:
-            print(f"{study} → results/summary/{study}.parquet", file=sys.stderr)
-    if "report" in named and Path("results/report.html").exists():
-        print("All of it: results/report.html", file=sys.stderr)
+            print(
+                f"{study} → {shown(f'results/summary/{study}.parquet')}",
+                file=sys.stderr,
+            )
+    if "report" in named and is_there("results/report.html"):
+        print(f"All of it: {shown('results/report.html')}", file=sys.stderr)
 
 
 def said_of(study, section):
     """The report's answers of a study, a line for each."""
-    answers = json.loads(section.read_text(encoding="utf-8"))["answers"]
+    answers = json.loads(section)["answers"]
     said = [
         f"{study}, {answer['title']}: {answer['sentence']} ({answer['trust']})"
         for answer in answers
     ]
-    return "\n".join([*said, f"  → results/summary/{study}.parquet"])
+    return "\n".join([*said, f"  → {shown(f'results/summary/{study}.parquet')}"])
 
 
 def note_engine():
     """The CPU time of Snakemake itself, without its jobs, as one more measurement, and all sizes."""
-    path = Path("benchmarks/engine.jsonl")
-    path.parent.mkdir(exist_ok=True)
+    path = Path(own_prefix(), "benchmarks/engine.jsonl")
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(used(children=False) | {"ended": "done"}) + "\n")
-    Path("benchmarks/sizes.json").write_text(json.dumps(job_sizes(), indent=1) + "\n")
+    path.with_name("sizes.json").write_text(json.dumps(job_sizes(), indent=1) + "\n")

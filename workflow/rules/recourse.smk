@@ -16,7 +16,7 @@ wildcard_constraints:
 
 rule label_units:
     input:
-        unpack(located(lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
+        unpack(located("labels", lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
     output:
         **audited(
             labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",

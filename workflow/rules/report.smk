@@ -244,6 +244,9 @@ rule snakemake_report:
         seed=config["seed"],
         source=source_digest("keep_report"),
     shell:
-        "python -m snakemake --report {params.page:q} {params.arguments} > {log:q} 2>&1"
-        " && python -m frugal keep_report --input page={params.page:q}"
-        " --output report={output.report:q} --seed {params.seed:q} 2>> {log:q}"
+        "python -m snakemake --report {params.page:q} {params.arguments} > {log:q} 2>&1 && "
+        + in_place(
+            f"python -m frugal keep_report --input page={LOGS}{{params.page:q}}"
+            f" --output report=results/snakemake_report.html --seed {{params.seed:q}}"
+            f" 2>> {LOGS}{{log:q}}"
+        )

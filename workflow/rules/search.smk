@@ -5,8 +5,8 @@ if config["records"] is not None:
 
     rule judge_searches:
         input:
-            description=str(OWN_RECORDS.description),
-            records=str(OWN_RECORDS.records),
+            description=outside(str(OWN_RECORDS.description)),
+            records=outside(str(OWN_RECORDS.records)),
         output:
             **audited(
                 estimates="results/estimates.parquet",
@@ -76,5 +76,6 @@ rule search:
         mem_mb=memory,
     shell:
         in_place(
-            f"cp results/verdict.txt results/policy.txt . && cp verdict.txt {LOGS}{{log:q}}"
+            f"cp results/verdict.txt results/policy.txt {ANSWERS}"
+            f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

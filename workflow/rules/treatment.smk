@@ -6,7 +6,7 @@ include: "treatment_common.smk"
 
 rule prepare_searches:
     input:
-        unpack(located(lambda w: TREATMENT.raw_inputs(w.dataset))),
+        unpack(located("searches", lambda w: TREATMENT.raw_inputs(w.dataset))),
     output:
         **audited(
             units="results/searches/dataset={dataset}/units.parquet",
@@ -30,7 +30,7 @@ rule prepare_searches:
 
 rule compare_planners:
     input:
-        unpack(located(lambda w: TREATMENT.compare_inputs(w.dataset))),
+        unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(
             scores="results/policies/dataset={dataset}/scores.parquet",
@@ -56,7 +56,7 @@ rule compare_planners:
 # Outside results/: a measurement is not the same twice, and everything there must be.
 rule time_planners:
     input:
-        unpack(located(lambda w: TREATMENT.compare_inputs(w.dataset))),
+        unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     log:

@@ -1,0 +1,166 @@
+"""What a job on another machine gets, and what is refused because it could not get it."""
+
+import contextlib
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import frugal_workers as workers
+import pytest
+from frugal.core.errors import ConfigError
+from frugal.core.sidecars import Job, input_records, sidecar_path, write_outputs
+from snakemake_interface_executor_plugins.settings import CommonSettings
+
+from tests.unit.stores import folder_store, put
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A working folder with a table of one's own."""
+    (tmp_path / "mine.csv").write_text("a\n1\n")
+    with contextlib.chdir(tmp_path):
+        yield tmp_path
+
+
+def flagged(store, *names):
+    """Files as Snakemake names them, in the room of a store."""
+
+    class StorageFile(str):
+        is_storage = True
+
+    return [StorageFile(store.room / name) for name in names]
+
+
+def finished_step(store, name="results/missingness/x/graph.json", **inputs):
+    """A step that has written its file, sidecar and receipt in the room."""
+    store.room.mkdir(parents=True, exist_ok=True)
+    with contextlib.chdir(store.room):
+        paths = {key: Path(value) for key, value in inputs.items()}
+        job = Job("check_afape", paths, {"checks": Path(name)}, {}, {}, 1)
+        write_outputs(job, {"checks": {"a": 1}}, {"checks": b'{"a": 1}'}, input_records(job))
+    return name
+
+
+def test_a_file_has_one_place_in_the_store_whatever_way_it_is_named(here):
+    assert workers.outside_name("mine.csv") == workers.outside_name(here / "mine.csv")
+    assert workers.outside_name("./mine.csv") == workers.outside_name("mine.csv")
+    assert workers.outside_name("mine.csv") != workers.outside_name("other/mine.csv")
+    assert workers.outside_name(here.parent / "x.csv").endswith("/x.csv")
+    assert workers.canonical(here / "mine.csv") == "mine.csv"
+    assert workers.canonical(here.parent / "x.csv") == str(here.parent / "x.csv")
+
+
+def test_a_sidecar_shows_a_file_from_outside_by_its_name_with_a_store_and_without(here):
+    place = here / "room" / workers.outside_name("mine.csv")
+    place.parent.mkdir(parents=True)
+    place.write_bytes((here / "mine.csv").read_bytes())
+    plain = input_records(Job("prepare_data", {"raw_0": here / "mine.csv"}, {}, {}, {}, 1))
+    with contextlib.chdir("room"):
+        path = Path(workers.outside_name(here / "mine.csv").removeprefix("../"))
+        name = place.relative_to(here / "room")
+        stored = input_records(Job("prepare_data", {"raw_0": name}, {}, {}, {}, 1))
+    assert stored == plain
+    assert path.name == "mine.csv"
+
+
+def test_a_worker_is_told_what_the_first_process_found(here):
+    told = workers.Told(Path("told.json"), recall=False)
+    assert told.once("raw", {"dataset": "a"}, lambda: {"raw_0": "x"}) == {"raw_0": "x"}
+    told.keep()
+    worker = workers.Told(Path("told.json"), recall=True)
+    assert worker.once("raw", {"dataset": "a"}, lambda: pytest.fail("it looks")) == {"raw_0": "x"}
+    assert worker.once("raw", {"dataset": "b"}, lambda: "looked") == "looked"
+    again = workers.Told(Path("told.json"), recall=False)
+    assert again.once("raw", {"dataset": "a"}, lambda: "new") == "new"
+
+
+def test_files_that_a_config_names_are_found_at_any_depth(here):
+    config = {"table": "mine.csv", "afape": {"agents": [{"file": "config/costs.yaml"}]}, "n": 1}
+    found = workers.named_files(config | {"long": "x" * 5000, "folder": "."}, ROOT)
+    assert found == {"mine.csv": Path("mine.csv"), "config/costs.yaml": ROOT / "config/costs.yaml"}
+
+
+def test_only_small_files_are_sent(here):
+    with (here / "large.csv").open("wb") as stream:
+        stream.truncate(workers.LARGEST_SENT_BYTES + 1)
+    config = {"a": "mine.csv", "b": "large.csv"}
+    assert workers.sent_files(config, ROOT) == [Path("mine.csv")]
+
+
+def test_what_no_worker_would_find_is_refused(here):
+    (here / "project").mkdir()
+    (here / "project/other.csv").touch()
+    inside = here / "project"
+    workers.require_deployable(inside, {"table": "mine.csv", "b": "other.csv"}, moved=False)
+    with pytest.raises(ConfigError, match="--directory cannot be given"):
+        workers.require_deployable(inside, {}, moved=True)
+    with pytest.raises(ConfigError, match="the project lies outside of it"):
+        workers.require_deployable(ROOT, {}, moved=False)
+    with pytest.raises(ConfigError, match="allowed is a path from the working folder"):
+        workers.require_deployable(inside, {"table": str(here / "mine.csv")}, moved=False)
+    with contextlib.chdir(inside), pytest.raises(ConfigError, match=r"names '\.\./mine\.csv'"):
+        workers.require_deployable(inside, {"table": "../mine.csv"}, moved=False)
+
+
+def test_the_project_is_sent_with_what_was_compiled_and_without_tests():
+    sent = {path.relative_to(ROOT).as_posix() for path in workers.project_files(ROOT)}
+    assert {"Snakefile", "requirements.lock", "config.yaml", "workflow/Snakefile"} <= sent
+    assert {"workflow/frugal_workers.py", "config/costs.yaml", "envs/core.yaml"} <= sent
+    assert any(name.endswith(".pyc") for name in sent)
+    kept = (*workers.SOURCES, *workers.SOURCE_FILES)
+    assert all(name.startswith(kept) for name in sent)
+
+
+def test_the_sidecars_of_all_files_behind_are_brought(tmp_path):
+    store = folder_store(tmp_path)
+    first = finished_step(store, "results/a/first.json")
+    second = finished_step(store, "results/b/second.json", given=first)
+    for name in (first, second):
+        put(
+            store,
+            str(sidecar_path(Path(name))),
+            (store.room / sidecar_path(Path(name))).read_bytes(),
+        )
+        (store.room / sidecar_path(Path(name))).unlink()
+    workers.bring_behind(store, [second, "outside/0/mine.csv"])
+    assert all((store.room / sidecar_path(Path(name))).is_file() for name in (first, second))
+    assert len(store.provider.fetched) == 2
+
+
+def test_a_receipt_is_found_by_the_sidecar_of_its_step(tmp_path):
+    store = folder_store(tmp_path)
+    name = finished_step(store)
+    (kept,) = (store.room / "results/steps").iterdir()
+    found = workers.receipt_name(store, flagged(store, name, "logs/x.log"))
+    assert found == kept.relative_to(store.room).as_posix()
+    assert workers.receipt_name(store, flagged(store, "results/none.json")) is None
+
+
+def test_a_worker_installs_nothing():
+    seen = []
+    settings = CommonSettings(
+        non_local_exec=True,
+        implies_no_shared_fs=True,
+        job_deploy_sources=True,
+        auto_deploy_default_storage_provider=True,
+    )
+    given = SimpleNamespace(
+        workflow=SimpleNamespace(
+            remote_execution_settings=SimpleNamespace(precommand="", job_deploy_sources=False),
+            storage_settings=SimpleNamespace(shared_fs_usage=frozenset()),
+        )
+    )
+    seen.append(workers._install_nothing(given, executor_common_settings=settings))
+    assert seen == [""]
+    assert settings.auto_deploy_default_storage_provider
+
+
+def test_what_is_told_is_json(here):
+    told = workers.Told(Path("sub/told.json"), recall=False)
+    told.once("own_table", {}, lambda: {"config": {"a": [1, None, "x"]}})
+    told.keep()
+    assert json.loads(Path("sub/told.json").read_bytes()) == {
+        '["own_table", []]': {"config": {"a": [1, None, "x"]}}
+    }

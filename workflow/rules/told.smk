@@ -1,0 +1,22 @@
+# Whether results lie in a store (`--default-storage-provider`, docs/how-to/storage.md), and what a job on another
+# machine is told, where it cannot look itself.
+
+import hashlib
+import json
+
+from frugal_store import OURS
+from frugal_workers import Told, canonical
+
+STORED = workflow.storage_settings.default_storage_provider is not None
+OWN_FOLDER = (
+    None  # of one's own table or records; with a store the working folder stays
+)
+
+
+def told_file():
+    """Where it stands what one start has found out: another config is another start."""
+    asked = json.dumps([MODULE_PREFIX, config], sort_keys=True, default=str)
+    return OURS / f"told-{hashlib.sha256(asked.encode()).hexdigest()[:12]}.json"
+
+
+TOLD = Told(told_file(), recall=STORED and not workflow.is_main_process)
