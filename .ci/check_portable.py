@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Shows that `arithmetic: portable` gives the same bytes on CPUs of other makers and generations.
 
-Small fits of every learner (.ci/portable/small.yaml) run here, as the workflow runs them. Then every
-step runs again, by `python -m frugal audit`, and each file is compared byte by byte:
+Small fits of every learner (.ci/portable/small.yaml) run here, as the workflow runs them. Then
+every step runs again, by `python -m frugal audit`, and each file is compared byte by byte:
 
-- on CPUs that QEMU imitates (Debian's qemu-user; 7.2 gets an AVX2 instruction wrong, 10.0 does not),
-  Intel's and AMD's. The Python there is given what `frugal.core.arithmetic` sets and nothing else;
-  it begins with it, for a process that begins again would leave the emulator;
+- on CPUs that QEMU imitates (Debian's qemu-user; 7.2 gets an AVX2 instruction wrong, 10.0 does
+  not), Intel's and AMD's. The Python there is given what `frugal.core.arithmetic` sets and nothing
+  else; it begins with it, for a process that begins again would leave the emulator;
 - on this very CPU, with its AVX-512 if it has that, where MKL takes it for one of the other maker.
 
 An emulator computes in its own way what a maker may choose: the approximations RCPPS and RSQRTPS.
@@ -44,8 +44,9 @@ SORTS = (
 )
 SEEN = "from llvmlite.binding import get_host_cpu_name as name; print(name())"
 KERNELS = (
-    "import numpy as n, torch as t, zlib; a = t.from_numpy(n.random.default_rng(0).random((90, 90)));"
-    " print(*(zlib.crc32(x.numpy().tobytes()) for x in (a @ a, a.float() @ a.float(), a.exp())))"
+    "import numpy as n, torch as t, zlib; "
+    "a = t.from_numpy(n.random.default_rng(0).random((90, 90))); "
+    "print(*(zlib.crc32(x.numpy().tobytes()) for x in (a @ a, a.float() @ a.float(), a.exp())))"
 )
 # Results that a maker chooses: the 12 bits of an approximation, and x87's functions.
 CHOSEN = re.compile(

@@ -10,6 +10,7 @@ where portable arithmetic is asked for, and nowhere else.
 import os
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from frugal.core.errors import ConfigError
@@ -54,8 +55,7 @@ def is_pinned() -> bool:
 
 def asks_for_portable(words: list[str]) -> bool:
     """Whether a command line says `--arithmetic portable`."""
-    pairs = zip(words, words[1:], strict=False)
-    return FULL_NAME in words or ("--arithmetic", PORTABLE) in pairs
+    return FULL_NAME in words or ("--arithmetic", PORTABLE) in pairwise(words)
 
 
 def begin_pinned(words: list[str]) -> None:

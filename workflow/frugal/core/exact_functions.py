@@ -29,7 +29,7 @@ _kept: list[Any] = []  # what is registered lasts as long as the object that reg
 
 
 def correct_torch_when_loaded() -> None:
-    """Have PyTorch's functions replaced as soon as PyTorch is imported; not a moment is lost else."""
+    """Have PyTorch's functions replaced as soon as PyTorch is imported, if it ever is."""
     if "torch" in sys.modules:
         _replace_functions()
     elif not any(isinstance(finder, _AfterTorch) for finder in sys.meta_path):

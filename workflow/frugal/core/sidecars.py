@@ -133,7 +133,7 @@ def settled(seed: int, settings: Any, arithmetic: str) -> str:
 
 
 def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
-    """What a sidecar says of it: nothing where it is fast, else its name and a digest of its pins."""
+    """What a sidecar says of it: nothing where it is fast, else name and digest of its pins."""
     if arithmetic == FAST:
         return {}
     return {"arithmetic": f"{arithmetic} {arithmetic_digest()[:12]}"}

@@ -110,10 +110,10 @@ def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob)
             name: Path(temporary, name, Path(kept).name)
             for name, kept in document["outputs"].items()
         }
-        words = [document[key] for key in ("settings", "wildcards", "seed")]
+        words = (document[key] for key in ("settings", "wildcards", "seed"))
         arithmetic = document.get("arithmetic", FAST).split()[0]
         try:
-            run_job(Job(stage, inputs, outputs, *words, arithmetic))
+            run_job(Job(stage, inputs, outputs, *words, arithmetic=arithmetic))
         except FrugalError:
             raise
         except Exception as error:  # its settings are checked where a study starts, not here

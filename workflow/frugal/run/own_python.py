@@ -1,4 +1,4 @@
-"""Runs a stage in a Python of its own, as the workflow does: one thread, nothing of the caller's."""
+"""Runs a stage in a Python of its own, as the workflow does: one thread, whatever runs beside."""
 
 import os
 import subprocess
