@@ -35,8 +35,11 @@ SMALL = ROOT / ".ci" / "portable" / "small.yaml"
 QEMU = "qemu-x86_64"
 CPUS = ("Haswell", "Skylake-Server", "EPYC", "EPYC-Milan")
 SHORT_CPUS = ("Haswell", "EPYC-Milan")
-# What the short form makes and runs again: the chain behind one file.
-SHORT_TARGET = "results/nuisances/dataset=tiny_world/mechanism=mnar/losses.parquet"
+# What the short form makes and runs again, with what stands before it: two learners.
+SHORT_TARGETS = (
+    "results/agents/dataset=telling_loans/fold=0/weights.safetensors",
+    "results/agents/dataset=tiny_world/mechanism=mnar/agent=sb3_ppo/policy.safetensors",
+)
 # AVX2's gather, which QEMU 7.2 reads wrongly, is in NumPy's sorts.
 SORTS = (
     "import numpy as n; r = n.random.default_rng(0); "
@@ -95,8 +98,7 @@ def make(folder: Path, targets: list) -> None:
 def run_again(folder: Path, where: str, given: dict, cpu: str | None, log: Path | None) -> None:
     """Every step again, on another CPU."""
     os.chdir(folder)
-    asked = ["-m", "frugal", "audit", *([SHORT_TARGET] if ASKED.short else [])]
-    asked += ["--sample", "9999", "--look-in", ROOT / "tests/workflow"]
+    asked = ["-m", "frugal", "audit", "--sample", "9999", "--look-in", ROOT / "tests/workflow"]
     asked += ["--look-in", ROOT / "config/datasets", "--look-in", ROOT / "docs/examples"]
     same, steps = map(int, AGAIN.findall(python(asked, given, cpu, log))[-1])
     require(same == steps > 0, f"{where}: {same} of {steps} steps have the same bytes")
@@ -132,7 +134,7 @@ def main() -> None:
     unpinned = {python(["-c", KERNELS], plain(), cpu) for cpu in SHORT_CPUS}
     require(len(unpinned) == 2, "without pins, products differ between imitated makers")
     folder = ASKED.folder / "run"
-    make(folder, [SHORT_TARGET] if ASKED.short else [])
+    make(folder, [*SHORT_TARGETS] if ASKED.short else [])
     for cpu in cpus:
         run_on(cpu, folder, looked_through=cpu == cpus[0])
     site = ASKED.folder / "site"
