@@ -35,7 +35,9 @@ SMALL = ROOT / ".ci" / "portable" / "small.yaml"
 QEMU = "qemu-x86_64"
 CPUS = ("Haswell", "Skylake-Server", "EPYC", "EPYC-Milan")
 SHORT_CPUS = ("Haswell", "EPYC-Milan")
-# What the short form makes and runs again, with what stands before it: two learners.
+# What is made and run again, with all that stands before it; figures are not among it.
+SUMMARIES = ("afape", "verdicts", "grid", "dadi", "diagnosis", "treatment", "recourse")
+TARGETS = tuple(f"results/summary/{name}.parquet" for name in SUMMARIES)
 SHORT_TARGETS = (
     "results/agents/dataset=telling_loans/fold=0/weights.safetensors",
     "results/agents/dataset=tiny_world/mechanism=mnar/agent=sb3_ppo/policy.safetensors",
@@ -86,7 +88,7 @@ def require_emulator() -> None:
         cannot_run(f"{said.splitlines()[0]} computes AVX2 wrongly; 10.0 does not")
 
 
-def make(folder: Path, targets: list) -> None:
+def make(folder: Path, targets: tuple) -> None:
     """The small studies, or some files of them, as the workflow makes them on this CPU."""
     folder.mkdir(parents=True)
     command = [BIN / "snakemake", "--cores", "2", "--directory", folder, "--configfile", SMALL]
@@ -134,7 +136,7 @@ def main() -> None:
     unpinned = {python(["-c", KERNELS], plain(), cpu) for cpu in SHORT_CPUS}
     require(len(unpinned) == 2, "without pins, products differ between imitated makers")
     folder = ASKED.folder / "run"
-    make(folder, [*SHORT_TARGETS] if ASKED.short else [])
+    make(folder, SHORT_TARGETS if ASKED.short else TARGETS)
     for cpu in cpus:
         run_on(cpu, folder, looked_through=cpu == cpus[0])
     site = ASKED.folder / "site"
