@@ -25,6 +25,7 @@ env: .venv/.ready
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps $(TORCH) -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	$(BIN)/python -m frugal compile
+	-$(BIN)/python -m frugal compile --arithmetic portable
 	touch $@
 
 # The executor of profiles/kubernetes. Not in `make env`: Snakemake imports every plugin at each start.

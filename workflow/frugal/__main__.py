@@ -5,6 +5,8 @@ Apart from `frugal.run.stage_command`, so that an edit of the audit makes no res
 
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Python looks for modules in the working folder first: a folder of data or results could hold a
 # `numpy.py`. (What Python itself loads before this line, `python -P -m frugal` keeps out, too.)
@@ -18,9 +20,13 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_library}_NUM_THREADS"] = "1"
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
-from frugal.core.errors import DataError, FrugalError, printable  # noqa: E402
+from frugal.core.arithmetic import PORTABLE, begin_pinned, is_pinned  # noqa: E402
+from frugal.core.errors import ConfigError, DataError, FrugalError, printable  # noqa: E402
 from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import read_command, run_job  # noqa: E402
+
+if TYPE_CHECKING:
+    from frugal.core.sidecars import Job
 
 _NUMBA = ".numba_config.yaml"
 
@@ -55,7 +61,7 @@ def _run(words: list[str]) -> int:
         case ["audit"]:
             from frugal.run.audit import audit_command
 
-            return audit_command(words[1:], run_job)
+            return audit_command(words[1:], _run_as_recorded)
         case ["diff"]:
             from frugal.run.comparison import diff_command
 
@@ -97,9 +103,24 @@ def _run(words: list[str]) -> int:
 
             return compile_command(words[1:])
     job, used_path = read_command(words)
+    if job.arithmetic == PORTABLE and not is_pinned():
+        raise ConfigError(
+            "arithmetic is pinned before Python starts; write --arithmetic portable in full, or "
+            "set the variables of core/arithmetic.py"
+        )
     with accounted(used_path):
         run_job(job)
     return 0
+
+
+def _run_as_recorded(job: "Job") -> None:
+    """Run a job with the arithmetic of its sidecar: portable in a Python that begins with it."""
+    if job.arithmetic == PORTABLE and not is_pinned():
+        from frugal.run.own_python import job_words, run_in_own_python
+
+        run_in_own_python(job.stage, job_words(job), Path())
+    else:
+        run_job(job)
 
 
 def _refuse(words: list[str], sentence: str) -> int:
@@ -108,4 +129,8 @@ def _refuse(words: list[str], sentence: str) -> int:
 
 
 if __name__ == "__main__":
+    try:
+        begin_pinned(sys.argv[1:])
+    except FrugalError as error:
+        sys.exit(_refuse(sys.argv[1:], str(error)))
     sys.exit(main(sys.argv[1:]))

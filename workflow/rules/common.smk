@@ -10,7 +10,12 @@ from snakemake.settings.types import DeploymentMethod
 
 from frugal.core.links import require_no_way_out
 from frugal.core.receipts import survey, tidy_up
-from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path
+from frugal.core.sidecars import (
+    lock_digest,
+    made_otherwise,
+    settled as settled_words,
+    sidecar_path,
+)
 from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
 from frugal.run.stage_words import figure_files, figures_of, stage_words
@@ -201,7 +206,8 @@ def stage_arguments(settings=None):
             for k, v in input.items()
         }
         asked = (files, payloads, dict(wildcards.items()))
-        return shlex.join(stage_words(*asked, chosen, config["seed"]))
+        decided = (chosen, config["seed"], config["arithmetic"])
+        return shlex.join(stage_words(*asked, *decided))
 
     return arguments
 
@@ -216,7 +222,7 @@ def stage_params(stage, settings=None):
 
     def settled(wildcards):
         chosen = settings(wildcards) if callable(settings) else settings
-        return json.dumps([config["seed"], chosen])
+        return settled_words(config["seed"], chosen, config["arithmetic"])
 
     return {
         "arguments": stage_arguments(settings),

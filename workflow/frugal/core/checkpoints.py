@@ -14,7 +14,7 @@ import numpy as np
 
 from frugal.core.errors import DataError
 from frugal.core.files import json_bytes, payload_bytes, read_payload, write_bytes
-from frugal.core.sidecars import Job, input_records
+from frugal.core.sidecars import Job, input_records, recorded_arithmetic
 from frugal.core.sources import source_digest
 
 
@@ -67,5 +67,5 @@ def _identity(job: Job) -> str:
         "seed": job.seed,
         "inputs": [{k: r[k] for k in ("name", "sha256")} for r in input_records(job)],
         "source": source_digest(job.stage, job.settings),
-    }
+    } | recorded_arithmetic(job.arithmetic)
     return hashlib.sha256(json_bytes(document)).hexdigest()[:16]

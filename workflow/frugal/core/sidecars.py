@@ -18,10 +18,11 @@ from frugal.core.files import file_digest, json_bytes, seal
 from frugal.core.links import require_own_folders
 from frugal.core.receipts import receipt_file
 from frugal.core.replacing import finish_interrupted, replace_files
-from frugal.core.sources import PACKAGE, columns_module, source_digest
+from frugal.core.sources import PACKAGE, arithmetic_digest, columns_module, source_digest
 
 MADE_IN = ("results", "benchmarks")
 LOCK = PACKAGE.parent.parent / "requirements.lock"
+FAST = "fast"  # arithmetic as the machine has it, which no sidecar names
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Job:
         settings: parameters from the config.
         wildcards: identity of the job.
         seed: root seed.
+        arithmetic: fast, or portable, pinned before the process began.
     """
 
     stage: str
@@ -43,6 +45,7 @@ class Job:
     settings: Any
     wildcards: Mapping[str, str]
     seed: int
+    arithmetic: str = FAST
 
 
 def lock_digest() -> str:
@@ -124,20 +127,32 @@ def _is_made(path: Path) -> bool:
     return Path(os.path.relpath(path)).parts[0] in MADE_IN
 
 
-def made_otherwise(sidecar: Path, settled: str) -> bool:
-    """True where a sidecar tells another seed or other settings than those that are wanted.
+def settled(seed: int, settings: Any, arithmetic: str) -> str:
+    """What decides a step beside its inputs and its code, as JSON; fast arithmetic is not named."""
+    return json.dumps([seed, settings, *recorded_arithmetic(arithmetic).values()])
+
+
+def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
+    """What a sidecar says of it: nothing where it is fast, else name and digest of its pins."""
+    if arithmetic == FAST:
+        return {}
+    return {"arithmetic": f"{arithmetic} {arithmetic_digest()[:12]}"}
+
+
+def made_otherwise(sidecar: Path, wanted: str) -> bool:
+    """True where a sidecar tells another seed, other settings or arithmetic than are wanted.
 
     Args:
         sidecar: may be missing, or be none; the step that reads the file will say so.
-        settled: `[seed, settings]` as JSON; settings that are null are those of a step without any.
+        wanted: of `settled`; settings that are null are those of a step without any.
     """
     try:
         document = json.loads(sidecar.read_bytes())
-        found = [document["seed"], document["settings"]]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        found = [document["seed"], document["settings"], document.get("arithmetic", FAST)]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
-    seed, settings = json.loads(settled)
-    return found != [seed, {} if settings is None else settings]
+    seed, settings, *arithmetic = json.loads(wanted)
+    return found != [seed, {} if settings is None else settings, *(arithmetic or [FAST])]
 
 
 def sidecar_bytes(
@@ -173,7 +188,7 @@ def sidecar_bytes(
         "inputs": records,
         "source": source_digest(job.stage, job.settings),
         "environment": lock_digest(),
-    }
+    } | recorded_arithmetic(job.arithmetic)
     if path.suffix == ".parquet" and not isinstance(payloads[name], bytes):
         features = payloads.get("catalogue", {}).get("columns", [])
         document["rows"] = len(payloads[name])

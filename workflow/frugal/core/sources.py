@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,12 @@ def source_digest(stage: str, settings: Any = None) -> str:
 
 
 @cache
+def arithmetic_digest() -> str:
+    """SHA-256 over the code that pins portable arithmetic."""
+    return _digest_of(reached_modules("frugal.core.arithmetic"))
+
+
+@cache
 def _digest(stage: str, named: frozenset[str]) -> str:
     roots = (STAGES[stage], columns_module(stage), "frugal.run.stage_command")
     chosen = {
@@ -164,8 +170,12 @@ def _digest(stage: str, named: frozenset[str]) -> str:
         for module in modules_of(folder)
         if module.rsplit(".", 1)[1] in named
     }
+    return _digest_of(reached_modules(*roots, *sorted(chosen)))
+
+
+def _digest_of(modules: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for module in reached_modules(*roots, *sorted(chosen)):
+    for module in modules:
         path = _path(module)
         assert path is not None
         digest.update(f"{module}\0{_read(path)[0]}\0".encode())

@@ -50,6 +50,11 @@ class Asked:
         """Root of every random stream."""
         return int(self.study.config["seed"])
 
+    @property
+    def arithmetic(self) -> str:
+        """Of the steps: fast or portable."""
+        return str(self.study.config["arithmetic"])
+
     def with_law(self, law: Config, name: str) -> "Asked":
         """The same table under another mechanism of missingness, the only scenario.
 

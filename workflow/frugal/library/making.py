@@ -5,23 +5,20 @@ thread, whatever the program around it has set, so that it makes the same bytes.
 """
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from frugal.core.errors import DataError, FrugalError
+from frugal.core.errors import DataError
 from frugal.core.files import file_digest
-from frugal.core.sidecars import lock_digest, shown_path, sidecar_path
-from frugal.core.sources import PACKAGE, source_digest
+from frugal.core.sidecars import lock_digest, recorded_arithmetic, shown_path, sidecar_path
+from frugal.core.sources import source_digest
 from frugal.library.asked import Asked
 from frugal.library.steps import STEPS, Keys
+from frugal.run.own_python import run_in_own_python
 from frugal.run.stage_words import stage_words
 
-_LINES_SHOWN = 5  # of what a stage said before it broke
 Inputs = dict[str, str | list[str]]
 
 
@@ -138,27 +135,15 @@ def _absolute(paths: Mapping[str, str]) -> Inputs:
 def _words(asked: Asked, job: _Planned) -> list[str]:
     step = STEPS[job.stage]
     settings = step.settings(asked, job.keys)
-    return stage_words(job.inputs, step.paths(job.keys), job.keys, settings, asked.seed)
+    outputs = step.paths(job.keys)
+    return stage_words(job.inputs, outputs, job.keys, settings, asked.seed, asked.arithmetic)
 
 
 def _bring_up_to_date(asked: Asked, job: _Planned) -> None:
     if _stands(asked, job):
         return
     asked.folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "frugal", job.stage, *_words(asked, job)],
-        cwd=asked.folder, env=environment, capture_output=True, text=True, check=False,
-        errors="replace",
-    )  # fmt: skip
-    if done.returncode == 0:
-        return
-    lines = done.stderr.strip().splitlines()
-    refusal = f"frugal {job.stage}: "
-    if done.returncode == 2 and lines and lines[-1].startswith(refusal):
-        raise DataError(lines[-1].removeprefix(refusal))
-    said = "\n".join(lines[-_LINES_SHOWN:])
-    raise FrugalError(f"the stage {job.stage} broke off (exit {done.returncode}); it said:\n{said}")
+    run_in_own_python(job.stage, _words(asked, job), asked.folder)
 
 
 def _stands(asked: Asked, job: _Planned) -> bool:
@@ -173,16 +158,17 @@ def _stands(asked: Asked, job: _Planned) -> bool:
         "inputs": _records(asked, job),
         "source": source_digest(job.stage, settings),
         "environment": lock_digest(),
+        "arithmetic": recorded_arithmetic(asked.arithmetic).get("arithmetic"),
     }
     for path in step.paths(job.keys).values():
         payload = asked.folder / path
         try:
             document = json.loads(sidecar_path(payload).read_bytes())
-            if {key: document[key] for key in wanted} != wanted:
+            if {key: document.get(key) for key in wanted} != wanted:
                 return False
             if document["sha256"] != file_digest(payload):
                 return False
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return False
     return True
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from frugal.core.errors import FrugalError, printable
 from frugal.core.files import file_digest
-from frugal.core.sidecars import Job, lock_digest, shown_path
+from frugal.core.sidecars import FAST, Job, lock_digest, recorded_arithmetic, shown_path
 from frugal.core.sources import source_digest
 from frugal.run.arguments import whole_number
 from frugal.run.chains import ALL_ROWS, FETCHED, chain, chain_lines, row_lines, selected_rows
@@ -111,8 +111,9 @@ def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob)
             for name, kept in document["outputs"].items()
         }
         words = (document[key] for key in ("settings", "wildcards", "seed"))
+        arithmetic = document.get("arithmetic", FAST).split()[0]
         try:
-            run_job(Job(stage, inputs, outputs, *words))
+            run_job(Job(stage, inputs, outputs, *words, arithmetic=arithmetic))
         except FrugalError:
             raise
         except Exception as error:  # its settings are checked where a study starts, not here
@@ -131,6 +132,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     """`audit [PATH] [--row COLUMN=VALUE,…] [--sample N] [--pick K] [--look-in FOLDER]`.
 
     Without a path the whole folder; with that of a file its chain, or that of some of its rows.
+    With `--published` nothing but whether the default's tables are those that were published.
 
     Args:
         words: the command line after `audit`.
@@ -140,6 +142,11 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
         AuditError: names every file that does not agree, one a line.
     """
     parsed = _parser().parse_args(words)
+    if parsed.published or parsed.publish:
+        from frugal.run.published import compare_published, publish
+
+        print(compare_published() if parsed.published else publish())
+        return 0
     os.environ["TQDM_DISABLE"] = "1"  # progress of steps that run again says nothing here
     target = Path(os.path.relpath(parsed.path))
     if target.parts[:1] != ("results",):
@@ -188,6 +195,15 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[path for path in OUTSIDE if path.is_dir()],
         help="folder with files from outside (always: config, docs/examples, benchmarks here)",
+    )
+    request = parser.add_mutually_exclusive_group()
+    request.add_argument(
+        "--published",
+        action="store_true",
+        help="only compare the default's tables with the published ones, config/published.json",
+    )
+    request.add_argument(
+        "--publish", action="store_true", help="write that file anew, with this machine's CPU"
     )
     return parser
 
@@ -244,6 +260,8 @@ def _verdict(documents: list[dict[str, Any]], same: int, skipped: int, steps: in
 def _is_stale(document: Mapping[str, Any]) -> bool:
     try:
         now = source_digest(document["stage"], document["settings"])
-        return now != document["source"]
+        given = document.get("arithmetic")
+        pins = recorded_arithmetic(given.split()[0]) if given else {}
+        return now != document["source"] or pins.get("arithmetic") != given
     except KeyError:  # a stage that has since been renamed
         return True

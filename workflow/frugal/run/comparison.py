@@ -14,6 +14,7 @@ from typing import Any
 from frugal.core.errors import DataError
 from frugal.core.files import file_digest
 from frugal.core.receipts import RESULTS, STEPS
+from frugal.core.sidecars import FAST
 from frugal.core.sources import STAGES, reached_modules
 from frugal.run.arguments import whole_number
 from frugal.run.sidecar_checks import AuditError, load_sidecar
@@ -28,7 +29,7 @@ class Cause:
     """One reason why files differ.
 
     Attributes:
-        kind: parameter, seed, data, inputs, code, library, edited or unexplained.
+        kind: parameter, seed, arithmetic, data, inputs, code, library, edited or unexplained.
         stage: the stage whose recipe differs; empty where every stage shares the reason.
         text: the difference in words.
     """
@@ -110,6 +111,9 @@ def recipe_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Cause
         )
     if a["seed"] != b["seed"]:
         yield Cause("seed", "", f"the root seed is {a['seed']} in A, {b['seed']} in B")
+    old, new = (document.get("arithmetic", FAST) for document in (a, b))
+    if old != new:
+        yield Cause("arithmetic", "", f"arithmetic is {old} in A, {new} in B")
     outside = [
         {(r["name"], r["path"]): r["sha256"] for r in d["inputs"] if not _inside(r)} for d in (a, b)
     ]

@@ -71,7 +71,14 @@ def compile_command(words: list[str]) -> int:
 
     from tqdm import tqdm
 
-    argparse.ArgumentParser(prog="python -m frugal compile", description=__doc__).parse_args(words)
+    parser = argparse.ArgumentParser(prog="python -m frugal compile", description=__doc__)
+    parser.add_argument(
+        "--arithmetic",
+        choices=("fast", "portable"),
+        default="fast",
+        help="for which arithmetic; numba keeps both side by side",
+    )
+    parser.parse_args(words)
     with ProcessPoolExecutor() as workers:  # as many as there are CPUs
         done = workers.map(compile_kernel, KERNELS)
         list(tqdm(done, total=len(KERNELS), desc="kernels", file=sys.stderr, mininterval=2))

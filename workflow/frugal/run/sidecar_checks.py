@@ -30,6 +30,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 }
 _NAME = re.compile(r"[A-Za-z_]\w*(\[\])?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ARITHMETIC = re.compile(r"portable [0-9a-f]{12}")
 
 
 class AuditError(FrugalError):
@@ -64,6 +65,8 @@ def _flaw(document: dict[str, Any]) -> str:
     for key, kind in _KEYS.items():
         if not isinstance(document.get(key), kind) or isinstance(document.get(key), bool):
             return f"{key!r} is {document.get(key)!r}"
+    if "arithmetic" in document and not _ARITHMETIC.fullmatch(str(document["arithmetic"])):
+        return f"'arithmetic' is {document['arithmetic']!r}"
     if not document["stage"].isidentifier():
         return f"'stage' is {document['stage']!r}"
     if document["output"] not in document["outputs"]:

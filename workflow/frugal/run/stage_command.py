@@ -48,6 +48,7 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
         parsed.settings,
         _once("--wildcard", parsed.wildcard),
         parsed.seed,
+        parsed.arithmetic,
     )
     _require_place_for_used(parsed.used, job)
     return job, parsed.used
@@ -215,6 +216,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--settings", type=_json, default={}, metavar="JSON")
     parser.add_argument(
         "--seed", type=whole_number(0), required=True, help="root seed of the study"
+    )
+    parser.add_argument(
+        "--arithmetic",
+        choices=("fast", "portable"),
+        default="fast",
+        help="portable: the same bytes on any x86-64 CPU with AVX2",
     )
     return parser
 

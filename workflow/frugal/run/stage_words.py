@@ -19,6 +19,7 @@ def stage_words(
     wildcards: Mapping[str, str],
     settings: Any,
     seed: int,
+    arithmetic: str,
 ) -> list[str]:
     """The words after `python -m frugal STAGE`; settings that are null are left out.
 
@@ -28,6 +29,7 @@ def stage_words(
         wildcards: identity of the job.
         settings: of the stage, as JSON can hold them.
         seed: root seed.
+        arithmetic: fast, or portable, which the command line then says.
     """
     words = []
     for name, value in inputs.items():
@@ -41,7 +43,8 @@ def stage_words(
         words += ["--wildcard", f"{name}={value}"]
     if settings is not None:
         words += ["--settings", json.dumps(settings)]
-    return [*words, "--seed", str(seed)]
+    words += ["--seed", str(seed)]
+    return words if arithmetic == "fast" else [*words, "--arithmetic", arithmetic]
 
 
 def figures_of(stage: str) -> list[str]:

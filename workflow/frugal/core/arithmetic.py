@@ -1,0 +1,92 @@
+"""`arithmetic: portable`: a process whose results have the same bytes on any x86-64 CPU with AVX2.
+
+Numerical libraries choose their kernels by the processor; other kernels sum in another order, and
+training amplifies that rounding. Each variable below is read when its library is loaded, glibc's
+before Python starts, so a process that lacks them begins again with them, before it has imported
+anything. docs/how-to/arithmetic.md says what was measured. Stages never import this: a digest covers it
+where portable arithmetic is asked for, and nowhere else.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from frugal.core.errors import ConfigError
+
+PORTABLE = "portable"
+FULL_NAME = f"--arithmetic={PORTABLE}"
+PINS = {
+    "ATEN_CPU_CAPABILITY": "avx2",  # PyTorch's own kernels
+    "MKL_CBWR": "COMPATIBLE",  # MKL in PyTorch: its one mode that ignores the maker of the CPU
+    "ONEDNN_MAX_CPU_ISA": "AVX2",  # oneDNN in PyTorch
+    "OPENBLAS_CORETYPE": "Haswell",  # both copies of OpenBLAS, NumPy's and SciPy's
+    "NPY_ENABLE_CPU_FEATURES": "X86_V3",  # NumPy's functions, sums and sorts: AVX2 and no more
+    "NUMBA_CPU_NAME": "haswell",  # what numba compiles for; its cache is kept by this
+    "NUMBA_CPU_FEATURES": "",  # those of that CPU
+    "ARROW_USER_SIMD_LEVEL": "AVX2",  # Arrow's sums
+}
+# glibc takes exp, log and sin with FMA on every CPU with AVX2. The first word keeps variants of
+# libraries for AVX-512 out (glibc-hwcaps/x86-64-v4), the second those of AMD CPUs before 2017.
+_GLIBC, _HWCAPS = "GLIBC_TUNABLES", "glibc.cpu.hwcaps="
+_HWCAPS_PINNED = f"{_HWCAPS}-AVX512F,-FMA4"
+# What would take precedence over a pin, contradict it, or change how OpenBLAS cuts matrices.
+_LEFT_OUT = (
+    "MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE", "DNNL_MAX_CPU_ISA", "NPY_DISABLE_CPU_FEATURES",
+    "OPENBLAS_BLOCK_FACTOR", "OPENBLAS_L2_SIZE", "NUMBA_DISABLE_JIT", "NUMBA_OPT",
+)  # fmt: skip
+_NEEDED = ("avx2", "fma")
+_BEGUN_AGAIN = "FRUGAL_BEGUN_AGAIN"  # the process that did; the same one need not try twice
+
+
+def pinned(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment with all pins; its own, where it has them already."""
+    kept = {name: value for name, value in environment.items() if name not in _LEFT_OUT}
+    tunables = kept.get(_GLIBC, "").split(":")
+    others = [word for word in tunables if word and not word.startswith(_HWCAPS)]
+    return kept | PINS | {_GLIBC: ":".join([*others, _HWCAPS_PINNED])}
+
+
+def is_pinned() -> bool:
+    """Whether this process began with all pins."""
+    return pinned(os.environ) == dict(os.environ)
+
+
+def asks_for_portable(words: list[str]) -> bool:
+    """Whether a command line says `--arithmetic portable`."""
+    return FULL_NAME in words or ("--arithmetic", PORTABLE) in pairwise(words)
+
+
+def begin_pinned(words: list[str]) -> None:
+    """Begin this process again with all pins if its words ask for it; a pinned one goes on.
+
+    Args:
+        words: of the command line.
+
+    Raises:
+        ConfigError: this CPU lacks what portable arithmetic stands on.
+    """
+    if is_pinned():
+        from frugal.core.exact_functions import correct_torch_when_loaded
+
+        correct_torch_when_loaded()
+    elif asks_for_portable(words):
+        _require_cpu(Path("/proc/cpuinfo"))
+        own = {_BEGUN_AGAIN: str(os.getpid())}
+        if os.environ.get(_BEGUN_AGAIN) == own[_BEGUN_AGAIN]:
+            raise ConfigError(
+                "this Python changes the variables that it is given, so that arithmetic cannot be "
+                "pinned; look for what does (a sitecustomize.py, say), or set arithmetic: fast"
+            )
+        wanted = pinned(os.environ) | own
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)
+
+
+def _require_cpu(told: Path) -> None:
+    flags = told.read_text(encoding="utf-8").split() if told.is_file() else []
+    if lacking := [flag for flag in _NEEDED if flag not in flags]:
+        raise ConfigError(
+            f"this machine's CPU has no {' and no '.join(lacking)}; arithmetic: portable needs an "
+            "x86-64 CPU with avx2 and fma (Intel from 2013, AMD from 2017), so set arithmetic: fast"
+        )

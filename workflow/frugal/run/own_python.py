@@ -1,0 +1,47 @@
+"""Runs a stage in a Python of its own, as the workflow does: one thread, whatever runs beside."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from frugal.core.errors import DataError, FrugalError
+from frugal.core.sidecars import Job
+from frugal.core.sources import PACKAGE
+from frugal.run.stage_words import stage_words
+
+_LINES_SHOWN = 5  # of what a stage said before it broke
+
+
+def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
+    """Run `python -m frugal STAGE …` in a folder.
+
+    Raises:
+        DataError: the stage refuses; its own sentence.
+        FrugalError: it broke; the last that it said.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "frugal", stage, *words],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        errors="replace",
+    )  # fmt: skip
+    if done.returncode == 0:
+        return
+    lines = done.stderr.strip().splitlines()
+    refusal = f"frugal {stage}: "
+    if done.returncode == 2 and lines and lines[-1].startswith(refusal):
+        raise DataError(lines[-1].removeprefix(refusal))
+    said = "\n".join(lines[-_LINES_SHOWN:])
+    raise FrugalError(f"the stage {stage} broke off (exit {done.returncode}); it said:\n{said}")
+
+
+def job_words(job: Job) -> list[str]:
+    """The words after `python -m frugal STAGE` of a job."""
+    inputs = {
+        name: [str(path) for path in paths] if isinstance(paths, list) else str(paths)
+        for name, paths in job.inputs.items()
+    }
+    outputs = {name: str(path) for name, path in job.outputs.items()}
+    return stage_words(inputs, outputs, job.wildcards, job.settings, job.seed, job.arithmetic)
