@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
 from frugal.cover.solvers.links import ActionLinks, Links
 
 _SLACK, _RELATIVE = 1e-6, 1e-9  # of a bound, in steps of cost
+Program = tuple[Any, np.ndarray, np.ndarray]  # sparse rows; the least and the most that each may be
 _OPTIMAL, _INFEASIBLE = 0, 2  # status of scipy.optimize.milp
 
 
@@ -62,13 +63,13 @@ def cheapest_by_program(
         keep: sets at most.
         most_nodes: of HiGHS, for each set.
     """
-    rows, least, most = _program(need, known, own)
+    program = _program(need, known, own)
     if below is not None:
-        rows, least, most = _with_row(rows, least, most, known.cost, -np.inf, below - 0.5)
+        program = _at_most(program, known.cost, below - 0.5)
     found: list[tuple[int, ...]] = []
-    lowest = NOTHING_LEFT
+    lowest = int(NOTHING_LEFT)
     while len(found) < keep:
-        answer = _solved(known, own, rows, (least, most), most_nodes)
+        answer = _solved(known, own, program, most_nodes)
         if answer.status == _INFEASIBLE:
             return ProgramAnswer(found, lowest, True)
         bound = _whole(answer.mip_dual_bound)
@@ -81,8 +82,34 @@ def cheapest_by_program(
             break
         chosen = np.zeros(len(known.cost))
         chosen[list(members)] = 1.0
-        rows, least, most = _with_row(rows, least, most, chosen, -np.inf, len(members) - 1.0)
+        program = _at_most(program, chosen, len(members) - 1.0)
     return ProgramAnswer(found, lowest, False)
+
+
+def prices_by_program(
+    need: Int[np.ndarray, "n d"], known: ActionLinks, shut: Bool[np.ndarray, "n a"]
+) -> Float[np.ndarray, "n d"]:
+    """Prices of features by the linear program of each unit; zeros where it has no answer."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    a, d = len(known.cost), need.shape[1]
+    first, feature, gain = known.links
+    prices = np.zeros((len(need), d))
+    for u, lack in enumerate(need):
+        useful = np.minimum(gain, lack[feature]).astype(float)
+        gains: Any = csr_array((useful, feature, first), shape=(a, d)).T.tocsr()
+        lacking = np.flatnonzero(lack > 0)
+        answer = linprog(
+            known.cost.astype(float),
+            A_ub=-gains[lacking],
+            b_ub=-lack[lacking].astype(float),
+            bounds=np.stack([np.zeros(a), (~shut[u]).astype(float)], axis=1),
+            method="highs",
+        )
+        if answer.status == _OPTIMAL:
+            prices[u, lacking] = np.maximum(-answer.ineqlin.marginals, 0.0)
+    return prices
 
 
 def _whole(bound: float | None) -> int:
@@ -92,7 +119,7 @@ def _whole(bound: float | None) -> int:
     return max(int(np.ceil(bound - max(_SLACK, _RELATIVE * abs(bound)))), 0)
 
 
-def _program(need: np.ndarray, known: ActionLinks, own: OwnRules) -> tuple[Any, Any, Any]:
+def _program(need: np.ndarray, known: ActionLinks, own: OwnRules) -> Program:
     """Rows of the program, and the least and the most that each may come to."""
     from scipy.sparse import csr_array, vstack
 
@@ -114,12 +141,12 @@ def _program(need: np.ndarray, known: ActionLinks, own: OwnRules) -> tuple[Any, 
             least.append(np.full(len(who), low))
             most.append(np.full(len(who), high))
     rows = vstack(blocks, format="csr")
-    rows, low, high = rows, np.concatenate(least).astype(float), np.concatenate(most)
+    program = rows, np.concatenate(least).astype(float), np.concatenate(most)
     if own.most_actions < a:
-        rows, low, high = _with_row(rows, low, high, np.ones(a), -np.inf, own.most_actions)
+        program = _at_most(program, np.ones(a), float(own.most_actions))
     if own.budget < NOTHING_LEFT:
-        rows, low, high = _with_row(rows, low, high, known.cost, -np.inf, own.budget + 0.5)
-    return rows, low, high
+        program = _at_most(program, known.cost, own.budget + 0.5)
+    return program
 
 
 def _pairs(links: Links) -> tuple[np.ndarray, np.ndarray]:
@@ -128,15 +155,16 @@ def _pairs(links: Links) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(len(first) - 1), np.diff(first)), other
 
 
-def _with_row(rows: Any, least: Any, most: Any, row: np.ndarray, low: float, high: float):
+def _at_most(program: Program, row: np.ndarray, most: float) -> Program:
     """The program with a further row."""
     from scipy.sparse import csr_array, vstack
 
+    rows, low, high = program
     more = csr_array(row[None].astype(float))
-    return vstack([rows, more], format="csr"), np.append(least, low), np.append(most, high)
+    return vstack([rows, more], format="csr"), np.append(low, -np.inf), np.append(high, most)
 
 
-def _solved(known: ActionLinks, own: OwnRules, rows: Any, sides: Any, most_nodes: int) -> Any:
+def _solved(known: ActionLinks, own: OwnRules, program: Program, most_nodes: int) -> Any:
     """What HiGHS answers."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -146,7 +174,7 @@ def _solved(known: ActionLinks, own: OwnRules, rows: Any, sides: Any, most_nodes
         known.cost.astype(float),
         integrality=np.ones(len(known.cost)),
         bounds=limits(own.required.astype(float), (~own.shut).astype(float)),
-        constraints=constraint(rows, *sides) if rows.shape[0] else None,
+        constraints=constraint(*program) if program[0].shape[0] else None,
         options={"mip_rel_gap": 0.0, "node_limit": most_nodes},
     )
 

@@ -182,10 +182,10 @@ def _still_free(state, above, free):
 
 @numba.njit(cache=True)
 @no_type_check
-def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes, prove):
+def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes, start):
     """Cheapest lean sets of one unit. Longer than a page: the walk is one loop over one state.
 
-    With `prove`, sets that are cheaper than the one known are sought, and no tie is counted.
+    With prices to `start` from, sets cheaper than the one known are sought, and no tie is counted.
     Returns number of lean sets of the least cost (at most `MOST_TIES`), least cost of what was left
     unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
@@ -195,7 +195,11 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
     costs, known = best[0], best[3]
     optima, ties, nodes, at = 0, 0, 0, 0
     lack[0], state[0], spent[0], taken[0], begin[0] = need, FREE, 0, 0, 0
-    first_prices(need, cost, links, price[0])
+    prove = len(start) > 0
+    if prove:
+        price[0] = start
+    else:
+        first_prices(need, cost, links, price[0])
     floor = np.zeros(len(spent))
     for i in range(len(cost)):
         if shut[i]:
@@ -323,7 +327,7 @@ def _greedy(need, shut, cost, links, state):
 
 @numba.njit(cache=True)
 @no_type_check
-def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, prove):
+def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, start):
     """The `keep` cheapest lean sets of n units; actions ascend in cost, the same for all of them.
 
     Args:
@@ -337,7 +341,8 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, pro
         keep: k.
         max_nodes: branches after which sets of equal cost are no longer told apart; after twice as
             many the search of one unit stops.
-        prove: True for one cheapest set and its proof, without a count of ties; no rules then.
+        start: prices of features that a proof begins with, for one cheapest set of each unit
+            without a count of ties; no rules then. Else no rows. (n, d) or (0, d)
 
     Returns:
         costs, −1 where there is no such set (n, k), sets (n, k, a) padded with −1, lean sets of the
@@ -381,13 +386,14 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, pro
         best[3][0] = 0
         aim = _greedy(need[u], shut[u], cost, links, nodes_of[1][0])
         if free_choice and keep == 1 and 0 <= aim <= budget[u] and most_actions[u] >= a:
-            if prove:
+            if len(start):
                 aim = improve(need[u], shut[u], cost, links, providers, nodes_of[1][0])
             _keep(nodes_of[1][0], aim, best)
         mine = (required[u], shut[u], most_actions[u], budget[u], aim)
         optima[u], unsearched[u], nodes[u] = _search(
-            need[u], cost, links, providers, rules, mine, nodes_of, best, max_nodes, prove
-        )
+            need[u], cost, links, providers, rules, mine, nodes_of, best, max_nodes,
+            start[u] if len(start) else np.zeros(0),
+        )  # fmt: skip
         for k in range(best[3][0]):
             found[u, k] = best[0][k]
             sets[u, k] = best[1][k, :width]

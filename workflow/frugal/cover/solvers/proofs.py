@@ -11,13 +11,19 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
-from frugal.cover.solvers.integer_program import OwnRules, ProgramAnswer, cheapest_by_program
+from frugal.cover.solvers.integer_program import (
+    OwnRules,
+    ProgramAnswer,
+    cheapest_by_program,
+    prices_by_program,
+)
+from frugal.cover.solvers.lagrangian_bound import too_dear
 from frugal.cover.solvers.lagrangian_tree import MOST_TIES, solve_choices
 from frugal.cover.solvers.links import ActionLinks
 
-FIRST_NODES, PROOF_NODES = 20_000, 25_000
-COUNTED = 40  # the max_nodes-th part counts sets of equal cost
-PROGRAM = 200  # branches of the tree take as long as one of HiGHS
+FIRST_NODES, PROOF_NODES = 5_000, 25_000
+COUNTED = 100  # the max_nodes-th part counts sets of equal cost
+PROGRAM, ACTIONS = 200, 500  # branches of the tree for one of HiGHS, where so many actions are left
 Own = tuple[
     Bool[np.ndarray, "n a"], Bool[np.ndarray, "n a"], Int[np.ndarray, " n"], Int[np.ndarray, " n"]
 ]
@@ -29,7 +35,7 @@ def solve_proven(
 ) -> Answer:
     """The `keep` cheapest lean sets of n units: arguments and answer of `solve_choices`.
 
-    Branches of HiGHS are counted as `PROGRAM` of the tree's.
+    A branch of HiGHS is counted as `PROGRAM` of the tree's, or more where many actions are left.
     """
     first = min(max_nodes, FIRST_NODES)
     answer = _tree(need, known, own, keep, first)
@@ -52,10 +58,11 @@ def solve_proven(
 
 
 def _tree(
-    need: np.ndarray, known: ActionLinks, own: Own, keep: int, most: int, prove: bool = False
+    need: np.ndarray, known: ActionLinks, own: Own, keep: int, most: int, start=None
 ) -> Answer:
+    start = np.zeros((0, need.shape[1])) if start is None else start
     return solve_choices(
-        need, known.cost, known.links, known.providers, known.rules, own, keep, most, prove
+        need, known.cost, known.links, known.providers, known.rules, own, keep, most, start
     )
 
 
@@ -64,14 +71,23 @@ def _one(
     answer: Answer,
 ) -> Answer:  # fmt: skip
     """One set a unit, and no rules: proof, program, count."""
-    open_ = np.flatnonzero(answer[4] > 2 * first)
+    open_ = np.flatnonzero((answer[4] > 2 * first) & (answer[3] < answer[0][:, 0]))
     if len(open_):
         mine = tuple(part[open_] for part in own)
-        some = _tree(need[open_], known, mine, 1, min(max_nodes, PROOF_NODES), prove=True)
+        price = prices_by_program(need[open_], known, mine[1])
+        some = _tree(need[open_], known, mine, 1, min(max_nodes, PROOF_NODES), price)
         answer = _written(answer, open_, _cheaper(_rows(answer, open_), some))
-    for u in np.flatnonzero(answer[3] < answer[0][:, 0]):
+    for k, u in enumerate(open_):
+        if answer[3][u] >= answer[0][u, 0]:
+            continue
         mine = tuple(part[u : u + 1] for part in own)
-        found = _by_program(need[u], known, mine, int(answer[0][u, 0]), 1, max_nodes)
+        best = int(answer[0][u, 0])
+        shut, bound = too_dear(need[u], mine[1][0], known.cost, known.links, best, price[k])
+        answer[3][u] = max(answer[3][u], min(bound, best))
+        if answer[3][u] == best:
+            continue
+        mine = (mine[0], shut[None], *mine[2:])
+        found = _by_program(need[u], known, mine, best, 1, max_nodes)
         answer = _written(
             answer, np.array([u]), _with_program(_rows(answer, [u]), known, found, all_=False)
         )
@@ -104,10 +120,8 @@ def _by_program(
     need: np.ndarray, known: ActionLinks, own: Own, below: int | None, keep: int, max_nodes: int
 ) -> ProgramAnswer:
     rules = OwnRules(own[0][0], own[1][0], int(own[2][0]), int(own[3][0]))
-    below = None if below is None or below < 0 else below
-    return cheapest_by_program(
-        need, known, rules, below=below, keep=keep, most_nodes=max(max_nodes // PROGRAM, 1)
-    )
+    most = max_nodes // PROGRAM * ACTIONS // max(int((~rules.shut).sum()), ACTIONS)
+    return cheapest_by_program(need, known, rules, below=below, keep=keep, most_nodes=max(most, 1))
 
 
 def _rows(answer: Answer, rows) -> Answer:
