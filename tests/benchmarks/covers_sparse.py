@@ -1,10 +1,12 @@
 """Sparse catalogues: every unit proven, side by side with HiGHS called on each unit.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.covers_sparse [fuzz N]
+    OMP_NUM_THREADS=1 python -m tests.benchmarks.covers_sparse [equal | fuzz N]
 
 Without a word: units' cheapest sets beside HiGHS on 100 units of each catalogue (two minutes), and
-40,000 actions. `fuzz N`: N random catalogues with every kind of rule, against enumeration, HiGHS
-and, where the package ortools is there, CP-SAT; prints the number of disagreements.
+40,000 actions. `equal`: the same where every action costs the same (an hour; of the largest
+catalogue 20 units), HiGHS stopped after so many branches as it has inside. `fuzz N`: N random
+catalogues with every kind of rule, against enumeration, HiGHS and, where the package ortools is
+there, CP-SAT; prints the number of disagreements.
 """
 
 import importlib.util
@@ -16,6 +18,7 @@ import numpy as np
 from frugal.cover.choices import cheapest_choices
 from frugal.cover.instance import CoverInstance
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.solvers.proofs import PROGRAM
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 from tqdm import tqdm
@@ -52,42 +55,53 @@ def units(rng: np.random.Generator, d: int) -> np.ndarray:
     return states
 
 
-def by_highs(states: np.ndarray, known: CoverInstance) -> np.ndarray:
-    """Costs by HiGHS without a gap, one program a unit."""
-    cost = np.zeros(len(states))
+def by_highs(states: np.ndarray, known: CoverInstance) -> tuple[np.ndarray, np.ndarray]:
+    """Costs by HiGHS without a gap, one program a unit, and whether they are proven."""
+    cost, proven = np.zeros(len(states)), np.zeros(len(states), dtype=bool)
     for u, state in enumerate(states):
         rows = LinearConstraint(csr_array(known.gain.T[~state].astype(float)), lb=1)
         whole = np.ones(len(known.cost))
         answer = milp(
             known.cost, constraints=rows, integrality=whole, bounds=Bounds(0, 1),
-            options={"mip_rel_gap": 0},
+            options={"mip_rel_gap": 0, "node_limit": MAX_NODES // PROGRAM},
         )  # fmt: skip
-        cost[u] = round(answer.fun, 6)
-    return cost
+        cost[u], proven[u] = round(answer.fun, 6), answer.status == 0
+    return cost, proven
 
 
-def side_by_side() -> None:
-    """Print seconds of both, how many units are proven, and how many costs differ."""
+def compare(shape, dearest: int, count: int) -> None:
+    """Print seconds of both, how many units are proven, and how many proven costs differ."""
+    rng = np.random.default_rng(1)
+    known = catalogue(rng, shape, dearest)
+    states = units(rng, shape[1])[:count]
+    group = np.zeros(count, dtype=np.int64)
+    cheapest_covers(states[:1], group[:1], known, max_nodes=MAX_NODES)
+    start = time.process_time()
+    covers = cheapest_covers(states, group, known, max_nodes=MAX_NODES)
+    ours = time.process_time() - start
+    start = time.process_time()
+    cost, proven = by_highs(states, known)
+    highs = time.process_time() - start
+    both = proven & covers.proven
+    print(
+        f"{shape[0]} actions x {shape[1]} features, prices 1-{dearest}: proven "
+        f"{covers.proven.sum()} of {count}, ties settled {covers.settled.sum()}; {ours:.2f} s, "
+        f"HiGHS {proven.sum()}, {highs:.2f} s, ratio {highs / ours:.1f}; "
+        f"proven costs differ {int((covers.cost != cost)[both].sum())}, "
+        f"dearer than HiGHS's {int((covers.cost > cost).sum())}",
+        flush=True,
+    )
+
+
+def side_by_side(prices: tuple[int, ...]) -> None:
+    """All catalogues at these prices."""
     for shape in SHAPES:
-        for dearest in (100, 10):
-            rng = np.random.default_rng(1)
-            known = catalogue(rng, shape, dearest)
-            states = units(rng, shape[1])
-            group = np.zeros(UNITS, dtype=np.int64)
-            cheapest_covers(states[:1], group[:1], known, max_nodes=MAX_NODES)
-            start = time.process_time()
-            covers = cheapest_covers(states, group, known, max_nodes=MAX_NODES)
-            ours = time.process_time() - start
-            start = time.process_time()
-            cost = by_highs(states, known)
-            highs = time.process_time() - start
-            print(
-                f"{shape[0]} actions x {shape[1]} features, prices 1-{dearest}: proven "
-                f"{covers.proven.sum()} of {UNITS}, ties settled {covers.settled.sum()}; "
-                f"{ours:.2f} s, HiGHS {highs:.2f} s, ratio {highs / ours:.1f}; "
-                f"costs differ {int((covers.cost != cost).sum())}",
-                flush=True,
-            )
+        for dearest in prices:
+            compare(shape, dearest, 20 if dearest == 1 and shape[0] == 500 else UNITS)
+
+
+def many_actions() -> None:
+    """40,000 actions."""
     rng = np.random.default_rng(1)
     known, states = catalogue(rng, (40_000, 200, 4, 4), 100), units(rng, 200)[:20]
     start = time.process_time()
@@ -145,5 +159,8 @@ def fuzz(count: int) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["fuzz"]:
         fuzz(int(sys.argv[2]))
+    elif sys.argv[1:2] == ["equal"]:
+        side_by_side((1,))
     else:
-        side_by_side()
+        side_by_side((100, 10))
+        many_actions()

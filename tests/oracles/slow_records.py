@@ -31,9 +31,14 @@ def slow_text(content, encoding, *, path):
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def slow_records(text, *, separator=",", comment=None, strip=True, header=None, personal=()):
+def slow_records(
+    text, *, separator=",", comment=None, strip=True, header=None, personal=(), skip_lines=0
+):
     """Names of the columns, rows of cells, and the line in which each row ends."""
     lines = io.StringIO(text).readlines()
+    lines[:skip_lines] = ["\n" for _ in lines[:skip_lines]]
+    if separator == " " and strip:  # a blank at the end is no empty cell
+        lines = [line.rstrip(" \n") + "\n" for line in lines]
     records = _records(lines, separator, comment, strip)
     header_line = 0
     if header is None:

@@ -13,6 +13,7 @@ from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
 from frugal.run.init_command import init_command
 
+from tests.oracles.transport_writer import transport_file
 from tests.workflow.runs import ROOT
 
 N = 60
@@ -39,7 +40,7 @@ def _table() -> pd.DataFrame:
 
 def _init(folder: Path, *words: str, name: str = "t.csv") -> str:
     assert init_command([str(folder / name), "--label", "ill", *words]) == 0
-    return (folder / name).with_suffix(".yaml").read_text()
+    return (folder / "t.yaml").read_text()
 
 
 def _priced(folder: Path) -> Path:
@@ -114,33 +115,163 @@ def test_a_table_without_gaps_has_a_price_for_every_column(tmp_path):
     assert all(one["cost"] is None for one in panels)
 
 
-@pytest.mark.parametrize("form", ["comma", "semicolon", "tab", "latin", "decimal", "parquet"])
+FORMS = {
+    "marked": ("t.csv", lambda table, path: table.to_csv(path, index=False, encoding="utf-8-sig")),
+    "semicolon": ("t.csv", lambda table, path: table.to_csv(path, index=False, sep=";")),
+    "tab": ("t.csv", lambda table, path: table.to_csv(path, index=False, sep="\t")),
+    "blank": ("t.dat", lambda table, path: _write_blanks(table, path)),
+    "latin": ("t.csv", lambda table, path: table.to_csv(path, index=False, encoding="latin-1")),
+    "utf-16": ("t.csv", lambda table, path: table.to_csv(path, index=False, encoding="utf-16")),
+    "utf-16-le": (
+        "t.txt", lambda table, path: table.to_csv(path, index=False, sep="\t", encoding="utf-16-le")
+    ),
+    "gzip": ("t.csv.gz", lambda table, path: table.to_csv(path, index=False)),
+    "titles": ("t.csv", lambda table, path: _write_below(table, path, "Visits of 2026\n\n")),
+    "decimal": ("t.csv", lambda table, path: _write_decimal_commas(table, path)),
+    "parquet": ("t.parquet", lambda table, path: table.to_parquet(path)),
+    "excel": ("t.xlsx", lambda table, path: table.to_excel(path, index=False)),
+    "excel below titles": (
+        "t.xlsx", lambda table, path: table.to_excel(path, index=False, startrow=3, startcol=0)
+    ),
+    "arff": ("t.arff", lambda table, path: _write_arff(table, path)),
+}  # fmt: skip
+
+
+def _write_blanks(table: pd.DataFrame, path: Path) -> None:
+    """Cells in quotes, runs of blanks between them and at both ends."""
+    rows = [table.columns, *table.astype(str).to_numpy()]
+    path.write_text("".join("  " + "   ".join(f'"{c}"' for c in row) + " \n" for row in rows))
+
+
+def _write_below(table: pd.DataFrame, path: Path, lines: str) -> None:
+    path.write_text(lines + table.to_csv(index=False))
+
+
+def _write_decimal_commas(table: pd.DataFrame, path: Path) -> None:
+    commas = {c: table[c].str.replace(".", ",") for c in ("lab_crp", "lab_pct")}
+    table.assign(**commas).to_csv(path, index=False, sep=";")
+
+
+def _write_arff(table: pd.DataFrame, path: Path) -> None:
+    head = "".join(f"@attribute {name} string\n" for name in table.columns)
+    body = table.to_csv(index=False, header=False, quotechar="'")
+    path.write_text(f"@relation t\n{head}@data\n{body}", encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_values_of_the_plain_file(tmp_path, form):
     table = _table().assign(sex=lambda t: t["sex"].replace({"f": "fühlt"}))
     plain, other = tmp_path / "plain", tmp_path / "other"
     plain.mkdir()
     other.mkdir()
     table.to_csv(plain / "t.csv", index=False)
-    name = "t.csv"
-    if form == "comma":
-        table.to_csv(other / name, index=False, encoding="utf-8-sig")
-    elif form in ("semicolon", "tab"):
-        table.to_csv(other / name, index=False, sep={"semicolon": ";", "tab": "\t"}[form])
-    elif form == "latin":
-        table.to_csv(other / name, index=False, encoding="latin-1")
-    elif form == "decimal":
-        for column in ("lab_crp", "lab_pct"):
-            table[column] = table[column].str.replace(".", ",")
-        table.to_csv(other / name, index=False, sep=";")
-    else:
-        name = "t.parquet"
-        table.to_parquet(other / name)
+    name, write = FORMS[form]
+    write(table, other / name)
     _init(plain)
     _init(other, name=name)
     found, wanted = _values(_priced(other)), _values(_priced(plain))
     assert list(found) == list(wanted)
     for column, values in wanted.items():
         np.testing.assert_array_equal(found[column], values, err_msg=column)
+
+
+@pytest.mark.parametrize("separator", [",", " "])
+def test_a_file_without_names_has_numbered_columns_and_says_so(tmp_path, capsys, separator):
+    table = _table().drop(columns="lab_crp")
+    place = tmp_path / "t.csv"
+    table.to_csv(place, index=False, header=False, sep=separator, na_rep="NA")
+    assert init_command([str(place), "--label", "column_10"]) == 0
+    said = capsys.readouterr().out
+    assert "the first line holds no names, so columns are column_1 to column_10" in said
+    found = _values(_priced(tmp_path))
+    np.testing.assert_array_equal(found["column_5"], table["age"])
+    assert len(found["column_5"]) == N
+
+
+def test_a_label_by_name_in_a_file_without_names_is_refused_with_the_names(tmp_path):
+    _table().to_csv(tmp_path / "t.csv", index=False, header=False)
+    with pytest.raises(DataError, match=r"no column 'ill'.*columns are column_1 to column_11; say"):
+        _init(tmp_path)
+
+
+def test_whether_the_first_line_holds_names_can_be_said(tmp_path):
+    years = pd.DataFrame(
+        {"2024": [1, 5] * (N // 2), "2025": [3, 2, 4] * (N // 3), "ill": ["a", "b"] * (N // 2)}
+    )
+    years.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="say --header if it does"):
+        _init(tmp_path)
+    document = yaml.safe_load(_init(tmp_path, "--header"))
+    assert document["source"]["format"]["header"] is True
+    texts = pd.DataFrame({"ill": ["b", *["a", "b"] * N], "dose": ["x", *["low", "high"] * N]})
+    texts.to_csv(tmp_path / "t2.csv", index=False, header=False)
+    with pytest.raises(DataError, match=r"column_1 to column_2"):
+        init_command([str(tmp_path / "t2.csv"), "--label", "ill", "--no-header"])
+
+
+def test_names_that_stand_twice_or_lack_are_made_different(tmp_path, capsys):
+    table = _table().rename(columns={"sofa": "age", "row": ""})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    _init(tmp_path)
+    said = capsys.readouterr().out
+    assert "a second column 'age' is called 'age_2' here" in said
+    assert "a column without a name is called 'column_2' here" in said
+    found = _values(_priced(tmp_path))
+    np.testing.assert_array_equal(found["age_2"], _table()["sofa"])
+
+
+def test_names_as_r_writes_them_one_fewer_than_columns(tmp_path):
+    table = _table().drop(columns=["case_id", "row"])
+    head = ",".join(table.columns) + "\n"
+    rows = table.to_csv(header=False, index_label=None)
+    (tmp_path / "t.csv").write_text(head + rows)
+    _init(tmp_path)
+    np.testing.assert_array_equal(_values(_priced(tmp_path))["age"], table["age"])
+
+
+def test_sas_transport_is_read(tmp_path):
+    table = _table()[["age", "sofa"]].astype(float).assign(ill=[0.0, 1.0] * (N // 2))
+    content = transport_file({name: table[name].tolist() for name in table})
+    (tmp_path / "t.xpt").write_bytes(content)
+    _init(tmp_path, name="t.xpt")
+    np.testing.assert_array_equal(_values(_priced(tmp_path))["age"], table["age"])
+
+
+def test_a_number_as_label_is_cut_in_two(tmp_path):
+    table = _table().assign(ill=np.r_[np.arange(N - 1) / 7, np.nan])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match=r"59 different values.*--cut NUMBER makes two of them"):
+        _init(tmp_path)
+    document = yaml.safe_load(_init(tmp_path, "--cut", "5"))
+    assert document["label"]["classes"] == [
+        {"name": "below 5", "below": 5}, {"name": "from 5", "from": 5}
+    ]  # fmt: skip
+    _values(_priced(tmp_path))
+    with pytest.raises(
+        DataError, match=r"'[fm]', '[fm]', which is no number that --cut could divide"
+    ):
+        init_command([str(tmp_path / "t.csv"), "--label", "sex", "--cut", "5",
+                      "--out", str(tmp_path / "other.yaml")])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"PK\x03\x04 more", r"packed by zip: unpack it first .*an Excel file is named \.xlsx"),
+        (b"BZh9 more", "packed by bzip2"),
+        (b"\x00\x01\x02\x00\x00\x00\x03" * 9, "is no text; allowed are CSV"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_what_to_do(tmp_path, content, words):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(DataError, match=words):
+        _init(tmp_path)
+
+
+def test_a_table_without_a_feature_is_refused(tmp_path):
+    _table()[["case_id", "row", "ill"]].to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match=r"no column could be a feature \(case_id: names that"):
+        _init(tmp_path)
 
 
 def test_the_example_is_read_as_it_is_described(tmp_path):
@@ -185,7 +316,7 @@ def test_nothing_is_overwritten(tmp_path):
     [
         (lambda t: t.rename(columns={"ill": "il"}), r"no column 'ill' .* did you mean 'il'\?"),
         (lambda t: t.assign(ill="no"), r"'ill' holds 'no' alone; a label needs two classes"),
-        (lambda t: t.assign(ill=np.arange(N) / 7), r"60 different values.*cut it into ranges"),
+        (lambda t: t.assign(ill=[f"k{k}" for k in range(N)]), "60 different values.*put them tog"),
         (lambda t: t.head(0), r"has 1 lines; a table has a head and rows"),
         (lambda t: t[["ill"]], r"no separator among comma"),
     ],

@@ -54,7 +54,7 @@ def _read(path, content: bytes, form: Format):
         text = slow_text(content, form.encoding, path=path)
         slow = slow_records(
             text, separator=form.separator, comment=form.comment, strip=form.strip,
-            header=form.header, personal=form.personal,
+            header=form.header, personal=form.personal, skip_lines=form.skip_lines,
         )  # fmt: skip
     except SlowError as error:
         slow = str(error)
@@ -88,15 +88,16 @@ def _blocks_of(characters: int):
     last=st.booleans(),
     encoding=st.sampled_from(["utf-8", "utf-16", "utf-8-sig"]),
     packed=st.booleans(),
+    skip=st.sampled_from([0, 0, 0, 1, 3]),
 )
 @example(["a", "b", "c"], [["1", "2", "3"], [""], ["4", "5", "6"]],
-         ",", "\n", None, True, 7, True, "utf-8", False)  # fmt: skip
+         ",", "\n", None, True, 7, True, "utf-8", False, 0)  # fmt: skip
 def test_any_file_is_read_as_row_by_row(
-    tmp_path, head, body, separator, end, comment, strip, block, last, encoding, packed
+    tmp_path, head, body, separator, end, comment, strip, block, last, encoding, packed, skip
 ):
     text = end.join(separator.join(cells) for cells in [head, *body]) + (end if last else "")
     content = text.encode(encoding)
-    form = _form(separator=separator, comment=comment, strip=strip,
+    form = _form(separator=separator, comment=comment, strip=strip, skip_lines=skip,
                  encoding="utf-16" if encoding == "utf-16" else "utf-8")  # fmt: skip
     with _blocks_of(block):
         ours, slow = _read(tmp_path / "f", gzip.compress(content) if packed else content, form)

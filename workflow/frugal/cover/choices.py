@@ -14,8 +14,9 @@ from frugal.cover.action_rules import Lists
 from frugal.cover.catalogue import Catalogue
 from frugal.cover.instance import COST_DECIMALS
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
-from frugal.cover.solvers.lagrangian_tree import MOST_TIES, solve_choices
+from frugal.cover.solvers.lagrangian_tree import MOST_TIES
 from frugal.cover.solvers.links import action_links
+from frugal.cover.solvers.proofs import solve_proven
 from frugal.cover.unit_rules import UnitRules
 
 _SCALE = 10**COST_DECIMALS
@@ -127,9 +128,7 @@ def _solve(
     ]
     own = (*member, rules.at_most, budget)
     keep = answer.cost.shape[1]
-    found, sets, optima, unsearched, _ = solve_choices(
-        left, known.cost, known.links, known.providers, known.rules, own, keep, max_nodes
-    )
+    found, sets, optima, unsearched, _ = solve_proven(left, known, own, keep, max_nodes)
     unit, rank, place = np.nonzero(sets >= 0)
     chosen = np.zeros((len(rows), keep, len(cost)), dtype=bool)
     chosen[unit, rank, order[sets[unit, rank, place]]] = True

@@ -145,8 +145,9 @@ def _check_format(form: Mapping[str, Any]) -> None:
                 raise ConfigError(f"'source.format.{key}' is missing; kind {kind!r} needs it")
             if kind != owner and key in form:
                 raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
-    if "personal" in form and kind != "csv":
-        raise ConfigError(f"'source.format.personal' does not go with kind {kind!r}")
+    for key in ("personal", "skip_lines"):
+        if key in form and kind != "csv":
+            raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
     _unique((s["name"] for s in form.get("summaries", ())), "'source.format.summaries'", "name")
     for i, summary in enumerate(form.get("summaries", ())):
         if summary["from_hour"] >= summary["to_hour"]:

@@ -35,7 +35,8 @@ class StaySummary:
 class Format:
     """How the files are written; `header` is None where the first record names the columns.
 
-    `personal` are columns that name people: they are dropped as soon as a line is read.
+    `personal` are columns that name people: they are dropped as soon as a line is read. The first
+    `skip_lines` lines of a csv are no part of the table.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Format:
     hours: float | None = None
     summaries: tuple[StaySummary, ...] = ()
     personal: tuple[str, ...] = ()
+    skip_lines: int = 0
 
 
 @dataclass(frozen=True)
@@ -185,4 +187,5 @@ def _format(form: Mapping[str, Any]) -> Format:
         strip=form["strip"],
         encoding=form["encoding"],
         personal=tuple(form.get("personal", ())),
+        skip_lines=form.get("skip_lines", 0),
     )

@@ -62,6 +62,8 @@ class TableGuess:
         label_gaps: rows without a label.
         clusters: columns whose values stand in several rows, and look like names of units.
         remarks: on the whole table.
+        cut: number that divides the label into the classes below it and from it on; None: they are
+            values of the label.
     """
 
     rows: int
@@ -71,14 +73,16 @@ class TableGuess:
     label_gaps: int
     clusters: tuple[str, ...]
     remarks: tuple[str, ...]
+    cut: float | None = None
 
 
-def guess_table(cells: pd.DataFrame, label: str) -> TableGuess:
+def guess_table(cells: pd.DataFrame, label: str, cut: float | None = None) -> TableGuess:
     """Guess what the columns are.
 
     Args:
         cells: texts as they stand in the file, blanks around them taken off.
         label: name of the column to predict.
+        cut: number that divides the label into two classes; None where its values are classes.
 
     Raises:
         DataError: there is no such column, or it has no two classes.
@@ -90,6 +94,8 @@ def guess_table(cells: pd.DataFrame, label: str) -> TableGuess:
         )
     missing = tuple(word for word in NO_VALUE if word == "" or (cells == word).any(axis=None))
     known = cells.mask(cells.isin(missing))
+    if cut is not None:
+        known[label] = _cut(known[label], label, cut)
     classes = _classes(known[label], label)
     unlabelled = int(known[label].isna().sum())
     known = known[known[label].notna()]
@@ -106,8 +112,21 @@ def guess_table(cells: pd.DataFrame, label: str) -> TableGuess:
     ]
     return TableGuess(
         len(cells), missing, tuple(columns), classes, unlabelled, tuple(clusters),
-        tuple(remarks),
+        tuple(remarks), cut,
     )  # fmt: skip
+
+
+def _cut(values: pd.Series, label: str, cut: float) -> pd.Series:
+    """The class of each row: below a number, or from it on."""
+    numbers = pd.to_numeric(values, errors="coerce")
+    wrong = values[values.notna() & numbers.isna()]
+    if len(wrong):
+        raise DataError(
+            f"the column {label!r} holds {listed(map(repr, wrong.unique()), at_most=3)}, which is "
+            "no number that --cut could divide"
+        )
+    names = np.where(numbers < cut, f"below {cut:g}", f"from {cut:g}")
+    return pd.Series(names, index=values.index, dtype=object).mask(numbers.isna())
 
 
 def _classes(values: pd.Series, label: str) -> tuple[str, ...]:
@@ -119,9 +138,17 @@ def _classes(values: pd.Series, label: str) -> tuple[str, ...]:
     if len(count) > MOST_CLASSES:
         raise DataError(
             f"the column {label!r} holds {len(count)} different values, {listed(count.index[:5])}, "
-            f"…; a label has 2 to {MOST_CLASSES} classes: cut it into ranges in a column of its own"
+            f"…; a label has 2 to {MOST_CLASSES} classes: {_remedy(count)}"
         )
     return tuple(str(name) for name in count.index)
+
+
+def _remedy(count: pd.Series) -> str:
+    """What to do with a label of many values."""
+    numbers = pd.to_numeric(pd.Series(count.index), errors="coerce")
+    if numbers.notna().all():
+        return "--cut NUMBER makes two of them, below a number and from it on"
+    return "put them together into few in a column of its own"
 
 
 def _column(values: pd.Series) -> Guess:

@@ -108,6 +108,8 @@ def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[pd.DataFr
     header, skipped = form.header, 0
     if form.kind == "arff":
         header, skipped, stream = _arff_header(stream, source)
+    while skipped < form.skip_lines and stream.readline():
+        skipped += 1
     records = _Records(stream, form, source, skipped)
     if header is None:
         header = records.first()
@@ -220,6 +222,8 @@ class _Records:
                     separators = line.lstrip().count(self._form.separator)
                     self.suspects.setdefault(separators, []).append(self.number)
                 yield "\n"
+            elif self._form.separator == " " and self._form.strip:  # no cell follows a last blank
+                yield line.rstrip(" \n") + "\n"
             else:
                 yield line
         self.ended = True

@@ -26,6 +26,7 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
             ("?:2", "?:2", "i8:1", "i8:1"),
             int,
             int,
+            "f8:2",
         ),
     ),
     "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),

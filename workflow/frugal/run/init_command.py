@@ -4,47 +4,20 @@ A guess for a person to correct: prices are left open, and a run without them is
 """
 
 import argparse
-import csv
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
-import pandas as pd
 import yaml
 
 from frugal.core.errors import DataError
 from frugal.data.description_checks import RESERVED_COLUMNS
-from frugal.data.description_sources import Format
-from frugal.data.guessing import NO_VALUE, Guess, TableGuess, grouped, guess_table
-from frugal.data.parsing import read_file
+from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
+from frugal.data.opening import Opened, open_table
 
-SEPARATORS = ",;\t|"
-SAMPLE = 1 << 16  # characters that tell a separator
-_COMMA = r"-?\d+,\d+"
 _KNOWN = "known at the start"
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A table as texts, and how it is read.
-
-    Attributes:
-        path: of the file that the YAML names: the table, or what it was converted to.
-        cells: texts.
-        form: the block `format` of the YAML.
-        remarks: what was found, a sentence each.
-        converted: whether `path` is to be written, from the cells.
-    """
-
-    path: Path
-    cells: pd.DataFrame
-    form: dict[str, Any]
-    remarks: tuple[str, ...]
-    converted: bool = False
 
 
 def init_command(words: Sequence[str]) -> int:
@@ -60,16 +33,28 @@ def init_command(words: Sequence[str]) -> int:
     parser.add_argument("--label", required=True, help="the column to predict")
     parser.add_argument("--out", type=Path, help="the YAML; beside the table without it")
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
+    parser.add_argument(
+        "--cut", type=float, metavar="NUMBER",
+        help="the label is a number: the classes are below this, and from it on",
+    )  # fmt: skip
+    parser.add_argument(
+        "--header", action=argparse.BooleanOptionalAction, default=None,
+        help="the first line holds the names of the columns, or does not; guessed without",
+    )  # fmt: skip
     asked = parser.parse_args(list(words))
-    out = asked.out or asked.table.with_suffix(".yaml")
+    out = asked.out or _plain_name(asked.table).with_suffix(".yaml")
     _require_new(out)
     if not asked.table.is_file():
         raise DataError(f"there is no file {asked.table}")
-    opened = _opened(asked.table, out)
+    opened = open_table(asked.table, out.with_name(f"{out.stem}_converted.csv"), asked.header)
+    if opened.converted:
+        _require_new(opened.path)
     try:
-        guess = guess_table(opened.cells, asked.label)
+        guess = guess_table(opened.cells, asked.label, asked.cut)
     except DataError as error:
-        raise DataError(f"{asked.table}: {error}") from None
+        said = "" if opened.named else f" ({opened.remarks[-1]})"
+        raise DataError(f"{asked.table}: {error}{said}") from None
+    _require_feature(asked.table, guess)
     text = describe_guess(opened, guess, asked.label, out, by_prefix=asked.by_prefix)
     if opened.converted:
         opened.cells.to_csv(opened.path, index=False)
@@ -83,110 +68,15 @@ def _require_new(path: Path) -> None:
         raise DataError(f"{path} is there already, and is not overwritten; name another with --out")
 
 
-def _opened(path: Path, out: Path) -> Opened:
-    """The table, by its suffix."""
-    suffix = path.suffix.lower()
-    if suffix in (".arff", ".xpt"):
-        form = Format(suffix[1:], (), ",", None, "%", True, "utf-8")
-        cells, _ = read_file(path, form, source=path.name)
-        return Opened(path, _texts(cells), {"kind": suffix[1:]}, ())
-    if suffix == ".parquet":
-        return _converted(path, out, _frame(pd.read_parquet, path), "Parquet")
-    if suffix in (".xlsx", ".xls"):
-        return _converted(path, out, _frame(pd.read_excel, path), "an Excel sheet")
-    return _separated(path, out)
+def _require_feature(path: Path, guess: TableGuess) -> None:
+    if all(one.kind == "out" for one in guess.columns):
+        why = "; ".join(f"{one.name}: {one.remarks[0]}" for one in guess.columns[:3])
+        raise DataError(f"{path}: no column could be a feature ({why or 'there is no other'})")
 
 
-def _frame(read: Callable[[Path], pd.DataFrame], path: Path) -> pd.DataFrame:
-    """A table that pandas reads."""
-    try:
-        return read(path)
-    except ImportError:
-        raise DataError(
-            f"{path}: pandas needs a further package for this format (openpyxl for .xlsx, xlrd for "
-            ".xls); save the sheet as CSV"
-        ) from None
-    except (ValueError, OSError, BadZipFile, KeyError) as error:
-        words = str(error).splitlines() or [type(error).__name__]
-        raise DataError(f"{path} cannot be read as {path.suffix[1:]}: {words[0]}") from None
-
-
-def _separated(path: Path, out: Path) -> Opened:
-    """A text file with a separator."""
-    raw = path.read_bytes()
-    encoding = "utf-8"
-    try:
-        text = raw.decode("utf-8-sig")
-        encoding = "utf-8-sig" if raw.startswith(b"\xef\xbb\xbf") else "utf-8"
-    except UnicodeDecodeError:
-        text, encoding = raw.decode("latin-1"), "latin-1"
-    if "\0" in text[:SAMPLE]:
-        raise DataError(f"{path} is no text; allowed are CSV, TSV, ARFF, Parquet, Excel and XPT")
-    separator = _separator(text, path)
-    remarks = [f"read as {encoding}"] if encoding != "utf-8" else []
-    if separator != ",":
-        remarks.append(f"separated by {'tabs' if separator == chr(9) else repr(separator)}")
-    form = Format("csv", (), separator, None, None, True, encoding)
-    cells, _ = read_file(path, form, source=path.name)
-    cells = _texts(cells)
-    with_comma = [name for name in cells if _with_commas(cells[name])]
-    if with_comma:
-        for name in with_comma:
-            cells[name] = cells[name].str.replace(",", ".", regex=False)
-        return _converted(path, out, cells, f"numbers with decimal commas ({with_comma[0]}, …)")
-    described = {
-        "kind": "csv", "separator": separator, "header": True, "comment": None, "strip": True,
-        "encoding": encoding,
-    }  # fmt: skip
-    return Opened(path, cells, described, tuple(remarks))
-
-
-def _with_commas(cells: pd.Series) -> bool:
-    """Whether nearly all values are numbers, some with a comma where others have a point."""
-    told = cells[~cells.isin(NO_VALUE)].str
-    return bool(told.fullmatch(r"-?\d+(,\d+)?").mean() > 0.9 and told.fullmatch(_COMMA).any())
-
-
-def _separator(text: str, path: Path) -> str:
-    """The character that stands in the first lines as often as in the head, and most often."""
-    lines = [line for line in text[:SAMPLE].splitlines() if line.strip()][:50]
-    if len(lines) < 2:
-        raise DataError(f"{path} has {len(lines)} lines; a table has a head and rows")
-    counts = {}
-    for mark in SEPARATORS:
-        cells = [len(row) for row in csv.reader(lines[:-1] or lines, delimiter=mark)]
-        if cells[0] > 1 and sum(n == cells[0] for n in cells) > 0.9 * len(cells):
-            counts[mark] = cells[0]
-    if not counts:
-        raise DataError(
-            f"{path}: no separator among comma, semicolon, tab and | divides its lines alike; save "
-            "it as CSV"
-        )
-    return max(counts, key=lambda mark: counts[mark])
-
-
-def _converted(path: Path, out: Path, frame: pd.DataFrame, what: str) -> Opened:
-    """The same as a plain CSV beside the YAML."""
-    place = out.with_name(f"{out.stem}_converted.csv")
-    _require_new(place)
-    cells = _texts(frame)
-    form = {
-        "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
-        "encoding": "utf-8",
-    }  # fmt: skip
-    return Opened(place, cells, form, (f"{path.name} has {what}: written anew as {place}",), True)
-
-
-def _texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Cells as texts without blanks around them; no value is an empty text."""
-    found = {}
-    for name in frame.columns:
-        column = frame[name]
-        texts = column.astype("string").fillna("").astype(object).astype(str).str.strip()
-        if pd.api.types.is_float_dtype(column.dtype):
-            texts = texts.str.replace(r"\.0$", "", regex=True)
-        found[str(name)] = texts
-    return pd.DataFrame(found)
+def _plain_name(path: Path) -> Path:
+    """The path without `.gz`."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def describe_guess(
@@ -223,7 +113,7 @@ def describe_guess(
         "label:",
         f"  column: {_told(label)}",
         "  classes:                # with two, the second is the positive one",
-        *(f"    - {{name: {_told(one)}, values: [{_told(one)}]}}" for one in guess.classes),
+        *(f"    - {{name: {_told(one)}, {bounds}}}" for one, bounds in _classes(guess)),
         "sensitive: null",
         *(f"# cluster: {_told(one)}     # rows of one value belong together" for one in
           guess.clusters[:1]),
@@ -237,6 +127,16 @@ def describe_guess(
         "  parts: {train: 0.3, agent: 0.3, test: 0.4}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _classes(guess: TableGuess) -> list[tuple[str, str]]:
+    """Name and meaning of each class."""
+    if guess.cut is None:
+        return [(one, f"values: [{_told(one)}]") for one in guess.classes]
+    return [
+        (one, f"{'below' if one.startswith('below') else 'from'}: {guess.cut:.15g}")
+        for one in guess.classes
+    ]
 
 
 def _error_line(k: int, classes: int) -> str:

@@ -15,8 +15,8 @@ from frugal.cover.instance import COST_DECIMALS, CoverInstance, Covers
 from frugal.cover.solvers.amounts_tree import solve_amounts
 from frugal.cover.solvers.bitsets import NOTHING_LEFT, pack_bits
 from frugal.cover.solvers.cost_order import covers_by_feature, look_up, sets_in_cost_order
-from frugal.cover.solvers.lagrangian_tree import solve_choices
 from frugal.cover.solvers.links import action_links
+from frugal.cover.solvers.proofs import solve_proven
 from frugal.cover.solvers.search_tree import solve_batch
 
 _CHUNK_UNITS = 1 << 17  # bounds the memory of padded answers
@@ -160,9 +160,7 @@ def _solve_bounded(
     known = action_links(cost[paid], np.ascontiguousarray(gain[paid]))
     none = np.zeros((n, int(paid.sum())), dtype=bool)
     own = (none, none, np.full(n, none.shape[1]), np.full(n, NOTHING_LEFT))
-    found, sets, optima, unsearched, nodes = solve_choices(
-        left, known.cost, known.links, known.providers, known.rules, own, 1, max_nodes
-    )
+    found, sets, optima, unsearched, nodes = solve_proven(left, known, own, 1, max_nodes)
     found = np.where(found[:, 0] >= 0, found[:, 0] * known.step, -1)
     unsearched[unsearched < NOTHING_LEFT] *= known.step
     sets = sets[:, 0].astype(np.int64)

@@ -10,8 +10,10 @@ as cheap. Works on plain arrays: knows no catalogue and no error.
 from typing import no_type_check
 
 import numba
+import numpy as np
 
 _PATIENCE = 10  # steps without a better bound, after which steps are halved
+_SLACK = 1e-6  # of a bound, in steps of cost; costs are whole numbers
 
 
 @numba.njit(cache=True)
@@ -103,3 +105,19 @@ def first_prices(lack, cost, links, price):
     for j in range(len(lack)):
         if price[j] == 1e300:
             price[j] = 0.0
+
+
+@numba.njit(cache=True)
+@no_type_check
+def too_dear(need, shut, cost, links, best, price):
+    """Actions that no set cheaper than `best` can hold, shut ones too, and what any set costs.
+
+    The bound, from these prices, is the least whole number that a set may cost.
+    """
+    reduced, short = np.zeros(len(cost)), np.zeros(len(need))
+    free = np.flatnonzero(~shut).astype(np.int32)
+    bound = reduced_costs(need, free, cost, links, price, reduced, short)
+    answer = shut.copy()
+    for i in free:
+        answer[i] = reduced[i] > best - 1 - bound + _SLACK
+    return answer, np.int64(np.ceil(max(bound, 0.0) - _SLACK))

@@ -17,12 +17,15 @@ import numba
 import numpy as np
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
+from frugal.cover.solvers.dominance import mark_dominated
 from frugal.cover.solvers.lagrangian_bound import first_prices, raise_bound
+from frugal.cover.solvers.local_search import improve
 from frugal.cover.solvers.ties import comes_before
 
 FREE, TAKEN, SHUT = 0, 1, -1  # what became of an action
 MOST_TIES = 1000  # sets of one cost that are told apart; from there on only cheaper ones are sought
 _ROOT_STEPS, _NODE_STEPS, _ROOT_LENGTH, _NODE_LENGTH = 300, 10, 1.0, 0.3
+_PROOF_STEPS = 40  # at a node where no tie is counted: these searches are long
 _SLACK = 1e-6  # of a bound, in steps of cost; costs are whole numbers
 
 
@@ -179,9 +182,10 @@ def _still_free(state, above, free):
 
 @numba.njit(cache=True)
 @no_type_check
-def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes):
+def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes, start):
     """Cheapest lean sets of one unit. Longer than a page: the walk is one loop over one state.
 
+    With prices to `start` from, sets cheaper than the one known are sought, and no tie is counted.
     Returns number of lean sets of the least cost (at most `MOST_TIES`), least cost of what was left
     unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
@@ -191,7 +195,11 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes)
     costs, known = best[0], best[3]
     optima, ties, nodes, at = 0, 0, 0, 0
     lack[0], state[0], spent[0], taken[0], begin[0] = need, FREE, 0, 0, 0
-    first_prices(need, cost, links, price[0])
+    prove = len(start) > 0
+    if prove:
+        price[0] = start
+    else:
+        first_prices(need, cost, links, price[0])
     floor = np.zeros(len(spent))
     for i in range(len(cost)):
         if shut[i]:
@@ -202,7 +210,7 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes)
             if total < 0:
                 return 0, NOTHING_LEFT, 0
             spent[0], taken[0] = spent[0] + total, taken[0] + count
-    every = np.arange(len(cost)).astype(np.int32)
+    every, effect = np.arange(len(cost)).astype(np.int32), np.zeros_like(need)
     opening = True
     while at >= 0:
         if opening:
@@ -231,7 +239,11 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes)
                     floor[at] = min(floor[at], floor[k]) if begin[k] < end[k] else floor[at]
                 left = np.int64(np.ceil(max(floor[at], 0.0) - _SLACK))
                 return optima, min(left, costs[0]) if known[0] > 0 else left, nodes
-            strict = full and (ties >= MOST_TIES or nodes > max_nodes)
+            strict = full and (prove or ties >= MOST_TIES or nodes > max_nodes)
+            if prove and full:
+                some = free[at, : frees[at]]
+                mark_dominated(lack[at], some, cost, links, providers, state[at], effect, SHUT)
+                frees[at] = _still_free(state[at], some.copy(), free[at])
             spare = limit - spent[at] - (1 if strict else 0) + _SLACK
             hoped = spare if limit < NOTHING_LEFT else max(aim - spent[at], 1)
             bound = raise_bound(
@@ -242,7 +254,7 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes)
                 price[at],
                 work,
                 hoped,
-                _NODE_STEPS if at else _ROOT_STEPS,
+                (_PROOF_STEPS if prove else _NODE_STEPS) if at else _ROOT_STEPS,
                 _NODE_LENGTH if at else _ROOT_LENGTH,
             )
             floor[at] = spent[at] + bound
@@ -270,7 +282,7 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes)
         spent[at + 1], taken[at + 1], begin[at + 1] = spent[at] + total, taken[at] + count, end[at]
         floor[at + 1] = floor[at]
         at, opening = at + 1, True
-    counted = nodes <= max_nodes and ties < MOST_TIES
+    counted = nodes <= max_nodes and ties < MOST_TIES and not prove
     return optima, NOTHING_LEFT if counted or known[0] == 0 else costs[0], nodes
 
 
@@ -315,7 +327,7 @@ def _greedy(need, shut, cost, links, state):
 
 @numba.njit(cache=True)
 @no_type_check
-def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes):
+def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, start):
     """The `keep` cheapest lean sets of n units; actions ascend in cost, the same for all of them.
 
     Args:
@@ -329,6 +341,8 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes):
         keep: k.
         max_nodes: branches after which sets of equal cost are no longer told apart; after twice as
             many the search of one unit stops.
+        start: prices of features that a proof begins with, for one cheapest set of each unit
+            without a count of ties; no rules then. Else no rows. (n, d) or (0, d)
 
     Returns:
         costs, −1 where there is no such set (n, k), sets (n, k, a) padded with −1, lean sets of the
@@ -372,11 +386,14 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes):
         best[3][0] = 0
         aim = _greedy(need[u], shut[u], cost, links, nodes_of[1][0])
         if free_choice and keep == 1 and 0 <= aim <= budget[u] and most_actions[u] >= a:
+            if len(start):
+                aim = improve(need[u], shut[u], cost, links, providers, nodes_of[1][0])
             _keep(nodes_of[1][0], aim, best)
         mine = (required[u], shut[u], most_actions[u], budget[u], aim)
         optima[u], unsearched[u], nodes[u] = _search(
-            need[u], cost, links, providers, rules, mine, nodes_of, best, max_nodes
-        )
+            need[u], cost, links, providers, rules, mine, nodes_of, best, max_nodes,
+            start[u] if len(start) else np.zeros(0),
+        )  # fmt: skip
         for k in range(best[3][0]):
             found[u, k] = best[0][k]
             sets[u, k] = best[1][k, :width]
