@@ -98,6 +98,12 @@ def test_a_verdict_is_not_sure_where_the_interval_of_the_difference_to_the_next_
     assert str(found["sentence"]).startswith("Cannot be told: dqn and never differ by 0.4 ± 0.5")
 
 
+def test_policies_of_the_same_estimate_are_said_to_have_it():
+    said = str(_told({"dqn": 1.0, "never": 1.0, "always": 5.0}, 0.3)["sentence"])
+    assert said.startswith("Cannot be told: dqn and never have the same estimate, ± 0.")
+    assert "rows would tell" not in said
+
+
 def test_policies_that_cannot_be_told_apart_are_named_and_one_is_still_taken():
     found = _told({"never": 1.1, "dqn": 1.0, "always": 5.0}, 0.3)
     assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "never", False)

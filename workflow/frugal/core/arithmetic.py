@@ -3,8 +3,8 @@
 Numerical libraries choose their kernels by the processor; other kernels sum in another order, and
 training amplifies that rounding. Each variable below is read when its library is loaded, glibc's
 before Python starts, so a process that lacks them begins again with them, before it has imported
-anything. docs/how-to/arithmetic.md says what was measured. Stages never import this: a digest covers it
-where portable arithmetic is asked for, and nowhere else.
+anything. docs/how-to/arithmetic.md says what was measured. Stages never import this: a digest
+covers it where portable arithmetic is asked for, and nowhere else.
 """
 
 import os

@@ -13,6 +13,7 @@ import pandas as pd
 
 LEAST_ESS = 30.0  # effective rows on which an estimate must stand to be read
 LARGEST_SHARE = 0.10  # of all weight that one row may carry
+SAME = 1e-12  # two estimates closer than this are the same
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def _reason(found: Mapping[str, object], pair: pd.Series) -> str:
     if found["sure"]:
         return "every other policy is worse by more than chance"
     gap, half = abs(float(pair["difference"])), float(pair["ci_high"] - pair["ci_low"]) / 2
-    if gap <= 1e-12:
+    if gap <= SAME:
         return "the next policy has the same estimate"
     rows = float(str(found["n"])) * (half / gap) ** 2
     return f"some {_round(rows)} rows would tell"
@@ -221,10 +222,12 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     half = (float(str(found["difference_high"])) - float(str(found["difference_low"]))) / 2
     alike = [_plain(name) for name in str(found["not_worse"]).split(",")]
     many = f" {len(alike)} policies may be the best." if len(alike) > 2 else ""
+    apart = f"differ by {_number(gap)} ± {_number(half)}{unit}; {found['reason']}"
+    if abs(gap) <= SAME:
+        apart = "have the same estimate" + (f", ± {_number(half)}{unit}" if half > SAME else "")
     return (
-        f"Cannot be told: {agent} and {other} differ by {_number(gap)} ± {_number(half)}{unit}; "
-        f"{found['reason']}.{many} Until then take {agent}: {cost} a case ({low} to {high}). "
-        f"{stands}.{told}"
+        f"Cannot be told: {agent} and {other} {apart}.{many} Until then take {agent}: "
+        f"{cost} a case ({low} to {high}). {stands}.{told}"
     )
 
 
