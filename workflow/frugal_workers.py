@@ -290,7 +290,7 @@ def receipt_name(store: Store, outputs: Iterable[Any]) -> str | None:
 
 def _with_its_log(job: Any, *args: Any, **words: Any) -> Any:
     """What is told of a failed job: its log is brought here, where it ran elsewhere."""
-    told = _error_info(job, *args, **words)
+    told: dict[str, Any] = _error_info(job, *args, **words)
     if one := _of(job):
         for name in _names(one.store, job.log):
             if not (one.store.room / name).is_file():

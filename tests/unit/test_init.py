@@ -231,7 +231,7 @@ def test_names_as_r_writes_them_one_fewer_than_columns(tmp_path):
 
 def test_sas_transport_is_read(tmp_path):
     table = _table()[["age", "sofa"]].astype(float).assign(ill=[0.0, 1.0] * (N // 2))
-    content = transport_file({name: table[name].tolist() for name in table})
+    content = transport_file({str(name): table[name].tolist() for name in table})
     (tmp_path / "t.xpt").write_bytes(content)
     _init(tmp_path, name="t.xpt")
     np.testing.assert_array_equal(_values(_priced(tmp_path))["age"], table["age"])

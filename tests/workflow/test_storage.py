@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -27,7 +28,7 @@ class Bucket:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.resource = boto3.resource(
+        self.resource: Any = boto3.resource(
             "s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="nobody",
             aws_secret_access_key="nothing",
         )  # fmt: skip

@@ -47,7 +47,7 @@ if STORED:
         input:
             lambda w: local(FROM_OUTSIDE[f"{w.place}/{w.outside_file}"]),
         output:
-            OUTSIDE + "/{place}/{outside_file}",
+            f"{OUTSIDE}/{{place}}/{{outside_file}}",
         wildcard_constraints:
             place=r"[0-9a-f]{12}",
             outside_file=r"[^/]+",

@@ -28,7 +28,7 @@ PREFIX = str(MODIFIER.modify_path("results/x")).removesuffix("results/x")
 APART = MODULE or STORED  # jobs work in another folder than Snakemake
 STORE = None
 LOOK, FETCHED = (
-    OURS / f"{what}{own_prefix().replace('/', '-')}" for what in ("look", "fetched")
+    OURS / f"{what}{own_prefix().replace(os.sep, '-')}" for what in ("look", "fetched")
 )
 # What targets that only read need of a store, which is fetched for them
 READ_FROM_STORE = {
@@ -61,7 +61,7 @@ def in_place(command, folder=PREFIX):
 LOGS = f'"$here"{os.sep}' if APART and not os.path.isabs(PREFIX) else ""
 LOOK_IN = f"--look-in {OUTSIDE}" if STORED else ""
 # Where answers are put for a person: beside results/, or where that would lie without a store
-ANSWERS = f'"$here"/{shlex.quote(own_prefix() or ".")}' if STORED else "."
+ANSWERS = f'"$here"{os.sep}{shlex.quote(own_prefix() or ".")}' if STORED else "."
 
 
 def is_made(path):

@@ -293,7 +293,7 @@ def _holds_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     below = pd.DataFrame(list(rows), columns=range(len(first)))
     known = below.mask(below.isin(NO_VALUE))
     numeric = [
-        k for k in below
+        k for k in range(len(first))
         if known[k].notna().any()
         and pd.to_numeric(known[k].dropna().str.replace(",", "."), errors="coerce").notna().mean()
         > _ALIKE
@@ -304,7 +304,7 @@ def _holds_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         )
         absent = np.array([first[k] in NO_VALUE[1:] for k in numeric])
         return bool((numbers.notna().to_numpy() | absent).mean() <= 0.5)
-    again = [first[k] != "" and (below[k] == first[k]).any() for k in below]
+    again = [name != "" and bool((below[k] == name).any()) for k, name in enumerate(first)]
     return bool(np.mean(again) < 0.5)
 
 

@@ -8,7 +8,7 @@ whatever units stand beside. Knows no catalogue and no sentence.
 """
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
 from frugal.cover.solvers.integer_program import (
@@ -24,9 +24,7 @@ from frugal.cover.solvers.links import ActionLinks
 FIRST_NODES, PROOF_NODES = 5_000, 25_000
 COUNTED = 100  # the max_nodes-th part counts sets of equal cost
 PROGRAM, ACTIONS = 200, 500  # branches of the tree for one of HiGHS, where so many actions are left
-Own = tuple[
-    Bool[np.ndarray, "n a"], Bool[np.ndarray, "n a"], Int[np.ndarray, " n"], Int[np.ndarray, " n"]
-]
+Own = tuple[np.ndarray, ...]  # required and shut (n, a), most actions and budget (n,)
 Answer = tuple[np.ndarray, ...]
 
 
