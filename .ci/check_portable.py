@@ -12,6 +12,7 @@ every step runs again, by `python -m frugal audit`, and each file is compared by
 An emulator computes in its own way what a maker may choose: the approximations RCPPS and RSQRTPS.
 So all code that ran is looked through for them; there must be none. Not shown: AVX-512 in the
 emulator, which has none, and another C library or lock, which portable arithmetic does not cover.
+With --short: two of the fits, two imitated CPUs.
 Usage: .ci/check_portable.py [--short] FOLDER        (an empty folder; hours, short three minutes)
 """
 
