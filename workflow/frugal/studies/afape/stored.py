@@ -70,6 +70,11 @@ class StoredRecords:
         """Each seed's masks of the rows of some parts of a block."""
         return by_seed(self.masks(number), self.table.block(number).of(parts))
 
+    def of_seed(self, number: int, seed: int, parts: Collection[str]) -> pd.DataFrame:
+        """The same of one seed."""
+        masks = self.masks(number)
+        return masks[masks["seed"] == seed].iloc[self.table.block(number).of(parts)]
+
     @cached_property
     def graph(self) -> dict[str, Any]:
         """The law of the masks, with the scaling of the whole table, for single blocks."""

@@ -85,7 +85,7 @@ class _Known:
         for one in (*before, number):
             block = records.table.block(one)
             test = block.table.take(block.of(["test"]))
-            mask = dict(records.by_seed(one, ["test"]))[seed]
+            mask = records.of_seed(one, seed, ["test"])
             observed = test.columns_observed(panel_matrix(mask, "observed", test))
             tables.append(test)
             hidden.append(np.where(observed, test.values, np.nan))
