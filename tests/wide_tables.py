@@ -52,7 +52,13 @@ EVALUATION = {
     "resample_share": 0.7,
     "positivity_threshold": 0.01,
     "convergence_sizes": [],
-    "hidden_causes": {"gammas": [1, 2], "folds": 2, "leaves": 4, "leaf_rows": 100, "rows": 1_000_000},
+    "hidden_causes": {
+        "gammas": [1, 2],
+        "folds": 2,
+        "leaves": 4,
+        "leaf_rows": 100,
+        "rows": 1_000_000,
+    },
 }
 
 

@@ -45,7 +45,13 @@ EVALUATION = {
     "resample_share": 0.7,
     "positivity_threshold": 0.01,
     "convergence_sizes": [50],
-    "hidden_causes": {"gammas": [1, 2, 5], "folds": 2, "leaves": 4, "leaf_rows": 10, "rows": 10_000},
+    "hidden_causes": {
+        "gammas": [1, 2, 5],
+        "folds": 2,
+        "leaves": 4,
+        "leaf_rows": 10,
+        "rows": 10_000,
+    },
 }
 NO_IMPUTATION = {"chained_trees": None, "missforest": None, "multiple": None}
 
@@ -144,9 +150,7 @@ def run_chain(
 
     classifier = fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))["classifier"]
     imputed = together(
-        impute_features(
-            **stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION)
-        )
+        impute_features(**stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION))
     )
     played = {
         agent: together(

@@ -79,7 +79,6 @@ class BlockDraws:
         return np.random.Generator(bits).random((rows.stop - rows.start, self._width))
 
 
-
 def sample_of(rows: int, most: int, rng: np.random.Generator) -> np.ndarray:
     """Numbers of at most so many rows, ascending: all of them, or a random sample. (m,)"""
     if rows <= most:

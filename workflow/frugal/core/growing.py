@@ -107,7 +107,9 @@ class _GrowingFile:
         import pyarrow.parquet as pq
 
         if target.suffix != ".parquet":
-            raise DataError(f"{target} cannot hold a table that grows; let its name end in .parquet")
+            raise DataError(
+                f"{target} cannot hold a table that grows; let its name end in .parquet"
+            )
         self._target, self._rows = target, 0
         self._head = first.iloc[:0]
         self._path = hidden_file(target, number)

@@ -44,6 +44,7 @@ class FrameRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Names of its columns, in order."""
         return tuple(map(str, self._frame.columns))
 
     def __len__(self) -> int:
@@ -52,6 +53,7 @@ class FrameRows:
     def read(
         self, rows: slice | None = None, columns: Sequence[str] | None = None
     ) -> "pd.DataFrame":
+        """Some rows and columns; see `Rows`."""
         found = self._frame if columns is None else self._frame[list(columns)]
         return found if rows is None else found.iloc[rows].reset_index(drop=True)
 
@@ -78,6 +80,7 @@ class StoredRows:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
+        """Names of its columns, in order."""
         with readable(self._path):
             return tuple(self._file.schema_arrow.names)
 
@@ -87,6 +90,11 @@ class StoredRows:
     def read(
         self, rows: slice | None = None, columns: Sequence[str] | None = None
     ) -> "pd.DataFrame":
+        """Some rows and columns; see `Rows`.
+
+        Raises:
+            DataError: the file is damaged.
+        """
         wanted = None if columns is None else list(columns)
         with readable(self._path):
             if rows is None:

@@ -1,4 +1,4 @@
-"""What is said of a file that is not what its suffix says: one sentence, whatever a library raises."""
+"""What is said of a file that is not what its suffix says, whatever a library raises."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -114,6 +114,11 @@ class StoredTable:
         """Which of some parts have a row, sorted."""
         return sorted(name for name in self._names if name in wanted)
 
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Groups that policies are judged in."""
+        return tuple(self.catalogue.get("group_names", ()))
+
     def part_rows(self, parts: Collection[str]) -> Bool[np.ndarray, " n"]:
         """True for the rows of some parts. (n,)"""
         codes = [k for k, name in enumerate(self._names) if name in parts]
@@ -184,7 +189,9 @@ class StoredTable:
             return None
         inside = self.part_rows(parts)
         found = [
-            self._rows.read(rows, BELONGING[1:])[BELONGING[1]].to_numpy(dtype=np.int64)[inside[rows]]
+            self._rows.read(rows, BELONGING[1:])[BELONGING[1]].to_numpy(dtype=np.int64)[
+                inside[rows]
+            ]
             for rows in self.blocks
         ]
         return np.concatenate(found)

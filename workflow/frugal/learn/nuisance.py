@@ -408,9 +408,7 @@ def _fit_boosting(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> li
         )
         for outcome in range(head.target.shape[1])
     ]
-    return [
-        lambda asked: np.column_stack([one.predict(asked, num_threads=1) for one in boosters])
-    ]
+    return [lambda asked: np.column_stack([one.predict(asked, num_threads=1) for one in boosters])]
 
 
 FITTERS = {"network": _fit_network, "logistic": _fit_logistic, "boosting": _fit_boosting}

@@ -46,9 +46,7 @@ def draw_mask(table: Table, graph: MissingnessGraph, *, rng: np.random.Generator
     return mask_of(table, graph, rng.random((len(table), len(table.actions))))
 
 
-def mask_of(
-    table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]
-) -> Mask:
+def mask_of(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
     """As `draw_mask`, of some rows, with the uniform numbers of these rows."""
     require_complete(table, graph, np.isnan(table.values).sum(axis=0), len(table))
     observed = np.ones(uniforms.shape, dtype=bool)

@@ -44,9 +44,7 @@ def require_law(
     require_masks(masks, data)
 
 
-def require_graph(
-    graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table
-) -> None:
+def require_graph(graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table) -> None:
     """The documents of `draw_missingness` are whole, and of this table, whose rows do not count.
 
     Raises:

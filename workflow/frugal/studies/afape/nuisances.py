@@ -244,6 +244,4 @@ def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> Told:
         )
         for a in records.played
     ]
-    return Told(
-        pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {}
-    )
+    return Told(pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {})

@@ -1,4 +1,4 @@
-"""Where a policy acts in this study, and what came of it: the worlds of some rows, and their tables.
+"""Where a policy acts in this study, and what comes of it: worlds of some rows, and their tables.
 
 Knows no policy, no law of gaps and no file.
 """

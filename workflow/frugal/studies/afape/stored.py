@@ -64,9 +64,7 @@ class StoredRecords:
         """Seeds of the study, in order."""
         return list(map(int, self.masks(0)["seed"].unique()))
 
-    def by_seed(
-        self, number: int, parts: Collection[str]
-    ) -> Iterator[tuple[int, pd.DataFrame]]:
+    def by_seed(self, number: int, parts: Collection[str]) -> Iterator[tuple[int, pd.DataFrame]]:
         """Each seed's masks of the rows of some parts of a block."""
         return by_seed(self.masks(number), self.table.block(number).of(parts))
 

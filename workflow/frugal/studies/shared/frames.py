@@ -15,7 +15,9 @@ def by_seed(frame: pd.DataFrame, rows: np.ndarray) -> Iterator[tuple[int, pd.Dat
         yield int(seed), group.iloc[rows]  # pyright: ignore[reportArgumentType]
 
 
-def bars(progress: Callable[..., Any], blocks: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def bars(
+    progress: Callable[..., Any], blocks: int
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Bars for the loop over blocks and for the loop within one: only one of them is shown."""
     return (_plain, progress) if blocks == 1 else (progress, _plain)
 

@@ -153,7 +153,7 @@ def _require_gaps(graph: MissingnessGraph, stored: StoredTable, *, induced: bool
     """A table that gaps are drawn for has none; of its own, each panel's causes are named.
 
     Raises:
-        ConfigError: a table to draw for has a gap, or a panel with gaps has no causes, if only none.
+        ConfigError: a table to draw for has a gap, or a panel with gaps has no causes.
         DataError: a free column has a gap.
     """
     columns, panels = tree_sum(map(_gaps, stored), lambda a, b: (a[0] + b[0], a[1] + b[1]))

@@ -64,7 +64,7 @@ def fit_nuisances(
     }
     given = _Given(records, StoredEpisodes(blocked, records.table), graph, identification)
     fits = {}
-    outer, inner = bars(progress, len(records.table.blocks))
+    outer, _ = bars(progress, len(records.table.blocks))
     for seed in progress(records.seeds, desc="seeds"):
         fits[seed] = _Seed.fit(given, seed, settings, streams)
     qualities = {seed: Quality(settings["bins"]) for seed in fits}
@@ -121,9 +121,7 @@ class _Given:
 
     def of(self, data: Any, observed: np.ndarray, played: Mapping[str, pd.DataFrame]) -> Records:
         """Records, with the graph's causes of each indicator."""
-        parents = {
-            panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()
-        }
+        parents = {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()}
         return Records(data, observed, self.identification, parents, played)
 
 
@@ -155,7 +153,9 @@ class _Seed:
         inside = table.part_rows(parts)
         test = table.part_rows(["test"])[inside]
         rng = streams.generator("nuisance", seed)
-        fold = random_folds(table.clusters(parts), len(test), settings["folds"], rng).astype(np.int8)
+        fold = random_folds(table.clusters(parts), len(test), settings["folds"], rng).astype(
+            np.int8
+        )
         some = np.flatnonzero(~test)
         learned = None
         if not separate:

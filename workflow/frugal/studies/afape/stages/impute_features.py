@@ -51,7 +51,13 @@ def impute_features(
                 frames.append(_frame(seed, method, draw, known, values))
                 at = (seed, method, draw)
                 rounds[at] = max(used, rounds.get(at, 0))
-        columns = ["seed", "method", "draw", "row_id", *(f"value:{c}" for c in records.table.columns)]
+        columns = [
+            "seed",
+            "method",
+            "draw",
+            "row_id",
+            *(f"value:{c}" for c in records.table.columns),
+        ]
         yield {
             "imputed": pd.concat(frames, ignore_index=True)
             if frames
@@ -152,9 +158,7 @@ def _imputations(
                 yield method, draw, values, multiple["rounds"]
 
 
-def _frame(
-    seed: int, method: str, draw: int, known: _Known, values: np.ndarray
-) -> pd.DataFrame:
+def _frame(seed: int, method: str, draw: int, known: _Known, values: np.ndarray) -> pd.DataFrame:
     """The completed rows of one imputation."""
     columns: dict[str, Any] = {
         "seed": seed,
