@@ -7,13 +7,11 @@ one block is what it would be without any. Knows no table and no file.
 
 from collections.abc import Callable, Iterable
 from operator import add
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 BLOCK_ROWS = 1 << 16
-
-T = TypeVar("T")
 
 
 def block_slices(rows: int) -> list[slice]:
@@ -53,7 +51,7 @@ class TreeSum:
         return total
 
 
-def tree_sum(parts: Iterable[T], join: Callable[[T, T], T] = add) -> T:
+def tree_sum(parts: Iterable[Any], join: Callable[[Any, Any], Any] = add) -> Any:
     """Sum of what all blocks give, in their order; see `TreeSum`."""
     found = TreeSum(join)
     for part in parts:
@@ -73,7 +71,7 @@ class BlockDraws:
 
     def of(self, rows: slice) -> np.ndarray:
         """Those of some rows: rows `start` to `stop` of `generator.random((n, width))`."""
-        bits = np.random.PCG64()
+        bits: Any = np.random.PCG64()
         bits.state = self._state
         bits.advance(rows.start * self._width)
         return np.random.Generator(bits).random((rows.stop - rows.start, self._width))

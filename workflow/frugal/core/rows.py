@@ -78,7 +78,7 @@ class StoredRows:
         about = self._file.metadata
         return list(accumulate(about.row_group(k).num_rows for k in range(about.num_row_groups)))
 
-    @cached_property
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of its columns, in order."""
         with readable(self._path):
@@ -135,7 +135,9 @@ def open_rows(path: Path) -> Rows:
 
 def rows_of(table: "pd.DataFrame | Rows") -> Rows:
     """A table in memory, or one that is read when asked."""
-    return table if isinstance(table, FrameRows | StoredRows) else FrameRows(table)
+    import pandas as pd
+
+    return FrameRows(table) if isinstance(table, pd.DataFrame) else table
 
 
 def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:

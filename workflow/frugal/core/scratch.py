@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
@@ -27,7 +27,7 @@ class Scratch:
     """Columns by any key; each grows by one block at a time."""
 
     def __enter__(self) -> "Scratch":
-        self._file: BinaryIO = tempfile.TemporaryFile()
+        self._file: Any = tempfile.TemporaryFile()
         self._end = 0
         self._at: dict[Hashable, list[_Place]] = {}
         return self
@@ -58,7 +58,7 @@ class Scratch:
     def block(self, key: Hashable, number: int) -> Shaped[np.ndarray, "n *o"]:
         """One block of a column."""
         place = self._at[key][number]
-        found = np.empty(place.shape, dtype=place.dtype)
+        found: Any = np.empty(place.shape, dtype=place.dtype)
         self._file.seek(place.start)
         read = self._file.readinto(memoryview(found).cast("B")) if found.size else 0
         assert read == found.nbytes, "bug: a scratch file was cut off"

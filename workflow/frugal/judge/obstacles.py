@@ -139,7 +139,8 @@ def _unusable(estimator: Estimator, given: Evidence) -> Obstacle | None:
 def _not_known(need: Need, lost: Among, given: Evidence) -> str:
     """The sentence about values that are no numbers: how many, of which panels, what to do."""
     begin = (
-        f"{_WORDS[need]} is not known in {lost.count} of the {lost.out_of} rows that would carry weight"
+        f"{_WORDS[need]} is not known in {lost.count} of the {lost.out_of} rows that would carry "
+        "weight"
     )
     if lost.unfitted.any():
         laws = {law["panel"]: law["columns"] for law in given.identification["factors"]}

@@ -97,7 +97,7 @@ def resample(
 
 
 def resample_blocks(
-    blocks: Iterable[tuple[Float[np.ndarray, "n e"], Float[np.ndarray, "n e"]]],
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
     sizes: Sequence[int],
     centre: Float[np.ndarray, " e"],
     *,
@@ -110,7 +110,7 @@ def resample_blocks(
     rows, then rows within the block.
 
     Args:
-        blocks: numerators and denominators of each block, in order.
+        blocks: numerators and denominators of each block, in order. (n, e) each
         sizes: rows of each block.
         centre: ratios of all rows. (e,)
         resamples: number of subsamples b.

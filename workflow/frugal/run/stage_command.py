@@ -95,7 +95,7 @@ def run_job(job: "Job") -> None:
     records = require_intact(job)
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
     with GrowingFiles(job.outputs) as files:
-        made = stage(**inputs, **context)
+        made: Any = stage(**inputs, **context)
         payloads = files.written(made) if inspect.isgenerator(made) else made
         if set(payloads) != set(job.outputs):
             raise ConfigError(

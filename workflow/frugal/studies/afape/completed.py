@@ -27,11 +27,11 @@ class CompletedSums:
         """Outcomes on the rows of the next block."""
         if self._single:
             self._whole = draws, cluster
-        if self._centre is None:
-            self._centre = draws.mean(axis=1)
+        centre = draws.mean(axis=1) if self._centre is None else self._centre
+        self._centre = centre
         self._rows += draws.shape[1]
         self._sums.put(draws.sum(axis=1))
-        self._squares.put(((draws - self._centre[:, None]) ** 2).sum(axis=1))
+        self._squares.put(((draws - centre[:, None]) ** 2).sum(axis=1))
         if cluster is not None and not self._single:
             self._add_clusters(draws, cluster)
 
@@ -67,7 +67,7 @@ class CompletedSums:
         for all.
         """
         if self._whole is not None:
-            return self._of_whole(*self._whole)
+            return squared_errors(*self._whole)
         if self._clusters is not None:
             rows = self._clusters[-1]
             each = [standard_error(Terms(one[:, None], rows, rows)) for one in self._clusters[:-1]]
@@ -76,11 +76,14 @@ class CompletedSums:
         about = self._squares.total - self._rows * (self.means - self._centre) ** 2
         return about / (self._rows - 1) / self._rows
 
-    @staticmethod
-    def _of_whole(draws: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
-        if cluster is None:
-            return draws.var(axis=1, ddof=1) / draws.shape[1]
-        each = np.ones(draws.shape[1])
-        return np.stack(
-            [standard_error(together(Terms(draw, each, each), cluster)) ** 2 for draw in draws]
-        )
+
+def squared_errors(
+    draws: Float[np.ndarray, "m n o"], cluster: Int[np.ndarray, " n"] | None
+) -> Float[np.ndarray, "m o"]:
+    """Squared standard errors of the means of completed tables, whose rows are in memory. (m, o)"""
+    if cluster is None:
+        return draws.var(axis=1, ddof=1) / draws.shape[1]
+    each = np.ones(draws.shape[1])
+    return np.stack(
+        [standard_error(together(Terms(draw, each, each), cluster)) ** 2 for draw in draws]
+    )

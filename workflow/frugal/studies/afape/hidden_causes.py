@@ -89,8 +89,8 @@ class Shifted:
         for name in READ:
             if ("cost", *self._at, name) not in self._kept:
                 continue
-            columns = [self._kept.column((part, *self._at, name)) for part in _PARTS]
-            one = Weighted(*columns, self._cluster)
+            cost, sure, doubtful = (self._kept.column((p, *self._at, name)) for p in _PARTS)
+            one = Weighted(cost, sure, doubtful, self._cluster)
             quantiles = fit_quantiles(one, known, gammas, settings, rng)
             for kind, found in (
                 ("plain", plain_range(one, gammas)),

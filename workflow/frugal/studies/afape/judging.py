@@ -136,10 +136,7 @@ def judge_blocks(
     """
     agent, seed = at
     own, shared = kept
-    clusters = None
-    if cases.cluster is not None and not cases.single:
-        clusters = int(cases.cluster.max()) + 1
-    evidence, views = Evidence(ESTIMATORS.values(), clusters), None
+    evidence, views = Evidence(ESTIMATORS.values(), cases.clusters), None
     blocks = range(len(cases.numbers))
     for k in blocks:
         case = cases.case(agent, seed, k)

@@ -25,8 +25,9 @@ from frugal.judge.influences import CountedFit
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import OK
 from frugal.judge.views import Seen, ViewRows, compare_views
-from frugal.studies.afape.cases import TEST, StoredCases
+from frugal.studies.afape.cases import StoredCases
 from frugal.studies.afape.hidden_causes import Shifted, tipping
+from frugal.studies.afape.judged_rows import TEST
 from frugal.studies.afape.judging import (
     Fits,
     Judged,
@@ -139,7 +140,7 @@ class _Judging:
         tables = {"estimates": pd.DataFrame(rows.values()), **tables}
         self._keep(judged, rows, shifted)
         tables["sensitivity"] = shifted.ranges(
-            layout, cases.known(seed), judged.together, settings["hidden_causes"],
+            layout, cases.known_rows(seed), judged.together, settings["hidden_causes"],
             self._streams.generator("hidden_causes", seed),
         )  # fmt: skip
         tables["convergence"] = convergence(judged, settings["convergence_sizes"], self._streams)

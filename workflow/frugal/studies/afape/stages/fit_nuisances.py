@@ -5,7 +5,7 @@ lock-step. They learn from the part `nuisance`, or from the test rows, at most s
 says; what they say of the test rows is told block by block.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,10 +74,17 @@ def fit_nuisances(
         told = {seed: one.tell(given, number, built, streams) for seed, one in fits.items()}
         for seed, said in told.items():
             qualities[seed].add(said.curves)
+        agents = _together({s: one.agents for s, one in told.items()})
+        parts = [agents]
+        if len(records.table.blocks) > 1:  # so that one agent's rows of a block are read alone
+            each = agents.groupby(["seed", "agent"], sort=False)
+            parts = [part.reset_index(drop=True) for _, part in each]
         yield {
             "propensities": _together({s: one.propensities for s, one in told.items()}),
-            "agents": _together({s: one.agents for s, one in told.items()}),
+            "agents": parts[0],
         }
+        for part in parts[1:]:
+            yield {"agents": part}
     diagnostics = {seed: one.tables(fits[seed].methods) for seed, one in qualities.items()}
     return {
         "calibration": _together({s: tables["calibration"] for s, tables in diagnostics.items()}),
@@ -100,7 +107,7 @@ class _Given:
     graph: Mapping[str, Any]
     identification: Mapping[str, Any]
 
-    def some(self, seed: int, number: int, parts: list[str], wanted: np.ndarray) -> Records:
+    def some(self, seed: int, number: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
         """Records of some rows of a block.
 
         Args:
@@ -199,7 +206,7 @@ class _Seed:
         return told
 
 
-def _records_at(given: _Given, seed: int, parts: list[str], wanted: np.ndarray) -> Records:
+def _records_at(given: _Given, seed: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
     """Records of some rows of all blocks; `wanted` counts the rows of these parts. (m,)"""
     counts = given.records.table.counts(parts)
     first, found = 0, []
