@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 17
 
 
 def block_slices(rows: int) -> list[slice]:

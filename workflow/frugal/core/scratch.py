@@ -26,10 +26,12 @@ class _Place:
 class Scratch:
     """Columns by any key; each grows by one block at a time."""
 
-    def __enter__(self) -> "Scratch":
-        self._file: Any = tempfile.TemporaryFile()
+    def __init__(self) -> None:
+        self._file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed with its owner
         self._end = 0
         self._at: dict[Hashable, list[_Place]] = {}
+
+    def __enter__(self) -> "Scratch":
         return self
 
     def __exit__(
