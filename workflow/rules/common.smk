@@ -174,8 +174,12 @@ def outside(path):
     return path if made else os.path.abspath(path)
 
 
-def located(inputs):
-    """An input function whose files lie outside results/: what lacks ends the run in a sentence."""
+def located(inputs, also=()):
+    """An input function whose files lie outside results/: what lacks ends the run in a sentence.
+
+    `also` are endings of this project's own files that the step reads as a source, too.
+    """
+    refused = [ending for ending in READ_BY_SUFFIX if ending not in also]
 
     def found(wildcards):
         try:
@@ -188,10 +192,10 @@ def located(inputs):
                     f"a file is {path!r}, and Snakemake reads a word in braces as a wildcard; "
                     "rename it, or its folder"
                 )
-            if Path(path).suffix in READ_BY_SUFFIX and not path.startswith("results/"):
+            if Path(path).suffix in refused and not path.startswith("results/"):
                 cannot_start(
                     f"a file is {path!r}; allowed for a file from outside is any name that does "
-                    f"not end in {', '.join(READ_BY_SUFFIX)}, which are read as this project's own"
+                    f"not end in {', '.join(refused)}, which are read as this project's own"
                 )
         return {name: outside(path) for name, path in files.items()}
 

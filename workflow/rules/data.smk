@@ -20,7 +20,7 @@ rule fetch_file:
 
 rule prepare_data:
     input:
-        unpack(located(lambda w: STUDY.raw_inputs(w.dataset))),
+        unpack(located(lambda w: STUDY.raw_inputs(w.dataset), also=[".parquet"])),
     output:
         **audited(
             table="results/data/dataset={dataset}/table.parquet",

@@ -50,6 +50,14 @@ def takes_rows(stage: Callable[..., Any], name: str) -> bool:
     )  # fmt: skip
 
 
+def takes_path(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the file of an input itself, whatever its name ends in."""
+    parameters = inspect.signature(stage).parameters
+    rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    parameter = parameters.get(name, rest)
+    return parameter is not None and parameter.annotation is Path
+
+
 def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     """Suffixes of the files that a parameter's type is read from; none where any is allowed.
 

@@ -111,13 +111,15 @@ def run_job(job: "Job") -> None:
 def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> Any:
     """An input as its stage takes it: whole, one table at a time, or by rows and columns."""
     from frugal.core.files import partitions, read_partitions, read_payload
-    from frugal.core.inputs import takes_one_by_one, takes_rows
+    from frugal.core.inputs import takes_one_by_one, takes_path, takes_rows
     from frugal.core.rows import open_rows
 
     if takes_one_by_one(stage, name):
         return partitions(paths if isinstance(paths, list) else [paths])
     if isinstance(paths, list):
         return read_partitions(paths)
+    if takes_path(stage, name):
+        return paths
     return open_rows(paths) if takes_rows(stage, name) else read_payload(paths)
 
 
