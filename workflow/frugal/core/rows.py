@@ -5,16 +5,18 @@ memory is read in the same way. Knows no column.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from frugal.core.blocks import block_slices
 from frugal.core.errors import DataError
 from frugal.core.unreadable import readable, require_file
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 
@@ -138,6 +140,25 @@ def rows_of(table: "pd.DataFrame | Rows") -> Rows:
     import pandas as pd
 
     return FrameRows(table) if isinstance(table, pd.DataFrame) else table
+
+
+def rows_where(
+    table: Rows, kept: "Callable[[pd.DataFrame], np.ndarray]", columns: Sequence[str] | None = None
+) -> "pd.DataFrame":
+    """The rows that are asked for, in memory; others are held a block at a time.
+
+    Args:
+        table: that is read.
+        kept: which rows of a frame are wanted.
+        columns: that are read; None: all.
+    """
+    import pandas as pd
+
+    found = []
+    for rows in block_slices(len(table)):
+        frame = table.read(rows, columns)
+        found.append(frame[kept(frame)])
+    return pd.concat(found, ignore_index=True)
 
 
 def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:

@@ -215,6 +215,14 @@ class StoredTable:
         """The rows of some parts, in memory, and their positions. (m,)"""
         return self.at(np.flatnonzero(self.part_rows(parts)))
 
+    def places(self, ids: Collection[int]) -> Int[np.ndarray, " m"]:
+        """Where the rows with these identities stand, ascending. (m,)"""
+        found = [
+            rows.start + np.flatnonzero(self._rows.read(rows, ["row_id"])["row_id"].isin(ids))
+            for rows in self.blocks
+        ]
+        return np.concatenate(found)
+
     def at(self, places: Int[np.ndarray, " m"]) -> tuple[Table, Int[np.ndarray, " m"]]:
         """Rows at given positions, which ascend, in memory; and the positions."""
         found = []
