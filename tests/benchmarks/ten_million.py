@@ -36,13 +36,19 @@ PANELS = {
 PRICES = {"blood": 1.0, "urine": 0.5, "gas": 1.5, "scan": 4.0, "culture": 1.0, "stress": 3.0}
 GAPS = {"blood": 0.1, "urine": 0.2, "gas": 0.25, "scan": 0.3, "culture": 0.2, "stress": 0.35}
 RULES = {
-    "never": {"kind": "rule", "steps": [{"panel": "urine", "when": {"column": "age", "above": 9.0}}]},
+    "cheap": {
+        "kind": "rule",
+        "steps": [
+            {"panel": "urine"},
+            {"panel": "culture", "when": {"column": "u1", "above": 0.0}},
+        ],
+    },
     "blood_first": {
         "kind": "rule",
         "steps": [
             {"panel": "blood"},
             {"panel": "gas", "when": {"column": "b1", "above": 0.5}},
-            {"panel": "scan", "when": {"column": "b2", "between": [-0.5, 0.8]}},
+            {"panel": "scan", "when": {"column": "b2", "above": -0.5, "below": 0.8}},
         ],
     },
     "by_age": {
@@ -128,6 +134,7 @@ def config() -> dict[str, Any]:
             "nuisance": {"method": "logistic", "outcome_method": "boosting",
                          "boosting": {"trees": 30, "leaves": 15, "learning_rate": 0.15}},
             "imputation": {"chained_trees": None, "missforest": None, "multiple": None},
+            "grid": {"agents": list(RULES)},
             "figures": {"frequency_agent": "trees", "convergence_agents": ["blood_first"]},
             "scenarios": [
                 {
@@ -196,6 +203,8 @@ def run(folder: Path, rows: int) -> None:
     watch.join()
     print(f"status {status}, wall {(time.monotonic() - began) / 60:.1f} min, "
           f"all processes together at most {watch.peak_gb:.2f} GB")  # fmt: skip
+    if status:
+        sys.exit(status)
     show(folder)
 
 
