@@ -68,13 +68,14 @@ def make_again(wanted: Callable[[list[Job]], list[Job]], *, beside: bool) -> Non
     dag_class.check_incomplete = check
 
 
-def _is_kept(job: Job) -> bool:
+def is_kept(job: Job) -> bool:
+    """True for a step of ours, whose outputs are all `kept`."""
     return bool(job.output) and all(is_flagged(path, _KEPT) for path in job.output)
 
 
 async def _remove_others(job: Job) -> None:
     """Before a job: only its former log goes."""
-    if not _is_kept(job):
+    if not is_kept(job):
         await _remove_existing_output(job)
         return
     for path in job.log:
@@ -83,7 +84,7 @@ async def _remove_others(job: Job) -> None:
 
 async def _clean_others(job: Job, skip_outputs: Any) -> None:
     """After a job that failed: what is there is whole."""
-    if not _is_kept(job):
+    if not is_kept(job):
         await _cleanup(job, skip_outputs)
 
 
@@ -94,7 +95,7 @@ async def _postprocess_and_mark(job: Job, *args: Any, error: bool = False, **wor
     moment must not leave the old files as those of the new parameters.
     """
     _failed.discard(job)
-    if error and _is_kept(job):
+    if error and is_kept(job):
         _failed.add(job)
         with contextlib.suppress(OSError):  # marked since it began, but for rare cases
             job.dag.workflow.persistence.started(job)
@@ -109,5 +110,5 @@ async def _note_unless_failed(records: PersistenceBase, job: Job) -> None:
 
 def _forget_others(records: PersistenceBase, job: Job) -> None:
     """Where the files of a job that ended well are not there: it stays marked as unfinished."""
-    if not _is_kept(job):
+    if not is_kept(job):
         _forget(records, job)

@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Starts a Slurm of one node on this machine, for tests: root, no systemd, no accounting database.
-# Debian 12: apt-get install -y --no-install-recommends slurm-wlm munge
-# Usage: .ci/slurm/start.sh STATE_FOLDER      (stop it with .ci/slurm/stop.sh STATE_FOLDER)
+# Starts a Slurm of two nodes on this machine, for tests: root, no systemd. Debian 12:
+#   apt-get install -y --no-install-recommends slurm-wlm munge slurmdbd mariadb-server-core \
+#       mariadb-client-core bindfs
+# Usage: .ci/slurm/start.sh STATE_FOLDER [ACCOUNTS [SHARED_FOLDER SECONDS]]
+#   ACCOUNTS: `database` (slurmdbd over MariaDB; who submits needs an account), or `none`.
+#   SHARED_FOLDER: made, and seen by each node and by this machine through a cache of its own, so that
+#     a file which one has made shows to another that had looked for it only SECONDS later.
+# Memory is held by control groups where this machine lets them be made, else watched every second;
+# a line says which. Stop it with .ci/slurm/stop.sh STATE_FOLDER.
 set -euo pipefail
-state=${1:?usage: start.sh STATE_FOLDER}
-node=$(hostname -s)
-memory_mb=$(awk '/MemTotal/ {print int($2 / 1024 * 0.9)}' /proc/meminfo)
+state=${1:?usage: start.sh STATE_FOLDER [ACCOUNTS [SHARED_FOLDER SECONDS]]}
+accounts=${2:-none} shared=${3:-} seconds=${4:-0}
+here=$(dirname "$(realpath "$0")")
 
 for program in slurmctld slurmd munged; do
     [ -x "/usr/sbin/$program" ] || { echo "$program is not installed" >&2; exit 1; }
@@ -14,49 +20,10 @@ if [ -e /etc/slurm/slurm.conf ]; then
     echo "/etc/slurm/slurm.conf is there already; this script would replace it" >&2
     exit 1
 fi
+mkdir -p "$state"/{state,spool/n1,spool/n2,log,run,db,shared} /etc/slurm
+state=$(realpath "$state")
 
-mkdir -p "$state"/{state,spool,log,run} /etc/slurm
-# Jobs run without SLURM_CONF, so the configuration must lie where Slurm looks by itself. Without a
-# database, finished jobs are asked of the controller, which must remember them (MinJobAge). Memory
-# is watched every second and a job that takes more than it asked for is killed.
-cat > /etc/slurm/slurm.conf <<CONFIG
-ClusterName=frugal
-SlurmctldHost=$node
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-CryptoType=crypto/munge
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
-SlurmdParameters=config_overrides
-DefMemPerCPU=100
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=task=1
-JobAcctGatherParams=OverMemoryKill
-JobCompType=jobcomp/filetxt
-JobCompLoc=$state/log/finished.txt
-MpiDefault=none
-SwitchType=switch/none
-SchedulerType=sched/backfill
-SchedulerParameters=sched_interval=1,bf_interval=1
-ReturnToService=2
-MinJobAge=600
-KillWait=2
-SlurmctldPort=16817
-SlurmdPort=16818
-SlurmctldPidFile=$state/run/slurmctld.pid
-SlurmdPidFile=$state/run/slurmd.pid
-SlurmctldLogFile=$state/log/slurmctld.log
-SlurmdLogFile=$state/log/slurmd.log
-StateSaveLocation=$state/state
-SlurmdSpoolDir=$state/spool
-NodeName=$node NodeAddr=127.0.0.1 CPUs=${SLURM_CPUS:-$(nproc)} RealMemory=$memory_mb State=UNKNOWN
-PartitionName=main Nodes=$node Default=YES MaxTime=1-00:00:00 DefaultTime=00:10:00 State=UP
-CONFIG
-echo 'CgroupPlugin=cgroup/v1' > /etc/slurm/cgroup.conf
+"$here/configure.sh" "$state" "$accounts"
 
 answers() { munge -n 2> /dev/null | unmunge > /dev/null 2>&1; }
 if ! answers; then
@@ -67,11 +34,32 @@ fi
 for _ in $(seq 50); do answers && break; sleep 0.1; done
 answers || { echo "munged does not answer" >&2; exit 1; }
 
+if [ "$accounts" = database ]; then "$here/accounts.sh" "$state"; fi
+
+# A view of the shared folder that remembers for SECONDS which files are not there. This machine, as
+# one that only submits, also remembers what files looked like; a node, which reads what another has
+# replaced, does not: a network file system asks anew when a file is opened.
+if [ -n "$shared" ]; then
+    mkdir -p "$shared"
+    shared=$(realpath "$shared")
+    late="negative_timeout=$seconds"
+    bindfs --multithreaded -o "$late,entry_timeout=$seconds,attr_timeout=$seconds" \
+        "$state/shared" "$shared"
+    view=(bindfs --multithreaded -o "$late,entry_timeout=0,attr_timeout=0" "$state/shared" "$shared")
+fi
 /usr/sbin/slurmctld
-/usr/sbin/slurmd
+for node in n1 n2; do
+    if [ -n "$shared" ]; then
+        # shellcheck disable=SC2016  # the inner shell expands it
+        unshare --mount --propagation private bash -c '"${@:2}" && /usr/sbin/slurmd -N "$1"' \
+            node "$node" "${view[@]}"
+    else
+        /usr/sbin/slurmd -N "$node"
+    fi
+done
 for _ in $(seq 100); do
-    [ "$(sinfo --noheader --format %T 2> /dev/null)" = idle ] && exec sinfo
+    [ "$(sinfo --noheader --Node --format %T 2> /dev/null | sort -u)" = idle ] && exec sinfo --Node
     sleep 0.2
 done
-echo "the node did not become idle; see $state/log" >&2
+echo "the nodes did not become idle; see $state/log" >&2
 exit 1

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
@@ -20,8 +21,17 @@ from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_
 from tests.unit.missingness_tables import table_of, three_panels
 
 pytestmark = pytest.mark.trains
+IMPUTATION = {
+    "chained_trees": {
+        "rounds": 1, "trees": 5, "leaves": 4, "learning_rate": 0.3, "min_leaf": 20,
+        "linear_penalty": 1.0,
+    },
+    "missforest": None,
+    "multiple": None,
+}  # fmt: skip
 WORLD = {
     "mechanism": "mnar", "missing_share": 0.4, "panels": 4, "draws": 2, "rows": 200,
+    "imputed_draws": 1, "imputation": IMPUTATION,
     "agents": AGENTS, "nuisance": NUISANCE, "evaluation": EVALUATION,
 }  # fmt: skip
 
@@ -89,26 +99,38 @@ def test_a_world_is_judged_under_its_graph_and_under_none(judged):
     assert set(estimates["agent"]) == set(AGENTS)
     truth = estimates.groupby("agent")["truth"].unique().map(list)
     assert all(len(values) == 1 for values in truth)  # of the population, the same in all draws
-    assert set(draws["best"]) == {min(truth.index, key=lambda agent: truth[agent][0])}
+    (best,) = set(draws["best"])
+    assert best == min(truth.index, key=lambda agent: truth[agent][0])
+    lead = pd.Series({agent: values[0] for agent, values in truth.items()}) - truth[best][0]
+    costlier = [(lead > 4 * error).sum() for error in draws["std_error"]]  # none is left out here
+    assert list(draws["costlier"]) == costlier
+    assert (draws["costlier_told"] <= draws["costlier"]).all()
     one = estimates[(estimates["estimator"] == "stabilised_ipw") & (estimates["draw"] == 0)]
     by_graph = one.pivot(index="agent", columns="graph", values="estimate")
     assert (by_graph["mcar"] != by_graph["true"]).all()
 
 
+def test_policies_act_on_imputed_copies_in_the_first_draws_alone(judged):
+    estimates = judged["estimates"].set_index(["estimator", "draw"])
+    for name, computed in (("imputation_chained_trees", True), ("multiple_imputation", False)):
+        done = (estimates.loc[name, "status"] == "ok").groupby(level="draw").all()
+        assert list(done) == [computed, False], name
+
+
 def test_the_summary_counts_verdicts(judged):
     world = {"dataset": "d", "mechanism": "mnar", "missing_share": "0.4"}
     draws = judged["draws"].assign(**world)
-    told = ["sure", "regret", "gap", "std_error"]
-    draws.loc[draws["graph"] == "true", told] = [True, 0.3, 9.0, 1.0]
-    draws.loc[draws["graph"] == "mcar", told] = [False, 0.0, 1.0, 1.0]
+    told = ["sure", "regret", "gap", "std_error", "costlier", "costlier_told", "best_excluded"]
+    draws.loc[draws["graph"] == "true", told] = [True, 0.3, 9.0, 1.0, 3, 2, True]
+    draws.loc[draws["graph"] == "mcar", told] = [False, 0.0, 1.0, 1.0, 1, 0, False]
     made = summarise_grid(
         draws=draws, estimates=judged["estimates"].assign(**world), settings={},
         streams=Streams(1, "summarise_grid", {}), progress=no_bar,
     )  # fmt: skip
     grid = made["grid"].set_index("graph")
-    counts = ["draws", "sure_draws", "sure_and_wrong", "clear", "clear_and_sure"]
+    counts = ["draws", "sure_draws", "sure_and_wrong", "clear", "clear_and_sure", *told[4:]]
     found = {graph: [int(row[name]) for name in counts] for graph, row in grid.iterrows()}
-    assert found == {"true": [2, 2, 2, 2, 2], "mcar": [2, 0, 0, 0, 0]}
+    assert found == {"true": [2, 2, 2, 2, 2, 6, 4, 2], "mcar": [2, 0, 0, 0, 0, 2, 0, 0]}
     rows = judged["estimates"].query("graph == 'true' and estimator == 'stabilised_ipw'")
     own = made["grid_estimators"].query("graph == 'true' and estimator == 'stabilised_ipw'").iloc[0]
     assert own["bias"] == pytest.approx((rows["estimate"] - rows["truth"]).mean())

@@ -22,8 +22,13 @@ from frugal_engine import (
     kept,
     make_again,
 )
+from frugal_slurm.install import adapt_executor, tell_jobs_left
 
 keep_finished_files()
+if workflow.is_main_process:  # not the jobs that it starts
+    adapt_executor()
+    if workflow.resource_settings.nodes is None and not workflow.dryrun:
+        tell_jobs_left()
 if not MODULE:  # whose jobs say so themselves
     import_nothing_from_here()
 

@@ -21,7 +21,7 @@ import snakemake.settings.types as settings
 from snakemake.common import configfile
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-from snakemake_logger_plugin_frugal import terminal
+from snakemake_logger_plugin_frugal import profiles, terminal
 
 _STRICT = Path(__file__).parents[1] / "frugal" / "core" / "strict_yaml.py"
 
@@ -73,6 +73,7 @@ class LogHandler(LogHandlerBase):
 
 _YAML = _strict_yaml()
 terminal.install()
+profiles.install()
 configfile.load_configfile = settings.load_configfile = _read_config
 if (_cli := sys.modules.get("snakemake.cli")) is not None and hasattr(_cli, "parse_config"):
     vars(_cli)["parse_config"] = _checking(_cli.parse_config)

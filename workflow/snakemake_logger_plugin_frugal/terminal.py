@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from frugal_slurm.causes import said_last
 from snakemake.logging import LoggerManager, get_event
 from snakemake_interface_logger_plugins.common import LogEvent
 
@@ -32,8 +33,7 @@ _DROPPED = (
     LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.SHELLCMD, LogEvent.PROGRESS,
     LogEvent.JOB_STARTED, LogEvent.RESOURCES_INFO, LogEvent.DEBUG_DAG, LogEvent.RULEGRAPH,
 )  # fmt: skip
-_SENTENCE = re.compile(r"^frugal [\w ]+: .+", re.MULTILINE)
-_LONG_S, _LAST_LINES = 30.0, 12
+_LONG_S = 30.0
 
 
 class Terse(logging.Formatter):
@@ -85,7 +85,7 @@ class Terse(logging.Formatter):
 
     def _failed(self, told: Mapping[str, Any]) -> str:
         name = self.begun.get(told["jobid"], (str(told["rule_name"]), 0.0))[0]
-        said = [_sentence(Path(log)) for log in told["log"] or () if str(log).endswith(".log")]
+        said = [said_last(Path(log)) for log in told["log"] or () if str(log).endswith(".log")]
         words = "\n".join(filter(None, said)) or "it left no words"
         logs = ", ".join(str(log) for log in told["log"] or () if str(log).endswith(".log"))
         self.failed.append(f"\nFailed: {name}\n{words}\n(all of it: {logs})")
@@ -96,16 +96,6 @@ def _total(told: Mapping[str, Any]) -> int:
     """Number of steps, from what Snakemake says before the first."""
     found = re.search(r"^total\s+(\d+)", str(told.get("msg", "")), re.MULTILINE)
     return int(found[1]) if found else int((told.get("stats") or {}).get("total", 0))
-
-
-def _sentence(log: Path) -> str:
-    """What a stage said of its mistake; the last lines of its log where it said none."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    found = _SENTENCE.findall(text)
-    return str(found[-1]) if found else "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 class Lines(logging.StreamHandler):

@@ -21,6 +21,12 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "sure_and_wrong": ("draws", "in which it is sure and another policy is cheaper"),
     "clear": ("draws", "in which the gap exceeds four standard errors of the best one's estimate"),
     "clear_and_sure": ("draws", "of these, in which the verdict is sure"),
+    "costlier": (
+        "policies",
+        "whose true cost exceeds the best one's by over four standard errors of its estimate",
+    ),
+    "costlier_told": ("policies", "of these, those that the verdict counts as worse"),
+    "best_excluded": ("draws", "in which the verdict counts the best policy as worse than another"),
     "intervals": ("", "estimates that exist; of the grid, that are read"),
     "covered": ("", "intervals of these that hold the true cost of the population"),
     "bias": (COST, "mean error of these estimates"),

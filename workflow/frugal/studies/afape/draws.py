@@ -19,6 +19,7 @@ from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.estimate_costs import estimate_costs
 from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
 from frugal.studies.afape.stages.give_verdicts import give_verdicts
+from frugal.studies.afape.stages.impute_features import impute_features
 from frugal.studies.afape.stages.roll_out import roll_out
 
 _NO_COPY = pd.DataFrame({"seed": [], "method": [], "draw": []})
@@ -60,15 +61,23 @@ class Judges:
     evaluation: Mapping[str, Any]
     root: int
 
-    def play(self, stored: Mapping[str, Any], draw: int) -> Drawn:
-        """Every policy on one draw."""
+    def play(
+        self, stored: Mapping[str, Any], draw: int, imputation: Mapping[str, Any] | None = None
+    ) -> Drawn:
+        """Every policy on one draw, and on imputed copies of it where settings say how."""
         blocked, worlds = {}, {}
+        copies = {"imputed": _NO_COPY, "rounds": _NO_COPY}
+        if imputation is not None:
+            of_rows = {name: stored[name] for name in ("table", "catalogue", "masks")}
+            copies = together(impute_features(
+                **of_rows, settings=imputation, streams=self._streams("impute_features", draw),
+                progress=_quiet,
+            ))  # fmt: skip
         for name, settings in self.agents.items():
             filed: dict[str, Any] = {"policy": self.policies[name]} if name in self.policies else {}
             made = together(roll_out(
-                **stored, classifier=self.classifier, imputed=_NO_COPY, rounds=_NO_COPY,
-                settings=settings, streams=self._streams("roll_out", draw, agent=name),
-                progress=_quiet, **filed,
+                **stored, **copies, classifier=self.classifier, settings=settings,
+                streams=self._streams("roll_out", draw, agent=name), progress=_quiet, **filed,
             ))  # fmt: skip
             blocked[name], worlds[name] = made["blocked"], made["worlds"]
         return Drawn(stored, blocked, worlds)

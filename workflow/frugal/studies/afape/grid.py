@@ -8,6 +8,7 @@ from typing import Any
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 
+CLEAR = 4.0  # standard errors of the best policy's estimate: a lead that a verdict should see
 DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of the grid shows
 
 
@@ -42,7 +43,8 @@ class Grid:
         return {
             "mechanism": mechanism,
             "missing_share": missing_share,
-            **{name: self.own[name] for name in ("panels", "draws", "rows")},
+            **{name: self.own[name] for name in ("panels", "draws", "rows", "imputed_draws")},
+            "imputation": self.block["imputation"],
             "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
             "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
             "evaluation": {

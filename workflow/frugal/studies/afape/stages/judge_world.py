@@ -22,6 +22,7 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.grid_laws import grid_law
 from frugal.missing.identification import identify
 from frugal.studies.afape.draws import Drawn, Judges
+from frugal.studies.afape.grid import CLEAR
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.afape.stages.train_agent import train_agent
 
@@ -40,7 +41,8 @@ def judge_world(
     """Train, draw and judge.
 
     Settings: `mechanism`, `missing_share`, `panels`, `draws`, `rows` (at most, of a draw), `agents`
-    (name → settings), `nuisance`, `evaluation`.
+    (name → settings), `nuisance`, `evaluation`, `imputation`, `imputed_draws` (the first ones, in
+    which policies also act on imputed copies).
 
     Returns:
         `estimates`: one row for each draw, graph, agent and estimator; `draws`: the verdict of each
@@ -66,7 +68,8 @@ def judge_world(
         count = min(len(population), settings["rows"])
         rows = population.iloc[rng.integers(0, len(population), count)]
         rows = rows.assign(row_id=np.arange(count)).reset_index(drop=True)
-        drawn = judges.play(_with_gaps(rows, catalogue, law, draw), draw)
+        imputation = settings["imputation"] if draw < settings["imputed_draws"] else None
+        drawn = judges.play(_with_gaps(rows, catalogue, law, draw), draw, imputation)
         for graph, judged in _under_each_graph(drawn, law, catalogue):
             found = judges.judge(judged, draw)
             mine = {"draw": draw, "graph": graph}
@@ -174,13 +177,20 @@ def _answer(found: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> di
     others = sorted(truth.values())
     rows = found["estimates"]
     mine = rows[(rows["agent"] == cheapest) & (rows["estimator"] == (told["estimator"] or READ[0]))]
+    error = float(mine["std_error"].iloc[0]) if len(mine) else np.nan
+    may_be_best = str(told["not_worse"]).split(",")
+    judged = set(truth) - set(str(told["left_out"]).split(","))
+    costlier = [a for a in judged if truth[a] - truth[cheapest] > CLEAR * error]
     return {
         "named": named, "estimator": told["estimator"], "sure": bool(told["sure"]),
         "graph_refuted": bool(found["graph_check"]["graph_refuted"].iloc[0]),
         "best": cheapest, "best_cost": truth[cheapest],
         "regret": truth[named] - truth[cheapest] if named else np.nan,
         "gap": others[1] - others[0] if len(others) > 1 else np.nan,
-        "std_error": float(mine["std_error"].iloc[0]) if len(mine) else np.nan,
+        "std_error": error,
+        "costlier": len(costlier),
+        "costlier_told": sum(agent not in may_be_best for agent in costlier),
+        "best_excluded": cheapest in judged and cheapest not in may_be_best,
     }  # fmt: skip
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 from frugal.core.streams import Streams
 from frugal.judge.registry import READ
 from frugal.judge.verdicts import readable
+from frugal.studies.afape.grid import CLEAR
 
 WORLD = ["dataset", "mechanism", "missing_share", "graph"]
-CLEAR = 4.0  # standard errors by which the best policy leads, from which a verdict should be sure
 
 
 def summarise_grid(
@@ -56,6 +56,7 @@ def _world(key: tuple, rows: pd.DataFrame, estimates: pd.DataFrame) -> dict[str,
         "sure_and_wrong": int((sure["regret"] > 0).sum()),
         "clear": len(clear),
         "clear_and_sure": int(clear["sure"].sum()),
+        **{n: int(told[n].sum()) for n in ("costlier", "costlier_told", "best_excluded")},
         "refuted_draws": int(rows["graph_refuted"].sum()),
         "regret": float(told["regret"].mean()),
         "best_cost": float(rows["best_cost"].iloc[0]),

@@ -1,0 +1,194 @@
+"""Snakemake with our executor over commands that stand for Slurm's (.ci/check_slurm.py: the real).
+
+Tells where another version of Snakemake, or of its plugin for Slurm, needs another `frugal_slurm`.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.workflow import fake_slurm
+from tests.workflow.runs import BIN, ROOT, plain_environment
+
+pytestmark = pytest.mark.workflow
+SNAKEFILE = """
+import sys
+sys.path.insert(0, "{sources}")
+from frugal_engine import keep_finished_files, kept
+from frugal_slurm.install import adapt_executor
+keep_finished_files()
+if workflow.is_main_process:
+    adapt_executor()
+rule all:
+    input: "b.txt"
+    localrule: True
+rule first:
+    output: kept("a.txt")
+    params: settled=lambda w: config.get("settled", 1)
+    log: "logs/first.log"
+    resources: mem_mb=100, slurm_partition="main", runtime=lambda w, attempt: 10 * attempt
+    shell: "({first}) 2> {{log}}"
+rule second:
+    input: "a.txt"
+    output: kept("b.txt")
+    log: "logs/second.log"
+    resources: mem_mb=100, slurm_partition="main", runtime=lambda w, attempt: 10 * attempt
+    shell: "cp {{input}} {{output}} 2> {{log}}"
+"""
+WORKS = "echo 1 > {output}"
+REFUSES = "echo 'frugal first: the table has no rows' >&2; exit 1"
+WAITS = "while ! test -e go; do sleep .1; done; echo 1 > {output}"
+
+
+class Study:
+    """Two steps, and commands that stand for Slurm's."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.home = folder / "study", folder / "slurm"
+        for made in (self.folder, self.home / "bin", self.home / "jobs", self.home / "states"):
+            made.mkdir(parents=True)
+        for name in ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo"):
+            path = self.home / "bin" / name
+            path.write_text(f'#!/bin/sh\nexec {BIN}/python {fake_slurm.__file__} {name} "$@"\n')
+            path.chmod(0o755)
+
+    def write(self, first: str) -> None:
+        """The workflow, with a first step of that shell line."""
+        text = SNAKEFILE.format(sources=ROOT / "workflow", first=first)
+        (self.folder / "Snakefile").write_text(text)
+
+    def begin(self, *words: str) -> subprocess.Popen:
+        """Start Snakemake; it asks for jobs every second."""
+        asked = ["--executor", "slurm", "--jobs", "5", "--retries", "2", "--latency-wait", "5"]
+        asked += ["--slurm-init-seconds-before-status-checks", "1", "--rerun-incomplete"]
+        environment = plain_environment()
+        environment |= {"FAKE_SLURM": str(self.home)}
+        environment["PATH"] = f"{self.home / 'bin'}:{environment['PATH']}"
+        with (self.folder / "said.txt").open("w") as said:
+            return subprocess.Popen(
+                [str(BIN / "snakemake"), *asked, *words],
+                cwd=self.folder,
+                env=environment,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def start(self, *words: str) -> int:
+        """Run Snakemake to its end."""
+        return self.begin(*words).wait(timeout=300)
+
+    @property
+    def said(self) -> str:
+        """What Snakemake has said by now."""
+        return (self.folder / "said.txt").read_text()
+
+    def jobs(self) -> list[list[str]]:
+        """Words by which jobs were submitted, in their order."""
+        paths = sorted((self.home / "jobs").glob("*.json"), key=lambda path: int(path.stem))
+        return [json.loads(path.read_text())["words"] for path in paths]
+
+    def await_(self, holds) -> None:
+        """Return when something holds."""
+        deadline = time.monotonic() + 200
+        while not holds():
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path)
+
+
+def test_a_wrong_input_is_submitted_once_and_its_sentence_stands_last(study):
+    study.write(REFUSES)
+    assert study.start() == 1
+    assert len(study.jobs()) == 1
+    *_, failed, sentence = study.said.rstrip().splitlines()
+    assert failed.startswith("Failed: first (all of it: logs/first.log, ")
+    assert sentence == "frugal first: the table has no rows"
+    assert not (study.folder / ".snakemake/slurm_jobs").exists()
+
+
+def test_lack_of_time_comes_again_with_more_until_it_is_given_up(study):
+    (study.home / "states/1").write_text("TIMEOUT")
+    study.write(WORKS)
+    assert study.start() == 0
+    assert [fake_slurm.option(words, "-t") for words in study.jobs()] == ["10", "20", "10"]
+    assert "(Slurm's job 1) took longer than the 10 minutes it asked for; it comes" in study.said
+    assert "Failed: " not in study.said
+    for job in "456":
+        (study.home / "states" / job).write_text("OUT_OF_MEMORY")
+    assert study.start("--forcerun", "first") == 1
+    assert len(study.jobs()) == 6
+    *tries, last = study.said.rstrip().splitlines()[-3:]
+    assert [line[:24] for line in tries] == ["first (Slurm's job 4) to", "first (Slurm's job 5) to"]
+    assert last.endswith("it asked for; give it more by --set-resources first:mem_mb=NUMBER")
+
+
+def test_a_cancelled_job_stays_cancelled(study):
+    (study.home / "states/1").write_text("CANCELLED")
+    study.write(WORKS)
+    assert study.start() == 1
+    assert len(study.jobs()) == 1
+    assert study.said.rstrip().endswith("first (Slurm's job 1) was cancelled in Slurm")
+
+
+def test_a_job_that_slurm_does_not_take_is_told_in_its_words(study):
+    (study.home / "refuses").touch()
+    study.write(WORKS)
+    assert study.start() == 1
+    last = study.said.rstrip().splitlines()[-1]
+    assert last == "first was not taken by Slurm: Batch job submission failed: no such account"
+    assert study.said.count("Error in rule first") == 1
+
+
+def test_a_job_that_waits_for_what_does_not_come_is_told(study):
+    study.write(WORKS)
+    (study.home / "states/1").write_text("PENDING")
+    begun = study.begin()
+    study.await_(lambda: "(PartitionTimeLimit); scancel 1 gives it up" in study.said)
+    (study.home / "states/1").write_text("COMPLETED")
+    assert begun.wait(timeout=200) == 0
+
+
+@pytest.mark.parametrize("settled", [1, 2])
+def test_a_job_that_a_killed_snakemake_left_is_waited_for_or_cancelled(study, settled):
+    study.write(WAITS)
+    begun = study.begin()
+    study.await_(lambda: "has been submitted with SLURM jobid 1" in study.said)
+    os.killpg(begun.pid, signal.SIGKILL)
+    begun.wait()
+    assert len(list((study.folder / ".snakemake/slurm_jobs").iterdir())) == 1
+    assert study.start("--unlock") == 0
+    begun = study.begin("--config", f"settled={settled}")
+    words = "they are waited for" if settled == 1 else "they are cancelled: 1 (first)"
+    study.await_(lambda: words in study.said)
+    (study.folder / "go").touch()
+    assert begun.wait(timeout=200) == 0
+    assert len(study.jobs()) == (2 if settled == 1 else 3)
+    assert len(re.findall("is Slurm's job 1 of an earlier start", study.said)) == (settled == 1)
+    assert (study.folder / "b.txt").read_text() == "1\n"
+    assert not (study.folder / ".snakemake/slurm_jobs").exists()
+
+
+def test_a_job_that_ended_well_after_the_kill_is_not_run_again(study):
+    study.write(WAITS)
+    begun = study.begin()
+    study.await_(lambda: "has been submitted with SLURM jobid 1" in study.said)
+    os.killpg(begun.pid, signal.SIGKILL)
+    begun.wait()
+    (study.folder / "go").touch()
+    study.await_((study.home / "states/1").exists)
+    assert study.start("--unlock") == 0
+    assert study.start() == 0
+    (second,) = study.jobs()[1:]
+    assert "rule_second" in fake_slurm.option(second, "--comment")
+    assert not (study.folder / ".snakemake/slurm_jobs").exists()
