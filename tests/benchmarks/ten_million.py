@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.csv as arrow_csv
 import yaml
 from scipy.special import expit
 
@@ -92,8 +92,8 @@ def write_table(path: Path, rows: int) -> None:
             rng = np.random.default_rng([20, start])
             made = columns(min(CHUNK, rows - start), rng)
             table = pa.table({k: pa.array(v, from_pandas=True) for k, v in made.items()})
-            options = pa.csv.WriteOptions(include_header=start == 0, quoting_style="none")
-            pa.csv.write_csv(table, stream, options)
+            options = arrow_csv.WriteOptions(include_header=start == 0, quoting_style="none")
+            arrow_csv.write_csv(table, stream, options)
     part.replace(path)
 
 

@@ -1,5 +1,7 @@
 """Rows in blocks: the same as without, whatever the number of blocks."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,12 +64,10 @@ def chain(monkeypatch, rows: int, source: str, own: Belonging | None, **more) ->
         )
 
 
-def same(one: pd.DataFrame, other: pd.DataFrame, **tolerance: float) -> None:
+def same(one: pd.DataFrame, other: pd.DataFrame, *, atol: float = 1e-9, rtol: float = 1e-9) -> None:
     """Equal but for rounding, in all columns that no other draw of rows moves."""
     kept = [name for name in one if name not in RANDOM]
-    pd.testing.assert_frame_equal(
-        one[kept], other[kept], check_exact=False, **(tolerance or {"atol": 1e-9, "rtol": 1e-9})
-    )
+    pd.testing.assert_frame_equal(one[kept], other[kept], check_exact=False, atol=atol, rtol=rtol)
 
 
 @pytest.mark.parametrize("source", ["induced", "own"])
@@ -133,7 +133,7 @@ def test_nuisances_of_a_sample_say_which_rows_they_learned_from(monkeypatch):
     every = chain(monkeypatch, 1 << 16, "own", None)
     assert "learned_from" not in every.nuisances["propensities"]
     row = {"agent": "always", "estimator": "stabilised_ipw"}
-    errors = [
+    errors: list[Any] = [
         one.estimates["estimates"].set_index(list(row)).loc[tuple(row.values()), "std_error"]
         for one in (whole, every)
     ]
@@ -219,7 +219,9 @@ def test_a_sample_is_all_rows_where_they_are_few():
 
 def table(rows: int) -> pd.DataFrame:
     rng = np.random.default_rng(rows)
-    kinds = pd.Categorical.from_codes(rng.integers(0, 2, rows), categories=["a", "b", "c"])
+    kinds = pd.Categorical.from_codes(
+        rng.integers(0, 2, rows), categories=pd.Index(["a", "b", "c"])
+    )
     return pd.DataFrame(
         {
             "x": rng.normal(size=rows),

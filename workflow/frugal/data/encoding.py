@@ -360,7 +360,8 @@ def _panel_shares(
         some += [gaps[:, m].any(axis=1).sum() for m in layout.provides]
         every += [gaps[:, m].all(axis=1).sum() for m in layout.provides]
     names = [panel.name for panel in layout.actions]
-    return tuple(
+    shares = [
         {name: float(count / columns.rows) for name, count in zip(names, counts, strict=True)}
         for counts in (some, every)
-    )
+    ]
+    return shares[0], shares[1]

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from frugal.core.errors import ConfigError
 from frugal.data.description import EventRule, Label, LabelRule
 from frugal.data.parsing import RawTable, numbers_of, text_column
-from frugal.data.raw_cells import CellsAndColumn, RawCells
+from frugal.data.raw_cells import Cells, CellsAndColumn
 
 _YES, _NO = "1", "0"
 
@@ -40,7 +40,7 @@ def with_label(raw: RawTable, label: Label, missing: Iterable[str]) -> RawTable:
     return dataclasses.replace(raw, frame=_beside(raw.frame, label.column, text))
 
 
-def _beside(cells: RawCells, name: str, text: np.ndarray) -> RawCells:
+def _beside(cells: Cells, name: str, text: np.ndarray) -> Cells:
     """The cells with one more column."""
     if not isinstance(cells, pd.DataFrame):
         return CellsAndColumn(cells, name, text)

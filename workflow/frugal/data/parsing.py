@@ -21,7 +21,7 @@ from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.core.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
-from frugal.data.raw_cells import CellsAfterCells, ParquetCells, RawCells, frame_of
+from frugal.data.raw_cells import Cells, CellsAfterCells, ParquetCells, frame_of
 from frugal.data.records import parse_cells
 from frugal.data.transport import read_transport
 
@@ -40,7 +40,7 @@ class RawTable:
         group: group of each record, for split scheme `given`; empty text without. (n,)
     """
 
-    frame: pd.DataFrame | RawCells
+    frame: Cells
     source: np.ndarray
     line: Int[np.ndarray, " n"]
     group: np.ndarray
@@ -158,7 +158,7 @@ def read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, n
     return frame_of(cells), line
 
 
-def read_cells(path: Path, form: Format, *, source: str) -> tuple[RawCells, np.ndarray]:
+def read_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
     """As `read_file`; of more records than a block has, column by column."""
     if form.kind == "xpt":
         frame = read_transport(path, source=source)

@@ -32,6 +32,9 @@ class RawCells(Protocol):
     def __getitem__(self, name: str) -> Any: ...
 
 
+Cells = pd.DataFrame | RawCells
+
+
 class TextAside:
     """Text cells, written column by column to a file without a name, block after block.
 
@@ -107,7 +110,7 @@ class ParquetCells:
 class CellsAfterCells:
     """The records of several sources of the same columns, one after the other."""
 
-    def __init__(self, parts: Sequence[RawCells]) -> None:
+    def __init__(self, parts: Sequence[Cells]) -> None:
         self._parts, self.columns = parts, parts[0].columns
 
     def __len__(self) -> int:
@@ -120,7 +123,7 @@ class CellsAfterCells:
 class CellsAndColumn:
     """The columns of a source, and one more."""
 
-    def __init__(self, cells: RawCells, name: str, values: np.ndarray) -> None:
+    def __init__(self, cells: Cells, name: str, values: np.ndarray) -> None:
         self._cells, self._name = cells, name
         self._values = pd.Series(values, dtype=object)
         self.columns = [*cells.columns, name]
@@ -132,7 +135,7 @@ class CellsAndColumn:
         return self._values if name == self._name else self._cells[name]
 
 
-def frame_of(cells: RawCells) -> pd.DataFrame:
+def frame_of(cells: Cells) -> pd.DataFrame:
     """All columns in memory."""
     if isinstance(cells, pd.DataFrame):
         return cells

@@ -24,7 +24,7 @@ from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
-from frugal.data.raw_cells import RawCells, TextAside, frame_of
+from frugal.data.raw_cells import Cells, TextAside, frame_of
 
 _BLOCK = 1 << 22  # characters
 # Encodings of Python that write letters as something else; no file of records is in one
@@ -47,7 +47,7 @@ def parse_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, 
     return frame_of(cells), line
 
 
-def parse_cells(path: Path, form: Format, *, source: str) -> tuple[RawCells, np.ndarray]:
+def parse_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
     """As `parse_file`; the text of more records than a block has is not held in memory.
 
     Raises:
@@ -118,7 +118,7 @@ def _require_character_set(encoding: str) -> None:
         raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
 
 
-def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[RawCells, np.ndarray]:
+def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[Cells, np.ndarray]:
     header, skipped = form.header, 0
     if form.kind == "arff":
         header, skipped, stream = _arff_header(stream, source)
@@ -159,7 +159,7 @@ class _Gathered:
                 self._aside.append(block)
             self._blocks = []
 
-    def finished(self) -> RawCells:
+    def finished(self) -> Cells:
         """All of them."""
         if self._aside is not None:
             self._aside.finish()

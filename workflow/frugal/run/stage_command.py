@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any, cast, get_origin
 
 from frugal.core.errors import ConfigError
 from frugal.core.sources import STAGES
@@ -70,7 +70,7 @@ def run_job(job: "Job") -> None:
     from tqdm import tqdm
 
     from frugal.core.checkpoints import Checkpoint
-    from frugal.core.growing import GrowingFiles
+    from frugal.core.growing import Growing, GrowingFiles
     from frugal.core.inputs import require_kinds
     from frugal.core.sidecars import require_intact, write_outputs
     from frugal.core.streams import Streams
@@ -96,7 +96,7 @@ def run_job(job: "Job") -> None:
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
     with GrowingFiles(job.outputs) as files:
         made: Any = stage(**inputs, **context)
-        payloads = files.written(made) if inspect.isgenerator(made) else made
+        payloads = files.written(cast("Growing", made)) if inspect.isgenerator(made) else made
         if set(payloads) != set(job.outputs):
             raise ConfigError(
                 f"outputs {', '.join(sorted(job.outputs))} were asked for; "
