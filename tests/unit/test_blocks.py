@@ -29,6 +29,7 @@ from tests.unit.afape_chain import (
     small_table,
 )
 
+pytestmark = pytest.mark.trains
 N = 2000
 LAW = {
     "P2": {"intercept": 1.0, "values": {"X1": -0.5}},

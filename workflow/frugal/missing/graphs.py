@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from scipy.special import expit
 
 from frugal.core.errors import ConfigError, GraphError
-from frugal.core.scaling import fit_scaling
+from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.table import Table
 from frugal.missing.graph import IndicatorModel, MissingnessGraph
 
@@ -132,8 +132,8 @@ def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.n
                 "induced missingness needs complete values"
             )
         if law.standardise:
-            centre, scale = _scaling(graph, panel, column, parent)
-            parent = (parent - centre) / scale
+            known = map(np.asarray, _scaling(graph, panel, column, parent))
+            parent = Scaling(*known).standardise(parent)
         logit += weight * parent
     return logit
 
