@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
@@ -41,6 +42,7 @@ NUISANCE = {
     "method": "logistic",
     "outcome_method": "boosting",
     "folds": 2,
+    "rows": 1_000_000,
     "logistic": {"C": 1.0},
     "boosting": {"trees": 20, "leaves": 8, "learning_rate": 0.2, "min_leaf": 50},
     "bins": 10,
@@ -50,7 +52,13 @@ EVALUATION = {
     "resample_share": 0.7,
     "positivity_threshold": 0.01,
     "convergence_sizes": [],
-    "hidden_causes": {"gammas": [1, 2], "folds": 2, "leaves": 4, "leaf_rows": 100},
+    "hidden_causes": {
+        "gammas": [1, 2],
+        "folds": 2,
+        "leaves": 4,
+        "leaf_rows": 100,
+        "rows": 1_000_000,
+    },
 }
 
 
@@ -175,36 +183,34 @@ def chain(
     )["classifier"]
     drawn = meter.run(
         "draw_missingness",
-        lambda: draw_missingness(**stored, **common("draw_missingness", asked)),
+        lambda: together(draw_missingness(**stored, **common("draw_missingness", asked))),
     )
-    imputed = impute_features(
-        **stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION)
+    imputed = together(
+        impute_features(**stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION))
     )
     played = meter.run(
         "roll_out",
         lambda: {
-            agent: roll_out(
+            agent: together(roll_out(
                 **stored, classifier=classifier, **drawn, **imputed,
                 **common("roll_out", settings, agent=agent),
-            )
+            ))
             for agent, settings in agents.items()
         },
     )  # fmt: skip
-    blocked = pd.concat(
-        [made["blocked"].assign(agent=agent) for agent, made in played.items()], ignore_index=True
-    )
+    blocked = partitions({agent: made["blocked"] for agent, made in played.items()})
     nuisance = NUISANCE | {"agents": dict(agents), "filed": []}
     fitted = meter.run(
         "fit_nuisances",
-        lambda: fit_nuisances(
-            **stored, **drawn, blocked=blocked, **common("fit_nuisances", nuisance)
+        lambda: together(
+            fit_nuisances(**stored, **drawn, blocked=blocked, **common("fit_nuisances", nuisance))
         ),
     )
     return meter.run(
         "estimate_costs",
         lambda: estimate_costs(
             **stored, **drawn,
-            blocked=partitions({agent: made["blocked"] for agent, made in played.items()}),
+            blocked=blocked,
             worlds=partitions({agent: made["worlds"] for agent, made in played.items()}),
             propensities=fitted["propensities"], agents=fitted["agents"],
             **common("estimate_costs", EVALUATION),

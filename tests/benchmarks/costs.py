@@ -24,6 +24,7 @@ REMARKS = (
     "What one job takes, for `snakemake plan`, the line before a run and `mem_mb` of every rule:",
     "CPU seconds and MB of its start, and `more` of them by its sizes, each to the power given:",
     "  start + more * (size / reference) ^ exponent * …",
+    "An amount with most_rows does not grow with more rows: the stage takes blocks of rows.",
     "Measured by the jobs themselves and fitted by `python -m tests.benchmarks.costs fit`, which",
     "writes this file; run it on your machine for seconds of your machine. Entries of what it does",
     "not run (audit, choose, fetch_…, plan, report, …) are kept as they stand: those are guesses.",

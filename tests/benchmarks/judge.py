@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
@@ -70,10 +71,10 @@ def with_gaps(rows: pd.DataFrame, catalogue: Any, law: Any, draw: int) -> dict[s
     """Rows as stored, with masks."""
     rows = rows.assign(row_id=np.arange(len(rows)))
     stored: dict[str, Any] = {"table": rows, "catalogue": catalogue}
-    return stored | draw_missingness(
+    return stored | together(draw_missingness(
         **stored, settings={"name": "m", "seeds": [draw], "missingness": law, "s": None},
         streams=Streams(draw, "draw_missingness", {}), progress=quiet,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def compared(

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from frugal.judge.cost_cells import fit_quantiles
+from frugal.judge.cost_cells import KnownRows, fit_quantiles
 from frugal.judge.sensitivity import Range, Weighted, plain_range, sharp_range
 from frugal.judge.tipping import Rival, tipping_gamma
 
 ROWS, POLICIES, COLUMNS = 100_000, 12, 6
 GAMMAS = np.linspace(1, 10, 30)
-SETTINGS = {"folds": 5, "leaves": 16, "leaf_rows": 50}
+SETTINGS = {"folds": 5, "leaves": 16, "leaf_rows": 50, "rows": 1_000_000}
 ALL = np.ones(ROWS, dtype=bool)
 
 
@@ -33,7 +33,7 @@ def policies(rng: np.random.Generator) -> tuple[np.ndarray, list[Weighted]]:
 def sharp(known: np.ndarray, one: Weighted) -> Range:
     """The sharp range of one policy, quantiles fitted."""
     rng = np.random.default_rng(0)
-    return sharp_range(one, GAMMAS, fit_quantiles(one, known, GAMMAS, SETTINGS, rng))
+    return sharp_range(one, GAMMAS, fit_quantiles(one, KnownRows.of(known), GAMMAS, SETTINGS, rng))
 
 
 def measure(work: Callable[[], object]) -> float:

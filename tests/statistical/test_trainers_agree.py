@@ -19,6 +19,7 @@ from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import lockstep_ppo
 from frugal.acquire.train.actor_critic import ActorCritic
 from frugal.acquire.train.lockstep_ppo import PpoSettings, fit_ppo
+from frugal.core.growing import together
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.world import World
@@ -55,8 +56,10 @@ def halves() -> tuple[Problem, Problem]:
     """Every second aspirate to learn from, the others to judge on."""
     path = ROOT / "config/datasets/breast_cancer_diagnosis.yaml"
     streams = Streams(7, "prepare_data", {"dataset": "breast_cancer_diagnosis"})
-    made = prepare_data(
-        description=path, settings=None, streams=streams, progress=lambda rows, **_: rows
+    made = together(
+        prepare_data(
+            description=path, settings=None, streams=streams, progress=lambda rows, **_: rows
+        )
     )
     data, _ = table_from_frames(made["table"], made["catalogue"])
     imputer = MeanImputer(fit_scaling(data.values))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from frugal.core.growing import together
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -50,7 +51,7 @@ AGENTS: dict[str, dict[str, Any]] = {
              "when": {"column": "X2", "above": 0}}]},
 }  # fmt: skip
 NUISANCE = {
-    "method": "logistic", "outcome_method": "boosting", "folds": 5, "bins": 10,
+    "method": "logistic", "outcome_method": "boosting", "folds": 5, "rows": 1_000_000, "bins": 10,
     "logistic": CONFIG["nuisance"]["logistic"],
     "boosting": {"trees": 1, "leaves": 2, "learning_rate": 0.1, "min_leaf": 20},
 }  # fmt: skip
@@ -119,10 +120,10 @@ class World:
         frame, catalogue = table_to_frames(rows, np.full(len(rows), "test"))
         stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
         law = {"source": "induced", "standardise": False, "complete_share": None, "panels": panels}
-        return stored | draw_missingness(
+        return stored | together(draw_missingness(
             **stored, settings={"name": "m", "seeds": [seed], "missingness": law, "s": None},
             streams=Streams(seed, "draw_missingness", {}), progress=plain,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def judged(self, panels: Mapping[str, Any], n: int, seed: int) -> pd.DataFrame:
         """A row for each policy and estimator of one draw."""

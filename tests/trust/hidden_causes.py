@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from frugal.judge.cost_cells import fit_quantiles
+from frugal.judge.cost_cells import KnownRows, fit_quantiles
 from frugal.judge.sensitivity import Weighted, plain_range, sharp_range
 from sklearn.linear_model import LogisticRegression
 
@@ -33,7 +33,7 @@ POLICIES = ("always", "reads", "lots")
 GAMMAS = (1.0, 1.5, 3.0, 6.0)
 SIZES = (500, 2000)
 CAUSES = {"some": (1.2, 1.0, 0.0, -0.5), "worst": (0.0, -12.0, 6.0, np.inf)}
-SETTINGS = {"folds": 5, "leaves": 16, "leaf_rows": 50}
+SETTINGS = {"folds": 5, "leaves": 16, "leaf_rows": 50, "rows": 1_000_000}
 
 
 class Units:
@@ -112,7 +112,7 @@ def one_draw(
     known = np.column_stack([units.x, units.ill])[:, : 1 + (cause != "worst")]
     for policy in POLICIES:
         given = units.weighted(policy)
-        quantiles = fit_quantiles(given, known, bound, SETTINGS, rng)
+        quantiles = fit_quantiles(given, KnownRows.of(known), bound, SETTINGS, rng)
         ranges = {
             "plain": plain_range(given, bound),
             "sharp": sharp_range(given, bound, quantiles),

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.core.belonging import Belonging
+from frugal.core.growing import together
 from frugal.core.partitions import Partitions
+from frugal.core.rows import FrameRows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -31,6 +33,7 @@ NUISANCE = {
     "method": "logistic",
     "outcome_method": "boosting",
     "folds": 2,
+    "rows": 10_000,
     "logistic": {"C": 1.0},
     "boosting": {"trees": 5, "leaves": 4, "learning_rate": 0.1, "min_leaf": 5},
     "bins": 4,
@@ -42,7 +45,13 @@ EVALUATION = {
     "resample_share": 0.7,
     "positivity_threshold": 0.01,
     "convergence_sizes": [50],
-    "hidden_causes": {"gammas": [1, 2, 5], "folds": 2, "leaves": 4, "leaf_rows": 10},
+    "hidden_causes": {
+        "gammas": [1, 2, 5],
+        "folds": 2,
+        "leaves": 4,
+        "leaf_rows": 10,
+        "rows": 10_000,
+    },
 }
 NO_IMPUTATION = {"chained_trees": None, "missforest": None, "multiple": None}
 
@@ -98,19 +107,21 @@ def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=
     if source == "induced":
         law |= {"standardise": False, "complete_share": None}
     frame, catalogue = frames(table)
-    return draw_missingness(
-        table=frame,
-        catalogue=catalogue,
-        settings={"name": "m", "seeds": list(seeds), "missingness": law, "s": s},
-        streams=Streams(1, "draw_missingness", {}),
-        progress=no_bar,
+    return together(
+        draw_missingness(
+            table=frame,
+            catalogue=catalogue,
+            settings={"name": "m", "seeds": list(seeds), "missingness": law, "s": s},
+            streams=Streams(1, "draw_missingness", {}),
+            progress=no_bar,
+        )
     )
 
 
 def partitions(tables: Mapping[str, pd.DataFrame]) -> Partitions:
     """Tables by agent, as a stage that reads one at a time is given them."""
     frames = list(tables.values())
-    return Partitions([{"agent": agent} for agent in tables], lambda k: frames[k])
+    return Partitions([{"agent": agent} for agent in tables], lambda k: FrameRows(frames[k]))
 
 
 def run_chain(
@@ -138,17 +149,19 @@ def run_chain(
         }
 
     classifier = fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))["classifier"]
-    imputed = impute_features(
-        **stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION)
+    imputed = together(
+        impute_features(**stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION))
     )
     played = {
-        agent: roll_out(
-            **stored,
-            classifier=classifier,
-            **drawn,
-            **imputed,
-            **({"policy": policies[agent]} if agent in policies else {}),
-            **common("roll_out", settings, agent=agent),
+        agent: together(
+            roll_out(
+                **stored,
+                classifier=classifier,
+                **drawn,
+                **imputed,
+                **({"policy": policies[agent]} if agent in policies else {}),
+                **common("roll_out", settings, agent=agent),
+            )
         )
         for agent, settings in agents.items()
     }
@@ -157,13 +170,16 @@ def run_chain(
     )
     own_nuisance = {**NUISANCE, **nuisance, "agents": agents, "filed": list(policies)}
     given: dict[str, Any] = {f"policy_{i}": one for i, one in enumerate(policies.values())}
-    nuisances = fit_nuisances(
-        **stored, **drawn, blocked=blocked, **common("fit_nuisances", own_nuisance), **given
+    by_agent = partitions({agent: made["blocked"] for agent, made in played.items()})
+    nuisances = together(
+        fit_nuisances(
+            **stored, **drawn, blocked=by_agent, **common("fit_nuisances", own_nuisance), **given
+        )
     )
     estimates = estimate_costs(
         **stored,
         **drawn,
-        blocked=partitions({agent: made["blocked"] for agent, made in played.items()}),
+        blocked=by_agent,
         worlds=partitions({agent: made["worlds"] for agent, made in played.items()}),
         propensities=nuisances["propensities"],
         agents=nuisances["agents"],

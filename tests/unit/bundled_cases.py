@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from frugal.core.files import payload_bytes, read_payload, write_bytes
+from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.studies.afape.stages.bundle_agent import bundle_agent
@@ -97,15 +98,15 @@ def rolled_out(
     """Decisions and outcomes of the roll-out, of all worlds."""
     drawn: dict[str, Any] = draw(table, law, source="induced")
     stored = {"table": given["table"], "catalogue": given["catalogue"]}
-    imputed: dict[str, Any] = impute_features(
+    imputed = together(impute_features(
         **stored, masks=drawn["masks"], settings=NO_IMPUTATION,
         streams=Streams(SEED, "impute_features", WHO), progress=no_bar,
-    )  # fmt: skip
-    made: dict[str, Any] = roll_out(
+    ))  # fmt: skip
+    made = together(roll_out(
         **stored, classifier=given["classifier"], **drawn, **imputed, settings=settings,
         streams=Streams(SEED, "roll_out", WHO), progress=no_bar,
         policy=None if policy is None else read_payload(policy),
-    )  # fmt: skip
+    ))  # fmt: skip
     return made["decisions"], pd.concat([made["blocked"], made["worlds"]], ignore_index=True)
 
 

@@ -1,11 +1,13 @@
 """A tiny simulated clinic taken through every stage of `diagnosis`, in memory."""
 
 import copy
+import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import yaml
+from frugal.core.growing import Growing, together
 from frugal.core.schema_check import read_yaml
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -86,7 +88,8 @@ def tiny_description(folder: Path) -> Path:
 def run(stage, settings, wildcards, **inputs):
     """A stage as the command line calls it."""
     streams = Streams(7, stage.__name__, {"dataset": NAME, **wildcards})
-    return stage(settings=settings, streams=streams, progress=lambda rows, **_: rows, **inputs)
+    made: Any = stage(settings=settings, streams=streams, progress=lambda rows, **_: rows, **inputs)
+    return together(cast(Growing, made)) if inspect.isgenerator(made) else made
 
 
 def keyed(frame: pd.DataFrame, run_of: tuple[str, str, str, str]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from frugal.acquire.advice import case_uniforms
 from frugal.acquire.bundles import read_bundle, write_bundle
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
-from frugal.data.cases import read_cases
+from frugal.data.cases import TableColumns, read_cases
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.learn.trees import fit_forest
@@ -73,7 +73,7 @@ def made(folder: Path, settings: dict[str, Any] = RULE, **more: Any) -> Path:
         rng=np.random.default_rng(0),
     )  # fmt: skip
     given = {
-        "settings": settings, "policy": None, "table": table, "part": part,
+        "settings": settings, "policy": None, "table": TableColumns.of(table, part),
         "catalogue": {"report": done.report}, "description": description,
         "classifier": forest.to_arrays(), "streams": Streams(3, "roll_out", {"dataset": "small"}),
     }  # fmt: skip

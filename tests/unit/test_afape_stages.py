@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError, GraphError, NoSupportError
+from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.judge.registry import ESTIMATORS
 from frugal.studies.afape.stages.check_afape import check_afape
@@ -288,8 +289,13 @@ def test_the_wrong_number_of_raw_files_is_refused(tmp_path):
     path = tmp_path / "ten.yaml"
     path.write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(DataError, match="describes 1 raw files, 0 were given"):
-        prepare_data(
-            description=path, settings={}, streams=Streams(0, "prepare_data", {}), progress=no_bar
+        together(
+            prepare_data(
+                description=path,
+                settings={},
+                streams=Streams(0, "prepare_data", {}),
+                progress=no_bar,
+            )
         )
 
 

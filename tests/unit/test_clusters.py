@@ -14,7 +14,7 @@ from frugal.judge.graph_check import Indicators, check_graph
 from frugal.judge.intervals import estimate, influence, standard_error, together
 from frugal.judge.resampling import resample
 from frugal.judge.summary import summarise
-from frugal.studies.afape.stages.estimate_costs import _squared_errors
+from frugal.studies.afape.completed import squared_errors
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
@@ -69,7 +69,7 @@ def test_pairs_resamples_and_completed_tables_count_clusters_too():
     np.testing.assert_allclose(drawn[1], drawn[0], rtol=1e-5)
     draws = np.random.default_rng(2).normal(size=(4, 60, 3))
     np.testing.assert_allclose(
-        _squared_errors(np.tile(draws, (1, 3, 1)), cluster), _squared_errors(draws, None)
+        squared_errors(np.tile(draws, (1, 3, 1)), cluster), squared_errors(draws, None)
     )
 
 

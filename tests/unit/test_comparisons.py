@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from frugal.core.scratch import Scratch
 from frugal.core.terms import Terms
-from frugal.judge.comparisons import InfluenceStore, compare, covariance_of
+from frugal.judge.comparisons import compare, covariance_of
 from frugal.judge.intervals import estimate, influence, standard_error
 
 
@@ -89,7 +90,7 @@ def test_the_best_is_kept_and_all_intervals_hold_at_once():
 
 
 def test_the_store_gives_back_what_it_was_given():
-    with InfluenceStore() as kept:
+    with Scratch() as kept:
         kept.put((0, "a"), np.arange(3.0))
         kept.put((0, "b"), np.arange(3.0) + 7)
         assert (0, "a") in kept

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
-from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import obstacle
 from frugal.judge.registry import ESTIMATORS
 
@@ -54,7 +53,6 @@ def healthy_case() -> Case:
         identification=KNOWN,
         reads_values=False,
         afa_propensity_suffices=True,
-        fit=NuisanceFit.none(N),
     )
 
 

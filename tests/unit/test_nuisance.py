@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError, NoSupportError
+from frugal.learn.calibration import calibration_table, log_loss, overlap_summary
 from frugal.learn.nuisance import (
     Head,
     MeanHead,
-    calibration_table,
     cross_fit,
     cross_fit_means,
-    log_loss,
-    overlap_summary,
     probability_bounds,
     separate_fit,
     separate_fit_means,

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.learn.nuisance import Head, MeanHead, cross_fit, cross_fit_means, log_loss, separate_fit
+from frugal.learn.calibration import log_loss
+from frugal.learn.nuisance import Head, MeanHead, cross_fit, cross_fit_means, separate_fit
 from frugal.learn.nuisance_choice import METHODS, fit_means, fit_probabilities
 
 pytestmark = pytest.mark.trains

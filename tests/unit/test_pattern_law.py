@@ -15,6 +15,7 @@ from frugal.core.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
 from frugal.judge.records import Records
+from frugal.learn.nuisance import HeadModels
 from frugal.learn.nuisance_choice import Fitted
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.identification import identify
@@ -143,13 +144,20 @@ def enumerated(laws, policy_of, *, s=None, table_panels=PANELS):
     return records, factors, policy, acquired, mass, np.array([o.cost for o in outcomes]), truth
 
 
+def looked_up(inputs: np.ndarray, values: np.ndarray) -> HeadModels:
+    """A model that says of inputs what is said of the same ones here."""
+    table = {row.tobytes(): value for row, value in zip(inputs, values, strict=True)}
+    return HeadModels([lambda rows: np.array([[table[r.tobytes()]] for r in rows])], [], 1)
+
+
 def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
     def counted(heads, **_):
         values = by_counting(heads, mass)
         return [
-            Fitted(p, "logistic" if head.usable.any() else "", {}, int(head.usable.sum()))
+            Fitted(p, "logistic" if head.usable.any() else "", {}, int(head.usable.sum()),
+                   looked_up(head.inputs, p))
             for head, p in zip(heads, values, strict=True)
-        ]
+        ]  # fmt: skip
 
     monkeypatch.setattr(pattern_law, "fit_probabilities", counted)
     rule = {"fold": np.arange(len(mass)) % 2}

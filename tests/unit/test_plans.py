@@ -9,7 +9,16 @@ from frugal.__main__ import main
 from frugal.core.errors import ConfigError
 from frugal.core.sources import STAGES
 from frugal.run.job_sizes import SIZES
-from frugal.run.plans import Costs, jobs_of_summary, load_costs, plan_lines, planned, sized
+from frugal.run.plans import (
+    Costs,
+    Job,
+    amount,
+    jobs_of_summary,
+    load_costs,
+    plan_lines,
+    planned,
+    sized,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +66,19 @@ def test_a_job_takes_what_its_stage_takes_at_its_size(dataset, cpu_s):
     assert plan.cpu_s == {"fit": pytest.approx(cpu_s)}
     assert plan.memory_mb == {"fit": 10}
     assert plan.guessed == set()
+
+
+def test_memory_of_a_stage_that_takes_blocks_does_not_grow_with_more_rows():
+    memory = {"start": 10, "more": 5, "rows": 1, "panels": 1, "most_rows": 2000}
+    cost = {"stage": "fit", "cpu_s": {"start": 0, "more": 1, "rows": 1}, "memory_mb": memory}
+    taken = {
+        rows: [
+            amount(cost, name, Job("fit", {}, {"rows": float(rows), "panels": 2.0}), REFERENCE)
+            for name in ("memory_mb", "cpu_s")
+        ]
+        for rows in (1000, 2000, 9000)
+    }
+    assert taken == {1000: [20, 1], 2000: [30, 2], 9000: [30, 9]}
 
 
 def test_a_size_that_is_not_told_is_the_references_and_called_guessed():

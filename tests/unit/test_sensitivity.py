@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.core.terms import Terms
-from frugal.judge.cost_cells import fit_quantiles
+from frugal.judge.cost_cells import KnownRows, fit_quantiles
 from frugal.judge.intervals import estimate, standard_error
 from frugal.judge.sensitivity import CostQuantiles, Range, Weighted, plain_range, sharp_range
 from frugal.judge.tipping import Rival, largest_difference, tipping_gamma
@@ -17,7 +17,7 @@ from tests.oracles import hidden_cause_world as world
 pytestmark = pytest.mark.trains
 
 GAMMAS = np.array([1.0, 1.3, 2.0, 5.0, 10.0])
-SETTINGS = {"folds": 3, "leaves": 4, "leaf_rows": 5}
+SETTINGS = {"folds": 3, "leaves": 4, "leaf_rows": 5, "rows": 10_000}
 
 
 def _drawn(n: int, seed: int = 0) -> Weighted:
@@ -99,7 +99,7 @@ def test_at_gamma_one_both_are_the_estimate_with_its_standard_error():
     given = _drawn(300)
     terms = Terms((given.weight * given.cost)[:, None], given.weight, given.weight)
     rng = np.random.default_rng(1)
-    quantiles = fit_quantiles(given, rng.normal(size=(300, 2)), GAMMAS, SETTINGS, rng)
+    quantiles = fit_quantiles(given, KnownRows.of(rng.normal(size=(300, 2))), GAMMAS, SETTINGS, rng)
     for found in (plain_range(given, GAMMAS), sharp_range(given, GAMMAS, quantiles)):
         for end, error in ((found.low, found.low_error), (found.high, found.high_error)):
             assert end[0] == pytest.approx(estimate(terms)[0], abs=1e-12)
@@ -134,8 +134,8 @@ def test_whatever_the_quantiles_the_sharp_range_lies_within_the_plain_and_holds_
 def test_what_predicts_nothing_makes_no_range_shorter():
     given, rng = _drawn(20_000), np.random.default_rng(2)
     settings = SETTINGS | {"leaf_rows": 500}
-    noise = fit_quantiles(given, rng.normal(size=(20_000, 3)), GAMMAS, settings, rng)
-    nothing = fit_quantiles(given, np.empty((20_000, 0)), GAMMAS, settings, rng)
+    noise = fit_quantiles(given, KnownRows.of(rng.normal(size=(20_000, 3))), GAMMAS, settings, rng)
+    nothing = fit_quantiles(given, KnownRows.of(np.empty((20_000, 0))), GAMMAS, settings, rng)
     by_noise, by_nothing = (sharp_range(given, GAMMAS, one) for one in (noise, nothing))
     plain = plain_range(given, GAMMAS)
     for found in (by_noise, by_nothing):
@@ -150,8 +150,9 @@ def test_what_predicts_the_cost_makes_the_range_shorter():
     x, chance = rng.normal(size=5000), np.full(5000, 0.5)
     weight = np.where(rng.random(5000) < chance, 2.0, 0.0)
     given = Weighted.of(3 * x + rng.normal(size=5000), weight, chance)
-    settings = {"folds": 5, "leaves": 32, "leaf_rows": 30}
-    found = sharp_range(given, GAMMAS, fit_quantiles(given, x[:, None], GAMMAS, settings, rng))
+    settings = {"folds": 5, "leaves": 32, "leaf_rows": 30, "rows": 10_000}
+    quantiles = fit_quantiles(given, KnownRows.of(x[:, None]), GAMMAS, settings, rng)
+    found = sharp_range(given, GAMMAS, quantiles)
     plain = plain_range(given, GAMMAS)
     assert found.high[3] - found.low[3] < 0.6 * (plain.high[3] - plain.low[3])
 
@@ -167,7 +168,7 @@ def test_in_a_world_with_a_hidden_cause_of_known_gamma_the_ranges_cover_the_trut
         tables = rng.uniform(0, 6, size=(2, 4, 3))
         told.append(sharp_range(given, gammas, CostQuantiles(rows.known, *tables)))
     told.append(sharp_range(given, gammas, fit_quantiles(
-        given, np.eye(4)[rows.known], gammas, SETTINGS, rng
+        given, KnownRows.of(np.eye(4)[rows.known]), gammas, SETTINGS, rng
     )))  # fmt: skip
     for found in told:
         assert (found.low[1:] <= rows.truth + 1e-12).all()

@@ -15,6 +15,7 @@ from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
@@ -27,7 +28,7 @@ from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.unit.acquisition_cases import small_problem
-from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, small_table
+from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, partitions, small_table
 from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
@@ -220,29 +221,35 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
         own = {"dataset": "d", "mechanism": "m", "agent": "dqn"}
         return {"streams": Streams(1, stage, own), "progress": no_bar}
 
-    imputed = impute_features(
-        **names,
-        masks=drawn["masks"],
-        settings={"chained_trees": None, "missforest": None, "multiple": None},
-        **context("impute_features"),
+    imputed = together(
+        impute_features(
+            **names,
+            masks=drawn["masks"],
+            settings={"chained_trees": None, "missforest": None, "multiple": None},
+            **context("impute_features"),
+        )
     )
-    played = roll_out(
-        **names,
-        classifier=given["classifier"],
-        **drawn,
-        **imputed,
-        settings=DQN,
-        **context("roll_out"),
-        policy=as_read(trained["policy"]),
+    played = together(
+        roll_out(
+            **names,
+            classifier=given["classifier"],
+            **drawn,
+            **imputed,
+            settings=DQN,
+            **context("roll_out"),
+            policy=as_read(trained["policy"]),
+        )
     )
     assert (played["decisions"]["probability"] == 1).all()
-    fitted = fit_nuisances(
-        **names,
-        **drawn,
-        blocked=played["blocked"].assign(agent="dqn"),
-        settings=NUISANCE | {"agents": {"dqn": DQN}, "filed": ["dqn"]},
-        **context("fit_nuisances"),
-        policy_0=as_read(trained["policy"]),
+    fitted = together(
+        fit_nuisances(
+            **names,
+            **drawn,
+            blocked=partitions({"dqn": played["blocked"]}),
+            settings=NUISANCE | {"agents": {"dqn": DQN}, "filed": ["dqn"]},
+            **context("fit_nuisances"),
+            policy_0=as_read(trained["policy"]),
+        )
     )
     assert fitted["agents"]["afa_propensity_policy"].between(0, 1).any()
 

@@ -7,7 +7,7 @@ from frugal.acquire.policies.rule import rule_policy
 from frugal.core.layout import Layout
 from frugal.judge import true_laws, views
 from frugal.judge.true_laws import TrueLaws
-from frugal.judge.views import Seen, compare_views
+from frugal.judge.views import Seen, ViewRows, compare_views
 from frugal.missing import chain as chains
 from frugal.missing.chain import IndicatorChain, chain_of, true_subset_probability
 from frugal.missing.graph import MissingnessGraph
@@ -102,11 +102,13 @@ def test_views_are_the_same_without_a_list_of_patterns(monkeypatch, laws):
         np.arange(len(data)), np.zeros((len(data), 3), dtype=bool), np.random.default_rng(0)
     )
     factors = np.random.default_rng(0).uniform(0.2, 0.9, size=(len(data), 3))
-    seen = [Seen(observed, factors, np.array([[True, False, False], [True, True, True]]))]
+    sets = np.array([[True, False, False], [True, True, True]])
+    seen = Seen(np.bincount(observed.sum(axis=1), minlength=4), len(data), sets)
+    blocks = [ViewRows(data, np.arange(len(data)), factors)]
     known = {"propensity_identified": True, "reasons": ()}
     settings = {"positivity_threshold": 0.05}
     for source in ("induced", "own"):
-        given = (data, np.arange(len(data)), graph.to_dict() | {"source": source}, seen, known)
+        given = (blocks, data, graph.to_dict() | {"source": source}, seen, known)
         listed = compare_views(*given, settings)
         with monkeypatch.context() as patched:
             patched.setattr(views, "MOST_SUMMED", 0)

@@ -86,19 +86,21 @@ def outside(path):
     return os.path.abspath(path) if MODULE else path
 
 
-def located(question, inputs):
+def located(question, inputs, also=()):
     """An input function whose files lie outside results/: what lacks ends the run in a sentence.
 
     A job on another machine is told, by the name of the question, what the first process has found.
+    `also` are endings of this project's own files that the step reads as a source, too.
     """
+    refused = [ending for ending in READ_BY_SUFFIX if ending not in also]
 
     def found(wildcards):
         files = inputs(wildcards)
         for path in files.values():
-            if Path(path).suffix in READ_BY_SUFFIX and not is_made(path):
+            if Path(path).suffix in refused and not is_made(path):
                 cannot_start(
                     f"a file is {path!r}; allowed for a file from outside is any name that does "
-                    f"not end in {', '.join(READ_BY_SUFFIX)}, which are read as this project's own"
+                    f"not end in {', '.join(refused)}, which are read as this project's own"
                 )
         return {name: outside(path) for name, path in files.items()}
 

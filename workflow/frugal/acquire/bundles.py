@@ -23,8 +23,7 @@ from frugal.core.layout import Bundle, Layout, bundle_header, read_header
 from frugal.core.replacing import replace_files
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
-from frugal.core.table import Table
-from frugal.data.cases import case_document, encoded_names, require_case_document
+from frugal.data.cases import TableColumns, case_document, encoded_names, require_case_document
 from frugal.data.description import Description
 from frugal.learn.trees import TreeEnsemble
 
@@ -79,8 +78,7 @@ def bundle_payloads(
     *,
     settings: Mapping[str, Any],
     policy: StoredArrays | Path | pd.DataFrame | None,
-    table: Table,
-    part: np.ndarray,
+    table: TableColumns,
     catalogue: Mapping[str, Any],
     description: Description,
     classifier: Mapping[str, np.ndarray] | None,
@@ -94,7 +92,6 @@ def bundle_payloads(
         policy: what `train_agent` stored, the file of one's own function, or None where the
             settings are all.
         table: that the policy was judged on.
-        part: of each of its rows. (n,)
         catalogue: of the table.
         description: the data set's.
         classifier: arrays of what says the class; None where the agent says it.
@@ -109,7 +106,7 @@ def bundle_payloads(
             f"an agent of kind {settings['kind']!r} knows rows of its table and no values; it has "
             "no answer to a new case"
         )
-    layout = Layout.of(table)
+    layout = Layout.of(table.layout)
     if isinstance(policy, StoredArrays):
         stored = Bundle(policy.header or {}, dict(policy))
     else:
@@ -120,12 +117,12 @@ def bundle_payloads(
         "name": description.name,
         "title": description.title,
         "cost_unit": description.cost_unit,
-        "misclassification_cost": table.misclassification_cost.tolist(),
+        "misclassification_cost": table.layout.misclassification_cost.tolist(),
         "member": member,
         "seed": streams.root,
         "wildcards": dict(streams.wildcards),
         "function": source_of(policy) if isinstance(policy, Path) else None,
-        "cases": case_document(description, table, part, left_out),
+        "cases": case_document(description, table, left_out),
     }
     made: dict[str, Any] = {"policy": stored, "cases": document}
     return made if classifier is None else made | {"classifier": dict(classifier)}

@@ -50,6 +50,7 @@ class Scene:
         part: of the split, of each unit. (n,)
         panels: names of the a panels.
         error_cost: of a verdict (column) on a class (row). (k, k)
+        parts: that the whole table has, where the units are some of it; None: those of the units.
     """
 
     members: Sequence[Member]
@@ -58,12 +59,13 @@ class Scene:
     part: np.ndarray
     panels: Sequence[str]
     error_cost: Float[np.ndarray, "k k"]
+    parts: Sequence[str] | None = None
 
     def identity(self, member: np.ndarray, row: np.ndarray) -> dict[str, Any]:
         """The columns `IDENTITY` of m rows: member and unit of each. (m,)"""
         names = list(dict.fromkeys(one.policy for one in self.members))
         codes = np.array([names.index(one.policy) for one in self.members])
-        parts = sorted(set(self.part.tolist()))
+        parts = sorted(set(self.part.tolist()) if self.parts is None else self.parts)
         place = np.searchsorted(parts, self.part) if parts else np.zeros(0, dtype=np.int64)
         numbers = np.array([one.number for one in self.members], dtype=np.int16)
         where = np.full(len(row), WORLDS.index(self.world.name))

@@ -18,7 +18,9 @@ from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
 from frugal.core.partitions import Partitions
 from frugal.core.replacing import replace_files
+from frugal.core.rows import open_rows
 from frugal.core.stored import StoredArrays
+from frugal.core.unreadable import readable, require_file
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
 _KINDS = {
@@ -83,11 +85,8 @@ def read_payload(path: Path) -> Any:
     Raises:
         DataError: the file does not exist or is not what its suffix says.
     """
-    if not path.is_file():
-        if path.exists():
-            raise DataError(f"{path} is a folder, a pipe or a device; a file is needed")
-        raise DataError(f"{path} does not exist; it should have been made by an earlier step")
-    try:
+    require_file(path)
+    with readable(path):
         if path.suffix == ".parquet":
             import pandas as pd
 
@@ -105,24 +104,7 @@ def read_payload(path: Path) -> Any:
             if any(array.dtype.kind not in "biufc" for array in arrays.values()):
                 raise TypeError  # ml_dtypes, where it is loaded, lends NumPy such types
             return StoredArrays(arrays, str(path), header)
-    except (OSError, ValueError, RuntimeError, RecursionError) as error:
-        raise DataError(_unreadable(path, error)) from error
-    except Exception as error:
-        foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
-        # what a Parquet file says of itself for pandas can end in any error of Python's own
-        foreign |= path.suffix == ".parquet" and not isinstance(error, MemoryError)
-        if path.suffix == ".safetensors" and isinstance(error, TypeError | AttributeError):
-            reason = "it holds numbers of a type that NumPy lacks, such as bfloat16"
-            raise DataError(f"{path} cannot be read as safetensors: {reason}") from error
-        if not foreign:
-            raise
-        raise DataError(_unreadable(path, error)) from error
     return path
-
-
-def _unreadable(path: Path, error: Exception) -> str:
-    reason = " ".join(str(error).split())[:200]
-    return f"{path} cannot be read as {path.suffix[1:]}: {reason}"
 
 
 def read_partitions(paths: list[Path]) -> Any:
@@ -155,7 +137,7 @@ def partitions(paths: list[Path]) -> Partitions:
     Raises:
         DataError: as `read_partitions`.
     """
-    return Partitions(_same_keys(paths), lambda k: read_payload(paths[k]))
+    return Partitions(_same_keys(paths), lambda k: open_rows(paths[k]))
 
 
 def _same_keys(paths: list[Path]) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from frugal.core.errors import DataError
 from frugal.core.partitions import Partitions
+from frugal.core.rows import Rows
 from frugal.core.sidecars import Job
 from frugal.core.stored import StoredArrays
 
@@ -41,6 +42,22 @@ def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
     return parameter is not None and parameter.annotation is Partitions
 
 
+def takes_rows(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the rows and columns of an input that it needs."""
+    parameter = inspect.signature(stage).parameters.get(name)
+    return parameter is not None and Rows in (
+        parameter.annotation, *get_args(parameter.annotation)
+    )  # fmt: skip
+
+
+def takes_path(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the file of an input itself, whatever its name ends in."""
+    parameters = inspect.signature(stage).parameters
+    rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    parameter = parameters.get(name, rest)
+    return parameter is not None and parameter.annotation is Path
+
+
 def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     """Suffixes of the files that a parameter's type is read from; none where any is allowed.
 
@@ -55,7 +72,7 @@ def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     for kind in kinds:
         if kind is StoredArrays:
             return (".safetensors",)
-        if kind in (pd.DataFrame, Partitions):
+        if kind in (pd.DataFrame, Partitions, Rows):
             return (".parquet",)
         if get_origin(kind) is Mapping:
             return (".safetensors",) if get_args(kind)[1] is np.ndarray else (".json",)

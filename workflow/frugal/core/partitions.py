@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frugal.core.errors import DataError
+from frugal.core.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,17 +19,17 @@ class Partitions:
 
     Attributes:
         folders: key → value of each table, in the order given.
-        read: the k-th table.
+        open: the k-th table, read when it is asked.
     """
 
     folders: Sequence[Mapping[str, str]]
-    read: Callable[[int], "pd.DataFrame"]
+    open: Callable[[int], Rows]
 
     def values(self, key: str) -> list[str]:
         """The values of a key, each once, in the order of the tables."""
         return list(dict.fromkeys(folders[key] for folders in self.folders))
 
-    def table(self, key: str, value: str) -> "pd.DataFrame":
+    def rows(self, key: str, value: str) -> Rows:
         """The only table with that value.
 
         Raises:
@@ -37,4 +38,12 @@ class Partitions:
         found = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
         if len(found) != 1:
             raise DataError(f"{len(found)} tables were given for {key}={value}; allowed is one")
-        return self.read(found[0])
+        return self.open(found[0])
+
+    def table(self, key: str, value: str) -> "pd.DataFrame":
+        """The same as a frame.
+
+        Raises:
+            DataError: as `rows`.
+        """
+        return self.rows(key, value).read()

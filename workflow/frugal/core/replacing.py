@@ -7,11 +7,13 @@ Knows files only; must not know what they hold.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import re
 import socket
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from frugal.core.errors import DataError
@@ -22,8 +24,26 @@ _NAME_BYTES = 100  # of a target's name that its hidden one repeats; a name has 
 Moves = list[tuple[Path, Path]]
 
 
-def replace_files(contents: Mapping[Path, bytes]) -> None:
+@dataclass(frozen=True)
+class Written:
+    """What was written already, whole, under a hidden name beside its target.
+
+    Attributes:
+        path: of `hidden_file`.
+        sha256: of its bytes.
+        size: in bytes.
+    """
+
+    path: Path
+    sha256: str
+    size: int
+
+
+def replace_files(contents: Mapping[Path, bytes | Written]) -> None:
     """Put all files in place, or none.
+
+    Args:
+        contents: target → its bytes, or the hidden file that is to take its place.
 
     Raises:
         DataError: the disk is full, or a folder cannot be written to; all targets are as before.
@@ -35,12 +55,14 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
     journal = None
     try:
         for number, (path, content) in enumerate(contents.items()):
-            temporary = _hidden(path, number, _PART)
+            apart = isinstance(content, Written)
+            temporary = content.path if apart else hidden_file(path, number)
             moves.append((temporary, path))
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_dir():
                 raise IsADirectoryError(0, "there is a folder of that name", str(path))
-            _write_through(temporary, content)
+            if not apart:
+                _write_through(temporary, content)
         if len(moves) > 1:
             journal = _hidden(moves[0][1], len(moves), _JOURNAL)
             _write_journal(journal, moves)
@@ -51,7 +73,7 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
         reason = f"{moves[-1][1]} cannot be written: {error.strerror}"
         raise DataError(f"{reason}; nothing that was there before is lost") from None
     for target in _make_moves(moves, journal):
-        if _content(target) != contents[target]:
+        if not _holds(target, contents[target]):
             raise DataError(
                 f"{target} was not replaced, as another process has taken away the hidden file "
                 "that was to take its place; run the step again"
@@ -90,6 +112,11 @@ def remove_leftovers(paths: Iterable[Path]) -> None:
                 path.unlink(missing_ok=True)
 
 
+def hidden_file(target: Path, number: int) -> Path:
+    """Where the n-th file of a change is written before it is put in place."""
+    return _hidden(target, number, _PART)
+
+
 def _hidden(target: Path, number: int, suffix: str) -> Path:
     name = target.name.encode()[:_NAME_BYTES].decode(errors="ignore")
     return target.with_name(f".{name}.{_host()}.{os.getpid()}.{number}{suffix}")
@@ -109,8 +136,14 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+def _holds(path: Path, content: bytes | Written) -> bool:
+    """Whether a file is what was to be put in place."""
+    if not path.is_file():
+        return False
+    if isinstance(content, Written):
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == content.sha256
+    return path.read_bytes() == content
 
 
 def _write_through(path: Path, content: bytes) -> None:

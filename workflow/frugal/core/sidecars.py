@@ -15,9 +15,10 @@ from typing import Any
 from frugal.core.columns import describe_columns
 from frugal.core.errors import DataError
 from frugal.core.files import file_digest, json_bytes, seal
+from frugal.core.growing import Grown
 from frugal.core.links import require_own_folders
 from frugal.core.receipts import receipt_file
-from frugal.core.replacing import finish_interrupted, replace_files
+from frugal.core.replacing import Written, finish_interrupted, replace_files
 from frugal.core.sources import PACKAGE, arithmetic_digest, columns_module, source_digest
 
 MADE_IN = ("results", "benchmarks")
@@ -159,7 +160,7 @@ def sidecar_bytes(
     job: Job,
     name: str,
     payloads: Mapping[str, Any],
-    content: bytes,
+    content: bytes | Written,
     records: list[dict[str, str]],
 ) -> bytes:
     """The sidecar of one payload; made before any file, so that a refusal leaves nothing.
@@ -168,17 +169,18 @@ def sidecar_bytes(
         job: the run that made it.
         name: of the output.
         payloads: all outputs of the job; a catalogue among them has the units of the features.
-        content: bytes of this payload.
+        content: bytes of this payload, or the hidden file that holds them.
         records: of `input_records`, shared by all outputs of the job.
 
     Raises:
         DataError: a column of the table has no description.
     """
     path = job.outputs[name]
+    apart = isinstance(content, Written)
     document: dict[str, Any] = {
         "file": path.name,
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "bytes": len(content),
+        "sha256": content.sha256 if apart else hashlib.sha256(content).hexdigest(),
+        "bytes": content.size if apart else len(content),
         "stage": job.stage,
         "output": name,
         "outputs": {key: shown_path(value) for key, value in job.outputs.items()},
@@ -191,9 +193,10 @@ def sidecar_bytes(
     } | recorded_arithmetic(job.arithmetic)
     if path.suffix == ".parquet" and not isinstance(payloads[name], bytes):
         features = payloads.get("catalogue", {}).get("columns", [])
-        document["rows"] = len(payloads[name])
+        table = payloads[name]
+        document["rows"] = len(table)
         document["columns"] = describe_columns(
-            payloads[name],
+            table.head if isinstance(table, Grown) else table,
             {c["name"]: c["unit"] or "" for c in features},
             import_module(columns_module(job.stage)),
         )
@@ -203,7 +206,7 @@ def sidecar_bytes(
 def write_outputs(
     job: Job,
     payloads: Mapping[str, Any],
-    contents: Mapping[str, bytes],
+    contents: Mapping[str, bytes | Written],
     records: list[dict[str, str]],
 ) -> None:
     """Put every payload, its sidecar and the step's receipt in place, all of them or none.
@@ -211,7 +214,7 @@ def write_outputs(
     Args:
         job: the run that made them.
         payloads: by name of the output.
-        contents: their bytes.
+        contents: their bytes, or the hidden files that hold them.
         records: of `require_intact`, from before the inputs were read.
 
     Raises:
@@ -224,10 +227,10 @@ def write_outputs(
                 f"{now['path']} was changed while {job.stage} ran, which had read the former "
                 "file; nothing is written; run the step again"
             )
-    files = {}
+    files: dict[Path, bytes | Written] = {}
     for name, content in contents.items():
         path = job.outputs[name]
         files[path] = content
         files[sidecar_path(path)] = sidecar_bytes(job, name, payloads, content, records)
     made = {path: sidecar_path(path) for path in job.outputs.values()}
-    replace_files(files | receipt_file(job.stage, made, lock_digest()))
+    replace_files({**files, **receipt_file(job.stage, made, lock_digest())})

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError
 
 LARGEST = float(np.finfo(np.float32).max)  # number of a table: forests and networks are float32
 
@@ -81,8 +81,6 @@ class Table:
             )
         if np.isnan(self.misclassification_cost).any() or (self.misclassification_cost < 0).any():
             raise ConfigError("a misclassification cost is below zero or not a number")
-        if len(np.unique(self.label)) < 2:
-            raise DataError("the label has one class only; a classifier needs at least two")
 
     def __len__(self) -> int:
         return len(self.row_id)

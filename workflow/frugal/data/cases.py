@@ -4,7 +4,7 @@ A document says how: it is made once, from the description and the table, and ke
 policy, so that nothing else is needed later. Knows no policy and no costs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ CASES = {
     "ignored": [str],
 }  # fmt: skip
 _SEPARATORS = (",", ";", "\t")
-_JUDGES = "test"  # the part that no training sees
+JUDGES = "test"  # the part that no training sees
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,23 +62,43 @@ class Cases:
     outside: list[str]
 
 
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """A table of which one column is read at a time.
+
+    Attributes:
+        layout: its columns and panels; its rows are not read.
+        trained: True for the rows that training saw. (n,)
+        column: values of an encoded column. (n,)
+    """
+
+    layout: Table
+    trained: Bool[np.ndarray, " n"]
+    column: Callable[[str], Float[np.ndarray, " n"]]
+
+    @classmethod
+    def of(cls, table: Table, part: np.ndarray) -> "TableColumns":
+        """A table in memory; all but its test part is what training saw."""
+        return cls(table, part != JUDGES, lambda name: table.values[:, table.columns.index(name)])
+
+
 def case_document(
-    description: Description, table: Table, part: np.ndarray, left_out: list[str]
+    description: Description, table: TableColumns, left_out: list[str]
 ) -> dict[str, Any]:
     """How a file of new cases is read, as plain values.
 
     Args:
         description: of the table.
         table: what was made of it; panels that it lacks are left out.
-        part: of each row; all but the test part is what training saw. (n,)
         left_out: columns of the file that are no features.
     """
-    trained, columns, start = part != _JUDGES, [], 0
+    layout, columns, start = table.layout, [], 0
     for column in description.columns:
-        width, levels = _width(column, table, start)
+        width, levels = _width(column, layout, start)
         if width:
-            cells = table.values[trained, start : start + width]
-            columns.append(_column_document(column, levels, cells, table.values[:, start]))
+            names = layout.columns[start : start + width]
+            cells = np.column_stack([table.column(name)[table.trained] for name in names])
+            columns.append(_column_document(column, levels, cells, table.column(names[0])))
             start += width
     kept = {column["name"] for column in columns}
     form = description.source.format
@@ -87,7 +107,7 @@ def case_document(
         "panels": [
             {"name": p.name, "columns": [c for c in p.columns if c in kept], "free": p.free}
             for p in description.panels
-            if any(p.name == own.name for own in table.panels)
+            if any(p.name == own.name for own in layout.panels)
         ],
         "missing": [] if form is None else list(form.missing),
         "missing_values": description.missing_values,

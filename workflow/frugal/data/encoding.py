@@ -3,8 +3,10 @@
 Serves every study. Knows nothing of files, parts or missingness mechanisms.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,14 @@ from jaxtyping import Bool, Float, Int
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed, shown
 from frugal.core.table import Panel, Table
-from frugal.data.availability import absent_panels
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column, Description
+from frugal.data.encoded_columns import (
+    EncodedColumn,
+    EncodedColumns,
+    TypedColumns,
+    onehot_groups,
+)
 from frugal.data.groups import Classes
 from frugal.data.labels import columns_of_rule, with_label
 from frugal.data.parsing import RawTable, numbers_of, numeric_column, text_column
@@ -26,29 +33,38 @@ class Encoded:
     """A table, which raw records it kept, and what was done to get there.
 
     Attributes:
-        table: the n kept rows.
+        layout: the table without a row.
+        columns: its encoded columns, set aside. (n, d)
+        row_id: identity of each row. (n,)
+        label: class index. (n,)
         kept: True for raw records that became rows. (records,)
         units: encoded column → unit.
         sensitive: group of each row, 0 or 1; None where the description tells no groups apart. (n,)
         report: rows read, dropped and why, codes found, costs drawn, share per class, gaps.
     """
 
-    table: Table
+    layout: Table
+    columns: EncodedColumns
+    row_id: Int[np.ndarray, " n"]
+    label: Int[np.ndarray, " n"]
     kept: Bool[np.ndarray, " records"]
     units: dict[str, str]
     sensitive: Int[np.ndarray, " n"] | None
     report: dict[str, Any]
 
+    @cached_property
+    def table(self) -> Table:
+        """The n kept rows, in memory."""
+        whole = self.columns.whole()
+        return replace(self.layout, row_id=self.row_id, values=whole, label=self.label)
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Encoded columns of one raw column. Shapes: n rows, c columns."""
-
-    names: tuple[str, ...]
-    values: Float[np.ndarray, "n c"]
-    unit: tuple[str, ...]
-    onehot: bool
-    codes: dict[str, int]
+    def block(self, number: int) -> Table:
+        """The kept rows of one block."""
+        rows = self.columns.blocks[number]
+        return replace(
+            self.layout, row_id=self.row_id[rows], values=self.columns.block(number),
+            label=self.label[rows],
+        )  # fmt: skip
 
 
 def encode(raw: RawTable, description: Description) -> Encoded:
@@ -75,18 +91,19 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         None if groups is None else class_index(raw, rows, groups, missing, key="sensitive.groups")
     )
     _check_gaps(raw, rows, typed, description)
-    blocks: dict[str, _Block] = {}
+    columns, told = EncodedColumns(len(rows)), dict[str, EncodedColumn]()
     for column in description.columns:
-        values = typed.pop(column.name)  # held once: a table may fill half the memory
+        values = typed[column.name]  # one column of all records at a time
         values = values if len(rows) == len(values) else values[rows]
-        blocks[column.name] = _encode_column(raw, rows, values, column)
-    panels, drawn = _panels(description, blocks)
-    units = {n: u for b in blocks.values() for n, u in zip(b.names, b.unit, strict=True)}
-    codes = {name: b.codes for name, b in blocks.items() if b.codes}
-    table = _table(rows, label, blocks, panels, description)
+        told[column.name], encoded = _encode_column(raw, rows, values, column)
+        columns.put(encoded)
+    layout, drawn = _layout(told, description)
+    units = {n: u for b in told.values() for n, u in zip(b.names, b.unit, strict=True)}
+    codes = {name: b.codes for name, b in told.items() if b.codes}
     used = {c.raw_name for c in description.columns} | {description.label.column}
     used |= set(columns_of_rule(description.label.rule))
     used |= {one for one in (groups and groups.column, description.label.meaning.by) if one}
+    missing_share, absent_share = _panel_shares(layout, columns)
     report: dict[str, Any] = {
         "rows_read": len(raw),
         "rows_dropped": dropped,
@@ -94,35 +111,33 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         "columns_left_out": [str(c) for c in raw.frame.columns if c not in used],
         "special_values": codes,
         "costs_drawn": drawn,
-        "class_share": _class_share(table),
+        "class_share": _class_share(layout, label),
         "group_share": None
         if groups is None or sensitive is None
         else {name: float((sensitive == k).mean()) for k, name in enumerate(groups.names)},
-        "panel_missing_share": _panel_missing_share(table),
+        "panel_missing_share": missing_share,
     }
     if impossible:
         report["values_outside_valid"] = impossible
     if description.missing_values == "partial":
-        absent = absent_panels(table).mean(axis=0)
-        report["panel_absent_share"] = {
-            p.name: float(share) for p, share in zip(table.actions, absent, strict=True)
-        }
-    return Encoded(table, kept, units, sensitive, report)
+        report["panel_absent_share"] = absent_share
+    return Encoded(layout, columns, rows.astype(np.int64), label, kept, units, sensitive, report)
 
 
 def _typed_columns(
     raw: RawTable, description: Description, missing: tuple[str, ...]
-) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+) -> tuple[TypedColumns, dict[str, int]]:
     """Numbers or levels of every feature, and how many values of each lie outside what is valid."""
-    typed: dict[str, np.ndarray] = {}
+    typed = TypedColumns()
     impossible: dict[str, int] = {}
     for column in description.columns:
         if column.kind == "numeric":
-            typed[column.name], count = possible(numeric_column(raw, column, missing), column)
+            values, count = possible(numeric_column(raw, column, missing), column)
             impossible |= {column.name: count} if column.valid is not None else {}
         else:
             text = text_column(raw, column.raw_name, missing, "columns")
-            typed[column.name] = levels_of(text, column)
+            values = levels_of(text, column)
+        typed.put(column.name, values)
     return typed, impossible
 
 
@@ -141,7 +156,7 @@ def drawn_costs(description: Description) -> dict[str, float]:
 
 
 def _rows_kept(
-    raw: RawTable, typed: dict[str, np.ndarray], answer: np.ndarray, description: Description
+    raw: RawTable, typed: TypedColumns, answer: np.ndarray, description: Description
 ) -> tuple[Bool[np.ndarray, " n"], list[dict[str, Any]]]:
     """Which records survive the rules, and how many each rule dropped."""
     kept = np.ones(len(answer), dtype=bool)
@@ -150,12 +165,13 @@ def _rows_kept(
     for rule in description.drop_rows:
         match rule.rule:
             case "all_features_equal":
-                same = [np.asarray(values == rule.value, dtype=bool) for values in typed.values()]
-                hit = np.logical_and.reduce(same)
+                same = (np.asarray(values == rule.value, dtype=bool) for values in typed)
+                hit = functools.reduce(np.logical_and, same)
             case "any_feature_missing":
-                hit = np.logical_or.reduce([is_absent(values) for values in typed.values()])
+                hit = functools.reduce(np.logical_or, map(is_absent, typed))
             case "feature_missing":
-                hit = np.logical_or.reduce([is_absent(typed[name]) for name in rule.columns])
+                absent = (is_absent(typed[name]) for name in rule.columns)
+                hit = functools.reduce(np.logical_or, absent)
             case "below" | "above":
                 value = float(rule.value or 0.0)
                 numbers = numbers_of(raw, str(rule.column), missing, "drop_rows")
@@ -214,16 +230,16 @@ def _require_two_classes(
 
 
 def _check_gaps(
-    raw: RawTable, rows: np.ndarray, typed: dict[str, np.ndarray], description: Description
+    raw: RawTable, rows: np.ndarray, typed: TypedColumns, description: Description
 ) -> None:
     """Refuses missing values in free panels, and anywhere if missingness is to be induced."""
     free = {c for p in description.panels if p.free for c in p.columns}
     induced = description.missing_values == "induced"
     if not induced and description.missing_values != "own":
         return
-    asked = [name for name in typed if induced or name in free]
-    lacks = {name: is_absent(typed[name][rows]) for name in asked}
-    gaps = {name: absent for name, absent in lacks.items() if absent.any()}
+    asked = (name for name in typed.names if induced or name in free)
+    lacks = ((name, is_absent(typed[name][rows])) for name in asked)
+    gaps = {name: absent for name, absent in lacks if absent.any()}
     if not gaps:
         return
     first, *others = gaps
@@ -264,7 +280,10 @@ def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
         seen[plain] = level
 
 
-def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column) -> _Block:
+def _encode_column(
+    raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column
+) -> tuple[EncodedColumn, Float[np.ndarray, "n c"]]:
+    """What is said of a feature's encoded columns, and the columns."""
     if is_absent(values).all():
         raise DataError(
             f"{raw.source[0]}: column {column.name!r} has no value in any of {len(values)} rows; "
@@ -273,7 +292,7 @@ def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: 
     if column.kind == "categorical":
         return _encode_levels(raw, rows, values, column)
     if not column.special_values:
-        return _Block((column.name,), values[:, None], (column.unit,), False, {})
+        return EncodedColumn((column.name,), (column.unit,), False, {}), values[:, None]
     codes = np.array([code for code, _ in column.special_values])
     regular = values[~np.isin(values, codes) & ~np.isnan(values)]
     if len(regular) == 0:
@@ -283,78 +302,66 @@ def _encode_column(raw: RawTable, rows: np.ndarray, values: np.ndarray, column: 
     found = np.nansum(cells[:, 1:], axis=0)
     counts = {f"{code:g}": int(c) for code, c in zip(codes, found, strict=True)}
     units = (column.unit, *("1" for _ in codes))
-    return _Block(names, cells, units, False, counts)
+    return EncodedColumn(names, units, False, counts), cells
 
 
-def _encode_levels(raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column) -> _Block:
+def _encode_levels(
+    raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column
+) -> tuple[EncodedColumn, Float[np.ndarray, "n c"]]:
     levels = column.levels
     if levels is None:
         levels = tuple(sorted(set(text[~is_absent(text)])))
         _require_plain_levels(column, levels)
     names = tuple(f"{column.name}={level}" for level in levels)
     cells = level_cells(raw, rows, text, replace(column, levels=levels))
-    return _Block(names, cells, ("1",) * len(levels), True, {})
+    return EncodedColumn(names, ("1",) * len(levels), True, {}), cells
 
 
-def _panels(
-    description: Description, blocks: dict[str, _Block]
-) -> tuple[tuple[Panel, ...], dict[str, float]]:
-    drawn = drawn_costs(description)
-    panels = []
+def _layout(
+    columns: dict[str, EncodedColumn], description: Description
+) -> tuple[Table, dict[str, float]]:
+    """The table without a row, and the costs that were drawn."""
+    drawn, panels = drawn_costs(description), []
     for spec in description.panels:
-        columns = tuple(n for c in spec.columns for n in blocks[c].names)
+        names = tuple(n for c in spec.columns for n in columns[c].names)
         cost = drawn[spec.name] if spec.cost is None else spec.cost
-        panels.append(Panel(spec.name, columns, cost, spec.free))
-    return tuple(panels), drawn
-
-
-def _table(
-    rows: np.ndarray,
-    label: Int[np.ndarray, " n"],
-    blocks: dict[str, _Block],
-    panels: tuple[Panel, ...],
-    description: Description,
-) -> Table:
-    columns = tuple(n for b in blocks.values() for n in b.names)
-    if len(set(columns)) < len(columns):
-        twice = next(c for c in columns if columns.count(c) > 1)
+        panels.append(Panel(spec.name, names, cost, spec.free))
+    names = tuple(n for b in columns.values() for n in b.names)
+    if len(set(names)) < len(names):
+        twice = next(c for c in names if names.count(c) > 1)
         raise DataError(f"two encoded columns are named {twice!r}; rename one under 'columns'")
-    onehot, start = [], 0
-    for block in blocks.values():
-        if block.onehot:
-            onehot.append(tuple(range(start, start + len(block.names))))
-        start += len(block.names)
-    return Table(
-        row_id=rows.astype(np.int64),
-        values=_side_by_side(blocks, len(rows), len(columns)),
-        columns=columns,
-        onehot=tuple(onehot),
-        label=label,
+    layout = Table(
+        row_id=np.zeros(0, dtype=np.int64),
+        values=np.zeros((0, len(names))),
+        columns=names,
+        onehot=onehot_groups(list(columns.values())),
+        label=np.zeros(0, dtype=np.int64),
         classes=description.label.classes,
-        panels=panels,
+        panels=tuple(panels),
         misclassification_cost=np.array(description.misclassification_cost, dtype=np.float64),
     )
+    return layout, drawn
 
 
-def _side_by_side(blocks: dict[str, _Block], n: int, d: int) -> Float[np.ndarray, "n d"]:
-    """The columns of all blocks, column by column in memory; each block is let go once copied."""
-    values, start = np.empty((n, d), order="F"), 0
-    for name in list(blocks):
-        block = blocks.pop(name)
-        stop = start + len(block.names)
-        values[:, start:stop], start = block.values, stop
-    return values
+def _class_share(layout: Table, label: Int[np.ndarray, " n"]) -> dict[str, float]:
+    share = np.bincount(label, minlength=len(layout.classes)) / len(label)
+    return {name: float(s) for name, s in zip(layout.classes, share, strict=True)}
 
 
-def _class_share(table: Table) -> dict[str, float]:
-    share = np.bincount(table.label, minlength=len(table.classes)) / len(table)
-    return {name: float(s) for name, s in zip(table.classes, share, strict=True)}
-
-
-def _panel_missing_share(table: Table) -> dict[str, float]:
-    """Share of rows that lack a value of the panel; such a panel counts as missing as a whole."""
-    gaps = np.isnan(table.values)
-    return {
-        p.name: float(gaps[:, m].any(axis=1).mean())
-        for p, m in zip(table.actions, table.provides, strict=True)
-    }
+def _panel_shares(
+    layout: Table, columns: EncodedColumns
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Share of rows that lack a value of a panel, which then counts as missing as a whole; and that
+    lack all of them.
+    """
+    some, every = np.zeros(len(layout.actions)), np.zeros(len(layout.actions))
+    for number in range(len(columns.blocks)):
+        gaps = np.isnan(columns.block(number))
+        some += [gaps[:, m].any(axis=1).sum() for m in layout.provides]
+        every += [gaps[:, m].all(axis=1).sum() for m in layout.provides]
+    names = [panel.name for panel in layout.actions]
+    shares = [
+        {name: float(count / columns.rows) for name, count in zip(names, counts, strict=True)}
+        for counts in (some, every)
+    ]
+    return shares[0], shares[1]

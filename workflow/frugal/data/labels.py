@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from frugal.core.errors import ConfigError
 from frugal.data.description import EventRule, Label, LabelRule
 from frugal.data.parsing import RawTable, numbers_of, text_column
+from frugal.data.raw_cells import Cells, CellsAndColumn
 
 _YES, _NO = "1", "0"
 
@@ -36,8 +37,14 @@ def with_label(raw: RawTable, label: Label, missing: Iterable[str]) -> RawTable:
     yes, known = _judged(raw, label.rule, tuple(missing))
     text = np.full(len(raw), None, dtype=object)
     text[known & yes], text[known & ~yes] = _YES, _NO
-    made = pd.Series(text, index=raw.frame.index, name=label.column, dtype=object)
-    return dataclasses.replace(raw, frame=pd.concat([raw.frame, made], axis=1))
+    return dataclasses.replace(raw, frame=_beside(raw.frame, label.column, text))
+
+
+def _beside(cells: Cells, name: str, text: np.ndarray) -> Cells:
+    """The cells with one more column."""
+    if not isinstance(cells, pd.DataFrame):
+        return CellsAndColumn(cells, name, text)
+    return pd.concat([cells, pd.Series(text, index=cells.index, name=name, dtype=object)], axis=1)
 
 
 def columns_of_rule(rule: LabelRule | None) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.core.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
-from frugal.data.records import parse_file
+from frugal.data.raw_cells import Cells, CellsAfterCells, ParquetCells, frame_of
+from frugal.data.records import parse_cells
 from frugal.data.transport import read_transport
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported
@@ -32,13 +33,14 @@ class RawTable:
     """Records as they stand in the source. Shapes: n records.
 
     Attributes:
-        frame: one column per raw column; text, or numbers where the source is not a file.
+        frame: one column per raw column; text, or numbers where the source is not a file of text;
+            of more records than a block has read column by column.
         source: name of the file (or generator) of each record. (n,)
         line: where the record ends in its file, from 1. (n,)
         group: group of each record, for split scheme `given`; empty text without. (n,)
     """
 
-    frame: pd.DataFrame
+    frame: Cells
     source: np.ndarray
     line: Int[np.ndarray, " n"]
     group: np.ndarray
@@ -81,7 +83,7 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
     for file in description.source.files:
         if file.name not in paths:
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
-        frame, line = read_file(paths[file.name], form, source=file.name)
+        frame, line = read_cells(paths[file.name], form, source=file.name)
         parsed.append(
             RawTable(frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)))
         )
@@ -104,8 +106,12 @@ def one_after_the_other(tables: Sequence[RawTable]) -> RawTable:
                 f"{table.source[0]} has columns {listed(table.frame.columns)}, but the first file "
                 f"has {listed(first.frame.columns)}"
             )
+    frames = [t.frame for t in tables]
+    small = [frame for frame in frames if isinstance(frame, pd.DataFrame)]
     return RawTable(
-        pd.concat([t.frame for t in tables], ignore_index=True),
+        pd.concat(small, ignore_index=True)
+        if len(small) == len(frames)
+        else CellsAfterCells(frames),
         np.concatenate([t.source for t in tables]),
         np.concatenate([t.line for t in tables]),
         np.concatenate([t.group for t in tables]),
@@ -143,15 +149,24 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
                 f"{table.place(row)}: column {key!r} {fault} ({values[row]}); records are joined "
                 "by it, so each needs one of its own"
             )
-    return table.frame.set_index(key)
+    return frame_of(table.frame).set_index(key)
 
 
 def read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Cells of one file as they stand there, and the line of each record."""
+    cells, line = read_cells(path, form, source=source)
+    return frame_of(cells), line
+
+
+def read_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
+    """As `read_file`; of more records than a block has, column by column."""
     if form.kind == "xpt":
         frame = read_transport(path, source=source)
         return frame, np.arange(1, len(frame) + 1)
-    return parse_file(path, form, source=source)
+    if form.kind == "parquet":
+        cells = ParquetCells(path)
+        return cells, np.arange(1, len(cells) + 1)
+    return parse_cells(path, form, source=source)
 
 
 def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """A data set ready for use: its table, the part of each row, and a report of what was done."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from frugal.data.belonging import belonging_of, columns_named
 from frugal.data.bundled import load_bundled
 from frugal.data.description import Description
 from frugal.data.description_sources import ClinicalGenerator
-from frugal.data.encoding import encode
+from frugal.data.encoding import Encoded, encode
 from frugal.data.loans import loan_applications
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame
 from frugal.data.raw import verify_content, verify_sha256
 from frugal.data.simulators import two_class_clusters
 from frugal.data.splits import PART_NAMES, split_rows
 from frugal.data.stays import read_stays
+from frugal.data.tables import table_to_frames
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,22 +31,44 @@ class Prepared:
     """A data set ready for use.
 
     Attributes:
-        table: all rows, in the order of the source.
+        encoded: all rows, in the order of the source.
         split: part name of each row, of those in `splits.PART_NAMES`. (n,)
-        units: encoded column → unit.
-        sensitive: group of each row, 0 or 1, or None. (n,)
         groups: names of the two groups; empty where there are none.
         belonging: groups that policies are judged in, and which rows belong together.
         report: what was read, dropped, drawn and split; holds plain JSON values only.
     """
 
-    table: Table
+    encoded: Encoded
     split: np.ndarray
-    units: dict[str, str]
-    sensitive: np.ndarray | None
     groups: tuple[str, ...]
     belonging: Belonging
     report: dict[str, Any]
+
+    @property
+    def table(self) -> Table:
+        """All rows, in memory."""
+        return self.encoded.table
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Encoded column → unit."""
+        return self.encoded.units
+
+    @property
+    def sensitive(self) -> np.ndarray | None:
+        """Group of each row, 0 or 1, or None. (n,)"""
+        return self.encoded.sensitive
+
+    def frames(self) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
+        """Rows as they are stored, block by block, each with the catalogue of the table."""
+        for number, rows in enumerate(self.encoded.columns.blocks):
+            sensitive = None if self.sensitive is None else self.sensitive[rows]
+            yield table_to_frames(
+                self.encoded.block(number), self.split[rows], units=self.units,
+                sensitive=sensitive, groups=self.groups,
+                belonging=self.belonging.take(np.arange(rows.start, rows.stop)),
+                report=self.report,
+            )  # fmt: skip
 
 
 def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: int) -> Prepared:
@@ -64,13 +87,13 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     """
     raw = read_raw(description, raw_files)
     encoded = encode(raw, description)
-    table, group = encoded.table, raw.group[encoded.kept]
+    label, group = encoded.label, raw.group[encoded.kept]
     belonging = belonging_of(raw, np.flatnonzero(encoded.kept), description)
     del raw  # the cells as text take as much memory as the table
     pa.default_memory_pool().release_unused()
     try:
         split = split_rows(
-            table.label, group, description.split, rng_seed=rng_seed, cluster=belonging.cluster
+            label, group, description.split, rng_seed=rng_seed, cluster=belonging.cluster
         )
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
@@ -91,7 +114,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
             part: {
                 "rows": int((split == part).sum()),
                 "class_rows": np.bincount(
-                    table.label[split == part], minlength=len(table.classes)
+                    label[split == part], minlength=len(description.label.classes)
                 ).tolist(),
             }
             for part in PART_NAMES
@@ -99,7 +122,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
         },
     }
     groups = () if description.groups is None else description.groups.names
-    return Prepared(table, split, encoded.units, encoded.sensitive, groups, belonging, report)
+    return Prepared(encoded, split, groups, belonging, report)
 
 
 def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTable:

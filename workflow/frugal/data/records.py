@@ -18,11 +18,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from frugal.core import blocks as micro
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
+from frugal.data.raw_cells import Cells, TextAside, frame_of
 
 _BLOCK = 1 << 22  # characters
 # Encodings of Python that write letters as something else; no file of records is in one
@@ -36,6 +38,17 @@ def parse_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, 
     """The records of one file as text cells, and the line in which each ends.
 
     A file that is damaged or in another encoding is refused as such, whatever else is wrong.
+
+    Raises:
+        ConfigError: the encoding is unknown.
+        DataError: the file cannot be read, is in another encoding, or see `parse_text`.
+    """
+    cells, line = parse_cells(path, form, source=source)
+    return frame_of(cells), line
+
+
+def parse_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
+    """As `parse_file`; the text of more records than a block has is not held in memory.
 
     Raises:
         ConfigError: the encoding is unknown.
@@ -61,7 +74,8 @@ def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, n
         DataError: no record, duplicate column names, a record of the wrong length, a quote that is
             never closed, or a comment that looks like a record.
     """
-    return _parsed(io.StringIO(text, newline=None), form, source)
+    cells, line = _parsed(io.StringIO(text, newline=None), form, source)
+    return frame_of(cells), line
 
 
 def lines_of(text: str) -> list[str]:
@@ -104,7 +118,7 @@ def _require_character_set(encoding: str) -> None:
         raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
 
 
-def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[Cells, np.ndarray]:
     header, skipped = form.header, 0
     if form.kind == "arff":
         header, skipped, stream = _arff_header(stream, source)
@@ -119,20 +133,45 @@ def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[pd.DataFr
     if twice:
         raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
     kept = _not_personal(header, form, source)
-    blocks, numbers = [], []
+    cells, numbers = _Gathered([header[j] for j in kept]), []
     for columns, number in records.blocks(header, kept):
-        blocks.append(columns)
+        cells.append(columns)
         numbers.append(number)
-    if not blocks:
+    if not numbers:
         raise DataError(f"{source} is empty: it holds no record below the column names")
     records.require_none_hidden(len(header))
-    frame = pd.DataFrame(
-        {
-            header[j]: pd.Series(pa.chunked_array([block[k] for block in blocks]), dtype=_TEXT)
-            for k, j in enumerate(kept)
-        }
-    )
-    return frame, np.concatenate(numbers)
+    return cells.finished(), np.concatenate(numbers)
+
+
+class _Gathered:
+    """The records of one file: in memory while they are as many as a block has, then set aside."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names, self._rows = names, 0
+        self._blocks: list[list[pa.Array]] = []
+        self._aside: TextAside | None = None
+
+    def append(self, columns: list[pa.Array]) -> None:
+        """The next records."""
+        self._blocks.append(columns)
+        self._rows += len(columns[0])
+        if self._rows > micro.BLOCK_ROWS:
+            self._aside = self._aside or TextAside(self._names)
+            for block in self._blocks:
+                self._aside.append(block)
+            self._blocks = []
+
+    def finished(self) -> Cells:
+        """All of them."""
+        if self._aside is not None:
+            self._aside.finish()
+            return self._aside
+        return pd.DataFrame(
+            {
+                name: pd.Series(pa.chunked_array([b[k] for b in self._blocks]), dtype=_TEXT)
+                for k, name in enumerate(self._names)
+            }
+        )
 
 
 class _Records:

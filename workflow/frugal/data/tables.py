@@ -88,13 +88,22 @@ def table_from_frames(
         DataError: the catalogue is none, the frame lacks a column that it lists, or a cell is not
             what it must be.
     """
-    _require_catalogue(catalogue)
+    require_catalogue(catalogue)
     columns = [c["name"] for c in catalogue["columns"]]
     absent = [c for c in (*IDENTITY_COLUMNS, *columns) if c not in frame.columns]
     if absent:
         raise DataError(f"the table lacks column {absent[0]!r}, which its catalogue lists")
-    _require_cells(frame, columns, len(catalogue["classes"]))
-    table = Table(
+    require_identity(frame, len(catalogue["classes"]))
+    require_values(frame, columns)
+    if frame["label"].nunique() < 2:
+        raise DataError("the label has one class only; a classifier needs at least two")
+    return table_of(frame, catalogue), frame["part"].to_numpy().astype(str)
+
+
+def table_of(frame: pd.DataFrame, catalogue: Mapping[str, Any]) -> Table:
+    """Some rows of a table, which were checked, of a catalogue that was."""
+    columns = [c["name"] for c in catalogue["columns"]]
+    return Table(
         row_id=frame["row_id"].to_numpy(dtype=np.int64),
         values=frame[columns].to_numpy(dtype=np.float64),
         columns=tuple(columns),
@@ -107,11 +116,14 @@ def table_from_frames(
         ),
         misclassification_cost=np.array(catalogue["misclassification_cost"], dtype=np.float64),
     )
-    return table, frame["part"].to_numpy().astype(str)
 
 
-def _require_catalogue(catalogue: Any) -> None:
-    """Names, panels, codes and costs of a table, which fit one another."""
+def require_catalogue(catalogue: Any) -> None:
+    """Names, panels, codes and costs of a table, which fit one another.
+
+    Raises:
+        DataError: they do not.
+    """
     what = "catalogue of a table"
     known = catalogue
     if isinstance(catalogue, Mapping):  # groups and report are for those who read them
@@ -133,8 +145,12 @@ def _require_catalogue(catalogue: Any) -> None:
         )
 
 
-def _require_cells(frame: pd.DataFrame, columns: Sequence[str], classes: int) -> None:
-    """Labels are classes, rows are told apart, values are numbers, or NaN where there is none."""
+def require_identity(frame: pd.DataFrame, classes: int) -> None:
+    """Labels are classes, and rows are told apart.
+
+    Raises:
+        DataError: a label is no class, or a row_id stands twice.
+    """
     for name in ("row_id", "label"):
         if frame[name].dtype.kind not in "iu":
             raise DataError(
@@ -149,6 +165,14 @@ def _require_cells(frame: pd.DataFrame, columns: Sequence[str], classes: int) ->
             f"labels of the stored table run from {label.min()} to {label.max()}; allowed are 0 to "
             f"{classes - 1}, its classes"
         )
+
+
+def require_values(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Values are numbers, or NaN where there is none.
+
+    Raises:
+        DataError: names a column in which another thing stands.
+    """
     for name in columns:
         if frame[name].dtype.kind not in "iufb" or np.isinf(frame[name].to_numpy()).any():
             raise DataError(

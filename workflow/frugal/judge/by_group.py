@@ -19,27 +19,20 @@ from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
 
 from frugal.core.belonging import Belonging
+from frugal.core.scratch import Scratch
 from frugal.core.table import Table
-from frugal.core.terms import Terms
 from frugal.data.panel_columns import panel_matrix
-from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
-from frugal.judge.intervals import (
-    cut_interval,
-    effective_sample_size,
-    effective_share_interval,
-    estimate,
-    skewed_interval,
-    spread_of,
-    together,
-    usable_rows,
-)
+from frugal.judge.comparisons import covariance_of_blocks
+from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors_of
+from frugal.judge.group_terms import SHARES, Estimated, GroupTerms, Ratio
+from frugal.judge.influences import CountedFit, WholeFit
+from frugal.judge.intervals import cut_interval, effective_share_interval, interval_of
 from frugal.judge.nuisance_fit import NuisanceFit
-from frugal.judge.summary import counted_influence
+from frugal.judge.sums import WeightSums
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 DRAWS = 10_000  # of the Gaussian law of all gaps, where there are several
 COSTS = ("cost", "acquisition_cost", "misclassification_cost")
-SHARES = ("error_rate", "positive_share", "true_positive_rate", "false_positive_rate")
 GAPS = {
     "demographic_parity": ("positive_share",),
     "equal_opportunity": ("true_positive_rate",),
@@ -49,8 +42,6 @@ COLUMNS = (
     "group", "other", "quantity", "estimate", "std_error", "ci_low", "ci_high", "truth", "n",
     "ess", "status", "reason",
 )  # fmt: skip
-
-Ratio = tuple[np.ndarray, np.ndarray]  # a and b of each row
 
 
 def ratios(acted: pd.DataFrame, data: Table) -> dict[str, Ratio]:
@@ -81,34 +72,6 @@ def ratios(acted: pd.DataFrame, data: Table) -> dict[str, Ratio]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Estimated:
-    """One quantity in k groups. Shapes: k groups, c rows or clusters.
-
-    Attributes:
-        value: NaN where no row of the group tells. (k,)
-        error: standard error, infinite where one row or cluster alone tells. (k,)
-        psi: influence terms, zero where there is no value. (k, c)
-        ess: Kish's effective sample size. (k,)
-        n: rows that the quantity is of. (k,)
-        terms: of each group, summed over rows that belong together.
-        share: whether it is a share of rows.
-    """
-
-    value: Float[np.ndarray, " k"]
-    error: Float[np.ndarray, " k"]
-    psi: Float[np.ndarray, "k c"]
-    ess: Float[np.ndarray, " k"]
-    n: Int[np.ndarray, " k"]
-    terms: Sequence[Terms]
-    share: bool
-
-    @property
-    def known(self) -> Int[np.ndarray, " m"]:
-        """Groups with a value that have an error."""
-        return np.flatnonzero(np.isfinite(self.value) & np.isfinite(self.error))
-
-
 def by_group(
     acted: Mapping[str, Ratio],
     weight: Float[np.ndarray, " n"],
@@ -131,20 +94,44 @@ def by_group(
         rng: draws the law of several gaps at once.
     """
     assert belonging.group is not None, "bug: no groups"
-    names = belonging.names
-    found = {
-        name: _estimated(one, weight, belonging, fit, share=name in SHARES)
-        for name, one in acted.items()
-    }
-    true = {name: _plain(one, belonging) for name, one in (truth or {}).items()}
+    with Scratch() as kept:
+        terms = GroupTerms(kept, [len(data)], belonging.names, belonging.cluster)
+        terms.add(acted, weight, belonging.group)
+        sums = {
+            name: plain_sums(one, belonging.group, len(belonging.names))
+            for name, one in (truth or {}).items()
+        }
+        return told_by_group(
+            terms, data, truth=plain_ratios(sums), fit=fit and WholeFit(fit), rng=rng
+        )
+
+
+def told_by_group(
+    terms: GroupTerms,
+    data: Table,
+    *,
+    truth: Mapping[str, Float[np.ndarray, " k"]],
+    fit: CountedFit | None,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """As `by_group`, from the terms of all blocks.
+
+    Args:
+        terms: of every quantity in every group.
+        data: its costs and panels count.
+        truth: every quantity on the full table; empty where it is unknown.
+        fit: of the probabilities behind the weights; None if they are known.
+        rng: draws the law of several gaps at once.
+    """
+    found, names = terms.estimated(fit), terms.names
     rows: list[dict[str, Any]] = []
     for name, one in found.items():
-        right = true.get(name, np.full(len(names), np.nan))
+        right = truth.get(name, np.full(len(names), np.nan))
         rows += _of_groups(name, found, names, right, data)
         rows += _of_pairs(name, one, names, right, rng)
     for gap, parts in GAPS.items():
         if all(part in found for part in parts):
-            rows.append(_largest(gap, [found[p] for p in parts], [true.get(p) for p in parts],
+            rows.append(_largest(gap, [found[p] for p in parts], [truth.get(p) for p in parts],
                                  names, rng))  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -155,49 +142,23 @@ def no_groups() -> pd.DataFrame:
     return pd.DataFrame([{name: kinds.get(name, "") for name in COLUMNS}]).iloc[:0]
 
 
-def _estimated(
-    ratio: Ratio,
-    weight: np.ndarray,
-    belonging: Belonging,
-    fit: NuisanceFit | None,
-    *,
-    share: bool,
-) -> _Estimated:
-    """One quantity in every group."""
-    top, bottom = (weight * part for part in ratio)
-    value, error, psi, ess, n, terms = [], [], [], [], [], []
-    for group in range(len(belonging.names)):
-        inside = belonging.group == group
-        below = np.where(inside, bottom, 0.0)
-        by_row = Terms(np.where(inside, top, 0.0)[:, None], below, below)
-        one = together(by_row, belonging.cluster)
-        terms.append(one)
-        n.append(int((inside & (ratio[1] > 0)).sum()))
-        ess.append(effective_sample_size(one.weight))
-        if usable_rows(one.weight):
-            value.append(float(estimate(one)[0]))
-            counted = counted_influence(by_row, fit, belonging.cluster)
-            error.append(float(spread_of(counted, one.weight)[0]))
-            psi.append(counted[:, 0])
-        else:
-            value.append(np.nan)
-            error.append(np.nan)
-            psi.append(np.zeros(len(one.weight)))
-    return _Estimated(
-        np.array(value), np.array(error), np.stack(psi), np.array(ess), np.array(n), terms, share
-    )
+def plain_sums(ratio: Ratio, group: Int[np.ndarray, " n"], groups: int) -> Float[np.ndarray, "2 k"]:
+    """Numerator and denominator of one quantity in every group, each row counting the same."""
+    return np.stack([np.bincount(group, weights=part, minlength=groups) for part in ratio])
 
 
-def _plain(ratio: Ratio, belonging: Belonging) -> Float[np.ndarray, " k"]:
-    """One quantity in every group, each row counting the same; NaN without a row. (k,)"""
-    assert belonging.group is not None, "bug: no groups"
-    k = len(belonging.names)
-    top, bottom = (np.bincount(belonging.group, weights=part, minlength=k) for part in ratio)
-    return np.divide(top, bottom, out=np.full(k, np.nan), where=bottom > 0)
+def plain_ratios(
+    sums: Mapping[str, Float[np.ndarray, "2 k"]],
+) -> dict[str, Float[np.ndarray, " k"]]:
+    """Every quantity in every group; NaN without a row. (k,) each"""
+    return {
+        name: np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
+        for name, (top, bottom) in sums.items()
+    }
 
 
 def _of_groups(
-    name: str, found: Mapping[str, _Estimated], names: Sequence[str], truth: np.ndarray, data: Table
+    name: str, found: Mapping[str, Estimated], names: Sequence[str], truth: np.ndarray, data: Table
 ) -> Iterator[dict[str, Any]]:
     one = found[name]
     for k, group in enumerate(names):
@@ -209,23 +170,27 @@ def _of_groups(
         if name in SHARES:
             low, high = effective_share_interval(value, error, float(one.ess[k]), level=LEVEL)
         else:
-            ends = skewed_interval(
-                np.array([value]), one.psi[k][:, None], one.terms[k].weight, level=LEVEL
-            )
+            spread, weight = one.spreads[k], one.weights[k]
+            assert spread is not None, "bug: a value without influence terms"
+            ends = interval_of(np.array([value]), spread, weight, level=LEVEL)
             low, high = float(ends[0][0]), float(ends[1][0])
-            errors = found["misclassification_cost"].terms[k]
-            low, high = _where_it_can_be(name, (value, low, high), errors, data)
+            errors = found["misclassification_cost"]
+            told = errors.costs[k], errors.weights[k]
+            low, high = _where_it_can_be(name, (value, low, high), told, data)
         yield row | _told(value, error, low, high)
 
 
 def _where_it_can_be(
-    name: str, given: tuple[float, float, float], errors: Terms, data: Table
+    name: str,
+    given: tuple[float, float, float],
+    errors: tuple[ErrorCosts, WeightSums],
+    data: Table,
 ) -> tuple[float, float]:
     """The interval of a mean, with room for errors that were not seen where it is of costs."""
     within = cost_range(data)
     alone = replace(within, least=within.least_error, most=within.most_error)
     if name in ("cost", "misclassification_cost"):
-        unseen = unseen_errors(errors, 0, within)
+        unseen = unseen_errors_of(*errors, within)
         return cost_interval(*given, unseen, within if name == "cost" else alone)
     most = len(data.actions) if name == "panels" else within.most - within.most_error
     return cut_interval(*given, least=0.0, most=float(most))
@@ -233,7 +198,7 @@ def _where_it_can_be(
 
 def _of_pairs(
     name: str,
-    one: _Estimated,
+    one: Estimated,
     names: Sequence[str],
     truth: np.ndarray,
     rng: np.random.Generator,
@@ -253,7 +218,7 @@ def _of_pairs(
 
 def _largest(
     name: str,
-    parts: Sequence[_Estimated],
+    parts: Sequence[Estimated],
     truths: Sequence[np.ndarray | None],
     names: Sequence[str],
     rng: np.random.Generator,
@@ -288,17 +253,24 @@ class _Gap:
     high: float
 
 
-def _gaps(parts: Sequence[_Estimated], rng: np.random.Generator) -> list[_Gap]:
+def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
     """Every gap between two groups that are told, in each quantity; all intervals hold at once."""
     pairs = [(one, a, b) for one in parts for a, b in combinations(one.known.tolist(), 2)]
     if not pairs:
         return []
-    psi = np.stack([one.psi[a] - one.psi[b] for one, a, b in pairs])
-    n = psi.shape[1]
-    covariance = psi @ psi.T / (n * (n - 1))
+    covariance = covariance_of_blocks(_differences(parts))
     error = np.sqrt(np.diag(covariance))
     level = 2 * float(ndtr(_quantile(covariance, rng))) - 1
     return [_gap(one, a, b, float(error[k]), level) for k, (one, a, b) in enumerate(pairs)]
+
+
+def _differences(parts: Sequence[Estimated]) -> Iterator[Float[np.ndarray, "p c"]]:
+    """Influence terms of every gap between two groups that are told, block by block. (p, c)"""
+    told = [one for one in parts if len(one.known) > 1]
+    for blocks in zip(*(one.psi(one.known.tolist()) for one in told), strict=True):
+        yield np.stack(
+            [psi[a] - psi[b] for psi in blocks for a, b in combinations(range(len(psi)), 2)]
+        )
 
 
 def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) -> float:
@@ -313,7 +285,7 @@ def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) ->
     return float(np.quantile(np.abs(drawn / error[told]).max(axis=1), LEVEL))
 
 
-def _gap(one: _Estimated, a: int, b: int, error: float, level: float) -> _Gap:
+def _gap(one: Estimated, a: int, b: int, error: float, level: float) -> _Gap:
     """θ_a − θ_b. Of shares the interval follows from theirs (Zou & Donner, Stat. Med. 27, 2008)."""
     value = float(one.value[a] - one.value[b])
     ends = [

@@ -12,7 +12,6 @@ import pandas as pd
 
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.records import PARTS, Records, in_s
 
 COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel if it was acquired
@@ -46,7 +45,6 @@ class Case:
         reads_values: decisions depend on values.
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
-        fit: what fitting the probabilities of gaps does to errors.
         cluster: rows of one number belong together; None where each stands for itself. (n,)
         answers_rows: the policy is a table of states, which knows no values.
         lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
@@ -66,7 +64,6 @@ class Case:
     identification: Mapping[str, Any]
     reads_values: bool
     afa_propensity_suffices: bool
-    fit: NuisanceFit
     cluster: np.ndarray | None = None
     answers_rows: bool = False
     lacks: str = ""
@@ -101,7 +98,6 @@ def build_case(
     worlds: pd.DataFrame,
     propensities: pd.DataFrame,
     agents: pd.DataFrame,
-    fitted_apart: int,
     cluster: np.ndarray | None = None,
 ) -> Case:
     """Arrays of one policy and seed, all in the order of the evaluation rows.
@@ -115,8 +111,6 @@ def build_case(
         propensities: of these rows and this seed, as `fit_nuisances` stored them.
         agents: the same of what was fitted to the policy.
         cluster: of each evaluation row; None where each stands for itself.
-        fitted_apart: rows of the part that probabilities were fitted on; 0 where these are the
-            evaluation rows themselves, cross-fitted.
     """
     full, recorded = (worlds[worlds["world"] == name] for name in ("full", "retrospective"))
     lists = [masks, propensities, agents, blocked, recorded, *([full] if len(full) else [])]
@@ -138,26 +132,21 @@ def build_case(
         identification=identification,
         reads_values=bool(agents["reads_values"].iloc[0]),
         afa_propensity_suffices=bool(agents["afa_propensity_suffices"].iloc[0]),
-        fit=_fit(data, observed, identification, factors, fitted_apart),
         cluster=cluster,
         answers_rows=bool(agents["answers_rows"].iloc[0]),
         lacks=str(agents["lacks"].iloc[0]),
     )
 
 
-def _fit(
-    data: Table,
-    observed: np.ndarray,
-    identification: Mapping[str, Any],
-    factors: np.ndarray,
-    others: int,
-) -> NuisanceFit:
-    """Of the factors; none where the graph identifies no probability."""
-    if not identification["propensity_identified"]:
-        return NuisanceFit.none(len(data))
-    records = Records(data, observed, identification, {}, {})
-    by_panel = dict(zip((panel.name for panel in data.actions), factors.T, strict=True))
-    return NuisanceFit.of(records, by_panel, others=others)
+def fitted_records(data: Table, case: Case) -> tuple[Records, dict[str, np.ndarray]] | None:
+    """What the scores of the fitted law of gaps are made of; None where nothing was fitted.
+
+    Records without episodes, and the fitted probability of each panel.
+    """
+    if not case.identification["propensity_identified"]:
+        return None
+    by_panel = dict(zip((panel.name for panel in data.actions), case.factors.T, strict=True))
+    return Records(data, case.observed, case.identification, {}, {}), by_panel
 
 
 def _outcomes(frame: pd.DataFrame, data: Table) -> np.ndarray:

@@ -4,56 +4,17 @@ Errors of two estimates on the same rows have much in common, which a difference
 standard error follows from the paired influence terms. Knows no policy and no estimator by name.
 """
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import BinaryIO
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.core.blocks import tree_sum
+
 DRAWS = 10_000  # of the Gaussian law of all estimates, for simultaneous quantiles
 LEVEL = 0.95
 NOTHING = 1e-12  # of the largest variance; what is below it is rounding
-
-
-class InfluenceStore:
-    """Influence terms of many estimates, kept in a file without a name until they are paired.
-
-    A study of 40 draws of 100,000 rows has gigabytes of them; one pair's worth is in memory.
-    """
-
-    def __enter__(self) -> "InfluenceStore":
-        self._file: BinaryIO = tempfile.TemporaryFile()
-        self._at: dict[tuple[object, ...], tuple[int, int]] = {}
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
-    def __contains__(self, key: tuple[object, ...]) -> bool:
-        return key in self._at
-
-    def put(self, key: tuple[object, ...], psi: Float[np.ndarray, " n"]) -> None:
-        """Keep the terms of one estimate."""
-        self._file.seek(0, 2)
-        self._at[key] = (self._file.tell(), len(psi))
-        self._file.write(np.ascontiguousarray(psi, dtype=np.float64).tobytes())
-
-    def stack(self, keys: Sequence[tuple[object, ...]]) -> Float[np.ndarray, "k n"]:
-        """The terms of several estimates on the same rows. (k, n)"""
-        found = []
-        for key in keys:
-            start, count = self._at[key]
-            self._file.seek(start)
-            found.append(np.frombuffer(self._file.read(8 * count), dtype=np.float64))
-        return np.stack(found)
 
 
 def covariance_of(
@@ -71,8 +32,17 @@ def covariance_of(
         psi: influence terms, see `intervals.influence`. (k, n)
         draws: estimates on each of m ≥ 2 completed tables; None where nothing was completed. (k, m)
     """
-    n = psi.shape[1]
-    found = psi @ psi.T / (n * (n - 1))
+    return covariance_of_blocks([psi], draws)
+
+
+def covariance_of_blocks(
+    blocks: Iterable[Float[np.ndarray, "k _"]], draws: Float[np.ndarray, "k m"] | None = None
+) -> Float[np.ndarray, "k k"]:
+    """As `covariance_of`, of rows in several blocks."""
+    found, n = tree_sum(
+        ((psi @ psi.T, psi.shape[1]) for psi in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])
+    )
+    found = found / (n * (n - 1))
     if draws is None:
         return found
     return found + (1 + 1 / draws.shape[1]) * np.atleast_2d(np.cov(draws, ddof=1))

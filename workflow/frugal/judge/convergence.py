@@ -4,6 +4,7 @@ It must not know which estimator made the terms. The nuisances inside the terms 
 what converges here is the average, not the fit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,55 @@ def prefix_estimates(terms: Terms, sizes: Int[np.ndarray, " p"]) -> PrefixEstima
     value = np.full(numerator.shape, np.nan)
     np.divide(numerator, denominator, out=value, where=(usable > 0)[:, None])
     return PrefixEstimates(sizes, usable, value)
+
+
+class PrefixDraws:
+    """Which rows of several blocks come first in a random order of all of them.
+
+    Args:
+        sizes: rows of each block.
+        cuts: strictly increasing numbers of rows; the last is all of them. (p,)
+        rng: of how many rows of a block come before each cut.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], cuts: Int[np.ndarray, " p"], rng: np.random.Generator
+    ) -> None:
+        left = np.array(sizes, dtype=np.int64)
+        self._counts = []  # of each stretch between cuts, and block
+        for more in np.diff(cuts[:-1], prepend=0):
+            taken = rng.multivariate_hypergeometric(left, int(more))
+            self._counts.append(taken)
+            left = left - taken
+
+    def sums(
+        self, number: int, columns: Float[np.ndarray, "n c"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "p c"]:
+        """Sums over a block's rows up to each cut.
+
+        Args:
+            number: of the block.
+            columns: of its rows, what is summed. (n, c)
+            rng: of the rows of this block.
+        """
+        counts = [int(taken[number]) for taken in self._counts]
+        order = rng.permutation(len(columns))[: sum(counts)]
+        stretches = np.split(order, np.cumsum(counts)[:-1]) if counts else []
+        parts = [columns[rows].sum(axis=0) for rows in stretches]
+        return np.vstack([*np.cumsum(parts, axis=0), columns.sum(axis=0)] if parts
+                         else [columns.sum(axis=0)])  # fmt: skip
+
+
+def prefixes_of_sums(
+    sizes: Int[np.ndarray, " p"],
+    numerator: Float[np.ndarray, " p"],
+    denominator: Float[np.ndarray, " p"],
+    usable: Float[np.ndarray, " p"],
+) -> PrefixEstimates:
+    """Estimates on prefixes from the sums up to each cut, of one outcome."""
+    value = np.full((len(sizes), 1), np.nan)
+    np.divide(numerator, denominator, out=value[:, 0], where=usable > 0)
+    return PrefixEstimates(sizes, usable.astype(np.int64), value)
 
 
 def _prefix_sums(values: np.ndarray, sizes: Int[np.ndarray, " p"]) -> np.ndarray:

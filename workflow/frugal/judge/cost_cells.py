@@ -4,19 +4,48 @@ A tree divides rows by their mean cost, and each of its leaves has all quantiles
 one fit serves every Γ. Knows no policy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.core.belonging import random_folds
+from frugal.core.blocks import sample_of
 from frugal.judge.sensitivity import CostQuantiles, Weighted
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """What every row tells, without gaps, block by block; may have no column. c columns.
+
+    Attributes:
+        blocks: rows of each block.
+        read: the columns of one block. (n, c)
+    """
+
+    blocks: Sequence[slice]
+    read: Callable[[int], Float[np.ndarray, "n c"]]
+
+    @classmethod
+    def of(cls, known: Float[np.ndarray, "n c"]) -> "KnownRows":
+        """Of rows in memory."""
+        return cls([slice(0, len(known))], lambda _: known)
+
+    def at(self, places: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m c"]:
+        """Some rows, which ascend. (m, c)"""
+        found = []
+        for number, rows in enumerate(self.blocks):
+            first, last = np.searchsorted(places, (rows.start, rows.stop))
+            if last > first or number == 0:
+                found.append(self.read(number)[places[first:last] - rows.start])
+        return np.concatenate(found)
 
 
 def fit_quantiles(
     given: Weighted,
-    known: Float[np.ndarray, "n c"],
+    known: KnownRows,
     gammas: Float[np.ndarray, " g"],
     settings: Mapping[str, Any],
     rng: np.random.Generator,
@@ -27,51 +56,80 @@ def fit_quantiles(
 
     Args:
         given: costs and weights.
-        known: what every row tells, without gaps; may have no column. (n, c)
+        known: what every row tells.
         gammas: Γ. (g,)
-        settings: `folds`, `leaves` (most, of a tree), `leaf_rows` (least, in a leaf).
+        settings: `folds`, `leaves` (most, of a tree), `leaf_rows` (least, in a leaf), `rows` (most
+            that are learned from; of more a random sample).
         rng: of the folds.
     """
-    folds = settings["folds"]
-    fold = random_folds(given.cluster, len(given.cost), folds, rng)
-    cell = np.zeros(len(given.cost), dtype=np.int64)
+    n = len(given.cost)
+    fold = random_folds(given.cluster, n, settings["folds"], rng)
     levels = np.concatenate([1 / (1 + gammas), gammas / (1 + gammas)])
+    used = np.flatnonzero(given.weight > 0)
+    used = used[sample_of(len(used), settings["rows"], rng)]
+    told, trees, starts = known.at(used), [], []
     found: list[np.ndarray] = []
-    used = given.weight > 0
-    for k in range(folds):
-        learned, held = used & (fold != k), fold == k
-        if not learned.any():
-            learned = used
-        leaf, of_held = _leaves(given, known, learned, held, settings)
-        cell[held] = len(found) + of_held
-        cost, mass = given.cost[learned], given.doubtful[learned]
+    for k in range(settings["folds"]):
+        learned = np.flatnonzero(fold[used] != k)
+        if not len(learned):
+            learned = np.arange(len(used))
+        rows = used[learned]
+        tree = _Tree.fit(told[learned], given.cost[rows], given.doubtful[rows], settings)
+        leaf = tree.leaf(told[learned])
+        starts.append(len(found))
+        trees.append(tree)
+        cost, mass = given.cost[rows], given.doubtful[rows]
         found += [
             _weighted_quantiles(cost[leaf == one], mass[leaf == one], levels)
             for one in range(leaf.max() + 1)
         ]
+    cell = np.zeros(n, dtype=np.int64)
+    for number, rows in enumerate(known.blocks):
+        values, place = known.read(number), np.arange(rows.start, rows.stop)
+        for k, tree in enumerate(trees):
+            held = fold[place] == k
+            cell[place[held]] = starts[k] + tree.leaf(values[held])
     table = np.array(found)
     return CostQuantiles(cell, table[:, : len(gammas)], table[:, len(gammas) :])
 
 
-def _leaves(
-    given: Weighted,
-    known: Float[np.ndarray, "n c"],
-    learned: np.ndarray,
-    held: np.ndarray,
-    settings: Mapping[str, Any],
-) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " k"]]:
-    """Leaf of the rows that are learned from, and of those that are held out, from 0 on."""
-    if not known.shape[1] or learned.sum() < 2 * settings["leaf_rows"]:
-        return np.zeros(learned.sum(), dtype=np.int64), np.zeros(held.sum(), dtype=np.int64)
-    from sklearn.tree import DecisionTreeRegressor  # a second to import
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """Cells by what rows tell.
 
-    tree = DecisionTreeRegressor(
-        max_leaf_nodes=settings["leaves"], min_samples_leaf=settings["leaf_rows"], random_state=0
-    )
-    mass = given.doubtful[learned]
-    tree.fit(known[learned], given.cost[learned], sample_weight=mass if mass.any() else None)
-    nodes, leaf = np.unique(tree.apply(known[learned]), return_inverse=True)
-    return leaf, np.searchsorted(nodes, tree.apply(known[held]))
+    Attributes:
+        tree: scikit-learn's; None where all rows are one cell.
+        nodes: its leaves that rows learned from came to.
+    """
+
+    tree: Any
+    nodes: Int[np.ndarray, " l"]
+
+    @classmethod
+    def fit(
+        cls,
+        known: Float[np.ndarray, "n c"],
+        cost: Float[np.ndarray, " n"],
+        mass: Float[np.ndarray, " n"],
+        settings: Mapping[str, Any],
+    ) -> "_Tree":
+        """Learn cells of like mean cost."""
+        if not known.shape[1] or len(known) < 2 * settings["leaf_rows"]:
+            return cls(None, np.zeros(1, dtype=np.int64))
+        from sklearn.tree import DecisionTreeRegressor  # a second to import
+
+        tree = DecisionTreeRegressor(
+            max_leaf_nodes=settings["leaves"], min_samples_leaf=settings["leaf_rows"],
+            random_state=0,
+        )  # fmt: skip
+        tree.fit(known, cost, sample_weight=mass if mass.any() else None)
+        return cls(tree, np.unique(tree.apply(known)))
+
+    def leaf(self, known: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " n"]:
+        """Cell of each row, from 0 on. (n,)"""
+        if self.tree is None or not len(known):
+            return np.zeros(len(known), dtype=np.int64)
+        return np.searchsorted(self.nodes, self.tree.apply(known))
 
 
 def _weighted_quantiles(

@@ -12,8 +12,9 @@ from jaxtyping import Float
 
 from frugal.core.table import Table
 from frugal.core.terms import Terms
-from frugal.judge.intervals import cut_interval, effective_sample_size, estimate, influence
+from frugal.judge.intervals import cut_interval
 from frugal.judge.positivity import Finding
+from frugal.judge.sums import Tally, WeightSums
 
 UNSEEN_CASES = 3.0  # of n without one, that a 95 % interval leaves room for: −log 0.05, rounded up
 ROUNDING = 1e-9  # of the range of a cost
@@ -77,10 +78,15 @@ def unseen_errors(terms: Terms, outcome: int, within: CostRange) -> UnseenErrors
         outcome: column of the misclassification cost.
         within: what decisions can cost.
     """
-    cost = _only_cost(terms, outcome, within)
+    return unseen_errors_of(ErrorCosts.of(terms, outcome), WeightSums.of(terms.weight), within)
+
+
+def unseen_errors_of(costs: "ErrorCosts", weight: WeightSums, within: CostRange) -> UnseenErrors:
+    """`unseen_errors`, from what all rows tell."""
+    cost = costs.only(within)
     if cost is None or within.most_error == within.least_error:
         return UnseenErrors(0.0, 0.0, ())
-    n = effective_sample_size(terms.weight)
+    n = weight.effective
     share = min(1.0, UNSEEN_CASES / n)
     below, above = share * (cost - within.least_error), share * (within.most_error - cost)
     found = Finding(
@@ -122,18 +128,61 @@ def range_findings(value: float, within: CostRange) -> tuple[Finding, ...]:
     )
 
 
-def _only_cost(terms: Terms, outcome: int, within: CostRange) -> float | None:
-    """The one cost of a decision that all rows with weight have; None where they differ.
+@dataclass(frozen=True, eq=False)
+class ErrorCosts:
+    """What rows tell of the costs of decisions: whether it is one for all of them.
 
-    Either each row's numerator is its weight times that cost, or no row moves the estimate.
+    Attributes:
+        tally: of the misclassification cost alone.
+        least, most: of a row with weight; infinite, and minus it, without one.
+        first: of the first row with weight; NaN without one.
+        beside: a row without weight adds to the numerator.
+        farthest: largest influence of a row, about the ratio of the first block.
     """
-    used = terms.weight > 0
-    slack = ROUNDING * (within.most_error - within.least_error)
-    part = Terms(terms.numerator[:, [outcome]], terms.denominator, terms.weight)
-    numerator = part.numerator[:, 0]
-    seen: Float[np.ndarray, " u"] = numerator[used] / terms.weight[used]
-    if np.ptp(seen) <= slack and not numerator[~used].any():
-        return float(seen[0])
-    if np.abs(influence(part)).max() <= slack:
-        return float(estimate(part)[0])
-    return None
+
+    tally: Tally
+    least: float
+    most: float
+    first: float
+    beside: bool
+    farthest: float
+
+    @classmethod
+    def of(cls, terms: Terms, outcome: int, before: "ErrorCosts | None" = None) -> "ErrorCosts":
+        """Of some rows, which come after others.
+
+        Args:
+            terms: of an estimator.
+            outcome: column of the misclassification cost.
+            before: of the first block, if this is not the first.
+        """
+        part = Terms(terms.numerator[:, [outcome]], terms.denominator, terms.weight)
+        used, numerator = terms.weight > 0, part.numerator[:, 0]
+        tally = Tally.of(part, 0, None if before is None else before.tally.centre)
+        seen: Float[np.ndarray, " u"] = numerator[used] / terms.weight[used]
+        (centre, mean) = tally.centre
+        far = np.abs((part.numerator - part.denominator[:, None] * centre) / mean)
+        return cls(
+            tally, float(seen.min(initial=np.inf)), float(seen.max(initial=-np.inf)),
+            float(seen[0]) if len(seen) else np.nan, bool(numerator[~used].any()),
+            float(far.max(initial=0.0)),
+        )  # fmt: skip
+
+    def __add__(self, other: "ErrorCosts") -> "ErrorCosts":
+        return ErrorCosts(
+            self.tally + other.tally, min(self.least, other.least), max(self.most, other.most),
+            other.first if np.isnan(self.first) else self.first, self.beside or other.beside,
+            max(self.farthest, other.farthest),
+        )  # fmt: skip
+
+    def only(self, within: CostRange) -> float | None:
+        """The one cost of a decision that all rows with weight have; None where they differ.
+
+        Either each row's numerator is its weight times that cost, or no row moves the estimate.
+        """
+        slack = ROUNDING * (within.most_error - within.least_error)
+        if self.most - self.least <= slack and not self.beside:
+            return self.first
+        if self.farthest <= slack:
+            return float(self.tally.estimate[0])
+        return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import comb, factorial
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
 
@@ -87,10 +87,19 @@ def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, 
     Raises:
         DataError: there is no row.
     """
-    n, a = observed.shape
+    return efficiency_of_counts(np.bincount(observed.sum(axis=1), minlength=observed.shape[1] + 1))
+
+
+def efficiency_of_counts(rows: Int[np.ndarray, " k"]) -> tuple[ViewEfficiency, ...]:
+    """`data_efficiency` from how many rows have 0, 1, … a panels observed. (a + 1,)
+
+    Raises:
+        DataError: there is no row.
+    """
+    n, a = rows.sum(), len(rows) - 1
     if n == 0:
         raise DataError("the mask has 0 rows; data efficiency is a mean over at least one")
-    share = np.bincount(observed.sum(axis=1), minlength=a + 1) / n  # of rows with k = 0..a
+    share = rows / n  # of rows with k = 0..a
     counts = range(a + 1)
 
     def mean(per_count: list[int]) -> float:
@@ -177,17 +186,48 @@ def summarise_positivity(
     needed: Float[np.ndarray, "3 n"], *, threshold: float
 ) -> tuple[ViewPositivity, ...]:
     """The least and the share below a threshold, per view, of what `needed_probability` gave."""
-    exact, complete, superset = needed
-    required = (exact, exact, complete, superset, superset)
-    return tuple(
-        ViewPositivity(
-            view,
-            float(probability.min()),
-            float((probability < threshold).mean()),
-            view == "off_policy_sequence",
+    return NeededSums.of(needed, threshold).views()
+
+
+@dataclass(frozen=True, eq=False)
+class NeededSums:
+    """What rows need above zero: exactly the sets, R = 1, supersets.
+
+    Attributes:
+        rows: n.
+        least: over the rows. (3,)
+        below: rows below the threshold. (3,)
+    """
+
+    rows: int
+    least: Float[np.ndarray, " 3"]
+    below: Int[np.ndarray, " 3"]
+
+    @classmethod
+    def of(cls, needed: Float[np.ndarray, "3 n"], threshold: float) -> "NeededSums":
+        """Of what `needed_probability` gave for some rows."""
+        return cls(
+            needed.shape[1], needed.min(axis=1, initial=np.inf), (needed < threshold).sum(axis=1)
         )
-        for view, probability in zip(VIEWS, required, strict=True)
-    )
+
+    def __add__(self, other: "NeededSums") -> "NeededSums":
+        return NeededSums(
+            self.rows + other.rows, np.minimum(self.least, other.least), self.below + other.below
+        )
+
+    def views(self) -> tuple[ViewPositivity, ...]:
+        """The least and the share below the threshold, per view."""
+        exact, complete, superset = range(3)
+        required = (exact, exact, complete, superset, superset)
+        return tuple(
+            ViewPositivity(
+                view,
+                float(self.least[k]),
+                float(self.below[k] / self.rows),
+                view == "off_policy_sequence",
+            )
+            for view, k in zip(VIEWS, required, strict=True)
+        )
 
 
 def _check_patterns(

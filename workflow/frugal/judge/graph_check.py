@@ -8,7 +8,7 @@ either fit count only by their product. Knows no policy and no estimator.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -63,6 +63,10 @@ class Contrast:
     share: float
     expected: float
 
+    def scored(self, score: float) -> "Contrast":
+        """The same with its score."""
+        return replace(self, score=score)
+
 
 @dataclass(frozen=True, eq=False)
 class GraphCheck:
@@ -109,8 +113,23 @@ def check_graph(
         terms.append(psi / np.sqrt((psi**2).sum()))
     if not found:
         return GraphCheck([], float("nan"))
+    return joint_test(found, np.array(terms) @ np.array(terms).T, rng)
+
+
+def joint_test(
+    found: Sequence[Contrast], correlation: Float[np.ndarray, "p p"], rng: np.random.Generator
+) -> GraphCheck:
+    """The contrasts by their scores, and the probability of so large a one among all of them.
+
+    Args:
+        found: with scores.
+        correlation: of the scores.
+        rng: of the draws of the largest score's law.
+    """
+    if not found:
+        return GraphCheck([], float("nan"))
     scores = np.abs([contrast.score for contrast in found])
-    values, vectors = np.linalg.eigh(np.array(terms) @ np.array(terms).T)
+    values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     top = np.zeros(DRAWS)
     for start in range(0, DRAWS, 2000):

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from frugal.core.errors import NoSupportError
 from frugal.core.terms import Terms
+from frugal.judge.sums import Spread, Tally, WeightSums
 
 ROUNDING = 1e-12  # by which a weighted share may miss 0 or 1
 FEW = 10  # units of one kind up to which the interval of a share is Clopper–Pearson's
@@ -68,7 +68,7 @@ def estimate(terms: Terms) -> Float[np.ndarray, " o"]:
     Raises:
         NoSupportError: no row carries weight, or the denominators sum to zero.
     """
-    return terms.numerator.sum(axis=0) / _total_denominator(terms)
+    return Tally.of(terms).estimate
 
 
 def influence(terms: Terms) -> Float[np.ndarray, "n o"]:
@@ -79,8 +79,7 @@ def influence(terms: Terms) -> Float[np.ndarray, "n o"]:
     Raises:
         NoSupportError: no row carries weight, or the denominators sum to zero.
     """
-    mean_denominator = _total_denominator(terms) / len(terms.denominator)
-    return (terms.numerator - terms.denominator[:, None] * estimate(terms)) / mean_denominator
+    return Tally.of(terms).influence(terms)
 
 
 def spread_of(psi: Float[np.ndarray, "n o"], weight: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -88,10 +87,7 @@ def spread_of(psi: Float[np.ndarray, "n o"], weight: Float[np.ndarray, " n"]) ->
 
     se² = Σᵢ ψᵢ² / (n (n − 1))
     """
-    n = len(psi)
-    if usable_rows(weight) < 2:
-        return np.full(psi.shape[1], np.inf)
-    return np.sqrt((psi**2).sum(axis=0) / (n * (n - 1)))
+    return Spread.of(psi).error(usable_rows(weight))
 
 
 def standard_error(terms: Terms) -> Float[np.ndarray, " o"]:
@@ -132,13 +128,18 @@ def skewed_interval(
     effective rows less one. It always holds the estimate; infinite where fewer than two rows carry
     weight.
     """
-    error = spread_of(psi, weight)
-    if usable_rows(weight) < 2:
+    return interval_of(centre, Spread.of(psi), WeightSums.of(weight), level=level)
+
+
+def interval_of(
+    centre: Float[np.ndarray, " o"], spread: Spread, weight: WeightSums, *, level: float
+) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
+    """`skewed_interval` from sums over all rows. (o,)"""
+    error = spread.error(weight.usable)
+    if weight.usable < 2:
         return centre - error, centre + error
-    size = np.sqrt((psi**2).sum(axis=0))
-    skew = np.divide((psi**3).sum(axis=0), size**3, out=np.zeros_like(size), where=size > 0)
-    t = float(stdtrit(max(effective_sample_size(weight) - 1, 1.0), (1 + level) / 2))
-    low, high = (error * _unskewed(end, skew) for end in (t, -t))
+    t = float(stdtrit(max(weight.effective - 1, 1.0), (1 + level) / 2))
+    low, high = (error * _unskewed(end, spread.skew) for end in (t, -t))
     return centre - np.maximum(low, 0.0), centre - np.minimum(high, 0.0)
 
 
@@ -258,28 +259,14 @@ def effective_sample_size(weight: Float[np.ndarray, " n"]) -> float:
 
     n_eff = (Σᵢ wᵢ)² / Σᵢ wᵢ²,   between 1 and the number of rows with weight
     """
-    top = weight.max(initial=0.0)
-    if top == 0:
-        return 0.0
-    scaled = weight / top  # the scale cancels; prevents overflow of the squares
-    return float(scaled.sum() ** 2 / (scaled**2).sum())
+    return WeightSums.of(weight).effective
 
 
 def largest_weight_share(weight: Float[np.ndarray, " n"]) -> float:
     """Share of all weight that one row carries, max w / Σ w; 0 if no row has weight."""
-    top = weight.max(initial=0.0)
-    return float(1 / (weight / top).sum()) if top > 0 else 0.0
+    return WeightSums.of(weight).largest_share
 
 
 def usable_rows(weight: Float[np.ndarray, " n"]) -> int:
     """Number of rows with weight above zero."""
     return int((weight > 0).sum())
-
-
-def _total_denominator(terms: Terms) -> float:
-    total = float(terms.denominator.sum())
-    if usable_rows(terms.weight) == 0 or total == 0:
-        raise NoSupportError(
-            f"none of {len(terms.weight)} rows carries weight; at least one is needed to estimate"
-        )
-    return total

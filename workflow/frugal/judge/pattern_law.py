@@ -14,7 +14,7 @@ Knows records and graph; must not know estimators or how a regression is fitted.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -261,6 +261,78 @@ class PatternLaw:
         return (~observed[:, places]) @ (2 ** np.arange(len(places)))
 
 
+@dataclass(frozen=True, eq=False)
+class FittedLaw:
+    """What was learned of the law of patterns beyond its factors, for any rows.
+
+    Attributes:
+        needed: panel → what its law needs where a cause is missing; None if records cannot tell.
+        models: panel → the regression behind it; None where some split had no record to learn from.
+    """
+
+    needed: Mapping[str, OpenCauses] | None
+    models: Mapping[str, Fitted] | None
+
+    def of(
+        self, records: Records, factors: Mapping[str, np.ndarray], fold: np.ndarray
+    ) -> PatternLaw:
+        """The law of some records.
+
+        Args:
+            records: of one seed.
+            factors: panel → fitted p(R_j = 1 | pa_X(j), all causes recorded). (n,) each
+            fold: of each record. (n,)
+        """
+        if self.needed is None:
+            return PatternLaw(records, factors, {}, None, {}, {})
+        causes = {panel: need.causes for panel, need in self.needed.items()}
+        if self.models is None:
+            return PatternLaw(records, factors, causes, None, {}, {})
+        elsewhere, curves = {}, {}
+        for panel, need in self.needed.items():
+            asked = _Elsewhere.of(records, panel, need)
+            said = self.models[panel].predict(asked.inputs, np.tile(fold, asked.times))
+            by_setting = said.reshape(asked.times, -1).T
+            curves[panel] = by_setting[:, 0], records.indicator(panel), asked.usable
+            elsewhere[panel] = np.column_stack([factors[panel], by_setting[:, 1:]])
+        return PatternLaw(records, factors, causes, elsewhere, curves, self.models)
+
+
+def fit_law(
+    records: Records,
+    *,
+    rule: Mapping[str, np.ndarray],
+    method: str,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> FittedLaw:
+    """One more regression for each panel whose law needs one.
+
+    Args:
+        records: to learn from, of one seed.
+        rule: `fold`, and `train` and `predict`, as the factors were fitted.
+        method: of the regressions, or "lowest_loss".
+        settings: method → its settings.
+        rng: source of the fits' randomness.
+    """
+    needed = open_causes(records)
+    models: dict[str, Fitted] = {}
+    for panel, need in (needed or {}).items():
+        asked = _Elsewhere.of(records, panel, need)
+        rest = np.zeros(len(asked.usable) * (asked.times - 1), dtype=bool)
+        head = Head(
+            asked.inputs,
+            np.tile(records.indicator(panel), asked.times),
+            np.concatenate([asked.usable, rest]),
+        )
+        tiled = {name: np.tile(rows, asked.times) for name, rows in rule.items()}
+        (fit,) = fit_probabilities([head], rule=tiled, method=method, settings=settings, rng=rng)
+        if not fit.method:
+            return FittedLaw(needed, None)
+        models[panel] = fit
+    return FittedLaw(needed, models)
+
+
 def fit_pattern_law(
     records: Records,
     factors: Mapping[str, np.ndarray],
@@ -270,64 +342,38 @@ def fit_pattern_law(
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> PatternLaw:
-    """The law of patterns, with one more regression for each panel that needs one.
-
-    Args:
-        records: of one seed.
-        factors: panel → fitted p(R_j = 1 | pa_X(j), all causes recorded). (n,) each
-        rule: `fold`, and `train` and `predict`, as the factors were fitted.
-        method: of the regressions, or "lowest_loss".
-        settings: method → its settings.
-        rng: source of the fits' randomness.
-    """
-    needed = open_causes(records)
-    if needed is None:
-        return PatternLaw(records, factors, {}, None, {}, {})
-    causes = {panel: need.causes for panel, need in needed.items()}
-    fit = partial(_fit_elsewhere, rule=rule, method=method, settings=settings, rng=rng)
-    elsewhere, curves, fits = {}, {}, {}
-    for panel, need in needed.items():
-        made = fit(records, panel, need)
-        if made is None:
-            return PatternLaw(records, factors, causes, None, {}, {})
-        by_setting, curves[panel], fits[panel] = made
-        elsewhere[panel] = np.column_stack([factors[panel], by_setting])
-    return PatternLaw(records, factors, causes, elsewhere, curves, fits)
+    """The law of patterns of the records that it is learned from; see `fit_law`."""
+    fitted = fit_law(records, rule=rule, method=method, settings=settings, rng=rng)
+    return fitted.of(records, factors, rule["fold"])
 
 
-def _fit_elsewhere(
-    records: Records,
-    panel: str,
-    need: OpenCauses,
-    *,
-    rule: Mapping[str, np.ndarray],
-    method: str,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, Curve, Fitted] | None:
-    """p(R_j = 1 | pa_X(j), setting) for all settings with a cause missing (n, 2^causes − 1).
+@dataclass(frozen=True, eq=False)
+class _Elsewhere:
+    """What p(R_j = 1 | pa_X(j), setting) with a cause missing is learned from, and asked of.
 
     One regression, with the causes among its inputs if there are several. Each row is there once
     as it is, to be learned from and judged, and once more for each setting, to be predicted.
-    None where some split has no record to learn from.
+
+    Attributes:
+        inputs: of all settings, one below the other. (n · times, w)
+        usable: records to learn from. (n,)
+        times: settings, and the row as it is.
     """
-    (factor,) = (f for f in records.identification["factors"] if f["panel"] == panel)
-    inputs = records.known(factor["columns"])
-    observed = np.column_stack([records.indicator(cause) for cause in need.causes])
-    seen = [records.indicator(witness) for witness in need.witnesses]
-    usable = np.asarray(np.all([(~observed).any(axis=1), *seen], axis=0))
-    options = every_subset(len(need.causes))[:, ::-1]  # row c: bit k of c set, cause k missing
-    given = [observed, *(np.broadcast_to(option, observed.shape) for option in options[1:])]
-    several = len(need.causes) > 1
-    stacked = [np.hstack([inputs, one[:, : None if several else 0]]) for one in given]
-    head = Head(
-        np.vstack(stacked),
-        np.tile(records.indicator(panel), len(given)),
-        np.concatenate([usable, np.zeros(len(usable) * (len(given) - 1), dtype=bool)]),
-    )
-    tiled = {name: np.tile(rows, len(given)) for name, rows in rule.items()}
-    (fit,) = fit_probabilities([head], rule=tiled, method=method, settings=settings, rng=rng)
-    if not fit.method:
-        return None
-    by_setting = fit.values.reshape(len(given), -1).T
-    return by_setting[:, 1:], (by_setting[:, 0], records.indicator(panel), usable), fit
+
+    inputs: np.ndarray
+    usable: np.ndarray
+    times: int
+
+    @classmethod
+    def of(cls, records: Records, panel: str, need: OpenCauses) -> "_Elsewhere":
+        """For one panel."""
+        (factor,) = (f for f in records.identification["factors"] if f["panel"] == panel)
+        inputs = records.known(factor["columns"])
+        observed = np.column_stack([records.indicator(cause) for cause in need.causes])
+        seen = [records.indicator(witness) for witness in need.witnesses]
+        usable = np.asarray(np.all([(~observed).any(axis=1), *seen], axis=0))
+        options = every_subset(len(need.causes))[:, ::-1]  # row c: bit k of c set, cause k missing
+        given = [observed, *(np.broadcast_to(option, observed.shape) for option in options[1:])]
+        several = len(need.causes) > 1
+        stacked = [np.hstack([inputs, one[:, : None if several else 0]]) for one in given]
+        return cls(np.vstack(stacked), usable, len(given))

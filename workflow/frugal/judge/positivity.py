@@ -4,13 +4,14 @@ Each finding has a stable name, for tables, and one sentence, for people. The th
 of the names. It must not know how an estimator works: it sees weights, masks and propensities.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.state_codes import distinct_sets
-from frugal.judge.intervals import effective_sample_size, largest_weight_share, usable_rows
+from frugal.judge.sums import WeightSums
 
 LOW_PROPENSITY = 0.01
 LARGE_SHARE = 0.10
@@ -37,30 +38,33 @@ def weight_findings(weight: Float[np.ndarray, " n"]) -> tuple[Finding, ...]:
     Args:
         weight: importance weights, never below zero. (n,)
     """
-    usable = usable_rows(weight)
-    if usable == 0:
+    return weight_findings_of(WeightSums.of(weight))
+
+
+def weight_findings_of(weight: WeightSums) -> tuple[Finding, ...]:
+    """`weight_findings` from sums over all rows."""
+    if weight.usable == 0:
         return (
             Finding(
                 "no_usable_row",
-                f"None of {len(weight)} rows carries weight, so there is nothing to average.",
+                f"None of {weight.rows} rows carries weight, so there is nothing to average.",
             ),
         )
     found = []
-    share = largest_weight_share(weight)
+    share = weight.largest_share
     if share > LARGE_SHARE:
         found.append(
             Finding(
                 "one_row_carries_over_10_percent",
-                f"Row {int(weight.argmax())} carries {share:.1%} of all weight; "
-                f"the estimate hangs on it.",
+                f"Row {weight.at} carries {share:.1%} of all weight; the estimate hangs on it.",
             )
         )
-    ess = effective_sample_size(weight)
+    ess = weight.effective
     if ess < SMALL_SAMPLE:
         found.append(
             Finding(
                 "ess_below_30",
-                f"{usable} usable rows are worth {ess:.1f} equally weighted ones; "
+                f"{weight.usable} usable rows are worth {ess:.1f} equally weighted ones; "
                 f"below {SMALL_SAMPLE} the normal interval is too short.",
             )
         )
@@ -75,7 +79,11 @@ def balance_findings(weight: Float[np.ndarray, " n"]) -> tuple[Finding, ...]:
     Args:
         weight: importance weights, zero where a row is not used. (n,)
     """
-    mean = float(weight.mean())
+    return mean_findings(float(weight.mean()))
+
+
+def mean_findings(mean: float) -> tuple[Finding, ...]:
+    """`balance_findings` from the mean weight."""
     if abs(mean - 1) <= FAR_FROM_ONE:
         return ()
     return (
@@ -97,27 +105,64 @@ def propensity_findings(
         propensity: e = p(R = 1 | X_adj); rows with NaN, where it is not evaluable, are left out
             of the share. (n,)
     """
-    found = []
-    if not complete.any():
-        found.append(
-            Finding(
-                "no_complete_case",
-                f"None of {len(complete)} rows has every panel observed, so no propensity of "
-                f"completeness can be learnt or used.",
-            )
+    return PropensitySums.of(complete, propensity).findings()
+
+
+@dataclass(frozen=True)
+class PropensitySums:
+    """What propensities of n rows say about support.
+
+    Attributes:
+        rows: n.
+        complete: rows with R = 1.
+        known: rows of which e is known.
+        low: of them, rows below `LOW_PROPENSITY`.
+        least: the smallest e; infinite where none is known.
+    """
+
+    rows: int
+    complete: int
+    known: int
+    low: int
+    least: float
+
+    @classmethod
+    def of(
+        cls, complete: Bool[np.ndarray, " n"], propensity: Float[np.ndarray, " n"]
+    ) -> "PropensitySums":
+        """Of some rows; see `propensity_findings`."""
+        known = propensity[np.isfinite(propensity)]
+        low = int((known < LOW_PROPENSITY).sum())
+        return cls(
+            len(complete), int(complete.sum()), len(known), low, float(known.min(initial=np.inf))
         )
-    known = np.isfinite(propensity)
-    low = int((propensity[known] < LOW_PROPENSITY).sum())
-    if low:
-        found.append(
-            Finding(
-                "propensity_below_0.01",
-                f"{low / known.sum():.1%} of {int(known.sum())} rows have a propensity of "
-                f"completeness below {LOW_PROPENSITY}; the least is "
-                f"{propensity[known].min():.2g}.",
+
+    def __add__(self, other: "PropensitySums") -> "PropensitySums":
+        return PropensitySums(
+            self.rows + other.rows, self.complete + other.complete, self.known + other.known,
+            self.low + other.low, min(self.least, other.least),
+        )  # fmt: skip
+
+    def findings(self) -> tuple[Finding, ...]:
+        """`no_complete_case`, `propensity_below_0.01`."""
+        found = []
+        if not self.complete:
+            found.append(
+                Finding(
+                    "no_complete_case",
+                    f"None of {self.rows} rows has every panel observed, so no propensity of "
+                    f"completeness can be learnt or used.",
+                )
             )
-        )
-    return tuple(found)
+        if self.low:
+            found.append(
+                Finding(
+                    "propensity_below_0.01",
+                    f"{self.low / self.known:.1%} of {self.known} rows have a propensity of "
+                    f"completeness below {LOW_PROPENSITY}; the least is {self.least:.2g}.",
+                )
+            )
+        return tuple(found)
 
 
 def policy_findings(*, suffices: bool) -> tuple[Finding, ...]:
@@ -156,6 +201,17 @@ def support_findings(
         least_mass: sets with less mass than this are not missed.
     """
     seen = {row.tobytes() for row in distinct_sets(acquired[weight > 0]).sets}
+    return gap_findings(policy_sets, mass, seen, least_mass=least_mass)
+
+
+def gap_findings(
+    policy_sets: Bool[np.ndarray, "t a"],
+    mass: Float[np.ndarray, " t"],
+    seen: Collection[bytes],
+    *,
+    least_mass: float,
+) -> tuple[Finding, ...]:
+    """`support_findings` from the sets, as bytes, of the usable episodes."""
     # np.unique gives C-ordered rows; make the wanted sets so too, as bytes are compared
     wanted = np.ascontiguousarray(policy_sets)
     gap = np.array([row.tobytes() not in seen for row in wanted], dtype=bool)

@@ -11,11 +11,12 @@ products are added up in float64; a ratio whose denominator falls below a tenth 
 is taken again in float64.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.core.blocks import TreeSum
 from frugal.core.errors import DataError, NoSupportError
 from frugal.core.terms import Terms
 
@@ -95,6 +96,55 @@ def resample(
     return ratios
 
 
+def resample_blocks(
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+    sizes: Sequence[int],
+    centre: Float[np.ndarray, " e"],
+    *,
+    resamples: int,
+    share: float,
+    rng: np.random.Generator,
+    rng_of: Callable[[int], np.random.Generator],
+) -> Float[np.ndarray, "b e"]:
+    """As `resample`, of rows in several blocks: how many of each block by the law of draws from all
+    rows, then rows within the block.
+
+    Args:
+        blocks: numerators and denominators of each block, in order. (n, e) each
+        sizes: rows of each block.
+        centre: ratios of all rows. (e,)
+        resamples: number of subsamples b.
+        share: of all rows in each subsample.
+        rng: of how many rows each block gives.
+        rng_of: of the rows of one block, by its number.
+
+    Raises:
+        DataError: as `resample`.
+    """
+    n = int(sum(sizes))
+    size = round(share * n)
+    _require_size(size, n)
+    given = rng.multivariate_hypergeometric(list(sizes), size, size=resamples)
+    total = TreeSum()
+    for number, (numerators, denominators) in enumerate(blocks):
+        _require_terms(numerators, denominators)
+        parts = np.hstack((numerators - centre * denominators, denominators))
+        counts, draws, summed = given[:, number], rng_of(number), []
+        for start in range(0, resamples, CHUNK):
+            chosen = np.concatenate(
+                [
+                    sample_subsets(len(parts), int(count), count=1, rng=draws)
+                    for count in counts[start : start + CHUNK]
+                ]
+            )
+            summed.append(chosen.astype(np.float64) @ parts)
+        total.put(np.concatenate(summed))
+    top, bottom = np.split(total.total, 2, axis=1)
+    ratios = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=ratios, where=bottom > 0)
+    return centre + ratios
+
+
 def sample_subsets(
     n: int, size: int, *, count: int, rng: np.random.Generator
 ) -> Bool[np.ndarray, "b n"]:
@@ -161,15 +211,25 @@ def _ratio(numerator: Float[np.ndarray, " m"], denominator: Float[np.ndarray, " 
 def _check(
     numerators: Float[np.ndarray, "n e"], denominators: Float[np.ndarray, "n e"], size: int
 ) -> None:
-    if not 0 < size < len(numerators):
+    _require_size(size, len(numerators))
+    _require_terms(numerators, denominators)
+    empty = ~denominators.any(axis=0)
+    if empty.any():
+        raise NoSupportError(f"no row carries weight in columns {np.flatnonzero(empty).tolist()}")
+
+
+def _require_size(size: int, n: int) -> None:
+    if not 0 < size < n:
         raise DataError(
-            f"a subsample of {size} of {len(numerators)} rows was asked for; "
-            f"at least one row must be in and one out"
+            f"a subsample of {size} of {n} rows was asked for; at least one row must be in and one "
+            "out"
         )
+
+
+def _require_terms(
+    numerators: Float[np.ndarray, "n e"], denominators: Float[np.ndarray, "n e"]
+) -> None:
     if not (np.isfinite(numerators).all() and np.isfinite(denominators).all()):
         raise DataError("a numerator or denominator is not a finite number")
     if (denominators < 0).any():
         raise DataError(f"a denominator is {denominators.min()}; it is never below zero")
-    empty = ~denominators.any(axis=0)
-    if empty.any():
-        raise NoSupportError(f"no row carries weight in columns {np.flatnonzero(empty).tolist()}")

@@ -10,19 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.core.terms import Terms
-from frugal.judge.intervals import (
-    effective_sample_size,
-    estimate,
-    influence,
-    influence_together,
-    largest_weight_share,
-    skewed_interval,
-    spread_of,
-    together,
-    usable_rows,
-)
+from frugal.judge.intervals import influence, influence_together, interval_of, together
 from frugal.judge.nuisance_fit import NuisanceFit
-from frugal.judge.positivity import Finding, weight_findings
+from frugal.judge.positivity import Finding, weight_findings_of
+from frugal.judge.sums import Spread, Tally, WeightSums
 
 OK = "ok"
 NO_SUPPORT = "no_support"
@@ -30,15 +21,15 @@ NO_SUPPORT = "no_support"
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What is reported of one estimator on one evaluation set. Shape: o outcomes.
+    """What is reported of one estimator on one evaluation set. Shape: o outcomes, c of them told.
 
     Attributes:
         status: `ok` or `no_support`.
         reason: a sentence if the status is not `ok`, else empty.
         estimate: in the unit of each outcome; NaN unless the status is `ok`. (o,)
-        std_error: same unit; infinite if fewer than two rows carry weight. (o,)
-        ci_low: lower end of the interval. (o,)
-        ci_high: upper end of the interval. (o,)
+        std_error: same unit; infinite if fewer than two rows carry weight. (c,)
+        ci_low: lower end of the interval. (c,)
+        ci_high: upper end of the interval. (c,)
         n: evaluation rows.
         usable_rows: rows with weight above zero.
         ess: Kish's effective sample size; of clusters where rows belong together.
@@ -49,9 +40,9 @@ class Summary:
     status: str
     reason: str
     estimate: Float[np.ndarray, " o"]
-    std_error: Float[np.ndarray, " o"]
-    ci_low: Float[np.ndarray, " o"]
-    ci_high: Float[np.ndarray, " o"]
+    std_error: Float[np.ndarray, " c"]
+    ci_low: Float[np.ndarray, " c"]
+    ci_high: Float[np.ndarray, " c"]
     n: int
     usable_rows: int
     ess: float
@@ -89,16 +80,40 @@ def summarise(
             stands for itself. (n,)
     """
     outcomes = terms.numerator.shape[1]
-    counted = together(terms, cluster)
-    found = findings + weight_findings(counted.weight)
-    usable = usable_rows(terms.weight)
-    if usable == 0:
-        value = error = low = high = np.full(outcomes, np.nan)
+    tally, counted = Tally.of(terms), WeightSums.of(together(terms, cluster).weight)
+    spread = Spread(0, np.zeros(outcomes), np.zeros(outcomes))
+    if tally.weight.usable:
+        spread = Spread.of(counted_influence(terms, fit, cluster))
+    return summary_of(tally, counted, spread, level=level, findings=findings)
+
+
+def summary_of(
+    tally: Tally,
+    counted: WeightSums,
+    spread: Spread,
+    *,
+    level: float,
+    findings: tuple[Finding, ...],
+) -> Summary:
+    """Everything that is reported of one estimator, from sums over all rows.
+
+    Args:
+        tally: of its terms.
+        counted: its weights, those of rows that belong together as one.
+        spread: its influence terms, of all outcomes or of the first ones, with the fit of the
+            probabilities counted in; not read where no row has weight.
+        level: coverage of the interval, for example 0.95.
+        findings: warnings known from the masks and propensities; those of the weights are added.
+    """
+    found = findings + weight_findings_of(counted)
+    told = len(spread.squares)
+    if tally.weight.usable == 0:
+        value = np.full(len(tally.numerator), np.nan)
+        error = low = high = np.full(told, np.nan)
         status, reason = NO_SUPPORT, " ".join(one.sentence for one in found)
     else:
-        value, psi = estimate(terms), counted_influence(terms, fit, cluster)
-        error = spread_of(psi, counted.weight)
-        low, high = skewed_interval(value, psi, counted.weight, level=level)
+        value, error = tally.estimate, spread.error(counted.usable)
+        low, high = interval_of(value[:told], spread, counted, level=level)
         status, reason = OK, ""
     return Summary(
         status,
@@ -107,9 +122,9 @@ def summarise(
         error,
         low,
         high,
-        len(terms.weight),
-        usable,
-        effective_sample_size(counted.weight),
-        largest_weight_share(counted.weight),
+        tally.weight.rows,
+        tally.weight.usable,
+        counted.effective,
+        counted.largest_share,
         found,
     )

@@ -3,7 +3,7 @@
 Positivity is that of the true law where the missingness was induced, else that of the fitted one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.set_probability import rows_in_parts
+from frugal.core.blocks import tree_sum
 from frugal.core.state_codes import distinct_sets
 from frugal.core.table import Table
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.data_efficiency import (
     VIEWS,
-    data_efficiency,
+    NeededSums,
+    efficiency_of_counts,
     needed_probability,
-    summarise_positivity,
 )
 from frugal.missing.chain import IndicatorChain, chain_of
 from frugal.missing.graph import MissingnessGraph
@@ -32,69 +33,78 @@ Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the views read of one case, small enough to be kept of every seed.
+    """What the views read of one policy, small enough to be kept; joined from blocks and seeds.
 
     Attributes:
-        observed: R. (n, a)
-        factors: fitted p(R_j = 1 | its causes) of each panel. (n, a)
+        observed: rows with 0, 1, … a panels recorded. (a + 1,)
+        fitted: rows in which every fitted factor is known.
         sets: that the policy ends with where nothing is missing: on the full table, or on complete
             cases where that is unknown. (t, a)
     """
 
     observed: np.ndarray
-    factors: np.ndarray
+    fitted: int
     sets: np.ndarray
 
     @classmethod
     def of(cls, case: Case) -> "Seen":
         """The part of a case that the views read."""
         ended = case.blocked[case.complete] if case.full is None else case.full
-        return cls(case.observed, case.factors, distinct_sets(acquired_sets(ended)).sets)
+        return cls(
+            np.bincount(case.observed.sum(axis=1), minlength=case.observed.shape[1] + 1),
+            int(np.isfinite(case.factors).all(axis=1).sum()),
+            distinct_sets(acquired_sets(ended)).sets,
+        )
+
+    def __add__(self, other: "Seen") -> "Seen":
+        sets = distinct_sets(np.concatenate([self.sets, other.sets])).sets
+        return Seen(self.observed + other.observed, self.fitted + other.fitted, sets)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewRows:
+    """Some rows that the views are compared on.
+
+    Attributes:
+        data: a block of the table; standardised laws are settled.
+        rows: positions in it of its test rows. (n,)
+        factors: fitted p(R_j = 1 | its causes) of these rows, in every seed. (m, a)
+    """
+
+    data: Table
+    rows: np.ndarray
+    factors: np.ndarray
 
 
 def compare_views(
-    data: Table,
-    rows: np.ndarray,
+    blocks: Iterable[ViewRows],
+    layout: Table,
     graph: Mapping[str, Any],
-    seen: Sequence[Seen],
+    seen: Seen,
     identification: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Table A.1 and the positivity comparison of A.10 for these records and this policy.
 
     Args:
-        data: the whole table, on which standardised laws are scaled.
-        rows: the test rows in it. (n,)
-        graph: with `source`, as `draw_missingness` stored it.
-        seen: of the policy's case in each seed.
+        blocks: test rows, read only where the positivity follows from them.
+        layout: the table's panels.
+        graph: with `source`, as `draw_missingness` stored it, settled.
+        seen: of the policy, in all blocks and seeds.
         identification: as `draw_missingness` stored it.
         settings: of the stage.
     """
-    observed, factors, sets = (
-        np.concatenate([getattr(one, name) for one in seen])
-        for name in ("observed", "factors", "sets")
-    )
-    sets = distinct_sets(sets).sets
-    threshold, reason = settings["positivity_threshold"], ""
+    threshold = settings["positivity_threshold"]
     wide = len(graph["indicators"]) > MOST_SUMMED
-    if reason := _too_many(sets) if wide else "":
-        needed = np.full((3, 1), np.nan)
-    elif graph["source"] == "induced" and wide:
-        law = chain_of(MissingnessGraph.from_dict(graph), data, rows)
-        needed = _by_events(law, len(rows), sets)
-    elif graph["source"] == "induced":
-        needed = _by_true_law(data, rows, graph, sets)
-    elif reason := _unknown(graph, factors, identification):
-        needed = np.full((3, 1), np.nan)
-    elif wide:
-        known = factors[np.isfinite(factors).all(axis=1)]
-        missable = [j for j, p in enumerate(data.actions) if p.name in graph["indicators"]]
-        law = IndicatorChain(missable, {}, lambda j, at, observed: known[at, j])
-        needed = _by_events(law, len(known), sets)
-    else:
-        needed = _by_fitted_law(data, graph, factors, sets)
-    views = data_efficiency(observed)
-    support = [None] * len(VIEWS) if reason else summarise_positivity(needed, threshold=threshold)
+    reason = _too_many(seen.sets) if wide else ""
+    if not reason and graph["source"] != "induced":
+        reason = _unknown(graph, seen.fitted, identification)
+    views = efficiency_of_counts(seen.observed)
+    support: Sequence[Any] = [None] * len(VIEWS)
+    if not reason:
+        needed = (_needed(one, layout, graph, seen.sets, wide=wide) for one in blocks)
+        told = (NeededSums.of(part, threshold) for part in needed)
+        support = tree_sum(told).views()
     return pd.DataFrame(
         {
             "view": view.view,
@@ -107,6 +117,23 @@ def compare_views(
         }
         for view, one in zip(views, support, strict=True)
     )
+
+
+def _needed(
+    given: ViewRows, layout: Table, graph: Mapping[str, Any], sets: np.ndarray, *, wide: bool
+) -> np.ndarray:
+    """What rows need above zero: by the true law, or of every seed by the fitted one. (3, m)"""
+    law = MissingnessGraph.from_dict(graph)
+    if graph["source"] == "induced":
+        if wide:
+            return _by_events(chain_of(law, given.data, given.rows), len(given.rows), sets)
+        return _by_true_law(given.data, given.rows, law, sets)
+    factors = given.factors[np.isfinite(given.factors).all(axis=1)]
+    if wide:
+        missable = [j for j, p in enumerate(layout.actions) if p.name in graph["indicators"]]
+        chain = IndicatorChain(missable, {}, lambda j, at, observed: factors[at, j])
+        return _by_events(chain, len(factors), sets)
+    return _by_fitted_law(layout, law, factors, sets)
 
 
 def _too_many(sets: np.ndarray) -> str:
@@ -131,9 +158,7 @@ def _by_events(law: IndicatorChain, n: int, sets: np.ndarray) -> np.ndarray:
     return needed
 
 
-def _unknown(
-    graph: Mapping[str, Any], factors: np.ndarray, identification: Mapping[str, Any]
-) -> str:
+def _unknown(graph: Mapping[str, Any], fitted: int, identification: Mapping[str, Any]) -> str:
     """Why the positivity of own records is not known; empty if it is."""
     if not identification["propensity_identified"]:
         return " ".join(r for r in identification["reasons"] if "not identified" in r)
@@ -142,15 +167,13 @@ def _unknown(
             "One missingness indicator causes another, so that the fitted factors give no law of "
             "patterns."
         )
-    known = np.isfinite(factors).all(axis=1)
-    return "" if known.any() else "The law of some panel could not be fitted."
+    return "" if fitted else "The law of some panel could not be fitted."
 
 
 def _by_true_law(
-    data: Table, rows: np.ndarray, graph: Mapping[str, Any], sets: np.ndarray
+    data: Table, rows: np.ndarray, law: MissingnessGraph, sets: np.ndarray
 ) -> np.ndarray:
     """What each test row needs above zero, by the law that the masks were drawn from. (3, n)"""
-    law = MissingnessGraph.from_dict(graph)
     patterns = missable_patterns(law, data)
     return _in_parts(
         len(rows),
@@ -161,12 +184,10 @@ def _by_true_law(
 
 
 def _by_fitted_law(
-    data: Table, graph: Mapping[str, Any], factors: np.ndarray, sets: np.ndarray
+    layout: Table, law: MissingnessGraph, factors: np.ndarray, sets: np.ndarray
 ) -> np.ndarray:
     """The same by the fitted factors, of the rows and seeds with a known X_adj. (3, m)"""
-    law = MissingnessGraph.from_dict(graph)
-    patterns = missable_patterns(law, data)
-    factors = factors[np.isfinite(factors).all(axis=1)]
+    patterns = missable_patterns(law, layout)
     return _in_parts(
         len(factors), patterns, sets, lambda part: factorised_patterns(factors[part], patterns)
     )

@@ -2,9 +2,8 @@
 
 Every regression is a *head*: its inputs Z, its target, and the rows on which both mean what the
 identification says [afape, sec. A.6]. All heads × folds are trained together; a prediction for a
-row never comes from a model that saw that row [afape, sec. A.11]. Must not know what a head stands
-for, which estimator asks, or files. How good a fit is: `calibration_table`, `log_loss`,
-`overlap_summary`.
+row never comes from a model that saw that row [afape, sec. A.11]. Models are kept as what they say
+of any rows (`HeadModels`). Must not know what a head stands for, which estimator asks, or files.
 
 Differs from the paper: a fitted probability is never 0 or 1. Learned from m rows, it is kept within
 
@@ -17,10 +16,10 @@ law (`Head.is_law`) has only a 0 or a 1 moved there.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError, DataError, NoSupportError
@@ -38,6 +37,7 @@ LOCK_STEP = 16  # most networks trained at once
 LOCK_STEP_FLOATS = 2**18  # activations of a layer in one step of a chunk: beyond, caches overflow
 
 Progress = Callable[..., Iterable]
+Ask = Callable[[np.ndarray], np.ndarray]  # inputs (m, w), all finite → predictions (m, o)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +73,105 @@ class MeanHead:
     usable: Bool[np.ndarray, " n"]
 
 
+@dataclass(frozen=True, eq=False)
+class HeadModels:
+    """What was fitted for one head: a model for each split, each of which answers for any rows.
+
+    Attributes:
+        models: one for each fold, which answers for its rows; or a single one, for all rows.
+        folds: numbers of the folds, in order; none where there is a single model.
+        outcomes: o.
+    """
+
+    models: Sequence[Ask]
+    folds: Sequence[int]
+    outcomes: int
+
+    def predict(
+        self, inputs: Float[np.ndarray, "n w"], fold: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, "n o"]:
+        """Predictions, each row's by the model that has not seen its fold.
+
+        Returns:
+            NaN where the inputs are not finite. (n, o)
+        """
+        result = np.full((len(inputs), self.outcomes), np.nan)
+        finite = np.asarray(np.isfinite(inputs).all(axis=1))
+        asked = [fold == k for k in self.folds] or [np.ones(len(inputs), dtype=bool)]
+        for model, rows in zip(self.models, asked, strict=True):
+            if (rows & finite).any():
+                result[rows & finite] = model(inputs[rows & finite])
+        return result
+
+
+def fit_models(
+    heads: Sequence[Head],
+    *,
+    method: str,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+    fold: Int[np.ndarray, " n"] | None = None,
+    train: Bool[np.ndarray, " n"] | None = None,
+    progress: Progress | None = None,
+) -> list[HeadModels]:
+    """Models of p(D = 1 | Z): one for each fold, learned from the others, or one of some rows.
+
+    A head without inputs gets the training mean of its target, as does one whose target is the
+    same on all its training rows. A law learned from m rows is kept within
+    `probability_bounds(m)`; of another head, a 0 or a 1 is moved there.
+
+    Args:
+        heads: regressions, all on the same n rows.
+        method: network (multilayer perceptron, as the paper), logistic, or boosting (LightGBM).
+        settings: of that method. network: hidden, layers, epochs, batch, learning_rate,
+            ridge (½·ridge·Σ weights² is added to the sum of the losses); logistic: C (inverse
+            penalty on standardised inputs); boosting: trees, leaves, learning_rate, min_leaf.
+        rng: each head and fold gets its own child stream.
+        fold: fold of each row. (n,)
+        train: rows of a single model; with `fold` None. (n,)
+        progress: wraps the loop over chunks of models, called like tqdm(iterable, desc=…).
+
+    Returns:
+        One for each head; probabilities inside (0, 1).
+
+    Raises:
+        ConfigError: unknown method, or settings that are not exactly its own.
+        DataError: a usable row has inputs or a target that are not finite.
+        NoSupportError: a head has no usable row outside some fold.
+    """
+    real = [MeanHead(h.inputs, h.target[:, None].astype(np.float64), h.usable) for h in heads]
+    numbers, splits = _splits(fold, train)
+    fitted = _fit(real, splits, "binary", method, settings, rng, progress)
+    found = []
+    for head, models in zip(heads, fitted, strict=True):
+        bounds = [probability_bounds(int((head.usable & rows).sum())) for rows in splits]
+        kept = [
+            partial(_bounded, ask, *ends, is_law=head.is_law)
+            for ask, ends in zip(models, bounds, strict=True)
+        ]
+        found.append(HeadModels(kept, numbers, 1))
+    return found
+
+
+def fit_mean_models(
+    heads: Sequence[MeanHead],
+    *,
+    method: str,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+    fold: Int[np.ndarray, " n"] | None = None,
+    train: Bool[np.ndarray, " n"] | None = None,
+    progress: Progress | None = None,
+) -> list[HeadModels]:
+    """As `fit_models`, for means E[C | Z] by network or boosting."""
+    numbers, splits = _splits(fold, train)
+    fitted = _fit(heads, splits, "squared", method, settings, rng, progress)
+    return [
+        HeadModels(models, numbers, head.target.shape[1])
+        for head, models in zip(heads, fitted, strict=True)
+    ]
+
+
 def cross_fit(
     heads: Sequence[Head],
     *,
@@ -84,29 +183,15 @@ def cross_fit(
 ) -> list[Float[np.ndarray, " n"]]:
     """Probabilities p(D = 1 | Z) by cross-fitting: a fold's rows by the other folds' models.
 
-    A head without inputs gets the training mean of its target, as does one whose target is the
-    same on all its training rows. A law learned from m rows is kept within
-    `probability_bounds(m)`; of another head, a 0 or a 1 is moved there.
-
-    Args:
-        heads: regressions, all on the same n rows.
-        fold: fold of each row. (n,)
-        method: network (multilayer perceptron, as the paper), logistic, or boosting (LightGBM).
-        settings: of that method. network: hidden, layers, epochs, batch, learning_rate,
-            ridge (½·ridge·Σ weights² is added to the sum of the losses); logistic: C (inverse
-            penalty on standardised inputs); boosting: trees, leaves, learning_rate, min_leaf.
-        rng: each head and fold gets its own child stream.
-        progress: wraps the loop over chunks of models, called like tqdm(iterable, desc=…).
+    See `fit_models`.
 
     Returns:
         One array per head, inside (0, 1); NaN where the row's inputs are not finite. (n,)
-
-    Raises:
-        ConfigError: unknown method, or settings that are not exactly its own.
-        DataError: a usable row has inputs or a target that are not finite.
-        NoSupportError: a head has no usable row outside some fold.
     """
-    return _probabilities(heads, _folds(fold), method, settings, rng, progress)
+    models = fit_models(
+        heads, fold=fold, method=method, settings=settings, rng=rng, progress=progress
+    )
+    return [m.predict(h.inputs, fold)[:, 0] for m, h in zip(models, heads, strict=True)]
 
 
 def separate_fit(
@@ -120,7 +205,10 @@ def separate_fit(
     progress: Progress | None = None,
 ) -> list[Float[np.ndarray, " n"]]:
     """As `cross_fit`, but trained on some rows and predicted on others; NaN on the rest."""
-    return _probabilities(heads, [(train, predict)], method, settings, rng, progress)
+    models = fit_models(
+        heads, train=train, method=method, settings=settings, rng=rng, progress=progress
+    )
+    return [_only(m, h.inputs, predict)[:, 0] for m, h in zip(models, heads, strict=True)]
 
 
 def cross_fit_means(
@@ -133,7 +221,10 @@ def cross_fit_means(
     progress: Progress | None = None,
 ) -> list[Float[np.ndarray, "n o"]]:
     """As `cross_fit`, for means E[C | Z] by network or boosting. One (n, o) array per head."""
-    return _fit(heads, _folds(fold), "squared", method, settings, rng, progress)
+    models = fit_mean_models(
+        heads, fold=fold, method=method, settings=settings, rng=rng, progress=progress
+    )
+    return [m.predict(h.inputs, fold) for m, h in zip(models, heads, strict=True)]
 
 
 def separate_fit_means(
@@ -147,7 +238,17 @@ def separate_fit_means(
     progress: Progress | None = None,
 ) -> list[Float[np.ndarray, "n o"]]:
     """As `separate_fit`, for means E[C | Z] by network or boosting. One (n, o) array per head."""
-    return _fit(heads, [(train, predict)], "squared", method, settings, rng, progress)
+    models = fit_mean_models(
+        heads, train=train, method=method, settings=settings, rng=rng, progress=progress
+    )
+    return [_only(m, h.inputs, predict) for m, h in zip(models, heads, strict=True)]
+
+
+def _only(models: HeadModels, inputs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Predictions of some rows, NaN of the others. (n, o)"""
+    result = np.full((len(inputs), models.outcomes), np.nan)
+    result[rows] = models.predict(inputs[rows], np.zeros(int(rows.sum()), dtype=np.int64))
+    return result
 
 
 def probability_bounds(rows: int) -> tuple[float, float]:
@@ -158,123 +259,74 @@ def probability_bounds(rows: int) -> tuple[float, float]:
     return 0.5 / (rows + 1), (rows + 0.5) / (rows + 1)
 
 
-def calibration_table(
-    probability: Float[np.ndarray, " n"], outcome: Bool[np.ndarray, " n"], *, bins: int
-) -> pd.DataFrame:
-    """Predicted against observed, in bins of equal width on [0, 1]; empty bins are left out.
-
-    Returns:
-        Columns bin (0 is lowest), mean_probability, rate (share of True outcomes), n (rows).
-
-    Raises:
-        DataError: a probability is not in [0, 1].
-    """
-    _check_probability(probability)
-    number = np.minimum((probability * bins).astype(np.int64), bins - 1)
-    rows = pd.DataFrame({"bin": number, "mean_probability": probability, "rate": outcome * 1.0})
-    table = rows.groupby("bin").mean()
-    return table.assign(n=rows.groupby("bin").size()).reset_index()
-
-
-def log_loss(probability: Float[np.ndarray, " n"], outcome: Bool[np.ndarray, " n"]) -> float:
-    """Mean of −log p(outcome), in nats; infinite where an event held for impossible happened."""
-    _check_probability(probability)
-    with np.errstate(divide="ignore"):
-        return float(-np.log(np.where(outcome, probability, 1 - probability)).mean())
-
-
-def overlap_summary(probability: Float[np.ndarray, " n"], *, threshold: float) -> dict[str, float]:
-    """How near a propensity comes to zero: the positivity that every weighted estimator needs.
-
-    Returns:
-        n, min, max, quantiles q01 q05 q25 q50 q75 q95, share_below: of rows below `threshold`.
-    """
-    _check_probability(probability)
-    if len(probability) == 0:
-        raise NoSupportError("the overlap of no row was asked for; it needs at least one")
-    quantiles = {
-        f"q{percent:02d}": float(np.quantile(probability, percent / 100))
-        for percent in (1, 5, 25, 50, 75, 95)
-    }
-    return {
-        "n": float(len(probability)),
-        "min": float(probability.min()),
-        **quantiles,
-        "max": float(probability.max()),
-        "share_below": float((probability < threshold).mean()),
-    }
-
-
-def _check_probability(probability: np.ndarray) -> None:
-    wrong = ~((probability >= 0) & (probability <= 1))
-    if wrong.any():
-        raise DataError(
-            f"{wrong.sum()} of {len(probability)} probabilities are outside 0..1 or not a number"
-        )
-
-
-def _folds(fold: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def _splits(
+    fold: np.ndarray | None, train: np.ndarray | None
+) -> tuple[list[int], list[np.ndarray]]:
+    """Numbers of the folds, none for a single model; and the rows that each model learns from."""
+    if fold is None:
+        assert train is not None, "bug: neither folds nor rows to learn from"
+        return [], [train]
     numbers = np.unique(fold)
     if len(numbers) < 2:
         raise ConfigError(f"cross-fitting got {len(numbers)} fold(s); it needs at least two")
-    return [(fold != f, fold == f) for f in numbers]
+    return [int(f) for f in numbers], [fold != f for f in numbers]
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One model to fit: the head's number, rows to train on, rows to predict, its own stream."""
+    """One model to fit: the head's number and the split's, rows to train on, its own stream."""
 
     head: int
+    split: int
     train: Bool[np.ndarray, " n"]
-    predict: Bool[np.ndarray, " n"]
     rng: np.random.Generator
 
 
-def _probabilities(heads, splits, method, settings, rng, progress) -> list[np.ndarray]:
-    real = [MeanHead(h.inputs, h.target[:, None].astype(np.float64), h.usable) for h in heads]
-    fitted = [p[:, 0] for p in _fit(real, splits, "binary", method, settings, rng, progress)]
-    for head, p in zip(heads, fitted, strict=True):
-        for train, predict in splits:
-            bounds = probability_bounds(int((head.usable & train).sum()))
-            certain = (p[predict] <= 0) | (p[predict] >= 1)
-            moved = certain | head.is_law
-            p[predict] = np.where(moved, np.clip(p[predict], *bounds), p[predict])
-    return fitted
+def _bounded(
+    ask: Ask, least: float, most: float, inputs: np.ndarray, *, is_law: bool
+) -> np.ndarray:
+    """Probabilities within what so few rows may tell; of what is no law, only 0 and 1 are moved."""
+    p = ask(inputs)
+    moved = (p <= 0) | (p >= 1) | is_law
+    return np.where(moved, np.clip(p, least, most), p)
+
+
+def _constant(value: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """The same of every row. (n, o)"""
+    return np.broadcast_to(value, (len(inputs), len(value)))
 
 
 def _fit(
     heads: Sequence[MeanHead],
-    splits: Sequence[tuple[np.ndarray, np.ndarray]],
+    splits: Sequence[np.ndarray],
     loss: Loss,
     method: str,
     settings: Mapping[str, Any],
     rng: np.random.Generator,
     progress: Progress | None,
-) -> list[np.ndarray]:
-    """Predictions of every head at every row that some split predicts; NaN elsewhere. (n, o)"""
+) -> list[list[Ask]]:
+    """A model of every head for every split."""
     _check_settings(method, settings, loss)
-    results = [np.full(head.target.shape, np.nan) for head in heads]
+    found: dict[tuple[int, int], Ask] = {}
     jobs = []
     streams = iter(rng.spawn(len(heads) * len(splits)))
     for number, head in enumerate(heads):
         finite = np.asarray(np.isfinite(head.inputs).all(axis=1))
         _check_usable(number, head, finite)
-        for train, predict in splits:
-            job = _Job(number, head.usable & train, finite & predict, next(streams))
+        for split, train in enumerate(splits):
+            job = _Job(number, split, head.usable & train, next(streams))
             if not job.train.any():
                 raise NoSupportError(f"head {number} has no usable row to train on in some split")
             known = head.target[job.train]
             if head.inputs.shape[1] == 0 or (known == known[0]).all():
-                results[number][job.predict] = known.mean(axis=0)
+                found[number, split] = partial(_constant, known.mean(axis=0))
             else:
                 jobs.append(job)
     chunks = _chunks(jobs, method, settings)
     for chunk in chunks if progress is None else progress(chunks, desc=f"nuisance, {method}"):
-        for job, predicted in zip(
-            chunk, FITTERS[method](heads, chunk, loss, settings), strict=True
-        ):
-            results[job.head][job.predict] = predicted
-    return results
+        for job, model in zip(chunk, FITTERS[method](heads, chunk, loss, settings), strict=True):
+            found[job.head, job.split] = model
+    return [[found[h, k] for k in range(len(splits))] for h in range(len(heads))]
 
 
 def _check_settings(method: str, settings: Mapping[str, Any], loss: Loss) -> None:
@@ -306,7 +358,7 @@ def _chunks(jobs: list[_Job], method: str, settings: Mapping[str, Any]) -> list[
     return [by_length[i : i + size] for i in range(0, len(by_length), size)]
 
 
-def _fit_network(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[np.ndarray]:
+def _fit_network(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[Ask]:
     read = sorted({job.head for job in chunk})
     from frugal.learn.networks import fit_networks  # torch is slow to import
 
@@ -322,7 +374,7 @@ def _fit_network(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> lis
         activation="silu",
         **shape,
     )
-    return [networks.predict(k, heads[job.head].inputs[job.predict]) for k, job in enumerate(chunk)]
+    return [partial(networks.predict, k) for k in range(len(chunk))]
 
 
 def _filled(values: np.ndarray) -> np.ndarray:
@@ -330,7 +382,7 @@ def _filled(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def _fit_logistic(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[np.ndarray]:
+def _fit_logistic(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[Ask]:
     """Ridge on standardised inputs: C weighs the sum of the losses against ½ |slope|²."""
     (job,) = chunk
     head = heads[job.head]
@@ -340,25 +392,23 @@ def _fit_logistic(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> li
         scaling.standardise(inputs), target.astype(np.int64), np.ones(n),
         ridge=1 / (settings["C"] * n),
     )  # fmt: skip
-    asked = scaling.standardise(head.inputs[job.predict])
-    return [fitted.probability(asked)[:, None]]
+    return [lambda asked: fitted.probability(scaling.standardise(asked))[:, None]]
 
 
-def _fit_boosting(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[np.ndarray]:
+def _fit_boosting(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[Ask]:
     (job,) = chunk
     head = heads[job.head]
-    predicted = np.zeros((int(job.predict.sum()), head.target.shape[1]))
-    for outcome in range(head.target.shape[1]):
-        booster = train_booster(
+    boosters = [
+        train_booster(
             head.inputs[job.train],
             head.target[job.train, outcome],
             objective={"objective": "binary" if loss == "binary" else "regression"},
             rng=job.rng,
             **settings,
         )
-        if len(predicted):
-            predicted[:, outcome] = booster.predict(head.inputs[job.predict], num_threads=1)
-    return [predicted]
+        for outcome in range(head.target.shape[1])
+    ]
+    return [lambda asked: np.column_stack([one.predict(asked, num_threads=1) for one in boosters])]
 
 
 FITTERS = {"network": _fit_network, "logistic": _fit_logistic, "boosting": _fit_boosting}

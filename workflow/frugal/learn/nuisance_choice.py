@@ -3,9 +3,8 @@
 With `lowest_loss` every regression is fitted by each method, and the one of least cross-fitted loss
 is taken: for all folds at once, each regression for itself. The discrete super learner of van der
 Laan and Dudoit (2003); the choice among so few costs less than the fits' own error. With a part to
-learn from, folds are made within it, and the chosen method is fitted once more on all of it. What
-was learned is kept as predictions, so that no model has to be stored. Must not know what a
-regression stands for, which estimator asks, or files.
+learn from, folds are made within it, and the chosen method is fitted once more on all of it. Must
+not know what a regression stands for, which estimator asks, or files.
 """
 
 import copy
@@ -18,15 +17,8 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.core.scaling import fit_scaling
-from frugal.learn.nuisance import (
-    Head,
-    MeanHead,
-    cross_fit,
-    cross_fit_means,
-    log_loss,
-    separate_fit,
-    separate_fit_means,
-)
+from frugal.learn.calibration import log_loss
+from frugal.learn.nuisance import Head, HeadModels, MeanHead, fit_mean_models, fit_models
 
 LOWEST_LOSS = "lowest_loss"
 METHODS = ("logistic", "network", "boosting")  # in this order where two are equal
@@ -48,12 +40,25 @@ class Fitted:
             own. Log-loss in nats, or the squared error over the target's variance, as a mean over
             outcomes that vary.
         rows: on which the losses were taken.
+        models: behind the values; None where nothing could be fitted.
     """
 
     values: Float[np.ndarray, " n"] | Float[np.ndarray, "n o"]
     method: str
     losses: Mapping[str, float]
     rows: int
+    models: HeadModels | None = None
+
+    def predict(self, inputs: np.ndarray, fold: np.ndarray) -> np.ndarray:
+        """What is fitted for other rows, each by the model that has not seen its fold.
+
+        Returns:
+            NaN where the inputs are not known. (m,) or (m, o)
+        """
+        found = np.full((len(inputs), *self.values.shape[1:]), np.nan)
+        if self.models is None:
+            return found
+        return self.models.predict(inputs, fold).reshape(found.shape)
 
 
 def fit_probabilities(
@@ -70,12 +75,12 @@ def fit_probabilities(
         heads: regressions, all on the same n rows.
         rule: `fold`; with `train` and `predict` the models learn on the rows of `train` alone, and
             folds serve the choice.
-        method: as in `nuisance.cross_fit`, or "lowest_loss".
+        method: as in `nuisance.fit_models`, or "lowest_loss".
         settings: method → its settings.
         rng: every method gets the same streams, so that what it fits does not depend on the others.
     """
     names = METHODS if method == LOWEST_LOSS else (method,)
-    fit = _Fit(cross_fit, separate_fit, settings)
+    fit = _Fit(fit_models, settings)
     return _fit(heads, names, _Rows(rule, len(names) > 1), fit, _probability_loss, rng)
 
 
@@ -89,7 +94,7 @@ def fit_means(
 ) -> list[Fitted]:
     """As `fit_probabilities`, for means E[C | Z] by network or boosting."""
     names = MEAN_METHODS if method == LOWEST_LOSS else (method,)
-    fit = _Fit(cross_fit_means, separate_fit_means, settings)
+    fit = _Fit(fit_mean_models, settings)
     return _fit(heads, names, _Rows(rule, len(names) > 1), fit, _mean_loss, rng)
 
 
@@ -97,14 +102,12 @@ def fit_means(
 class _Fit:
     """How to fit some regressions by one method."""
 
-    crossed: Callable[..., list[np.ndarray]]
-    apart: Callable[..., list[np.ndarray]]
+    run: Callable[..., list[HeadModels]]
     settings: Mapping[str, Any]
 
-    def by(self, method: str, crossed: bool) -> Callable[..., list[np.ndarray]]:
+    def by(self, method: str) -> Callable[..., list[HeadModels]]:
         """Fit by a named method, in folds or on a part of its own."""
-        run = self.crossed if crossed else self.apart
-        return partial(run, method=method, settings=self.settings[method])
+        return partial(self.run, method=method, settings=self.settings[method])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +135,13 @@ class _Rows:
         fold = self.rule["fold"]
         return [self.allowed & (fold != one) for one in np.unique(fold[self.allowed])]
 
+    def values(self, models: HeadModels, head: Head | MeanHead) -> np.ndarray:
+        """Predictions of the rows that are asked for, NaN of the others. (n,) or (n, o)"""
+        asked = self.rule["predict"] if self.apart else self.allowed
+        result = np.full((len(head.target), models.outcomes), np.nan)
+        result[asked] = models.predict(head.inputs[asked], self.rule["fold"][asked])
+        return result.reshape(head.target.shape)
+
 
 def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
     """Fitted values of each head, and losses, in order."""
@@ -139,25 +149,31 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
     able = [k for k, head in enumerate(heads) if _learns(head, splits)]
     found = [Fitted(np.full(head.target.shape, np.nan), "", {}, 0) for head in heads]
     some = [heads[k] for k in able]
+    said: list[dict[str, np.ndarray]] = [{} for _ in some]
     if rows.apart and not rows.choosing:
         losses = [{names[0]: np.nan} for _ in some]
-        tried = {names[0]: _apart(some, fit, names[0], rows, rng)}
+        tried = {names[0]: fit.by(names[0])(some, train=rows.rule["train"], rng=rng)}
     else:
         tried = _tried(some, names, rows, fit, rng)
+        fold = rows.rule["fold"]
+        for i, head in enumerate(some):
+            told = {name: tried[name][i].predict(head.inputs, fold) for name in names}
+            said[i] = {name: one.reshape(head.target.shape) for name, one in told.items()}
         losses = [
-            {name: loss(head, tried[name][i], rows.allowed) for name in names}
+            {name: loss(head, values, rows.allowed) for name, values in said[i].items()}
             for i, head in enumerate(some)
         ]
     best = [min(of, key=lambda name, of=of: of[name]) for of in losses]  # the first of equals
     if rows.apart and rows.choosing:
         tried = _again(some, best, fit, rows, rng)
     for i, k in enumerate(able):
-        without = heads[k].inputs.shape[1] == 0
+        without, models = heads[k].inputs.shape[1] == 0, tried[best[i]][i]
         found[k] = Fitted(
-            tried[best[i]][i],
+            rows.values(models, heads[k]) if rows.apart else said[i][best[i]],
             WITHOUT_INPUTS if without else best[i],
             {WITHOUT_INPUTS: losses[i][best[i]]} if without else losses[i],
             int((heads[k].usable & rows.allowed).sum()),
+            models,
         )
     return found
 
@@ -167,29 +183,24 @@ def _learns(head: Head | MeanHead, splits: Sequence[np.ndarray]) -> bool:
     return len(splits) > 0 and all((head.usable & rows).any() for rows in splits)
 
 
-def _tried(heads, names, rows: _Rows, fit: _Fit, rng) -> dict[str, list[np.ndarray]]:
-    """Cross-fitted values by each method, all with the same streams; the last one moves `rng`."""
+def _tried(heads, names, rows: _Rows, fit: _Fit, rng) -> dict[str, list[HeadModels]]:
+    """Models of the folds by each method, all with the same streams; the last one moves `rng`."""
     inside = [replace(head, usable=head.usable & rows.allowed) for head in heads]
     return {
-        name: fit.by(name, crossed=True)(
+        name: fit.by(name)(
             inside, fold=rows.rule["fold"], rng=rng if name == names[-1] else copy.deepcopy(rng)
         )
         for name in names
     }
 
 
-def _apart(heads, fit: _Fit, name: str, rows: _Rows, rng) -> list[np.ndarray]:
-    of = {part: rows.rule[part] for part in ("train", "predict")}
-    return fit.by(name, crossed=False)(heads, **of, rng=rng)
-
-
-def _again(heads, best, fit: _Fit, rows: _Rows, rng) -> dict[str, dict[int, np.ndarray]]:
-    """Method → number of the head → values, by the chosen method on all rows to learn from."""
-    made: dict[str, dict[int, np.ndarray]] = {}
+def _again(heads, best, fit: _Fit, rows: _Rows, rng) -> dict[str, dict[int, HeadModels]]:
+    """Method → number of the head → model, by the chosen method on all rows to learn from."""
+    made: dict[str, dict[int, HeadModels]] = {}
     for name in dict.fromkeys(best):
         its = [i for i, chosen in enumerate(best) if chosen == name]
-        values = _apart([heads[i] for i in its], fit, name, rows, rng)
-        made[name] = dict(zip(its, values, strict=True))
+        models = fit.by(name)([heads[i] for i in its], train=rows.rule["train"], rng=rng)
+        made[name] = dict(zip(its, models, strict=True))
     return made
 
 

@@ -15,12 +15,15 @@ class IndicatorModel:
             enters standardised if `standardise`, else in its own unit.
         indicators: weight of each parent indicator (R → R edges), by panel name.
         standardise: scale parent columns to mean 0 and standard deviation 1 of the full table.
+        scaling: mean and standard deviation of each parent column in the full table, where some of
+            its rows are asked about; None: those of the rows that are given.
     """
 
     intercept: float
     values: Mapping[str, float] = field(default_factory=dict)
     indicators: Mapping[str, float] = field(default_factory=dict)
     standardise: bool = False
+    scaling: Mapping[str, tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,11 @@ class MissingnessGraph:
 
     def to_dict(self) -> dict[str, Any]:
         """A document that `from_dict` reads back."""
-        return asdict(self)
+        document = asdict(self)
+        for law in document["indicators"].values():
+            if law["scaling"] is None:
+                del law["scaling"]
+        return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "MissingnessGraph":
@@ -48,6 +55,7 @@ class MissingnessGraph:
                 {column: float(weight) for column, weight in law["values"].items()},
                 {cause: float(weight) for cause, weight in law["indicators"].items()},
                 law["standardise"],
+                law.get("scaling"),
             )
             for panel, law in document["indicators"].items()
         }

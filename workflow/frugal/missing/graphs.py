@@ -5,7 +5,8 @@ be missing. This module must not know how masks are drawn, or what a graph ident
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -14,7 +15,7 @@ from jaxtyping import Bool, Float
 from scipy.special import expit
 
 from frugal.core.errors import ConfigError, GraphError
-from frugal.core.scaling import fit_scaling
+from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.table import Table
 from frugal.missing.graph import IndicatorModel, MissingnessGraph
 
@@ -114,7 +115,7 @@ def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.n
     """Part of the logit that rows determine, intercept + Σ β·x, of one panel's indicator. (n,)
 
     Where the law says `standardise`, a column enters with mean 0 and standard deviation 1 over the
-    rows of `table`: give the whole table, not a split of it.
+    rows of `table`: give the whole table, not a split of it, or a graph that is `settled`.
 
     Raises:
         ConfigError: a parent column has a missing value, or is constant but to be standardised.
@@ -131,15 +132,50 @@ def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.n
                 "induced missingness needs complete values"
             )
         if law.standardise:
-            scaling = fit_scaling(parent, constant=0.0)
-            if scaling.scale == 0:
-                raise ConfigError(
-                    f"column {column!r} is constant and cannot be standardised "
-                    f"for panel {panel!r} in mechanism {graph.name!r}"
-                )
-            parent = scaling.standardise(parent)
+            known = map(np.asarray, _scaling(graph, panel, column, parent))
+            parent = Scaling(*known).standardise(parent)
         logit += weight * parent
     return logit
+
+
+def settled(
+    graph: MissingnessGraph, values: Callable[[str], Float[np.ndarray, " n"]]
+) -> MissingnessGraph:
+    """The graph with the scaling of the columns that its laws standardise, for single blocks.
+
+    Args:
+        graph: laws of the panels that can be missing.
+        values: of a column, in all rows.
+
+    Raises:
+        ConfigError: a column is constant.
+    """
+    known: dict[str, tuple[float, float]] = {}
+    laws = {}
+    for panel, law in graph.indicators.items():
+        if law.standardise and law.scaling is None:
+            for column in law.values:
+                if column not in known:
+                    known[column] = _scaling(graph, panel, column, values(column))
+            law = replace(law, scaling={column: known[column] for column in law.values})
+        laws[panel] = law
+    return MissingnessGraph(graph.name, laws)
+
+
+def _scaling(
+    graph: MissingnessGraph, panel: str, column: str, values: Float[np.ndarray, " n"]
+) -> tuple[float, float]:
+    """Mean and standard deviation by which a parent column is standardised."""
+    known = graph.indicators[panel].scaling
+    if known is not None:
+        return known[column]
+    scaling = fit_scaling(values, constant=0.0)
+    if scaling.scale == 0:
+        raise ConfigError(
+            f"column {column!r} is constant and cannot be standardised "
+            f"for panel {panel!r} in mechanism {graph.name!r}"
+        )
+    return float(scaling.centre), float(scaling.scale)
 
 
 def indicator_logit(

@@ -4,14 +4,18 @@ Masks are drawn from a graph over a complete table, or read off a table's own mi
 module must not know what a graph identifies, nor any agent or estimator.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit, logit
 
+from frugal.core.blocks import tree_sum
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.mask import Mask
 from frugal.core.table import Table
-from frugal.missing.graph import IndicatorModel, MissingnessGraph
+from frugal.missing.graph import MissingnessGraph
 from frugal.missing.graphs import (
     indicator_logit,
     indicator_probability,
@@ -39,8 +43,12 @@ def draw_mask(table: Table, graph: MissingnessGraph, *, rng: np.random.Generator
         ConfigError: the table lacks values of its own.
         GraphError: the graph is cyclic.
     """
-    _require_complete(table, graph)
-    uniforms = rng.random((len(table), len(table.actions)))
+    return mask_of(table, graph, rng.random((len(table), len(table.actions))))
+
+
+def mask_of(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
+    """As `draw_mask`, of some rows, with the uniform numbers of these rows."""
+    require_complete(table, graph, np.isnan(table.values).sum(axis=0), len(table))
     observed = np.ones(uniforms.shape, dtype=bool)
     propensity = np.ones(uniforms.shape)
     position = {action.name: i for i, action in enumerate(table.actions)}
@@ -98,20 +106,20 @@ def complete_probability(graph: MissingnessGraph, table: Table) -> Float[np.ndar
     Raises:
         ConfigError: see `graphs.value_logit`.
     """
-    return _complete_from_logits(_complete_logits(graph, table))
+    return _complete_from_logits(complete_logits(graph, table))
 
 
 def calibrate(graph: MissingnessGraph, table: Table, *, complete_share: float) -> MissingnessGraph:
     """The graph whose expected share of complete cases on this table is `complete_share`.
 
-    All intercepts move by one common amount δ, the root of mean_i p_δ(R = 1 | x_i) = share. Each
-    factor rises with δ from 0 to 1, so there is exactly one root, inside the bracket where every
-    factor is at most the share and where every factor is at least its m-th root.
+    See `calibrated`; the table is whole.
+    """
+    require_share(graph, complete_share)
+    return calibrated(graph, [complete_logits(graph, table)], complete_share=complete_share)
 
-    Args:
-        graph: laws whose intercepts are to move.
-        table: the whole table; only columns that are parents are read.
-        complete_share: in (0, 1); the paper's synthetic study has 0.12.
+
+def require_share(graph: MissingnessGraph, complete_share: float) -> None:
+    """Refuse a share of complete cases that no shift of intercepts can reach.
 
     Raises:
         ConfigError: the share is outside (0, 1), or no panel can be missing.
@@ -126,27 +134,43 @@ def calibrate(graph: MissingnessGraph, table: Table, *, complete_share: float) -
             f"mechanism {graph.name!r} asks for a complete share of {complete_share} "
             "but no panel can be missing, so the share is 1"
         )
-    logits = _complete_logits(graph, table)
+
+
+def calibrated(
+    graph: MissingnessGraph,
+    logits: Iterable[Float[np.ndarray, "n m"]],
+    *,
+    complete_share: float,
+) -> MissingnessGraph:
+    """The graph whose expected share of complete cases is `complete_share`.
+
+    All intercepts move by one common amount δ, the root of mean_i p_δ(R = 1 | x_i) = share. Each
+    factor rises with δ from 0 to 1, so there is exactly one root, inside the bracket where every
+    factor is at most the share and where every factor is at least its m-th root.
+
+    Args:
+        graph: laws whose intercepts are to move.
+        logits: `complete_logits` of each block of rows; gone through several times.
+        complete_share: in (0, 1); the paper's synthetic study has 0.12.
+    """
     per_panel = -np.log(complete_share) / len(graph.indicators)
-    low = logit(complete_share) - logits.max() - 1.0
-    high = -np.log(np.expm1(per_panel)) - logits.min() + 1.0
+    rows = sum(len(part) for part in logits)
+    low = logit(complete_share) - max(part.max() for part in logits) - 1.0
+    high = -np.log(np.expm1(per_panel)) - min(part.min() for part in logits) + 1.0
 
     def excess(shift: float) -> float:
-        return float(_complete_from_logits(logits + shift).mean()) - complete_share
+        total = tree_sum(_complete_from_logits(part + shift).sum() for part in logits)
+        return float(total / rows) - complete_share
 
     from scipy.optimize import brentq
 
     root = brentq(excess, low, high, xtol=1e-13)
     shift = float(root)  # pyright: ignore[reportArgumentType]  # full_output=False: a number
-    return MissingnessGraph(
-        graph.name,
-        {
-            panel: IndicatorModel(
-                law.intercept + shift, law.values, law.indicators, law.standardise
-            )
-            for panel, law in graph.indicators.items()
-        },
-    )
+    laws = {
+        panel: replace(law, intercept=law.intercept + shift)
+        for panel, law in graph.indicators.items()
+    }
+    return MissingnessGraph(graph.name, laws)
 
 
 def own_mask(table: Table) -> Mask:
@@ -158,19 +182,61 @@ def own_mask(table: Table) -> Mask:
     Raises:
         DataError: a free column has missing values.
     """
-    missing = np.isnan(table.values)
-    counts = missing.sum(axis=0)
-    for j in np.flatnonzero(table.free_columns & (counts > 0)):
+    require_free_known(table, np.isnan(table.values).sum(axis=0), len(table))
+    return Mask(table.row_id, panels_present(table), None)
+
+
+def panels_present(table: Table) -> Bool[np.ndarray, "n a"]:
+    """True where no column of a panel lacks its value. (n, a)"""
+    lacking = np.isnan(table.values).astype(np.uint8) @ table.provides.T.astype(np.float64)
+    return lacking == 0
+
+
+def require_free_known(table: Table, gaps: Int[np.ndarray, " d"], rows: int) -> None:
+    """Refuse a free column without a value.
+
+    Args:
+        table: its columns count.
+        gaps: values that each column lacks. (d,)
+        rows: of the whole table.
+
+    Raises:
+        DataError: names the column.
+    """
+    for j in np.flatnonzero(table.free_columns & (gaps > 0)):
         raise DataError(
             f"column {table.columns[j]!r} is free, so known for every unit, "
-            f"but lacks {counts[j]} of {len(table)} values"
+            f"but lacks {gaps[j]} of {rows} values"
         )
-    lacking = missing.astype(np.uint8) @ table.provides.T.astype(np.float64)
-    return Mask(table.row_id, lacking == 0, None)
 
 
-def _complete_logits(graph: MissingnessGraph, table: Table) -> Float[np.ndarray, "n m"]:
-    """Logit of each of the m laws with all parent indicators 1. (n, m)"""
+def require_complete(
+    table: Table, graph: MissingnessGraph, gaps: Int[np.ndarray, " d"], rows: int
+) -> None:
+    """Refuse to hide panels of a table that hides some itself: `observed` would then be untrue.
+
+    Args:
+        table: its columns count.
+        graph: of the mechanism.
+        gaps: values that each column lacks. (d,)
+        rows: of the whole table.
+
+    Raises:
+        ConfigError: names the column.
+    """
+    for j in np.flatnonzero(gaps):
+        raise ConfigError(
+            f"mechanism {graph.name!r} is to be drawn, but column {table.columns[j]!r} lacks "
+            f"{gaps[j]} of {rows} values; induced missingness needs complete values"
+        )
+
+
+def complete_logits(graph: MissingnessGraph, table: Table) -> Float[np.ndarray, "n m"]:
+    """Logit of each of the m laws with all parent indicators 1. (n, m)
+
+    Raises:
+        ConfigError: see `graphs.value_logit`.
+    """
     every = np.ones((1, len(table.actions)), dtype=bool)
     logits = [
         value_logit(graph, table, panel) + indicator_logit(graph, table, every, panel)
@@ -181,13 +247,3 @@ def _complete_logits(graph: MissingnessGraph, table: Table) -> Float[np.ndarray,
 
 def _complete_from_logits(logits: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " n"]:
     return expit(logits).prod(axis=1)
-
-
-def _require_complete(table: Table, graph: MissingnessGraph) -> None:
-    """Refuse to hide panels of a table that hides some itself: `observed` would then be untrue."""
-    counts = np.isnan(table.values).sum(axis=0)
-    for j in np.flatnonzero(counts):
-        raise ConfigError(
-            f"mechanism {graph.name!r} is to be drawn, but column {table.columns[j]!r} lacks "
-            f"{counts[j]} of {len(table)} values; induced missingness needs complete values"
-        )

@@ -108,9 +108,18 @@ def fitted_costs(measured: Sequence[Measured], before: Costs) -> Costs:
     for each in measured:
         by_stage[each.job.stage, each.job.kind or ""].append(each)
     stages = {stage for stage, _ in by_stage}
+    bounds = {
+        (entry["stage"], name): {"most_rows": entry[name]["most_rows"]}
+        for entry in before.entries
+        for name in AMOUNTS
+        if "most_rows" in entry[name]
+    }
     entries = [dict(entry) for entry in before.entries if entry["stage"] not in stages]
     for (stage, kind), jobs in by_stage.items():
-        fits = {name: _growth(jobs, name, before.reference) for name in AMOUNTS}
+        fits = {
+            name: _growth(jobs, name, before.reference) | bounds.get((stage, name), {})
+            for name in AMOUNTS
+        }
         entries.append({"stage": stage, **({"kind": kind} if kind else {}), **fits})
     ordered = sorted(entries, key=lambda entry: (entry["stage"], entry.get("kind", "")))
     return Costs(ordered, before.reference, before.rows, before.measured_on)

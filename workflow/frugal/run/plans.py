@@ -27,7 +27,12 @@ _GROWTH = {
     "type": "object",
     "required": ["start", "more"],
     "additionalProperties": False,
-    "properties": {"start": _AMOUNT, "more": _AMOUNT, **dict.fromkeys(SIZES, _AMOUNT)},
+    "properties": {
+        "start": _AMOUNT,
+        "more": _AMOUNT,
+        **dict.fromkeys(SIZES, _AMOUNT),
+        "most_rows": {"type": "integer", "minimum": 1},
+    },
 }
 _ENTRY = {
     "type": "object",
@@ -78,6 +83,9 @@ class Costs:
     """What a stage takes, and how that grows.
 
         amount = start + more · Π (size / reference) ^ exponent
+
+    An amount that has `most_rows` does not grow with more rows than that: memory of a stage that
+    takes a table block by block.
 
     Attributes:
         entries: `stage`, `kind` where a stage has several, and start, more and exponents of each
@@ -135,10 +143,10 @@ def sized(stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]) -> Job
 def amount(cost: Mapping[str, Any], name: str, job: Job, reference: Mapping[str, float]) -> float:
     """CPU seconds or MB of one job; a size that is not told counts as that of the reference."""
     growth = cost[name]
+    sizes = {**reference, **job.sizes}
+    sizes["rows"] = min(sizes.get("rows", 0.0), growth.get("most_rows", math.inf))
     factors = (
-        (job.sizes.get(size, reference[size]) / reference[size]) ** growth[size]
-        for size in reference
-        if size in growth
+        (sizes[size] / reference[size]) ** growth[size] for size in reference if size in growth
     )
     return float(growth["start"] + growth["more"] * math.prod(factors))
 

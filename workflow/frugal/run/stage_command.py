@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any, cast, get_origin
 
 from frugal.core.errors import ConfigError
 from frugal.core.sources import STAGES
@@ -71,8 +71,8 @@ def run_job(job: "Job") -> None:
     from tqdm import tqdm
 
     from frugal.core.checkpoints import Checkpoint
-    from frugal.core.files import partitions, payload_bytes, read_partitions, read_payload
-    from frugal.core.inputs import require_kinds, takes_one_by_one
+    from frugal.core.growing import Growing, GrowingFiles
+    from frugal.core.inputs import require_kinds
     from frugal.core.sidecars import require_intact, write_outputs
     from frugal.core.streams import Streams
 
@@ -94,24 +94,42 @@ def run_job(job: "Job") -> None:
     _require_formats(job, stage)
     _require_places(job)
     records = require_intact(job)
-    inputs: dict[str, Any] = {}
-    for name, paths in job.inputs.items():
-        if takes_one_by_one(stage, name):
-            inputs[name] = partitions(paths if isinstance(paths, list) else [paths])
-        elif isinstance(paths, list):
-            inputs[name] = read_partitions(paths)
-        else:
-            inputs[name] = read_payload(paths)
-    payloads = stage(**inputs, **context)
-    if set(payloads) != set(job.outputs):
-        raise ConfigError(
-            f"outputs {', '.join(sorted(job.outputs))} were asked for; "
-            f"the stage makes {', '.join(sorted(payloads))}"
-        )
-    contents = {name: payload_bytes(path, payloads[name]) for name, path in job.outputs.items()}
-    write_outputs(job, payloads, contents, records)
+    inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
+    with GrowingFiles(job.outputs) as files:
+        made: Any = stage(**inputs, **context)
+        payloads = files.written(cast("Growing", made)) if inspect.isgenerator(made) else made
+        if set(payloads) != set(job.outputs):
+            raise ConfigError(
+                f"outputs {', '.join(sorted(job.outputs))} were asked for; "
+                f"the stage makes {', '.join(sorted(payloads))}"
+            )
+        contents = {name: _content(path, payloads[name]) for name, path in job.outputs.items()}
+        write_outputs(job, payloads, contents, records)
     if takes_up:
         context["checkpoint"].remove()
+
+
+def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> Any:
+    """An input as its stage takes it: whole, one table at a time, or by rows and columns."""
+    from frugal.core.files import partitions, read_partitions, read_payload
+    from frugal.core.inputs import takes_one_by_one, takes_path, takes_rows
+    from frugal.core.rows import open_rows
+
+    if takes_one_by_one(stage, name):
+        return partitions(paths if isinstance(paths, list) else [paths])
+    if isinstance(paths, list):
+        return read_partitions(paths)
+    if takes_path(stage, name):
+        return paths
+    return open_rows(paths) if takes_rows(stage, name) else read_payload(paths)
+
+
+def _content(path: Path, payload: Any) -> Any:
+    """The bytes of a payload, or the hidden file in which it stands already."""
+    from frugal.core.files import payload_bytes
+    from frugal.core.growing import Grown
+
+    return payload.content if isinstance(payload, Grown) else payload_bytes(path, payload)
 
 
 def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str, Any]) -> None:

@@ -43,11 +43,12 @@ def spread_units(row_id: np.ndarray, label: np.ndarray, count: int) -> list[int]
     """
     classes = np.unique(label)
     found: list[int] = []
-    for value in classes:
+    share, rest = divmod(count, max(len(classes), 1))
+    for rank, value in enumerate(classes):
         able = np.sort(row_id[label == value])
-        wanted = min(len(able), -(-count // len(classes)))
+        wanted = min(len(able), max(share + (rank < rest), 1))
         found += [int(able[k * len(able) // wanted]) for k in range(wanted)]
-    return sorted(found)[: max(count, len(classes))]
+    return sorted(found)
 
 
 def patients(

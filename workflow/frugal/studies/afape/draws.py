@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core.growing import together
 from frugal.core.partitions import Partitions
+from frugal.core.rows import FrameRows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.studies.afape.stages.check_graph import check_graph
@@ -67,16 +69,16 @@ class Judges:
         copies = {"imputed": _NO_COPY, "rounds": _NO_COPY}
         if imputation is not None:
             of_rows = {name: stored[name] for name in ("table", "catalogue", "masks")}
-            copies = impute_features(
+            copies = together(impute_features(
                 **of_rows, settings=imputation, streams=self._streams("impute_features", draw),
                 progress=_quiet,
-            )  # fmt: skip
+            ))  # fmt: skip
         for name, settings in self.agents.items():
             filed: dict[str, Any] = {"policy": self.policies[name]} if name in self.policies else {}
-            made = roll_out(
+            made = together(roll_out(
                 **stored, **copies, classifier=self.classifier, settings=settings,
                 streams=self._streams("roll_out", draw, agent=name), progress=_quiet, **filed,
-            )  # fmt: skip
+            ))  # fmt: skip
             blocked[name], worlds[name] = made["blocked"], made["worlds"]
         return Drawn(stored, blocked, worlds)
 
@@ -87,12 +89,11 @@ class Judges:
             `estimates`, `comparisons`, `graph_check` and `verdicts` as the stages make them.
         """
         filed: dict[str, Any] = {f"policy_{k}": one for k, one in enumerate(self.policies.values())}
-        together = [frame.assign(agent=name) for name, frame in drawn.blocked.items()]
-        nuisances = fit_nuisances(
-            **drawn.stored, blocked=pd.concat(together, ignore_index=True),
+        nuisances = together(fit_nuisances(
+            **drawn.stored, blocked=_by_agent(drawn.blocked),
             settings={**self.nuisance, "agents": self.agents, "filed": list(self.policies)},
             streams=self._streams("fit_nuisances", draw), progress=_quiet, **filed,
-        )  # fmt: skip
+        ))  # fmt: skip
         estimated = estimate_costs(
             **drawn.stored, blocked=_by_agent(drawn.blocked), worlds=_by_agent(drawn.worlds),
             propensities=nuisances["propensities"], agents=nuisances["agents"],
@@ -123,7 +124,7 @@ class Judges:
 
 def _by_agent(frames: Mapping[str, pd.DataFrame]) -> Partitions:
     each = list(frames.values())
-    return Partitions([{"agent": name} for name in frames], lambda k: each[k])
+    return Partitions([{"agent": name} for name in frames], lambda k: FrameRows(each[k]))
 
 
 def _quiet(rows: Any, **_: Any) -> Any:

@@ -1,20 +1,21 @@
 """What hidden causes could make of the estimates that verdicts read: ranges, and the tipping Γ."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
+from frugal.core.scratch import Scratch
 from frugal.core.table import Table
 from frugal.core.terms import Terms
-from frugal.judge.case import COSTS, Case
-from frugal.judge.comparisons import InfluenceStore
-from frugal.judge.cost_cells import fit_quantiles
-from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
-from frugal.judge.intervals import normal_interval, together
-from frugal.judge.records import always_known
+from frugal.judge.case import Case
+from frugal.judge.cost_cells import KnownRows, fit_quantiles
+from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors_of
+from frugal.judge.intervals import normal_interval
+from frugal.judge.kept_terms import ClusteredTerms
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.sensitivity import Range, Weighted, plain_range, sharp_range
 from frugal.judge.tipping import Rival, tipping_gamma
@@ -27,75 +28,91 @@ RANGE_COLUMNS = (
     "estimator", "kind", "gamma", "low", "high", "range_low", "range_high",
 )  # fmt: skip
 TIPPING_COLUMNS = ("seed", "estimator", "agent", "tipping_gamma", "tipping_other")
+_PARTS = ("cost", "sure", "doubtful")
 
 
 class Shifted:
     """One policy and seed: its estimates that verdicts may read, with what their weights stand on.
 
+    Rows are set aside block by block; what is asked of them is asked of one estimate at a time.
+
     Args:
-        case: the policy and seed.
-        terms: of every estimator that could be computed.
-        estimates: the rows made of them.
-        data: the evaluation rows.
+        kept: where rows go, and from where differences to other policies are bounded.
+        at: seed and agent.
+        cluster: of each row; None where each stands for itself. (n,)
     """
 
     def __init__(
-        self, case: Case, terms: Mapping[str, Terms], estimates: pd.DataFrame, data: Table
+        self, kept: Scratch, at: tuple[int, str], cluster: Int[np.ndarray, " n"] | None
     ) -> None:
-        done = set(estimates.loc[estimates["status"] == "ok", "estimator"])
-        self.case, self.terms, self.data = case, terms, data
-        self.needed: dict[str, np.ndarray] = {}
-        self.weighted: dict[str, Weighted] = {}
-        for name in READ:
-            needed = ESTIMATORS[name].needed
-            assert needed is not None, "bug: an estimator that is read says which sets it needs"
-            if name in done:
-                self.needed[name], chance = needed(case)
-                weight = terms[name].weight
-                self.weighted[name] = Weighted.of(case.blocked[:, 0], weight, chance, case.cluster)
+        self._kept, self._at, self._cluster = kept, at, cluster
 
-    def keep(self, kept: InfluenceStore, at: tuple[int, str]) -> None:
-        """Keep what differences to other policies are bounded by; `at` is seed and agent."""
-        for name, one in self.weighted.items():
-            for part in ("cost", "sure", "doubtful"):
-                kept.put((part, *at, name), getattr(one, part))
-            for k, code in enumerate(_codes(self.needed[name])):
-                kept.put((f"set {k}", *at, name), code)
+    def add(self, name: str, case: Case, terms: Terms) -> None:
+        """The next block of an estimate, if verdicts may read it."""
+        if name not in READ:
+            return
+        needed = ESTIMATORS[name].needed
+        assert needed is not None, "bug: an estimator that is read says which sets it needs"
+        sets, chance = needed(case)
+        one = Weighted.of(case.blocked[:, 0], terms.weight, chance)
+        for part in _PARTS:
+            self._kept.put((part, *self._at, name), getattr(one, part))
+        for k, code in enumerate(_codes(sets)):
+            self._kept.put((f"set {k}", *self._at, name), code)
 
-    def ranges(self, settings: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
+    def forget(self, name: str) -> None:
+        """Let go of an estimate that could not be computed, or of which no row carries weight."""
+        at = (*self._at, name)
+        for key in [*((part, *at) for part in _PARTS), *_set_keys(self._kept, at)]:
+            if key in self._kept:
+                self._kept.forget(key)
+
+    def ranges(
+        self,
+        data: Table,
+        known: KnownRows,
+        terms: ClusteredTerms,
+        settings: Mapping[str, Any],
+        rng: np.random.Generator,
+    ) -> pd.DataFrame:
         """Plain and sharp range of each estimate, for every Γ, with intervals.
 
         Args:
-            settings: `gammas`, `folds`, `leaves`, `leaf_rows`.
+            data: its costs and panels count.
+            known: what every row tells.
+            terms: of every estimator, those of rows that belong together as one.
+            settings: `gammas`, `folds`, `leaves`, `leaf_rows`, `rows`.
             rng: of the folds.
         """
         gammas = np.array(settings["gammas"], dtype=np.float64)
-        columns, label = always_known(self.data, self.case.observed)
-        known = np.column_stack([np.empty((len(self.data), 0)), *columns.values(), *label.values()])
         frames = [pd.DataFrame(columns=list(RANGE_COLUMNS))]
-        for name, one in self.weighted.items():
+        for name in READ:
+            if ("cost", *self._at, name) not in self._kept:
+                continue
+            cost, sure, doubtful = (self._kept.column((p, *self._at, name)) for p in _PARTS)
+            one = Weighted(cost, sure, doubtful, self._cluster)
             quantiles = fit_quantiles(one, known, gammas, settings, rng)
             for kind, found in (
                 ("plain", plain_range(one, gammas)),
                 ("sharp", sharp_range(one, gammas, quantiles)),
             ):
-                ends = self._interval(name, one.estimate, found)
+                ends = _interval(data, terms, name, one.estimate, found)
                 frame = {"estimator": name, "kind": kind, "gamma": gammas}
                 frame |= {"low": found.low, "high": found.high}
                 frames.append(pd.DataFrame(frame | ends))
         return pd.concat(frames[1:] or frames, ignore_index=True)
 
-    def _interval(self, name: str, centre: float, found: Range) -> dict[str, list[float]]:
-        """Interval of each range, with room for unseen errors, where a cost can be."""
-        within = cost_range(self.data)
-        terms = together(self.terms[name], self.case.cluster)
-        unseen = unseen_errors(terms, COSTS.index("misclassification_cost"), within)
-        low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
-        _, high = normal_interval(found.high, found.high_error, level=LEVEL)
-        pairs = [
-            cost_interval(centre, *ends, unseen, within) for ends in zip(low, high, strict=True)
-        ]
-        return {"range_low": [a for a, _ in pairs], "range_high": [b for _, b in pairs]}
+
+def _interval(
+    data: Table, terms: ClusteredTerms, name: str, centre: float, found: Range
+) -> dict[str, list[float]]:
+    """Interval of each range, with room for unseen errors, where a cost can be."""
+    within, together = cost_range(data), terms.of(name)
+    unseen = unseen_errors_of(together.error_costs(name), together.tally(name).weight, within)
+    low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
+    _, high = normal_interval(found.high, found.high_error, level=LEVEL)
+    pairs = [cost_interval(centre, *ends, unseen, within) for ends in zip(low, high, strict=True)]
+    return {"range_low": [a for a, _ in pairs], "range_high": [b for _, b in pairs]}
 
 
 def _codes(needed: np.ndarray) -> list[np.ndarray]:
@@ -106,12 +123,12 @@ def _codes(needed: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def tipping(estimates: pd.DataFrame, kept: InfluenceStore, most: float) -> pd.DataFrame:
+def tipping(estimates: pd.DataFrame, kept: Scratch, most: float) -> pd.DataFrame:
     """For each seed and estimator the policy of least estimate, and the Γ at which it may not be.
 
     Args:
         estimates: of all policies.
-        kept: what `Shifted.keep` kept.
+        kept: what `Shifted.add` set aside.
         most: the largest Γ that is looked at.
     """
     rows = []
@@ -136,8 +153,12 @@ def _same(first: Weighted, second: Weighted) -> np.ndarray:
     return (np.abs(first.sure - 1) < ROUNDING) & (np.abs(second.sure - 1) < ROUNDING)
 
 
-def _stored(kept: InfluenceStore, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
-    """An estimate as `Shifted.keep` kept it, and its rows' sets. (k, n)"""
-    parts = kept.stack([(part, *at) for part in ("cost", "sure", "doubtful")])
-    sets = list(takewhile(kept.__contains__, ((f"set {k}", *at) for k in count())))
-    return Weighted(*parts), kept.stack(sets)
+def _stored(kept: Scratch, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
+    """An estimate as `Shifted.add` set it aside, and its rows' sets. (k, n)"""
+    parts = kept.stack([(part, *at) for part in _PARTS])
+    return Weighted(*parts), kept.stack(_set_keys(kept, at))
+
+
+def _set_keys(kept: Scratch, at: tuple[object, ...]) -> list[Hashable]:
+    """Where the sets of an estimate's rows are."""
+    return list(takewhile(kept.__contains__, ((f"set {k}", *at) for k in count())))

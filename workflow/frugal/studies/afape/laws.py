@@ -37,8 +37,18 @@ def require_law(
         data: the whole table.
 
     Raises:
-        DataError: a document has another shape, or names what the table lacks; the masks do not
-            list every row once for each seed, or an entry is no truth value or no probability.
+        DataError: see `require_graph` and `require_masks`.
+        GraphError: the graph has a cycle.
+    """
+    require_graph(graph, identification, data)
+    require_masks(masks, data)
+
+
+def require_graph(graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table) -> None:
+    """The documents of `draw_missingness` are whole, and of this table, whose rows do not count.
+
+    Raises:
+        DataError: a document has another shape, or names what the table lacks.
         GraphError: the graph has a cycle.
     """
     require_document(graph, _GRAPH, "missingness graph")
@@ -50,7 +60,6 @@ def require_law(
         )
     _require_names(graph, identification, data)
     topological_order(MissingnessGraph.from_dict(graph))
-    require_masks(masks, data)
 
 
 def _require_names(

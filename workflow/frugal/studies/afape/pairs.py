@@ -5,12 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
-from frugal.core.terms import Terms
-from frugal.judge.case import Case
-from frugal.judge.comparisons import InfluenceStore, compare, covariance_of
-from frugal.judge.estimator import Estimator
-from frugal.judge.summary import counted_influence
+from frugal.judge.comparisons import compare, covariance_of_blocks
+from frugal.judge.influences import blocks_of
 
 COLUMNS = (
     "seed", "estimator", "agent", "other", "difference", "std_error", "ci_low", "ci_high",
@@ -18,24 +16,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def keep(
-    kept: InfluenceStore, at: tuple[int, str], estimator: Estimator, case: Case, terms: Terms
-) -> None:
-    """Keep what pairs with this estimate are compared by; `at` is seed and agent."""
-    seed, agent = at
-    fit = case.fit if estimator.fitted else None
-    kept.put((seed, estimator.name, agent), counted_influence(terms, fit, case.cluster)[:, 0])
-    if estimator.imputation is not None:
-        drawn = case.imputed[estimator.imputation].mean(axis=1)
-        kept.put(("draws", seed, estimator.name, agent), drawn[:, 0])
-
-
-def pairs(estimates: pd.DataFrame, kept: InfluenceStore, streams: Streams) -> pd.DataFrame:
+def pairs(estimates: pd.DataFrame, kept: Scratch, streams: Streams) -> pd.DataFrame:
     """Every ordered pair of policies, for each seed and estimator.
 
     Args:
         estimates: of all policies: agent, estimator, seed, estimate, status, std_error, truth.
-        kept: what `keep` kept of each that is `ok`.
+        kept: influence terms of each that is `ok`, by seed, estimator and agent; under "draws" the
+            estimates on completed tables.
         streams: source of the draws for simultaneous intervals.
     """
     done = estimates[(estimates["status"] == "ok") & np.isfinite(estimates["std_error"])]
@@ -50,14 +37,15 @@ def pairs(estimates: pd.DataFrame, kept: InfluenceStore, streams: Streams) -> pd
 
 
 def _of_one(
-    seed: int, name: str, rows: pd.DataFrame, kept: InfluenceStore, streams: Streams
+    seed: int, name: str, rows: pd.DataFrame, kept: Scratch, streams: Streams
 ) -> pd.DataFrame:
     agents = list(rows["agent"])
     drawn = None
     if ("draws", seed, name, agents[0]) in kept:
         drawn = kept.stack([("draws", seed, name, agent) for agent in agents])
         drawn = drawn if drawn.shape[1] > 1 else None
-    covariance = covariance_of(kept.stack([(seed, name, agent) for agent in agents]), drawn)
+    told = blocks_of(kept, [(seed, name, agent) for agent in agents])
+    covariance = covariance_of_blocks(told, drawn)
     value, truth = rows["estimate"].to_numpy(), rows["truth"].to_numpy()
     found = compare(value, covariance, streams.generator("pairs", seed, name))
     first, second = zip(*_ordered(len(agents)), strict=True)

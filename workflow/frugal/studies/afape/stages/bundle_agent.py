@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.bundles import bundle_payloads
+from frugal.core.rows import Rows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
+from frugal.data.cases import JUDGES, TableColumns
 from frugal.data.description import load_description
-from frugal.data.tables import table_from_frames
+from frugal.data.stored_table import StoredTable
 
 
 def bundle_agent(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
     description: Path,
     classifier: Mapping[str, np.ndarray],
@@ -34,13 +36,13 @@ def bundle_agent(
     A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file.
     """
     del progress
-    data, part = table_from_frames(table, catalogue)
+    stored = StoredTable(table, catalogue)
+    trained = ~stored.part_rows([JUDGES])
     who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
     return bundle_payloads(
         settings=settings,
         policy=policy,
-        table=data,
-        part=part,
+        table=TableColumns(stored.layout, trained, stored.column),
         catalogue=catalogue,
         description=load_description(description),
         classifier=classifier,

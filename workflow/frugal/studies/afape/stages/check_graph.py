@@ -1,47 +1,48 @@
 """Stage `check_graph`: whether the records contradict the graph that explains their gaps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.rows import Rows, rows_of, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.data.tables import belonging_from_frames, table_from_frames
+from frugal.data.panel_columns import panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, Indicators
-from frugal.judge.graph_check import check_graph as check_one
+from frugal.judge.graph_check import check_graph as check_whole
+from frugal.judge.graph_check_blocks import GraphRows, check_graph_blocks
 from frugal.judge.records import always_known
+from frugal.studies.afape.judged_rows import JudgedRows
+from frugal.studies.afape.stored import StoredRecords
+
+_COLUMNS = list(Contrast.__dataclass_fields__)
 
 
 def check_graph(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
-    masks: pd.DataFrame,
+    masks: pd.DataFrame | Rows,
     identification: Mapping[str, Any],
-    propensities: pd.DataFrame,
+    propensities: pd.DataFrame | Rows,
     settings: Any,
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
     """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
     del settings
-    whole, part = table_from_frames(table, catalogue)
-    rows = np.flatnonzero(part == "test")
-    data, cluster = whole.take(rows), belonging_from_frames(table, catalogue).take(rows).cluster
+    records = StoredRecords(table, catalogue, masks)
+    given = _Given(records, identification, rows_of(propensities))
     contrasts, found = [], []
-    for seed, fitted in progress(list(propensities.groupby("seed", sort=False)), desc="seeds"):
-        mask = masks[(masks["seed"] == seed) & masks["row_id"].isin(data.row_id)]
-        assert np.array_equal(mask["row_id"], data.row_id), "bug: row order"
-        assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
-        observed = panel_matrix(mask, "observed", data)
-        checked = check_one(
-            _indicators(data, observed, identification, fitted, cluster),
-            *always_known(data, observed),
-            streams.generator("graph", seed),
-        )  # fmt: skip
+    for seed in progress(records.seeds, desc="seeds"):
+        rng = streams.generator("graph", seed)
+        if given.single:
+            known = always_known(given.data(0), given.observed(seed, 0))
+            checked = check_whole(given.indicators(seed, 0), *known, rng)
+        else:
+            checked = check_graph_blocks(_Blocks(given, seed), given.clusters, rng)
         rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=_COLUMNS)
         contrasts.append(rows.assign(seed=seed))
         found.append({"seed": seed, **_summary(checked)})
@@ -51,9 +52,6 @@ def check_graph(
     }
 
 
-_COLUMNS = list(Contrast.__dataclass_fields__)
-
-
 def _summary(checked: GraphCheck) -> dict[str, Any]:
     return {
         "tested": len(checked.contrasts),
@@ -61,6 +59,38 @@ def _summary(checked: GraphCheck) -> dict[str, Any]:
         "graph_refuted": checked.refuted,
         "sentence": checked.sentence,
     }
+
+
+class _Given(JudgedRows):
+    """Test rows, masks and fitted probabilities, block by block."""
+
+    def __init__(
+        self, records: StoredRecords, identification: Mapping[str, Any], fitted: Rows
+    ) -> None:
+        super().__init__(records)
+        self._known, self._fitted = identification, fitted
+        self._places = slices_of(fitted, self.counts, "propensities")
+
+    def indicators(self, seed: int, at: int) -> Indicators:
+        """What the graph says of the gaps of a block's test rows."""
+        data, fitted = self.data(at), self._fitted.read(self._places[self.numbers[at]])
+        fitted = fitted[fitted["seed"] == seed]
+        assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
+        observed, cluster = self.observed(seed, at), self.cluster_of(at)
+        return _indicators(data, observed, self._known, fitted, cluster)
+
+
+class _Blocks:
+    """The blocks of one seed, as often as they are asked for."""
+
+    def __init__(self, given: _Given, seed: int) -> None:
+        self._given, self._seed = given, seed
+        self._names = given.always_known(seed)
+
+    def __iter__(self) -> Iterator[GraphRows]:
+        for at in range(len(self._given.numbers)):
+            known = self._given.known(self._names, at)
+            yield GraphRows(self._given.indicators(self._seed, at), *known)
 
 
 def _indicators(

@@ -1,94 +1,79 @@
-"""Stage `estimate_costs`: every estimator on the same stored rollouts, with intervals, warnings."""
+"""Stage `estimate_costs`: every estimator on the same stored rollouts, with intervals, warnings.
 
-from collections.abc import Callable, Mapping
+Rows are read block by block; what is held of all rows at once are two bytes a row, and a few
+numbers a row of one estimate at a time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.belonging import Belonging
-from frugal.core.errors import DataError
+from frugal.core.blocks import tree_sum
 from frugal.core.partitions import Partitions
-from frugal.core.state_codes import distinct_sets
+from frugal.core.rows import Rows
+from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
-from frugal.core.table import Table
-from frugal.core.terms import Terms
-from frugal.data.tables import belonging_from_frames, table_from_frames
-from frugal.judge.by_group import by_group, no_groups, ratios
-from frugal.judge.case import COSTS, Case, acquired_sets, build_case
-from frugal.judge.comparisons import InfluenceStore
-from frugal.judge.convergence import prefix_estimates
-from frugal.judge.cost_intervals import (
-    CostRange,
-    cost_interval,
-    cost_range,
-    range_findings,
-    unseen_errors,
-)
-from frugal.judge.estimator import Estimator, Need
-from frugal.judge.intervals import estimate, standard_error, together
-from frugal.judge.nuisance_fit import NuisanceFit
-from frugal.judge.obstacles import LEAST_MASS, obstacle
-from frugal.judge.positivity import (
-    Finding,
-    balance_findings,
-    policy_findings,
-    propensity_findings,
-    resample_findings,
-    support_findings,
-)
+from frugal.data.panel_columns import panel_columns
+from frugal.judge.by_group import no_groups, plain_ratios, plain_sums, ratios, told_by_group
+from frugal.judge.case import COSTS
+from frugal.judge.estimator import Estimator
+from frugal.judge.group_terms import GroupTerms
+from frugal.judge.influences import CountedFit
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.resampling import full_sample_interval, resample, stack_terms
-from frugal.judge.rubin import rubin
-from frugal.judge.summary import summarise
-from frugal.judge.views import Seen, compare_views
+from frugal.judge.summary import OK
+from frugal.judge.views import Seen, ViewRows, compare_views
+from frugal.studies.afape.cases import StoredCases
 from frugal.studies.afape.hidden_causes import Shifted, tipping
-from frugal.studies.afape.laws import require_law
-from frugal.studies.afape.pairs import keep, pairs
+from frugal.studies.afape.judged_rows import TEST
+from frugal.studies.afape.judging import (
+    Fits,
+    Judged,
+    convergence,
+    frequencies,
+    judge_blocks,
+    resampled,
+    summary_rows,
+)
+from frugal.studies.afape.pairs import pairs
+from frugal.studies.afape.stored import StoredRecords
 
-LEVEL = 0.95  # of every interval; part of the column names' meaning
 OWN_TRUTH = ("frequencies", "groups")  # tables to which the true cost says nothing
-INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
 
 
 def estimate_costs(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
-    masks: pd.DataFrame,
+    masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
     blocked: Partitions,
     worlds: Partitions,
-    propensities: pd.DataFrame,
-    agents: pd.DataFrame,
+    propensities: pd.DataFrame | Rows,
+    agents: pd.DataFrame | Rows,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
     """Judge every policy by every estimator, for every seed."""
-    whole, part = table_from_frames(table, catalogue)
-    require_law(graph, identification, masks, whole)
-    rows = np.flatnonzero(part == "test")
-    data, belonging = whole.take(rows), belonging_from_frames(table, catalogue).take(rows)
-    scenario = {"masks": masks[masks["row_id"].isin(data.row_id)], "propensities": propensities}
+    records = StoredRecords(table, catalogue, masks, graph, identification)
+    cases = StoredCases(records, identification, (blocked, worlds), (propensities, agents))
+    fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
     found: dict[str, list[pd.DataFrame]] = {}
-    with InfluenceStore() as kept:
-        for agent in progress(blocked.values("agent"), desc="agents"):
-            acted = blocked.table("agent", agent)
-            stored = scenario | {
-                "blocked": acted[acted["row_id"].isin(data.row_id)],
-                "worlds": worlds.table("agent", agent),
-                "agents": agents[agents["agent"] == agent],
-            }
+    with Scratch() as kept:
+        fits = Fits(cases, kept, fitted_apart)
+        for agent in progress(cases.agents, desc="agents"):
             # each agent's draws are its own, whoever is judged beside it
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
-            judged, seen = _judge_agent(
-                data, belonging, identification, stored, settings, own, kept,
-                fitted_apart=int((part == "nuisance").sum()),
+            judging = _Judging(cases, agent, settings, own, kept, fits)
+            judged = judging.tables()
+            judged["efficiency"] = compare_views(
+                judging.view_rows(), records.table.layout, records.graph, judging.seen,
+                identification, settings,
             )  # fmt: skip
-            judged["efficiency"] = compare_views(whole, rows, graph, seen, identification, settings)
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
                 found.setdefault(name, []).append(frame)
@@ -102,273 +87,122 @@ def estimate_costs(
     return tables
 
 
-def _judge_agent(
-    data: Table,
-    belonging: Belonging,
-    identification: Mapping[str, Any],
-    stored: Mapping[str, pd.DataFrame],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    kept: InfluenceStore,
-    *,
-    fitted_apart: int,
-) -> tuple[dict[str, pd.DataFrame], list[Seen]]:
-    """One policy's tables over all seeds, and what the views of each seed are compared by."""
-    found: dict[str, list[pd.DataFrame]] = {}
-    by_seed = {
-        name: dict(list(frame.groupby("seed", sort=False))) for name, frame in stored.items()
-    }
-    seen: list[Seen] = []
-    for found_seed in by_seed["blocked"]:
-        seed = int(found_seed)  # pyright: ignore[reportArgumentType]  # a column of whole numbers
-        frames = {name: groups[seed] for name, groups in by_seed.items()}
-        case = build_case(
-            data, identification=identification, fitted_apart=fitted_apart,
-            cluster=belonging.cluster, **frames,
+class _Judging:
+    """One policy in all seeds."""
+
+    def __init__(
+        self,
+        cases: StoredCases,
+        agent: str,
+        settings: Mapping[str, Any],
+        streams: Streams,
+        kept: Scratch,
+        fits: Fits,
+    ) -> None:
+        self._cases, self._agent, self._settings = cases, agent, settings
+        self._streams, self._kept, self._fits = streams, kept, fits
+        self._seen: list[Seen] = []
+
+    @property
+    def seen(self) -> Seen:
+        """What the views read, of all seeds."""
+        return tree_sum(self._seen)
+
+    def view_rows(self) -> Iterator[ViewRows]:
+        """Test rows with the fitted factors of every seed, block by block."""
+        table = self._cases.records.table
+        for at, number in enumerate(self._cases.numbers):
+            block = table.block(number)
+            factors = [
+                self._cases.propensities(seed, at)[panel_columns("factor", block.table)].to_numpy()
+                for seed in self._cases.seeds()
+            ]
+            yield ViewRows(block.table, block.of(TEST), np.concatenate(factors))
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The policy's tables over all seeds."""
+        found: dict[str, list[pd.DataFrame]] = {}
+        for seed in self._cases.seeds():
+            with Scratch() as own:
+                for name, frame in self._of_seed(seed, own).items():
+                    found.setdefault(name, []).append(frame)
+        return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+
+    def _of_seed(self, seed: int, own: Scratch) -> dict[str, pd.DataFrame]:
+        cases, settings, at = self._cases, self._settings, (seed, self._agent)
+        layout = cases.records.table.layout
+        shifted = Shifted(self._kept, at, cases.cluster)
+        judged = judge_blocks(cases, (self._agent, seed), (own, self._kept), shifted)
+        self._seen.append(judged.views)
+        fit = self._fits.of(self._agent, seed)
+        rows, _ = summary_rows(judged, layout, fit)
+        tables = {"resamples": resampled(judged, rows, layout, settings, self._streams)}
+        tables = {"estimates": pd.DataFrame(rows.values()), **tables}
+        self._keep(judged, rows, shifted)
+        tables["sensitivity"] = shifted.ranges(
+            layout, cases.known_rows(seed), judged.together, settings["hidden_causes"],
+            self._streams.generator("hidden_causes", seed),
         )  # fmt: skip
-        seen.append(Seen.of(case))
-        terms, stopped = _computed(case)
-        judged = _judge(
-            case, terms, stopped, cost_range(data), settings, streams.generator("resamples", seed)
-        )
-        rows, at = judged["estimates"], (seed, streams.wildcards["agent"])
-        for name in rows.loc[rows["status"] == "ok", "estimator"]:
-            keep(kept, at, ESTIMATORS[name], case, terms[name])
-        shifted = Shifted(case, terms, rows, data)
-        shifted.keep(kept, at)
-        judged["sensitivity"] = shifted.ranges(
-            settings["hidden_causes"], streams.generator("hidden_causes", seed)
-        )
-        truth = rows.set_index("estimator")["estimate"].get("ground_truth", np.nan)
-        judged["convergence"] = _convergence(
-            terms, settings["convergence_sizes"], streams.generator("order", seed)
-        )
-        judged["frequencies"] = _frequencies(terms, data, case)
-        if belonging.group is not None:
-            judged["groups"] = _by_group(
-                data, belonging, frames, case.fit, terms, streams.generator("groups", seed)
-            )
-        for name, frame in judged.items():
-            extra = {} if name in OWN_TRUTH else {"truth": truth}
-            found.setdefault(name, []).append(frame.assign(seed=seed, **extra))
-    return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}, seen
-
-
-def _by_group(
-    data: Table,
-    belonging: Belonging,
-    frames: Mapping[str, pd.DataFrame],
-    fit: NuisanceFit,
-    terms: Mapping[str, Terms],
-    rng: np.random.Generator,
-) -> pd.DataFrame:
-    """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
-    full = frames["worlds"][frames["worlds"]["world"] == "full"]
-    truth = ratios(full, data) if len(full) else None
-    done = ratios(frames["blocked"], data)
-    found = []
-    for name in READ:
-        if name in terms:
-            fitted = fit if ESTIMATORS[name].fitted else None
-            weight = terms[name].weight
-            apart = by_group(done, weight, belonging, data, truth=truth, fit=fitted, rng=rng)
-            found.append(apart.assign(estimator=name))
-    return pd.concat(found or [no_groups().assign(estimator="")], ignore_index=True)
-
-
-def _computed(case: Case) -> tuple[dict[str, Terms], dict[str, tuple[str, str]]]:
-    """Terms of every estimator that can be computed; status and reason of every other."""
-    terms, stopped = {}, {}
-    for name, estimator in ESTIMATORS.items():
-        why = obstacle(estimator, case)
-        if why is None:
-            try:
-                terms[name] = estimator.terms(case)
-            except DataError as refusal:  # what no obstacle foresees costs one row, not the study
-                why = "no_support", f"It cannot be computed from these records: {refusal}."
-        if why is not None:
-            stopped[name] = why
-    return terms, stopped
-
-
-def _judge(
-    case: Case,
-    terms: Mapping[str, Terms],
-    stopped: Mapping[str, tuple[str, str]],
-    within: CostRange,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-) -> dict[str, pd.DataFrame]:
-    """One row per estimator, whatever became of it, and the resamples of those that worked."""
-    rows = {}
-    for name, estimator in ESTIMATORS.items():
-        if name in stopped:
-            rows[name] = _empty_row(name, *stopped[name], len(case.complete))
-        else:
-            rows[name] = _row(estimator, case, terms[name])
-    usable = {
-        name: together(Terms(one.numerator[:, :1], one.denominator, one.weight), case.cluster)
-        for name, one in terms.items()
-        if rows[name]["status"] == "ok"
-    }
-    drawn = _resampled(rows, usable, settings, rng)
-    for name in usable:
-        rows[name] |= _within(rows[name], together(terms[name], case.cluster), within)
-    count = settings["resamples"]
-    resamples = pd.DataFrame(
-        {
-            "estimator": np.repeat(list(usable), count),
-            "resample": np.tile(np.arange(count), len(usable)),
-            "estimate": drawn.T.ravel(),
+        tables["convergence"] = convergence(judged, settings["convergence_sizes"], self._streams)
+        tables["frequencies"] = frequencies(judged, layout)
+        if cases.group(0) is not None:
+            tables["groups"] = self._by_group(judged)
+        truth = rows["ground_truth"]["estimate"] if "ground_truth" in rows else np.nan
+        return {
+            name: frame.assign(seed=seed, **({} if name in OWN_TRUTH else {"truth": truth}))
+            for name, frame in tables.items()
         }
-    )
-    return {"estimates": pd.DataFrame(rows.values()), "resamples": resamples}
 
+    def _keep(self, judged: Judged, rows: Mapping[str, Any], shifted: Shifted) -> None:
+        """Keep what pairs with these estimates are compared by, of those that are `ok`."""
+        for name, row in rows.items():
+            if row["status"] != OK:
+                shifted.forget(name)
+                continue
+            method = ESTIMATORS[name].imputation
+            if method is not None:
+                drawn = judged.completed[method].means[:, 0]
+                self._kept.put(("draws", judged.seed, name, self._agent), drawn)
 
-def _resampled(
-    rows: dict[str, dict[str, Any]],
-    usable: Mapping[str, Terms],
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Resample all estimators at once; add spread, interval and warnings to their rows. (b, e)"""
-    numerators, denominators = stack_terms(list(usable.values()))
-    drawn = resample(
-        numerators,
-        denominators,
-        resamples=settings["resamples"],
-        share=settings["resample_share"],
-        rng=rng,
-    )
-    share = settings["resample_share"]
-    for k, name in enumerate(usable):
-        column = drawn[:, k : k + 1]
-        centre = np.array([rows[name]["estimate"]])
-        low, high = full_sample_interval(centre, column, share=share, level=LEVEL)
-        spread = float(column.std(ddof=1) * np.sqrt(share / (1 - share)))
-        rows[name] |= {"resample_sd": spread, "resample_low": low[0], "resample_high": high[0]}
-        names = [rows[name]["warning"], *(f.name for f in resample_findings(column))]
-        rows[name]["warning"] = ",".join(n for n in names if n)
-    return drawn
+    def _by_group(self, judged: Judged) -> pd.DataFrame:
+        """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
+        cases, seed = self._cases, judged.seed
+        rng = self._streams.generator("groups", seed)
+        names, layout = cases.records.table.group_names, cases.records.table.layout
+        asked = [name for name in READ if name in judged.terms.names]
+        found = [no_groups().assign(estimator="")]
+        with Scratch() as own:
+            apart = {n: GroupTerms(own, cases.sizes, names, cases.cluster) for n in asked}
+            truth = [self._groups_of(judged, at, apart) for at in range(len(cases.numbers))]
+            sums = tree_sum(truth, lambda a, b: {k: a[k] + b[k] for k in a})
+            for name, terms in apart.items():
+                told = told_by_group(
+                    terms, layout, truth=plain_ratios(sums), rng=rng,
+                    fit=self._fit_of(ESTIMATORS[name], seed),
+                )  # fmt: skip
+                found.append(told.assign(estimator=name))
+        return pd.concat(found[1:] or found, ignore_index=True)
 
+    def _fit_of(self, estimator: Estimator, seed: int) -> CountedFit | None:
+        return self._fits.of(self._agent, seed) if estimator.fitted else None
 
-def _within(row: Mapping[str, Any], terms: Terms, within: CostRange) -> dict[str, Any]:
-    """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
-    unseen = unseen_errors(terms, COSTS.index("misclassification_cost"), within)
-    found = unseen.findings + range_findings(row["estimate"], within)
-    changed: dict[str, Any] = {}
-    for low, high in INTERVALS:
-        changed[low], changed[high] = cost_interval(
-            row["estimate"], row[low], row[high], unseen, within
-        )
-    names = [row["warning"], *(finding.name for finding in found)]
-    return changed | {"warning": ",".join(name for name in names if name)}
-
-
-def _row(estimator: Estimator, case: Case, terms: Terms) -> dict[str, Any]:
-    """The summary row of one estimator that could be computed."""
-    findings = _warnings(estimator, case, terms)
-    fit = case.fit if estimator.fitted else None
-    summary = summarise(terms, level=LEVEL, findings=findings, fit=fit, cluster=case.cluster)
-    row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
-        "estimate": summary.estimate[0],
-        "std_error": summary.std_error[0],
-        "ci_low": summary.ci_low[0],
-        "ci_high": summary.ci_high[0],
-        "ess": summary.ess,
-        "largest_weight_share": summary.largest_weight_share,
-        "usable_rows": summary.usable_rows,
-        "acquisition_cost": summary.estimate[1],
-        "misclassification_cost": summary.estimate[2],
-        "warning": ",".join(finding.name for finding in summary.findings),
-    }
-    method = estimator.imputation
-    if method is not None and len(draws := case.imputed[method]) > 1:
-        pooled = rubin(draws.mean(axis=1), _squared_errors(draws, case.cluster))
-        low, high = pooled.interval(level=LEVEL)
-        row |= {
-            "std_error": float(np.sqrt(pooled.variance[0])),
-            "ci_low": low[0],
-            "ci_high": high[0],
+    def _groups_of(
+        self, judged: Judged, at: int, apart: Mapping[str, GroupTerms]
+    ) -> dict[str, np.ndarray]:
+        """Hand a block to the groups of each estimator; sums on the full table, if it is known."""
+        cases, data = self._cases, self._cases.data(at)
+        frames, group = cases.frames(self._agent, judged.seed, at), cases.group(at)
+        assert group is not None, "bug: no groups"
+        done = ratios(frames["blocked"], data)
+        for name, terms in apart.items():
+            terms.add(done, judged.terms.weight(name, at), group)
+        full = frames["worlds"][frames["worlds"]["world"] == "full"]
+        if not len(full):
+            return {}
+        names = cases.records.table.group_names
+        return {
+            name: plain_sums(one, group, len(names)) for name, one in ratios(full, data).items()
         }
-    return row
 
 
-def _squared_errors(draws: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
-    """Squared standard errors of the means of completed tables. (m, o)"""
-    if cluster is None:
-        return draws.var(axis=1, ddof=1) / draws.shape[1]
-    each = np.ones(draws.shape[1])
-    return np.stack(
-        [standard_error(together(Terms(draw, each, each), cluster)) ** 2 for draw in draws]
-    )
-
-
-def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
-    numbers = ["estimate", "std_error", "ci_low", "ci_high", "resample_sd", "resample_low"]
-    numbers += ["resample_high", "largest_weight_share", *COSTS[1:]]
-    return {
-        "estimator": name,
-        **dict.fromkeys(numbers, np.nan),
-        "n": n,
-        "ess": 0.0,
-        "usable_rows": 0,
-        "status": status,
-        "reason": reason,
-        "warning": "",
-    }
-
-
-def _warnings(estimator: Estimator, case: Case, terms: Terms) -> tuple[Finding, ...]:
-    """What about the records makes a weighted estimate less than it seems."""
-    propensity = estimator.propensity
-    if propensity is None:
-        return ()
-    off_policy = propensity is Need.PATTERN_PROPENSITY
-    found = balance_findings(terms.weight)
-    if Need.AFA_PROPENSITY in estimator.needs:
-        found += policy_findings(suffices=case.afa_propensity_suffices)
-    if not off_policy:
-        found += propensity_findings(case.complete, case.fitted[propensity.value])
-    if case.full is not None:  # else the sets of the policy are unknown
-        ended = distinct_sets(acquired_sets(case.full))
-        acquired = acquired_sets(case.recorded if off_policy else case.blocked)
-        mass = ended.count / ended.count.sum()
-        found += support_findings(ended.sets, mass, acquired, terms.weight, least_mass=LEAST_MASS)
-    return found
-
-
-def _convergence(
-    terms: Mapping[str, Terms], sizes: list[int], rng: np.random.Generator
-) -> pd.DataFrame:
-    """Estimates on growing random subsets of the rows, nuisances kept."""
-    n = len(terms["blocking"].weight)
-    order = rng.permutation(n)
-    wanted = np.array(sorted({size for size in sizes if size < n} | {n}), dtype=np.int64)
-    frames = []
-    for name, one in terms.items():
-        shuffled = Terms(one.numerator[order, :1], one.denominator[order], one.weight[order])
-        prefix = prefix_estimates(shuffled, wanted)
-        frames.append(
-            pd.DataFrame({"estimator": name, "n": prefix.sizes, "estimate": prefix.estimate[:, 0]})
-        )
-    return pd.concat(frames, ignore_index=True)
-
-
-def _frequencies(terms: Mapping[str, Terms], data: Table, case: Case) -> pd.DataFrame:
-    """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
-    frames = []
-    for name, one in terms.items():
-        if one.numerator.shape[1] == len(COSTS) or not (one.weight > 0).any():
-            continue
-        frames.append(
-            pd.DataFrame(
-                {
-                    "estimator": name,
-                    "panel": [panel.name for panel in data.actions],
-                    "frequency": estimate(one)[len(COSTS) :],
-                    "std_error": standard_error(together(one, case.cluster))[len(COSTS) :],
-                }
-            )
-        )
-    return pd.concat(frames, ignore_index=True)
+assert COSTS[0] == "cost"  # the first outcome, of which influence terms are kept

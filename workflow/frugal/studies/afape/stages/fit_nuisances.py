@@ -1,10 +1,11 @@
 """Stage `fit_nuisances`: propensities, AFA propensities and outcome means, per row (A.5–A.7, A.11).
 
 All regressions of a seed, over agents and folds, are handed down at once, so that networks train in
-lock-step.
+lock-step. They learn from the part `nuisance`, or from the test rows, at most so many as the config
+says; what they say of the test rows is told block by block.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,191 +14,216 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.registry import build_policy
-from frugal.acquire.rollouts import columns_read, reads_values
 from frugal.core.belonging import random_folds
-from frugal.core.episodes import Policy, RowPolicy
-from frugal.core.errors import MissingStateError
+from frugal.core.blocks import sample_of
+from frugal.core.episodes import Policy
+from frugal.core.growing import Growing
+from frugal.core.partitions import Partitions
+from frugal.core.rows import Rows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.data.tables import belonging_from_frames, table_from_frames
-from frugal.judge.pattern_law import Curve, PatternLaw, fit_pattern_law
-from frugal.judge.records import PARTS, Records, in_s
-from frugal.learn.nuisance import calibration_table, log_loss
-from frugal.learn.nuisance_choice import Fitted, fit_means, fit_probabilities
-from frugal.studies.afape.laws import require_law
-from frugal.studies.shared.frames import EVALUATED, by_seed
+from frugal.judge.records import PARTS, Records
+from frugal.learn.nuisance_choice import Fitted
+from frugal.studies.afape.episodes import StoredEpisodes
+from frugal.studies.afape.fit_quality import Quality
+from frugal.studies.afape.nuisances import (
+    OWN,
+    Nuisances,
+    Told,
+    fit_nuisances_of,
+    nothing_fitted,
+    tell,
+)
+from frugal.studies.afape.stored import StoredRecords
+from frugal.studies.shared.frames import EVALUATED, bars
 
 
 def fit_nuisances(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
-    masks: pd.DataFrame,
+    masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
-    blocked: pd.DataFrame,
+    blocked: Partitions,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
     **policies: StoredArrays | Path | pd.DataFrame,
-) -> dict[str, pd.DataFrame]:
+) -> Growing:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
 
     `policies` are the files of agents that act by one, in the order of `settings["filed"]`.
     """
-    data, part = table_from_frames(table, catalogue)
-    require_law(graph, identification, masks, data)
-    separate = bool((part == "nuisance").any())
-    rows = np.flatnonzero(np.isin(part, EVALUATED) if separate else part == "test")
-    data, test = data.take(rows), part[rows] == "test"
-    cluster = belonging_from_frames(table, catalogue).take(rows).cluster
-    blocked = blocked[blocked["row_id"].isin(data.row_id)]
+    records = StoredRecords(table, catalogue, masks, graph, identification)
     stored = dict(zip(settings["filed"], policies.values(), strict=True))
     built = {
-        agent: build_policy(chosen, table=data, stored=stored.get(agent))
+        agent: build_policy(chosen, table=records.table.layout, stored=stored.get(agent))
         for agent, chosen in settings["agents"].items()
     }
-    found: dict[str, list[pd.DataFrame]] = {}
-    for seed, mask in progress(list(by_seed(masks, rows)), desc="seeds"):
-        rng = streams.generator("nuisance", seed)
-        fold = random_folds(cluster, len(data), settings["folds"], rng)
-        rule = {"fold": fold} | ({"train": ~test, "predict": test} if separate else {})
-        records = Records(
-            data,
-            panel_matrix(mask, "observed", data),
-            identification,
-            {panel: set(law["indicators"]) for panel, law in graph["indicators"].items()},
-            dict(list(blocked[blocked["seed"] == seed].groupby("agent", sort=False))),
-        )
-        # each of its own, so that one agent's means do not depend on how many stand beside it
-        own = ("means", "law", "patterns")
-        rngs = {"heads": rng} | {what: streams.generator(what, seed) for what in own}
-        for name, frame in _fit_seed(records, built, test, rule, settings, rngs).items():
-            found.setdefault(name, []).append(frame.assign(seed=seed))
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
-
-
-def _fit_seed(
-    records: Records,
-    policies: Mapping[str, Policy],
-    test: np.ndarray,
-    rule: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    rngs: Mapping[str, np.random.Generator],
-) -> dict[str, pd.DataFrame]:
-    """Everything that is fitted for one seed, as tables of its test rows."""
-    agents = list(records.played)
-    row_id = records.data.row_id[test]
-    if not records.identification["propensity_identified"]:
-        return _nothing_fitted(records, policies, row_id)
-    fitted, fits = _fit_heads(records, rule, settings, rngs)
-    by_policy, frames = {}, []
-    for agent in agents:
-        played = panel_matrix(records.played[agent], "acquired", records.data)
-        by_policy[agent], chance, lacks = _by_policy(
-            fitted.law, policies[agent], played, rngs["patterns"]
-        )
-        mean = fitted.means[agent][test]
-        frames.append(
-            pd.DataFrame(
-                {
-                    "agent": agent,
-                    "row_id": row_id,
-                    "afa_propensity": fitted.afa[agent][test],
-                    "afa_propensity_policy": by_policy[agent][test],
-                    "needed_propensity": chance[test],
-                }
-                | {"mean_cost": mean.sum(axis=1)}
-                | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
-                | _reading(policies[agent], records)
-                | {"lacks": lacks}
-            )
-        )
+    given = _Given(records, StoredEpisodes(blocked, records.table), graph, identification)
+    fits = {}
+    outer, _ = bars(progress, len(records.table.blocks))
+    for seed in progress(records.seeds, desc="seeds"):
+        fits[seed] = _Seed.fit(given, seed, settings, streams)
+    qualities = {seed: Quality(settings["bins"]) for seed in fits}
+    for number in outer(range(len(records.table.blocks)), desc="blocks"):
+        if not records.table.counts(["test"])[number] and len(records.table.blocks) > 1:
+            continue
+        told = {seed: one.tell(given, number, built, streams) for seed, one in fits.items()}
+        for seed, said in told.items():
+            qualities[seed].add(said.curves)
+        agents = _together({s: one.agents for s, one in told.items()})
+        parts = [agents]
+        if len(records.table.blocks) > 1:  # so that one agent's rows of a block are read alone
+            each = agents.groupby(["seed", "agent"], sort=False)
+            parts = [part.reset_index(drop=True) for _, part in each]
+        yield {
+            "propensities": _together({s: one.propensities for s, one in told.items()}),
+            "agents": parts[0],
+        }
+        for part in parts[1:]:
+            yield {"agents": part}
+    diagnostics = {seed: one.tables(fits[seed].methods) for seed, one in qualities.items()}
     return {
-        "propensities": _propensities(records, fitted).loc[test].assign(row_id=row_id),
-        "agents": pd.concat(frames, ignore_index=True),
-        **_diagnostics(_curves(records, fitted, by_policy), fits, test, settings["bins"]),
-        "losses": _losses(fits),
+        "calibration": _together({s: tables["calibration"] for s, tables in diagnostics.items()}),
+        "overlap": _together({s: tables["overlap"] for s, tables in diagnostics.items()}),
+        "losses": _together({seed: _losses(one.fits) for seed, one in fits.items()}),
     }
 
 
-def _by_policy(
-    law: PatternLaw, policy: Policy, played: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, str]:
-    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
-
-    The last is which state the policy's table lacks for it, as a sentence; else empty.
-    """
-    try:
-        return *law.policy_propensity(policy, played, rng), ""
-    except MissingStateError as lack:
-        unknown = np.full(len(played), np.nan)
-        return unknown, unknown, f"The policy's table {lack}"
+def _together(frames: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Tables of all seeds, one below the other."""
+    return pd.concat([f.assign(seed=seed) for seed, f in frames.items()], ignore_index=True)
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
-    """Fitted values of one seed, per row: by panel, and by agent."""
+class _Given:
+    """Table, masks and episodes of a scenario."""
 
-    by_panel: Mapping[str, np.ndarray]
-    law: PatternLaw
-    afa: Mapping[str, np.ndarray]
-    means: Mapping[str, np.ndarray]
+    records: StoredRecords
+    episodes: StoredEpisodes
+    graph: Mapping[str, Any]
+    identification: Mapping[str, Any]
+
+    def some(self, seed: int, number: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
+        """Records of some rows of a block.
+
+        Args:
+            seed: of the study.
+            number: of the block.
+            parts: of the split.
+            wanted: which of the rows of these parts, ascending. (m,)
+        """
+        block = self.records.table.block(number)
+        data = block.table.take(block.of(parts)[wanted])
+        mask = self.records.of_seed(number, seed, parts).iloc[wanted]
+        columns = [*panel_columns("acquired", data), *PARTS]
+        played = {}
+        for agent in self.episodes.agents:
+            frame = self.episodes.block(agent, number, parts, columns)
+            played[agent] = frame[frame["seed"] == seed].iloc[wanted]
+        return self.of(data, panel_matrix(mask, "observed", data), played)
+
+    def of(self, data: Any, observed: np.ndarray, played: Mapping[str, pd.DataFrame]) -> Records:
+        """Records, with the graph's causes of each indicator."""
+        parents = {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()}
+        return Records(data, observed, self.identification, parents, played)
 
 
-def _fit_heads(
-    records: Records,
-    rule: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    rngs: Mapping[str, np.random.Generator],
-) -> tuple[_Fitted, dict[str, Fitted]]:
-    """All regressions of one seed: every panel's factor, every agent's propensity and means.
+@dataclass(frozen=True, eq=False)
+class _Seed:
+    """What was fitted for one seed.
 
-    Fitted values by panel and agent, and every regression by its name, with its losses.
+    Attributes:
+        seed: of the study.
+        nuisances: the models; None where the graph does not identify the propensity.
+        fold: of each test row, or one number for all where they were not learned from. (n,)
+        learned: the test rows that were learned from; None where all were, or none. (n,)
     """
-    agents, factors = list(records.played), records.identification["factors"]
-    heads = [records.factor_head(factor) for factor in factors]
-    heads += [records.afa_head(agent) for agent in agents]
-    means = [records.outcome_head(agent) for agent in agents]
-    method = settings["method"]
-    fitted = fit_probabilities(
-        heads, rule=rule, method=method, settings=settings, rng=rngs["heads"]
-    )
-    fitted_means = fit_means(
-        means, rule=rule, method=settings["outcome_method"], settings=settings, rng=rngs["means"]
-    )
-    by_panel = dict(zip([factor["panel"] for factor in factors], fitted, strict=False))
-    by_agent = dict(zip(agents, fitted[len(factors) :], strict=True))
-    probabilities = {panel: one.values for panel, one in by_panel.items()}
-    law = fit_pattern_law(
-        records, probabilities, rule=rule, method=method, settings=settings, rng=rngs["law"]
-    )
-    afa = {
-        agent: np.where(_surely_complete(records, agent), 1.0, one.values)
-        for agent, one in by_agent.items()
+
+    seed: int
+    nuisances: Nuisances | None
+    fold: np.ndarray
+    learned: np.ndarray | None
+    starts: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, given: _Given, seed: int, settings: Mapping[str, Any], streams: Streams
+    ) -> "_Seed":
+        """All regressions of one seed."""
+        table = given.records.table
+        separate = bool(table.parts(["nuisance"]))
+        parts = list(EVALUATED) if separate else ["test"]
+        inside = table.part_rows(parts)
+        test = table.part_rows(["test"])[inside]
+        rng = streams.generator("nuisance", seed)
+        fold = random_folds(table.clusters(parts), len(test), settings["folds"], rng).astype(
+            np.int8
+        )
+        some = np.flatnonzero(~test)
+        learned = None
+        if not separate:
+            some = sample_of(len(test), settings["rows"], streams.generator("sample", seed))
+            learned = np.isin(np.arange(len(test)), some) if len(some) < len(test) else None
+        starts = np.cumsum([0, *table.counts(["test"])])
+        nuisances = None
+        if given.identification["propensity_identified"]:
+            own = {what: streams.generator(what, seed) for what in OWN}
+            every = np.ones(len(some), dtype=bool)
+            rule = {"fold": fold[some]}
+            rule |= {"train": every, "predict": ~every} if separate else {}
+            learn_from = _records_at(given, seed, parts, some)
+            nuisances = fit_nuisances_of(learn_from, rule, settings, {"heads": rng} | own)
+        return cls(seed, nuisances, fold[test], learned, starts)
+
+    @property
+    def fits(self) -> Mapping[str, Fitted]:
+        """Every regression by its name."""
+        return {} if self.nuisances is None else self.nuisances.fits
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """Regression → the method that was taken."""
+        return {name: fit.method for name, fit in self.fits.items()}
+
+    def tell(
+        self, given: _Given, number: int, policies: Mapping[str, Policy], streams: Streams
+    ) -> Told:
+        """What is fitted for the test rows of a block."""
+        start, stop = self.starts[number : number + 2]
+        records = given.some(self.seed, number, ["test"], np.arange(stop - start))
+        if self.nuisances is None:
+            return nothing_fitted(records, policies)
+        named = ("patterns", self.seed, *(["block", number] if number else []))
+        told = tell(
+            self.nuisances, records, policies, self.fold[start:stop], streams.generator(*named)
+        )
+        if self.learned is not None:
+            told.propensities["learned_from"] = self.learned[start:stop]
+        return told
+
+
+def _records_at(given: _Given, seed: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
+    """Records of some rows of all blocks; `wanted` counts the rows of these parts. (m,)"""
+    counts = given.records.table.counts(parts)
+    first, found = 0, []
+    for number, count in enumerate(counts):
+        here = wanted[(wanted >= first) & (wanted < first + count)] - first
+        first += count
+        if len(here) or len(counts) == 1:
+            found.append(given.some(seed, number, parts, here))
+    if len(found) == 1:
+        return found[0]
+    places = np.flatnonzero(given.records.table.part_rows(parts))[wanted]
+    data, _ = given.records.table.at(places)
+    played = {
+        agent: pd.concat([one.played[agent] for one in found], ignore_index=True)
+        for agent in given.episodes.agents
     }
-    of_means = dict(zip(agents, fitted_means, strict=True))
-    fits = (
-        {_factor_name(panel): one for panel, one in by_panel.items()}
-        | {_elsewhere_name(panel): one for panel, one in law.fits.items()}
-        | {_afa_name(agent): one for agent, one in by_agent.items()}
-        | {f"mean cost, {agent}": one for agent, one in of_means.items()}
-    )
-    values = {agent: one.values for agent, one in of_means.items()}
-    return _Fitted(probabilities, law, afa, values), fits
-
-
-def _factor_name(panel: str) -> str:
-    return f"p(R={panel})"
-
-
-def _elsewhere_name(panel: str) -> str:
-    return f"p(R={panel}), a cause missing"
-
-
-def _afa_name(agent: str) -> str:
-    return f"AFA, {agent}"
+    return given.of(data, np.concatenate([one.observed for one in found]), played)
 
 
 def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:
@@ -215,130 +241,3 @@ def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:
     ]
     columns = {"nuisance": "", "method": "", "loss": 0.0, "n": 0, "taken": False}
     return pd.DataFrame(rows) if rows else pd.DataFrame([columns]).iloc[:0]
-
-
-def _reading(policy: Policy, records: Records) -> dict[str, bool]:
-    """Whether a policy reads values, and whether the paper's AFA propensity is enough for it.
-
-    That propensity is given X_adj and R̂ alone. It is enough where decisions depend on no column
-    outside X_adj, and where R_s = 1 leaves nothing that could be missing (it is 1 there).
-    """
-    known, data = records.identification, records.data
-    outside = [name not in known["adjustment_columns"] for name in data.columns]
-    reads = columns_read(policy, len(data.columns)) & outside
-    is_complete = known["s"] is not None and set(known["missable_panels"]) <= set(known["s"])
-    return {
-        "reads_values": reads_values(policy),
-        "afa_propensity_suffices": is_complete or not reads.any(),
-        "answers_rows": isinstance(policy, RowPolicy),
-    }
-
-
-def _propensities(records: Records, fitted: _Fitted) -> pd.DataFrame:
-    """p(R=1|X_adj), p(R_s=1|X_adj), p(R=r|X_adj) and each panel's factor.  [afape, eq. A.6]"""
-    complete = np.ones(len(records.observed))
-    for probability in fitted.by_panel.values():
-        complete = complete * probability
-    names = panel_columns("factor", records.data)
-    factors = [fitted.by_panel.get(p.name, np.ones(len(complete))) for p in records.data.actions]
-    return pd.DataFrame(
-        {
-            "propensity": complete,
-            "s_propensity": fitted.law.s_propensity(),
-            "pattern_propensity": fitted.law.recorded(),
-        }
-        | dict(zip(names, factors, strict=True))
-    )
-
-
-def _curves(
-    records: Records, fitted: _Fitted, by_policy: Mapping[str, np.ndarray]
-) -> dict[str, Curve]:
-    """Name of each fitted probability → its values, its event, and the rows that it serves."""
-    known = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
-    event = (records.complete, records.s_observed)
-    return (
-        {_factor_name(j): (p, known[j].target, known[j].usable) for j, p in fitted.by_panel.items()}
-        | {_elsewhere_name(j): curve for j, curve in fitted.law.fitted.items()}
-        | {_afa_name(agent): (p, *event) for agent, p in fitted.afa.items()}
-        | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
-    )
-
-
-def _surely_complete(records: Records, agent: str) -> np.ndarray:
-    """Rows where acquired panels and s leave nothing that could be missing: p(R=1|R̂, R_s=1) = 1."""
-    names = [panel.name for panel in records.data.actions]
-    missable = np.isin(names, [f["panel"] for f in records.identification["factors"]])
-    acquired = panel_matrix(records.played[agent], "acquired", records.data)
-    known = acquired | in_s(records.identification, records.data) | ~missable
-    return known.all(axis=1) & records.s_observed
-
-
-def _diagnostics(
-    curves: Mapping[str, Curve], fits: Mapping[str, Fitted], test: np.ndarray, bins: int
-) -> dict[str, pd.DataFrame]:
-    """Calibration, log-loss and overlap of each fitted probability on test rows that it serves.
-
-    Its method is empty where it follows from others.
-    """
-    calibration, overlap = [], []
-    for name, (probability, outcome, usable) in curves.items():
-        rows = test & usable & np.isfinite(probability)
-        if not rows.any():  # nothing to judge: the summary says why it could not be evaluated
-            continue
-        held, event = probability[rows], outcome[rows]
-        method = fits[name].method if name in fits else ""
-        table = calibration_table(held, event, bins=bins)
-        calibration.append(table.assign(nuisance=name, method=method))
-        overlap.append(
-            {
-                "nuisance": name,
-                "method": method,
-                "n": len(held),
-                "log_loss": log_loss(held, event),
-                "minimum": held.min(),
-                "share_below_1_percent": (held < 0.01).mean(),
-            }
-        )
-    if not calibration:
-        return _no_diagnostics()
-    return {
-        "calibration": pd.concat(calibration, ignore_index=True),
-        "overlap": pd.DataFrame(overlap),
-    }
-
-
-def _no_diagnostics() -> dict[str, pd.DataFrame]:
-    """The same two tables without a row."""
-    name = {"nuisance": "", "method": ""}
-    curve = name | {"bin": 0, "mean_probability": 0.0, "rate": 0.0, "n": 0}
-    spread = name | {"n": 0, "log_loss": 0.0, "minimum": 0.0, "share_below_1_percent": 0.0}
-    return {
-        "calibration": pd.DataFrame([curve]).iloc[:0],
-        "overlap": pd.DataFrame([spread]).iloc[:0],
-    }
-
-
-def _nothing_fitted(
-    records: Records, policies: Mapping[str, Policy], row_id: np.ndarray
-) -> dict[str, pd.DataFrame]:
-    """The same tables where the graph does not identify the propensity: NaN, and no diagnostics."""
-    names = ["propensity", "s_propensity", "pattern_propensity"]
-    nan = dict.fromkeys([*names, *panel_columns("factor", records.data)], np.nan)
-    fits = dict.fromkeys(
-        ["afa_propensity", "afa_propensity_policy", "needed_propensity", "mean_cost"]
-        + [f"mean_{n}" for n in PARTS],
-        np.nan,
-    )
-    per_agent = [
-        pd.DataFrame(
-            {"agent": a, "row_id": row_id} | fits | _reading(policies[a], records) | {"lacks": ""}
-        )
-        for a in records.played
-    ]
-    return {
-        "propensities": pd.DataFrame({"row_id": row_id} | nan),
-        "agents": pd.concat(per_agent, ignore_index=True),
-        **_no_diagnostics(),
-        "losses": _losses({}),
-    }

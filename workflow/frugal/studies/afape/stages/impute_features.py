@@ -1,4 +1,10 @@
-"""Stage `impute_features`: completed copies of the incomplete test rows (afape, A.4)."""
+"""Stage `impute_features`: completed copies of the incomplete test rows (afape, A.4).
+
+A table of one block is completed as a whole. In a larger one the chain of trees is fitted to a
+sample of the test rows, as many as a block has rows, and completes each block; the other methods,
+which keep no model, complete every block from its own test rows, the last one from those of the
+block before, too.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -6,100 +12,160 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core import blocks as micro
+from frugal.core.growing import Growing
+from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
-from frugal.data.tables import table_from_frames
-from frugal.learn.chained_trees import fit_chained_trees
+from frugal.data.stored_table import joined
+from frugal.learn.chained_trees import ChainedTrees, fit_chained_trees
 from frugal.learn.missforest import impute_missforest
 from frugal.learn.multiple_imputation import impute_multiple
-from frugal.studies.afape.laws import require_masks
-from frugal.studies.shared.frames import by_seed
+from frugal.studies.afape.stored import StoredRecords
+from frugal.studies.shared.frames import bars
+
+_ROUNDS = ["seed", "method", "draw", "rounds"]
 
 
 def impute_features(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
-    masks: pd.DataFrame,
+    masks: pd.DataFrame | Rows,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-) -> dict[str, pd.DataFrame]:
+) -> Growing:
     """Impute what the masks hide, from the test rows alone; complete rows are not repeated."""
-    data, part = table_from_frames(table, catalogue)
-    require_masks(masks, data)
-    rows = np.flatnonzero(part == "test")
-    test = data.take(rows)
-    frames, rounds = [], []
-    for seed, mask in by_seed(masks, rows):
-        observed = test.columns_observed(panel_matrix(mask, "observed", data))
-        hidden = np.where(observed, test.values, np.nan)
-        incomplete = np.flatnonzero(np.isnan(hidden).any(axis=1))
-        for method, draw, values, used in _imputations(
-            test, hidden, settings, streams, seed, progress
-        ):
-            frames.append(_frame(seed, method, draw, test, values, incomplete))
-            rounds.append({"seed": seed, "method": method, "draw": draw, "rounds": used})
-    columns = ["seed", "method", "draw", "row_id", *(f"value:{c}" for c in data.columns)]
-    imputed = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
-    return {
-        "imputed": imputed,
-        "rounds": pd.DataFrame(rounds, columns=["seed", "method", "draw", "rounds"]),
-    }
+    records = StoredRecords(table, catalogue, masks)
+    outer, inner = bars(progress, len(records.table.blocks))
+    rounds: dict[tuple[int, str, int], int] = {}
+    chains = _chains(records, settings["chained_trees"], streams)
+    for number in outer(range(len(records.table.blocks)), desc="blocks"):
+        frames = []
+        for seed in records.seeds:
+            known = _Known.of(records, number, seed)
+            every = _imputations(known, chains.get(seed), settings, streams, seed, inner)
+            for method, draw, values, used in every:
+                frames.append(_frame(seed, method, draw, known, values))
+                at = (seed, method, draw)
+                rounds[at] = max(used, rounds.get(at, 0))
+        columns = [
+            "seed",
+            "method",
+            "draw",
+            "row_id",
+            *(f"value:{c}" for c in records.table.columns),
+        ]
+        yield {
+            "imputed": pd.concat(frames, ignore_index=True)
+            if frames
+            else pd.DataFrame(columns=columns)
+        }
+    told = [(*at, used) for at, used in rounds.items()]
+    return {"rounds": pd.DataFrame(told, columns=_ROUNDS)}
+
+
+class _Known:
+    """Test rows of a block, as the records of one seed have them, and rows to complete them from.
+
+    Attributes:
+        test: the rows, and before them those of the block before, if it is the last of several.
+        hidden: their values, NaN where the records have none. (n, d)
+        asked: rows of the block itself that lack a value. (m,)
+        number: of the block.
+    """
+
+    def __init__(self, tables: list[Table], hidden: list[np.ndarray], number: int) -> None:
+        self.test, self.number = joined(tables, tables[0]), number
+        self.hidden = np.concatenate(hidden) if len(hidden) > 1 else hidden[0]
+        own = np.arange(len(self.hidden)) >= len(self.hidden) - len(hidden[-1])
+        self.asked = np.flatnonzero(own & np.isnan(self.hidden).any(axis=1))
+
+    @classmethod
+    def of(cls, records: StoredRecords, number: int, seed: int) -> "_Known":
+        """A block's test rows, and if it is the last of several those of the one before."""
+        before = [number - 1] if 0 < number == len(records.table.blocks) - 1 else []
+        tables, hidden = [], []
+        for one in (*before, number):
+            block = records.table.block(one)
+            test = block.table.take(block.of(["test"]))
+            mask = records.of_seed(one, seed, ["test"])
+            observed = test.columns_observed(panel_matrix(mask, "observed", test))
+            tables.append(test)
+            hidden.append(np.where(observed, test.values, np.nan))
+        return cls(tables, hidden, number)
+
+
+def _chains(
+    records: StoredRecords, trees: Mapping[str, Any] | None, streams: Streams
+) -> dict[int, ChainedTrees]:
+    """Seed → chain that completes single blocks; none for a table of one block."""
+    if trees is None or len(records.table.blocks) == 1:
+        return {}
+    found = {}
+    places = np.flatnonzero(records.table.part_rows(["test"]))
+    for seed in records.seeds:
+        rng = streams.generator("chained_trees", seed)
+        some = micro.sample_of(len(places), micro.BLOCK_ROWS, rng)
+        hidden = []
+        for number, rows in enumerate(records.table.blocks):
+            wanted = places[some] - rows.start
+            wanted = wanted[(wanted >= 0) & (wanted < rows.stop - rows.start)]
+            block = records.table.block(number).table.take(wanted)
+            mask = records.masks(number)
+            mask = mask[mask["seed"] == seed].iloc[wanted]
+            observed = block.columns_observed(panel_matrix(mask, "observed", block))
+            hidden.append(np.where(observed, block.values, np.nan))
+        found[seed], _ = fit_chained_trees(
+            np.concatenate(hidden), onehot=records.table.layout.onehot, every=True, rng=rng,
+            progress=None, **trees,
+        )  # fmt: skip
+    return found
 
 
 def _imputations(
-    test: Table,
-    hidden: np.ndarray,
+    known: _Known,
+    chain: ChainedTrees | None,
     settings: Mapping[str, Any],
     streams: Streams,
     seed: int,
     progress: Callable[..., Any],
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
     """Method, draw, completed values and rounds used, for every imputation that the config asks."""
+    hidden, onehot = known.hidden, known.test.onehot
+    named = [seed, *(["block", known.number] if known.number else [])]
     if (trees := settings["chained_trees"]) is not None:
-        _, values = fit_chained_trees(
-            hidden,
-            onehot=test.onehot,
-            every=False,
-            rng=streams.generator("chained_trees", seed),
-            progress=progress,
-            **trees,
-        )
+        rng = streams.generator("chained_trees", *named)
+        if chain is None:
+            _, values = fit_chained_trees(
+                hidden, onehot=onehot, every=False, rng=rng, progress=progress, **trees
+            )
+        else:
+            values = hidden.copy()
+            values[known.asked] = chain.impute(hidden[known.asked])
         yield "chained_trees", 0, values, trees["rounds"]
     if (forest := settings["missforest"]) is not None:
-        result = impute_missforest(
-            hidden,
-            onehot=test.onehot,
-            rng=streams.generator("missforest", seed),
-            progress=progress,
-            **forest,
-        )
+        rng = streams.generator("missforest", *named)
+        result = impute_missforest(hidden, onehot=onehot, rng=rng, progress=progress, **forest)
         yield "missforest", 0, result.values, result.rounds
     if (multiple := settings["multiple"]) is not None:
-        for method, label in (("multiple", None), ("multiple_label", test.label)):
-            draws = impute_multiple(
-                hidden,
-                onehot=test.onehot,
-                label=label,
-                rng=streams.generator(method, seed),
-                **multiple,
-            )
+        for method, label in (("multiple", None), ("multiple_label", known.test.label)):
+            rng = streams.generator(method, *named)
+            draws = impute_multiple(hidden, onehot=onehot, label=label, rng=rng, **multiple)
             for draw, values in enumerate(draws):
                 yield method, draw, values, multiple["rounds"]
 
 
-def _frame(
-    seed: int, method: str, draw: int, test: Table, values: np.ndarray, rows: np.ndarray
-) -> pd.DataFrame:
+def _frame(seed: int, method: str, draw: int, known: _Known, values: np.ndarray) -> pd.DataFrame:
     """The completed rows of one imputation."""
     columns: dict[str, Any] = {
         "seed": seed,
         "method": method,
         "draw": draw,
-        "row_id": test.row_id[rows],
+        "row_id": known.test.row_id[known.asked],
     }
-    for j, name in enumerate(test.columns):
-        columns[f"value:{name}"] = values[rows, j]
+    for j, name in enumerate(known.test.columns):
+        columns[f"value:{name}"] = values[known.asked, j]
     return pd.DataFrame(columns)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from frugal.acquire.registry import kind_of
 from frugal.core.errors import DataError
+from frugal.core.growing import together
 from frugal.core.layout import Bundle
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
@@ -104,10 +105,10 @@ def _with_gaps(
     """The rows, with the masks of one draw."""
     stored = {"table": rows, "catalogue": catalogue}
     settings = {"name": "grid", "seeds": [draw], "missingness": law, "s": None}
-    return stored | draw_missingness(
+    return stored | together(draw_missingness(
         **stored, settings=settings, streams=Streams(draw, "draw_missingness", {}),
         progress=_quiet,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _judges(

@@ -14,21 +14,20 @@ from frugal.acquire.kinds import Ground
 from frugal.acquire.registry import kind_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Bundle, Layout, bundle_header
+from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
-from frugal.data.tables import sensitive_from_frames, table_from_frames
 from frugal.learn.trees import TreeEnsemble
-from frugal.studies.afape.laws import require_masks
-from frugal.studies.shared.frames import by_seed
+from frugal.studies.afape.stored import StoredRecords
 
 
 def train_agent(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
     classifier: Mapping[str, np.ndarray],
-    masks: pd.DataFrame,
+    masks: pd.DataFrame | Rows,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -42,10 +41,11 @@ def train_agent(
     kind = kind_of(settings)
     if kind.fit is None:
         raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
-    data, recorded, rows = _records(table, catalogue, masks)
+    records = StoredRecords(table, catalogue, masks)
+    data, recorded = _to_learn_from(records)
     group = None
     if len(catalogue["groups"]) == 2:
-        group = sensitive_from_frames(table, catalogue)[0][rows]
+        group = records.table.sensitive(["agent"])
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
     ground = Ground(data, recorded, group, ensemble, streams, progress)
     learned = kind.fit(ground, settings)
@@ -53,19 +53,17 @@ def train_agent(
     return {"policy": Bundle(header, learned.arrays), "training": learned.curve}
 
 
-def _records(
-    table: pd.DataFrame, catalogue: Mapping[str, Any], masks: pd.DataFrame
-) -> tuple[Table, np.ndarray, np.ndarray]:
-    """The rows to learn from, the panels that their records of the first seed hold (n, a), and
-    their positions in the whole table. (n,)
-    """
-    data, part = table_from_frames(table, catalogue)
-    require_masks(masks, data)
-    rows = np.flatnonzero(part == "agent")
-    if not rows.size:
+def _to_learn_from(records: StoredRecords) -> tuple[Table, np.ndarray]:
+    """The rows to learn from, and the panels that their records of the first seed hold. (n, a)"""
+    data, _ = records.table.take(["agent"])
+    if not len(data):
         raise DataError(
             "an agent that learns needs rows in the part 'agent', and the data set has none; "
             "add it under split.parts of the data set's YAML"
         )
-    _, first = next(by_seed(masks, rows))
-    return data.take(rows), panel_matrix(first, "observed", data), rows
+    firsts = (
+        next(iter(records.by_seed(number, ["agent"])))[1]
+        for number, count in enumerate(records.table.counts(["agent"]))
+        if count
+    )
+    return data, np.concatenate([panel_matrix(first, "observed", data) for first in firsts])

@@ -13,6 +13,7 @@ from frugal.acquire.bundles import bundle_payloads
 from frugal.core.errors import DataError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
+from frugal.data.cases import TableColumns
 from frugal.data.description import load_description
 from frugal.studies.diagnosis.frames import divided
 
@@ -52,8 +53,7 @@ def bundle_choice(
     return bundle_payloads(
         settings=settings,
         policy=stored,
-        table=data,
-        part=part,
+        table=TableColumns.of(data, part),
         catalogue=catalogue,
         description=load_description(description),
         classifier=None,

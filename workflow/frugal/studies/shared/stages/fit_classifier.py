@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core.rows import Rows
 from frugal.core.streams import Streams
-from frugal.data.tables import table_from_frames
+from frugal.data.stored_table import StoredTable
 from frugal.learn.trees import fit_boosting, fit_forest, training_set
 
 
 def fit_classifier(
     *,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
     settings: Mapping[str, Any],
     streams: Streams,
@@ -24,10 +25,11 @@ def fit_classifier(
     A table whose split is that of `diagnosis` has no such part, and `encoder` in its place.
     """
     del progress  # one fit, seconds
-    data, part = table_from_frames(table, catalogue)
-    name = "train" if (part == "train").any() else "encoder"
+    stored = StoredTable(table, catalogue)
+    name = "train" if stored.parts(["train"]) else "encoder"
+    data, _ = stored.take([name])
     values, observed, label = training_set(
-        data.take(part == name),
+        data,
         probability=settings["subsample_probability"],
         rng=streams.generator("subsample"),
     )

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.growing import Growing
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.prepare import prepare
-from frugal.data.tables import table_to_frames
 
 
 def prepare_data(
@@ -18,7 +18,7 @@ def prepare_data(
     streams: Streams,
     progress: Callable[..., Any],
     **raw: Path,
-) -> dict[str, Any]:
+) -> Growing:
     """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
 
     Raises:
@@ -34,13 +34,7 @@ def prepare_data(
         prepared = prepare(described, files, streams.root)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{description}: {error}") from error
-    table, catalogue = table_to_frames(
-        prepared.table,
-        prepared.split,
-        units=prepared.units,
-        sensitive=prepared.sensitive,
-        groups=prepared.groups,
-        belonging=prepared.belonging,
-        report=prepared.report,
-    )
-    return {"table": table, "catalogue": catalogue}
+    catalogue = {}
+    for table, catalogue in prepared.frames():  # noqa: B007  # the same of every block
+        yield {"table": table}
+    return {"catalogue": catalogue}

@@ -1,0 +1,293 @@
+"""Rows in blocks: the same as without, whatever the number of blocks."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.core import blocks
+from frugal.core.belonging import Belonging
+from frugal.core.blocks import BlockDraws, TreeSum, block_slices, sample_of, tree_sum
+from frugal.core.errors import DataError
+from frugal.core.files import payload_bytes
+from frugal.core.growing import GrowingFiles, together
+from frugal.core.rows import FrameRows, open_rows, slices_of
+from frugal.core.scratch import Scratch
+from frugal.core.streams import Streams
+from frugal.judge.convergence import PrefixDraws
+from frugal.judge.resampling import resample_blocks
+from frugal.studies.afape.stages.check_graph import check_graph
+from frugal.studies.afape.stages.impute_features import impute_features
+
+from tests.unit.afape_chain import (
+    NO_IMPUTATION,
+    NUISANCE,
+    Chain,
+    frames,
+    no_bar,
+    run_chain,
+    small_table,
+)
+
+pytestmark = pytest.mark.trains
+N = 2000
+LAW = {
+    "P2": {"intercept": 1.0, "values": {"X1": -0.5}},
+    "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
+}
+CAUSES = {"P2": {"values": ["X1"]}, "P3": {"values": ["X1"]}}
+AGENTS = {
+    "half": {"kind": "random", "probability": 0.5},
+    "always": {"kind": "fixed", "panels": "all"},
+    "rule": {
+        "kind": "rule",
+        "steps": [{"panel": "P2"}, {"panel": "P3", "when": {"column": "X2", "above": 0.0}}],
+    },
+}
+RANDOM = ("resample_sd", "resample_low", "resample_high", "warning")  # of other subsamples
+LOOSE = {"atol": 1e-8, "rtol": 1e-8}  # simultaneous intervals: draws through eigenvectors
+
+
+def belonging(*, cluster: bool) -> Belonging:
+    rng = np.random.default_rng(0)
+    group, number = rng.integers(0, 3, N), rng.integers(0, 700, N)
+    return Belonging(group, ("a", "b", "c"), number if cluster else None)
+
+
+def chain(monkeypatch, rows: int, source: str, own: Belonging | None, **more) -> Chain:
+    """All stages, in blocks of so many rows."""
+    with monkeypatch.context() as patched:
+        patched.setattr(blocks, "BLOCK_ROWS", rows)
+        gaps = None if source == "induced" else {"P2": 0.2, "P3": 0.3}
+        law = LAW if source == "induced" else CAUSES
+        return run_chain(
+            small_table(N, gaps=gaps), law, source=source, agents=AGENTS, belonging=own, **more
+        )
+
+
+def same(one: pd.DataFrame, other: pd.DataFrame, *, atol: float = 1e-9, rtol: float = 1e-9) -> None:
+    """Equal but for rounding, in all columns that no other draw of rows moves."""
+    kept = [name for name in one if name not in RANDOM]
+    pd.testing.assert_frame_equal(one[kept], other[kept], check_exact=False, atol=atol, rtol=rtol)
+
+
+@pytest.mark.parametrize("source", ["induced", "own"])
+@pytest.mark.parametrize("kind", ["plain", "groups", "clusters"])
+def test_blocks_of_rows_are_judged_as_one(monkeypatch, source, kind):
+    own = None if kind == "plain" else belonging(cluster=kind == "clusters")
+    whole, cut = (chain(monkeypatch, rows, source, own) for rows in (1 << 16, 500))
+    for name in ("estimates", "frequencies", "efficiency", "sensitivity", "tipping"):
+        same(whole.estimates[name], cut.estimates[name])
+    for name in ("comparisons", "groups"):
+        same(whole.estimates[name], cut.estimates[name], **LOOSE)
+    for name in ("calibration", "overlap", "losses"):
+        same(whole.nuisances[name], cut.nuisances[name])
+    drawn, told = (one.estimates["resamples"] for one in (whole, cut))
+    by = ["agent", "estimator"]
+    spread, others = (one.groupby(by)["estimate"].std() for one in (drawn, told))
+    assert (spread / others).between(0.5, 2.0).all()  # of 20 subsamples each
+
+
+def test_the_rows_of_every_table_are_the_same(monkeypatch):
+    whole, cut = (chain(monkeypatch, rows, "induced", None) for rows in (1 << 16, 300))
+    order = ["seed", "row_id"]
+    drawn = whole.drawn["masks"], cut.drawn["masks"]
+    fitted = whole.nuisances["propensities"], cut.nuisances["propensities"]
+    for one, other in (drawn, fitted):
+        same(one.sort_values(order), other.sort_values(order))
+    order = ["agent", "world", "draw", *order]
+    for one, other in ((whole.blocked, cut.blocked), (whole.worlds, cut.worlds)):
+        one, other = (f.sort_values(order).reset_index(drop=True) for f in (one, other))
+        pd.testing.assert_frame_equal(one, other)  # decisions do not depend on the block
+
+
+def test_the_graph_is_checked_as_one(monkeypatch):
+    for own in (None, belonging(cluster=True)):
+        made = chain(monkeypatch, 1 << 16, "induced", own)
+        frame, catalogue = frames(small_table(N), belonging=own)
+        found = []
+        for rows in (1 << 16, 400):
+            monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
+            found.append(
+                check_graph(
+                    table=frame,
+                    catalogue=catalogue,
+                    masks=made.drawn["masks"],
+                    identification=made.drawn["identification"],
+                    propensities=made.nuisances["propensities"],
+                    settings=None,
+                    streams=Streams(1, "check_graph", {}),
+                    progress=no_bar,
+                )
+            )
+        pd.testing.assert_frame_equal(found[0]["contrasts"], found[1]["contrasts"], rtol=1e-9)
+        pd.testing.assert_frame_equal(found[0]["graph_check"], found[1]["graph_check"], rtol=0.02)
+
+
+def test_nuisances_of_a_sample_say_which_rows_they_learned_from(monkeypatch):
+    asked = NUISANCE | {"rows": 600}
+    whole, cut = (chain(monkeypatch, rows, "own", None, nuisance=asked) for rows in (1 << 16, 500))
+    learned = whole.nuisances["propensities"]["learned_from"]
+    assert learned.sum() == 600
+    assert whole.nuisances["propensities"]["propensity"].notna().all()
+    same(whole.estimates["estimates"], cut.estimates["estimates"])
+    every = chain(monkeypatch, 1 << 16, "own", None)
+    assert "learned_from" not in every.nuisances["propensities"]
+    row = {"agent": "always", "estimator": "stabilised_ipw"}
+    errors: list[Any] = [
+        one.estimates["estimates"].set_index(list(row)).loc[tuple(row.values()), "std_error"]
+        for one in (whole, every)
+    ]
+    assert errors[0] > errors[1]
+
+
+def test_imputed_copies_of_blocks_are_whole(monkeypatch):
+    trees = {"rounds": 2, "trees": 5, "leaves": 4, "learning_rate": 0.3, "min_leaf": 5,
+             "linear_penalty": 1.0}  # fmt: skip
+    settings = NO_IMPUTATION | {"chained_trees": trees, "multiple": {"draws": 2, **trees}}
+    made = chain(monkeypatch, 1 << 16, "induced", None)
+    frame, catalogue = frames(small_table(N))
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 600)
+    found = together(
+        impute_features(
+            table=frame, catalogue=catalogue, masks=made.drawn["masks"], settings=settings,
+            streams=Streams(1, "impute_features", {}), progress=no_bar,
+        )
+    )  # fmt: skip
+    masks = made.drawn["masks"].merge(frame[["row_id", "part"]])
+    gaps = masks[(masks["part"] == "test") & ~masks[["observed:P2", "observed:P3"]].all(axis=1)]
+    for _, copy in found["imputed"].groupby(["method", "draw"]):
+        assert copy["row_id"].tolist() == gaps["row_id"].tolist()
+        assert copy.notna().all(axis=None)
+    assert len(found["rounds"]) == 5
+
+
+def test_subsamples_of_blocks_have_seventy_percent_of_all_rows():
+    rng = np.random.default_rng(0)
+    value, sizes = rng.normal(size=900), [400, 300, 200]
+    cuts = np.split(value, np.cumsum(sizes)[:-1])
+    pairs = [(part[:, None], np.ones((len(part), 1))) for part in cuts]
+    drawn = resample_blocks(
+        pairs, sizes, np.array([value.mean()]), resamples=2000, share=0.7, rng=rng,
+        rng_of=lambda k: np.random.default_rng([1, k]),
+    )  # fmt: skip
+    expected = value.std(ddof=1) * np.sqrt((1 - 0.7) / (0.7 * 900))
+    assert drawn.std(ddof=1) == pytest.approx(expected, rel=5 / np.sqrt(2 * 2000))
+    assert drawn.mean() == pytest.approx(value.mean(), abs=5 * expected / np.sqrt(2000))
+    with pytest.raises(DataError, match="at least one row must be in and one out"):
+        resample_blocks([], [2], np.zeros(1), resamples=1, share=0.1, rng=rng, rng_of=rng_of)
+
+
+def rng_of(number: int) -> np.random.Generator:
+    return np.random.default_rng(number)
+
+
+def test_growing_subsets_of_blocks_hold_as_many_rows_as_they_should():
+    sizes, cuts = [50, 30, 20], np.array([10, 60, 100])
+    draws = PrefixDraws(sizes, cuts, np.random.default_rng(0))
+    total = sum(draws.sums(k, np.ones((n, 1)), rng_of(k)) for k, n in enumerate(sizes))
+    assert np.asarray(total)[:, 0].tolist() == cuts.tolist()
+    only = PrefixDraws(sizes, np.array([100]), np.random.default_rng(0))
+    assert only.sums(1, np.ones((30, 1)), rng_of(1)).tolist() == [[30.0]]
+
+
+def test_sums_are_joined_in_pairs_by_number():
+    said = tree_sum("abcdefg", lambda a, b: f"({a}{b})")
+    assert said == "(((ab)(cd))((ef)g))"
+    assert tree_sum(["a"]) == "a"
+    with pytest.raises(AssertionError, match="no block"):
+        _ = TreeSum().total
+
+
+def test_a_block_draws_what_all_rows_would(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    whole = np.random.default_rng(3).random((20, 4))
+    draws = BlockDraws(np.random.default_rng(3), 4)
+    np.testing.assert_array_equal(np.vstack([draws.of(s) for s in block_slices(20)]), whole)
+    assert [s.stop for s in block_slices(20)] == [7, 14, 20]
+    assert block_slices(0) == [slice(0, 0)]
+
+
+def test_a_sample_is_all_rows_where_they_are_few():
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert sample_of(5, 5, rng).tolist() == [0, 1, 2, 3, 4]
+    assert rng.bit_generator.state == before
+    some = sample_of(1000, 100, rng)
+    assert len(some) == 100
+    assert (np.diff(some) > 0).all()
+
+
+def table(rows: int) -> pd.DataFrame:
+    rng = np.random.default_rng(rows)
+    kinds = pd.Categorical.from_codes(
+        rng.integers(0, 2, rows), categories=pd.Index(["a", "b", "c"])
+    )
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=rows),
+            "kind": kinds,
+            "text": np.where(rng.random(rows) < 0.5, "u", "v"),
+            "told": rng.random(rows) < 0.5,
+        }
+    )
+
+
+def grow(frame: pd.DataFrame, rows: int):
+    for start in range(0, len(frame), rows):
+        yield {"table": frame.iloc[start : start + rows].reset_index(drop=True)}
+    return {"rest": {"a": 1}}
+
+
+def test_a_table_of_one_block_has_the_bytes_of_the_table(tmp_path):
+    frame, path = table(3000), tmp_path / "t.parquet"
+    with GrowingFiles({"table": path}) as files:
+        made = files.written(grow(frame, 3000))
+        assert made["table"].content.path.read_bytes() == payload_bytes(path, frame)
+        assert (len(made["table"]), made["rest"]) == (3000, {"a": 1})
+    with GrowingFiles({"table": path}) as files:
+        made = files.written(grow(frame, 700))
+        pd.testing.assert_frame_equal(pd.read_parquet(made["table"].content.path), frame)
+        rows = open_rows(made["table"].content.path)
+        wanted = ["told", "kind"]
+        for some in (slice(0, 700), slice(650, 1500), slice(2999, 3000), slice(10, 10)):
+            pd.testing.assert_frame_equal(
+                rows.read(some, wanted), frame[wanted].iloc[some].reset_index(drop=True)
+            )
+    assert list(tmp_path.iterdir()) == []  # nothing was put in place
+    pd.testing.assert_frame_equal(together(grow(frame, 700))["table"], frame)
+
+
+def test_blocks_of_other_columns_are_a_bug(tmp_path):
+    def made():
+        yield {"table": table(5)}
+        yield {"table": table(5).drop(columns="x")}
+        return {}
+
+    with (
+        pytest.raises((AssertionError, ValueError)),
+        GrowingFiles({"table": tmp_path / "t.parquet"}) as files,
+    ):
+        files.written(made())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_lists_units_of_blocks_is_cut_where_they_end():
+    rows = FrameRows(pd.DataFrame({"row_id": np.arange(30)}))
+    assert slices_of(rows, [4, 0, 6], "masks") == [slice(0, 12), slice(12, 12), slice(12, 30)]
+    with pytest.raises(DataError, match="no multiple of the 11 rows"):
+        slices_of(rows, [5, 6], "masks")
+    assert slices_of(rows, [11], "masks") == [slice(0, 30)]  # one block: who reads it checks
+
+
+def test_what_was_set_aside_comes_back():
+    with Scratch() as kept:
+        parts = [np.arange(6.0).reshape(3, 2), np.zeros((0, 2)), np.ones((2, 2))]
+        for part in parts:
+            kept.put("a", part)
+        kept.put("b", np.array([True, False]))
+        np.testing.assert_array_equal(kept.column("a"), np.concatenate(parts))
+        assert kept.block("b", 0).tolist() == [True, False]
+        assert kept.blocks("a") == 3
+        kept.forget("a")
+        assert "a" not in kept

@@ -1,0 +1,346 @@
+"""One policy in one seed by every estimator: its rows of all tables, from what blocks tell.
+
+Blocks are gone through for what stands in the way of estimators, then for terms; from there on sums
+and columns that were set aside say the rest.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.errors import DataError
+from frugal.core.scratch import Scratch
+from frugal.core.state_codes import distinct_sets
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.judge.case import COSTS, Case, acquired_sets, fitted_records
+from frugal.judge.cost_intervals import (
+    cost_interval,
+    cost_range,
+    range_findings,
+    unseen_errors_of,
+)
+from frugal.judge.estimator import Estimator, Need
+from frugal.judge.evidence import Evidence
+from frugal.judge.influences import CountedFit, Influences, WholeFit
+from frugal.judge.kept_terms import ClusteredTerms, KeptTerms
+from frugal.judge.nuisance_fit import BlockFit, NuisanceFit, ScoreBlocks
+from frugal.judge.obstacles import LEAST_MASS, obstacle_of
+from frugal.judge.positivity import (
+    Finding,
+    gap_findings,
+    mean_findings,
+    policy_findings,
+    resample_findings,
+)
+from frugal.judge.registry import ESTIMATORS
+from frugal.judge.resampling import full_sample_interval
+from frugal.judge.rubin import rubin
+from frugal.judge.summary import OK, Summary, summary_of
+from frugal.judge.sums import Spread
+from frugal.judge.views import Seen
+from frugal.studies.afape.cases import StoredCases
+from frugal.studies.afape.completed import CompletedSums
+from frugal.studies.afape.hidden_causes import Shifted
+from frugal.studies.afape.subsets import prefixes, resamples
+
+LEVEL = 0.95  # of every interval; part of the column names' meaning
+DECISIONS = COSTS.index("misclassification_cost")
+INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
+
+
+class Fits:
+    """The fit of the probabilities of gaps of one seed, the same for every policy.
+
+    Args:
+        cases: of the study.
+        kept: where scores go if there are several blocks.
+        others: rows of the part that probabilities were fitted on; 0 where they were cross-fitted.
+    """
+
+    def __init__(self, cases: StoredCases, kept: Scratch, others: int) -> None:
+        self._cases, self._kept, self._others = cases, kept, others
+        self._made: dict[int, Any] = {}
+
+    def of(self, agent: str, seed: int) -> CountedFit:
+        """Ready for the influence terms of one policy."""
+        if seed not in self._made:
+            if self._cases.single:  # held in memory, so one at a time
+                self._made.clear()
+            self._made[seed] = self._fit(agent, seed)
+        made = self._made[seed]
+        return WholeFit(made) if isinstance(made, NuisanceFit) else BlockFit(made)
+
+    def _fit(self, agent: str, seed: int) -> NuisanceFit | ScoreBlocks:
+        scores = ScoreBlocks(self._kept, self._others)
+        for at in range(len(self._cases.numbers)):
+            case, data = self._cases.case(agent, seed, at), self._cases.data(at)
+            stored = self._cases.propensities(seed, at)
+            learned = stored["learned_from"].to_numpy() if "learned_from" in stored else None
+            given = fitted_records(data, case)
+            if self._cases.single:
+                if given is None:
+                    return NuisanceFit.none(len(data))
+                return NuisanceFit.of(*given, others=self._others, learned=learned)
+            scores.add(None if given is None else given[0], {} if given is None else given[1],
+                       len(data), learned)  # fmt: skip
+        return scores
+
+
+@dataclass(eq=False)
+class Judged:
+    """What blocks told of one policy and seed.
+
+    Attributes:
+        agent, seed: whose.
+        evidence: of all rows.
+        terms: of every estimator that could be computed.
+        together: the same, those of rows that belong together as one.
+        stopped: status and reason of every other.
+        seen: estimator → the sets, as bytes, that the policy ended with in rows with weight.
+        completed: what completed tables tell, by method.
+        views: what the views read.
+        influences: of every estimator of which some row carries weight.
+    """
+
+    agent: str
+    seed: int
+    evidence: Evidence
+    terms: KeptTerms
+    together: ClusteredTerms
+    stopped: dict[str, tuple[str, str]]
+    seen: dict[str, set[bytes]]
+    completed: dict[str, CompletedSums]
+    views: Seen
+    influences: Influences
+
+    @property
+    def names(self) -> list[str]:
+        """Estimators that could be computed, in the order of the registry."""
+        return [name for name in ESTIMATORS if name in self.terms.names]
+
+
+def judge_blocks(
+    cases: StoredCases, at: tuple[str, int], kept: tuple[Scratch, Scratch], shifted: Shifted
+) -> Judged:
+    """Go through all blocks.
+
+    Args:
+        cases: of the study.
+        at: agent and seed.
+        kept: for what this policy and seed alone need, and for what pairs policies.
+        shifted: is given what hidden causes are asked about.
+    """
+    agent, seed = at
+    own, shared = kept
+    evidence, views = Evidence(ESTIMATORS.values(), cases.clusters), None
+    blocks = range(len(cases.numbers))
+    for k in blocks:
+        case = cases.case(agent, seed, k)
+        evidence.add(case)
+        views = Seen.of(case) if views is None else views + Seen.of(case)
+    assert views is not None, "bug: a case without a row"
+    outcomes = 1 if cases.cluster is None else None
+    terms = KeptTerms(own, cases.sizes, outcomes=outcomes, decisions=DECISIONS)
+    found = Judged(
+        agent, seed, evidence, terms,
+        ClusteredTerms(terms, cases.cluster, own, decisions=DECISIONS),
+        {n: why for n, one in ESTIMATORS.items() if (why := obstacle_of(one, evidence))},
+        {}, {}, views,
+        Influences(terms, cases.cluster, shared, lambda name: (seed, name, agent)),
+    )  # fmt: skip
+    for k in blocks:
+        _add_terms(found, cases.case(agent, seed, k), shifted, cases.single)
+    for name in found.stopped:
+        terms.drop(name)
+        shifted.forget(name)
+    return found
+
+
+def _add_terms(found: Judged, case: Case, shifted: Shifted, single: bool) -> None:
+    """Terms of every estimator that can be computed, on one block."""
+    for name, estimator in ESTIMATORS.items():
+        if name in found.stopped:
+            continue
+        try:
+            terms = estimator.terms(case)
+        except DataError as refusal:  # what no obstacle foresees costs one row, not the study
+            why = f"It cannot be computed from these records: {refusal}."
+            found.stopped[name] = "no_support", why
+            continue
+        found.terms.put(name, terms)
+        if (terms.weight > 0).any() or not single:
+            shifted.add(name, case, terms)
+        if case.full is not None and estimator.propensity is not None:
+            off_policy = estimator.propensity is Need.PATTERN_PROPENSITY
+            sets = acquired_sets(case.recorded if off_policy else case.blocked)
+            used = np.ascontiguousarray(distinct_sets(sets[terms.weight > 0]).sets)
+            found.seen.setdefault(name, set()).update(row.tobytes() for row in used)
+    for method, draws in case.imputed.items():
+        before = found.completed.get(method)
+        if before is None:
+            found.completed[method] = before = CompletedSums(single)
+        before.add(draws, case.cluster)
+
+
+def summary_rows(
+    found: Judged, data: Table, fit: CountedFit
+) -> tuple[dict[str, dict[str, Any]], dict[str, Summary]]:
+    """One row per estimator, whatever became of it, without what resamples say."""
+    usable = [name for name in found.names if found.terms.tally(name).weight.usable]
+    found.influences.make(usable, lambda name: fit if ESTIMATORS[name].fitted else None)
+    rows, summaries = {}, {}
+    for name, estimator in ESTIMATORS.items():
+        if name in found.stopped:
+            rows[name] = _empty_row(name, *found.stopped[name], found.evidence.rows)
+            continue
+        tally = found.terms.tally(name)
+        spread = (
+            found.influences.spread(name)
+            if name in usable
+            else Spread(0, np.zeros(len(tally.numerator)), np.zeros(len(tally.numerator)))
+        )
+        summaries[name] = summary_of(
+            tally, found.together.of(name).tally(name).weight, spread, level=LEVEL,
+            findings=_warnings(estimator, found),
+        )  # fmt: skip
+        rows[name] = _row(estimator, summaries[name], found)
+    return rows, summaries
+
+
+def _row(estimator: Estimator, summary: Summary, found: Judged) -> dict[str, Any]:
+    """The summary row of one estimator that could be computed."""
+    row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
+        "estimate": summary.estimate[0],
+        "std_error": summary.std_error[0],
+        "ci_low": summary.ci_low[0],
+        "ci_high": summary.ci_high[0],
+        "ess": summary.ess,
+        "largest_weight_share": summary.largest_weight_share,
+        "usable_rows": summary.usable_rows,
+        "acquisition_cost": summary.estimate[1],
+        "misclassification_cost": summary.estimate[2],
+        "warning": ",".join(finding.name for finding in summary.findings),
+    }
+    method = estimator.imputation
+    if method is not None and (draws := found.completed[method]).count > 1:
+        pooled = rubin(draws.means, draws.squared_errors)
+        low, high = pooled.interval(level=LEVEL)
+        row |= {
+            "std_error": float(np.sqrt(pooled.variance[0])),
+            "ci_low": low[0],
+            "ci_high": high[0],
+        }
+    return row
+
+
+def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
+    numbers = ["estimate", "std_error", "ci_low", "ci_high", "resample_sd", "resample_low"]
+    numbers += ["resample_high", "largest_weight_share", *COSTS[1:]]
+    return {
+        "estimator": name,
+        **dict.fromkeys(numbers, np.nan),
+        "n": n,
+        "ess": 0.0,
+        "usable_rows": 0,
+        "status": status,
+        "reason": reason,
+        "warning": "",
+    }
+
+
+def _warnings(estimator: Estimator, found: Judged) -> tuple[Finding, ...]:
+    """What about the records makes a weighted estimate less than it seems."""
+    propensity, evidence = estimator.propensity, found.evidence
+    if propensity is None:
+        return ()
+    told = mean_findings(found.terms.tally(estimator.name).weight.mean)
+    if Need.AFA_PROPENSITY in estimator.needs:
+        told += policy_findings(suffices=evidence.head.afa_propensity_suffices)
+    if propensity is not Need.PATTERN_PROPENSITY:
+        told += evidence.propensities[propensity].findings()
+    if evidence.head.full is not None:  # else the sets of the policy are unknown
+        ended = sorted(evidence.full_sets.values(), key=lambda one: tuple(one[0].tolist()))
+        mass = np.array([rows for _, rows, _ in ended], dtype=np.int64)
+        told += gap_findings(
+            np.array([row for row, _, _ in ended]), mass / mass.sum(),
+            found.seen[estimator.name], least_mass=LEAST_MASS,
+        )  # fmt: skip
+    return told
+
+
+def resampled(
+    found: Judged,
+    rows: dict[str, dict[str, Any]],
+    data: Table,
+    settings: Mapping[str, Any],
+    streams: Streams,
+) -> pd.DataFrame:
+    """Resample all estimators at once; add spread, interval and warnings to their rows."""
+    usable = [name for name in ESTIMATORS if rows[name]["status"] == OK]
+    share, count = settings["resample_share"], settings["resamples"]
+    drawn = resamples(found, usable, settings, streams)
+    for k, name in enumerate(usable):
+        column = drawn[:, k : k + 1]
+        centre = np.array([rows[name]["estimate"]])
+        low, high = full_sample_interval(centre, column, share=share, level=LEVEL)
+        spread = float(column.std(ddof=1) * np.sqrt(share / (1 - share)))
+        rows[name] |= {"resample_sd": spread, "resample_low": low[0], "resample_high": high[0]}
+        names = [rows[name]["warning"], *(f.name for f in resample_findings(column))]
+        rows[name]["warning"] = ",".join(n for n in names if n)
+    for name in usable:
+        rows[name] |= _within(rows[name], found, name, data)
+    return pd.DataFrame(
+        {
+            "estimator": np.repeat(usable, count),
+            "resample": np.tile(np.arange(count), len(usable)),
+            "estimate": drawn.T.ravel(),
+        }
+    )
+
+
+def _within(row: Mapping[str, Any], found: Judged, name: str, data: Table) -> dict[str, Any]:
+    """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
+    within, together = cost_range(data), found.together.of(name)
+    unseen = unseen_errors_of(together.error_costs(name), together.tally(name).weight, within)
+    told = unseen.findings + range_findings(row["estimate"], within)
+    changed: dict[str, Any] = {}
+    for low, high in INTERVALS:
+        changed[low], changed[high] = cost_interval(
+            row["estimate"], row[low], row[high], unseen, within
+        )
+    names = [row["warning"], *(finding.name for finding in told)]
+    return changed | {"warning": ",".join(name for name in names if name)}
+
+
+def convergence(found: Judged, sizes: list[int], streams: Streams) -> pd.DataFrame:
+    """Estimates on growing random subsets of the rows, nuisances kept."""
+    told = prefixes(found, sizes, streams)
+    frames = [
+        pd.DataFrame({"estimator": name, "n": one.sizes, "estimate": one.estimate[:, 0]})
+        for name, one in told.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def frequencies(found: Judged, data: Table) -> pd.DataFrame:
+    """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
+    frames = []
+    for name in found.names:
+        tally = found.terms.tally(name)
+        if len(tally.numerator) == len(COSTS) or not tally.weight.usable:
+            continue
+        frames.append(
+            pd.DataFrame(
+                {
+                    "estimator": name,
+                    "panel": [panel.name for panel in data.actions],
+                    "frequency": tally.estimate[len(COSTS) :],
+                    "std_error": found.together.of(name).tally(name).standard_error[len(COSTS) :],
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)

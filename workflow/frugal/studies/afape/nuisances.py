@@ -1,0 +1,247 @@
+"""Nuisances of one seed: fitted to some records, and told for any others, block by block.
+
+What is kept between the two are the models, so that memory follows from the records that are
+learned from and from a block. Knows no file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.rollouts import columns_read, reads_values
+from frugal.core.episodes import Policy, RowPolicy
+from frugal.core.errors import MissingStateError
+from frugal.data.panel_columns import panel_columns, panel_matrix
+from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
+from frugal.judge.records import PARTS, Records, in_s
+from frugal.learn.nuisance_choice import Fitted, fit_means, fit_probabilities
+
+OWN = ("means", "law", "patterns")  # streams of their own beside that of the propensities
+
+
+@dataclass(frozen=True, eq=False)
+class Nuisances:
+    """All regressions of one seed.
+
+    Attributes:
+        factors: panel → p(R_j = 1 | its causes).
+        law: of patterns, beyond the factors.
+        afa: agent → p(R = 1 | X_adj, R̂, R_s = 1).
+        means: agent → E[parts of the cost | X_adj, R = 1].
+    """
+
+    factors: Mapping[str, Fitted]
+    law: FittedLaw
+    afa: Mapping[str, Fitted]
+    means: Mapping[str, Fitted]
+
+    @property
+    def fits(self) -> dict[str, Fitted]:
+        """Every regression by its name."""
+        elsewhere = self.law.models or {}
+        return (
+            {_factor_name(panel): one for panel, one in self.factors.items()}
+            | {_elsewhere_name(panel): one for panel, one in elsewhere.items()}
+            | {_afa_name(agent): one for agent, one in self.afa.items()}
+            | {f"mean cost, {agent}": one for agent, one in self.means.items()}
+        )
+
+
+def fit_nuisances_of(
+    records: Records,
+    rule: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    rngs: Mapping[str, np.random.Generator],
+) -> Nuisances:
+    """Every panel's factor, every agent's propensity and means; all that is asked for at once."""
+    agents, factors = list(records.played), records.identification["factors"]
+    heads = [records.factor_head(factor) for factor in factors]
+    heads += [records.afa_head(agent) for agent in agents]
+    means = [records.outcome_head(agent) for agent in agents]
+    method = settings["method"]
+    fitted = fit_probabilities(
+        heads, rule=rule, method=method, settings=settings, rng=rngs["heads"]
+    )
+    fitted_means = fit_means(
+        means, rule=rule, method=settings["outcome_method"], settings=settings, rng=rngs["means"]
+    )
+    law = fit_law(records, rule=rule, method=method, settings=settings, rng=rngs["law"])
+    return Nuisances(
+        dict(zip([factor["panel"] for factor in factors], fitted, strict=False)),
+        law,
+        dict(zip(agents, fitted[len(factors) :], strict=True)),
+        dict(zip(agents, fitted_means, strict=True)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What is fitted for some records: their tables, and the curves that judge the fit."""
+
+    propensities: pd.DataFrame
+    agents: pd.DataFrame
+    curves: Mapping[str, Curve]
+
+
+def tell(
+    nuisances: Nuisances,
+    records: Records,
+    policies: Mapping[str, Policy],
+    fold: np.ndarray,
+    rng: np.random.Generator,
+) -> Told:
+    """Everything that is fitted, as tables of some rows.
+
+    Args:
+        nuisances: of the records' seed.
+        records: of the rows.
+        policies: by agent.
+        fold: of each row. (n,)
+        rng: of patterns that are drawn where they are too many to be listed.
+    """
+    factors = {
+        factor["panel"]: nuisances.factors[factor["panel"]].predict(
+            records.factor_head(factor).inputs, fold
+        )
+        for factor in records.identification["factors"]
+    }
+    law = nuisances.law.of(records, factors, fold)
+    by_policy, afa, frames = {}, {}, []
+    for agent in records.played:
+        head, played = records.afa_head(agent), panel_matrix(records.played[agent], "acquired",
+                                                             records.data)  # fmt: skip
+        said = nuisances.afa[agent].predict(head.inputs, fold)
+        afa[agent] = np.where(_surely_complete(records, agent), 1.0, said)
+        by_policy[agent], chance, lacks = _by_policy(law, policies[agent], played, rng)
+        mean = nuisances.means[agent].predict(records.outcome_head(agent).inputs, fold)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "agent": agent,
+                    "row_id": records.data.row_id,
+                    "afa_propensity": afa[agent],
+                    "afa_propensity_policy": by_policy[agent],
+                    "needed_propensity": chance,
+                }
+                | {"mean_cost": mean.sum(axis=1)}
+                | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
+                | _reading(policies[agent], records)
+                | {"lacks": lacks}
+            )
+        )
+    return Told(
+        _propensities(records, factors, law).assign(row_id=records.data.row_id),
+        pd.concat(frames, ignore_index=True),
+        _curves(records, factors, law, afa, by_policy),
+    )
+
+
+def _by_policy(
+    law: PatternLaw, policy: Policy, played: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
+
+    The last is which state the policy's table lacks for it, as a sentence; else empty.
+    """
+    try:
+        return *law.policy_propensity(policy, played, rng), ""
+    except MissingStateError as lack:
+        unknown = np.full(len(played), np.nan)
+        return unknown, unknown, f"The policy's table {lack}"
+
+
+def _factor_name(panel: str) -> str:
+    return f"p(R={panel})"
+
+
+def _elsewhere_name(panel: str) -> str:
+    return f"p(R={panel}), a cause missing"
+
+
+def _afa_name(agent: str) -> str:
+    return f"AFA, {agent}"
+
+
+def _reading(policy: Policy, records: Records) -> dict[str, bool]:
+    """Whether a policy reads values, and whether the paper's AFA propensity is enough for it.
+
+    That propensity is given X_adj and R̂ alone. It is enough where decisions depend on no column
+    outside X_adj, and where R_s = 1 leaves nothing that could be missing (it is 1 there).
+    """
+    known, data = records.identification, records.data
+    outside = [name not in known["adjustment_columns"] for name in data.columns]
+    reads = columns_read(policy, len(data.columns)) & outside
+    is_complete = known["s"] is not None and set(known["missable_panels"]) <= set(known["s"])
+    return {
+        "reads_values": reads_values(policy),
+        "afa_propensity_suffices": is_complete or not reads.any(),
+        "answers_rows": isinstance(policy, RowPolicy),
+    }
+
+
+def _propensities(
+    records: Records, by_panel: Mapping[str, np.ndarray], law: PatternLaw
+) -> pd.DataFrame:
+    """p(R=1|X_adj), p(R_s=1|X_adj), p(R=r|X_adj) and each panel's factor.  [afape, eq. A.6]"""
+    complete = np.ones(len(records.observed))
+    for probability in by_panel.values():
+        complete = complete * probability
+    names = panel_columns("factor", records.data)
+    factors = [by_panel.get(p.name, np.ones(len(complete))) for p in records.data.actions]
+    return pd.DataFrame(
+        {
+            "propensity": complete,
+            "s_propensity": law.s_propensity(),
+            "pattern_propensity": law.recorded(),
+        }
+        | dict(zip(names, factors, strict=True))
+    )
+
+
+def _curves(
+    records: Records,
+    by_panel: Mapping[str, np.ndarray],
+    law: PatternLaw,
+    afa: Mapping[str, np.ndarray],
+    by_policy: Mapping[str, np.ndarray],
+) -> dict[str, Curve]:
+    """Name of each fitted probability → its values, its event, and the rows that it serves."""
+    known = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
+    event = (records.complete, records.s_observed)
+    return (
+        {_factor_name(j): (p, known[j].target, known[j].usable) for j, p in by_panel.items()}
+        | {_elsewhere_name(j): curve for j, curve in law.fitted.items()}
+        | {_afa_name(agent): (p, *event) for agent, p in afa.items()}
+        | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
+    )
+
+
+def _surely_complete(records: Records, agent: str) -> np.ndarray:
+    """Rows where acquired panels and s leave nothing that could be missing: p(R=1|R̂, R_s=1) = 1."""
+    names = [panel.name for panel in records.data.actions]
+    missable = np.isin(names, [f["panel"] for f in records.identification["factors"]])
+    acquired = panel_matrix(records.played[agent], "acquired", records.data)
+    known = acquired | in_s(records.identification, records.data) | ~missable
+    return known.all(axis=1) & records.s_observed
+
+
+def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> Told:
+    """The same tables where the graph does not identify the propensity: NaN, and no curve."""
+    names = ["propensity", "s_propensity", "pattern_propensity"]
+    nan = dict.fromkeys([*names, *panel_columns("factor", records.data)], np.nan)
+    fits = dict.fromkeys(
+        ["afa_propensity", "afa_propensity_policy", "needed_propensity", "mean_cost"]
+        + [f"mean_{n}" for n in PARTS],
+        np.nan,
+    )
+    row_id = records.data.row_id
+    per_agent = [
+        pd.DataFrame(
+            {"agent": a, "row_id": row_id} | fits | _reading(policies[a], records) | {"lacks": ""}
+        )
+        for a in records.played
+    ]
+    return Told(pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {})
