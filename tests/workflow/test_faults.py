@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -47,8 +48,8 @@ def test_the_check_of_the_check_sees_a_half_written_file(study, tmp_path):
     assert half_written(copy) == [path.relative_to(folder).as_posix()]
 
 
-def limited(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """`python -m frugal` where no file may be larger than a kilobyte, as on a disk that is full."""
+def limited(folder: Path, *words: str, most: int) -> subprocess.CompletedProcess[str]:
+    """`python -m frugal` where no file may have more bytes, as on a disk that is full."""
     return subprocess.run(
         [str(BIN / "python"), "-m", "frugal", *words],
         cwd=folder,
@@ -56,17 +57,22 @@ def limited(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
 
 
-def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path):
+@pytest.mark.parametrize(
+    ("most", "what"),
+    [(3000, "results/table.parquet"), (256, f"a temporary file in {gettempdir()}")],
+)
+def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path, most, what):
     assert frugal(tmp_path, *PREPARE).returncode == 0
     before = visible_files(tmp_path)
-    done = limited(tmp_path, *PREPARE)
+    done = limited(tmp_path, *PREPARE, most=most)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("frugal prepare_data: results/table.parquet cannot be written: ")
+    assert done.stderr.startswith("frugal prepare_data: ")
+    assert f"{what} cannot be written: " in done.stderr
     assert visible_files(tmp_path) == before
     assert not [p for p in (tmp_path / "results").iterdir() if p.name.startswith(".")]
 

@@ -12,14 +12,15 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from frugal.core.errors import DataError
 from frugal.core.replacing import Written, hidden_file
 
-Growing = Generator[Mapping[str, pd.DataFrame], None, Mapping[str, Any]]
+if TYPE_CHECKING:
+    import pandas as pd
+
+Growing = Generator[Mapping[str, "pd.DataFrame"], None, Mapping[str, Any]]
 _NUMBERED_FROM = 1000  # hidden files of growing tables; those of whole payloads come before
 
 
@@ -33,7 +34,7 @@ class Grown:
         content: the hidden file.
     """
 
-    head: pd.DataFrame
+    head: "pd.DataFrame"
     rows: int
     content: Written
 
@@ -102,7 +103,7 @@ class GrowingFiles:
 class _GrowingFile:
     """One table, written as Parquet block by block."""
 
-    def __init__(self, target: Path, number: int, first: pd.DataFrame) -> None:
+    def __init__(self, target: Path, number: int, first: "pd.DataFrame") -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -120,7 +121,7 @@ class _GrowingFile:
             self._file = _Hashed(self._path.open("xb"))
             self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
 
-    def append(self, frame: pd.DataFrame) -> None:
+    def append(self, frame: "pd.DataFrame") -> None:
         """Write the next rows."""
         import pyarrow as pa
 
@@ -142,12 +143,13 @@ class _GrowingFile:
         """Remove what was not put in place."""
         with contextlib.suppress(Exception):
             self._writer.close()
-        self._file.close()
+        with contextlib.suppress(OSError):  # what is held back has no room either
+            self._file.close()
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
 
 
-def _same_kinds(first: pd.DataFrame, other: pd.DataFrame) -> bool:
+def _same_kinds(first: "pd.DataFrame", other: "pd.DataFrame") -> bool:
     """The same columns of the same types, categories included."""
     return bool((first.columns == other.columns).all() and (first.dtypes == other.dtypes).all())
 

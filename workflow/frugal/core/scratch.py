@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from frugal.core.errors import DataError
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -50,10 +52,21 @@ class Scratch:
         return len(self._at.get(key, ()))
 
     def put(self, key: Hashable, values: Shaped[np.ndarray, "n *o"]) -> None:
-        """The next block of a column."""
+        """The next block of a column.
+
+        Raises:
+            DataError: the folder of temporary files is full.
+        """
         content = np.ascontiguousarray(values)
-        self._file.seek(self._end)
-        self._file.write(content.data)
+        try:
+            self._file.seek(self._end)
+            self._file.write(content.data)
+            self._file.flush()
+        except OSError as error:
+            raise DataError(
+                f"a temporary file in {tempfile.gettempdir()} cannot be written: "
+                f"{error.strerror or error}; let the variable TMPDIR name a folder with room"
+            ) from None
         self._at.setdefault(key, []).append(_Place(self._end, content.shape, content.dtype))
         self._end += content.nbytes
 
