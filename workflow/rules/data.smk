@@ -21,11 +21,7 @@ rule fetch_file:
 
 rule prepare_data:
     input:
-        unpack(
-            located(
-                "raw", lambda w: STUDY.raw_inputs(w.dataset), also=[".parquet"]
-            )
-        ),
+        unpack(located("raw", lambda w: STUDY.raw_inputs(w.dataset), also=[".parquet"])),
     output:
         **audited(
             table="results/data/dataset={dataset}/table.parquet",
