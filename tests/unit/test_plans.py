@@ -138,7 +138,8 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     stages = set(STAGES)
     # rules that run no stage of their name
     no_stages = {
-        "audit", "benchmark", "choose", "decide", "plan", "rocrate", "search", "snakemake_report"
+        "audit", "benchmark", "bring_file", "choose", "decide", "plan", "rocrate", "search",
+        "snakemake_report",
     }  # fmt: skip
     known = {cost["stage"] for cost in costs.entries}
     assert known <= stages | no_stages
