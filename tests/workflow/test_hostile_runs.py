@@ -15,7 +15,8 @@ pytestmark = pytest.mark.workflow
 EXAMPLE = ROOT / "docs" / "examples"
 TABLE = "results/data/dataset=ten_lines/table.parquet"
 RULES = sorted((ROOT / "workflow" / "rules").glob("*.smk"))
-QUOTED_BY_SHLEX = {"params.arguments", "params.folders", "params.studies"}  # several words each
+# several words each; LOGS is a quoted variable of the shell, or nothing
+QUOTED_BY_SHLEX = {"params.arguments", "params.folders", "params.studies", "LOGS"}
 STUB = """#!/bin/sh
 for word in "$@"; do printf '%s\\n' "$word" >> words; done
 """

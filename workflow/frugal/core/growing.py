@@ -44,6 +44,8 @@ class Grown:
 
 def together(made: Growing) -> dict[str, Any]:
     """All payloads of a stage that makes tables block by block, in memory."""
+    import pandas as pd
+
     parts: dict[str, list[pd.DataFrame]] = {}
     while True:
         try:

@@ -16,6 +16,9 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "cover.solvers.cost_order.covers_by_feature": (("i2:2", "u8:2", int),),
     "cover.solvers.cost_order.look_up": (("u8:2", "u8:2", "i8:1"),),
     "cover.solvers.cost_order.sets_in_cost_order": (("i8:1", int),),
+    "cover.solvers.lagrangian_bound.too_dear": (
+        ("i8:1", "?:1", "i8:1", ("i8:1", "i8:1", "i8:1"), int, "f8:1"),
+    ),
     "cover.solvers.lagrangian_tree.solve_choices": (
         (
             "i8:2",
