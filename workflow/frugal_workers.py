@@ -21,6 +21,7 @@ import snakemake.api  # noqa: F401  the one module of these that can be imported
 from frugal.core.errors import ConfigError
 from frugal.core.receipts import receipt_file
 from frugal.core.sidecars import MADE_IN, sidecar_path
+from frugal.core.sources import texts_in
 from frugal_store import Store
 from snakemake.dag import DAG
 from snakemake.io import IOFile
@@ -89,7 +90,7 @@ def outside_name(path: str | Path) -> str:
 
 def named_files(config: Mapping[str, Any], project: Path) -> dict[str, Path]:
     """Text of a config → the file that it names, from the working folder or from the project's."""
-    texts = dict.fromkeys(_texts(config))
+    texts = dict.fromkeys(texts_in(config))
     found = {text: (Path(text), project / text) for text in texts if 0 < len(text) < 1000}
     return {
         text: next(path for path in places if os.path.isfile(path))
@@ -102,15 +103,6 @@ def sent_files(config: Mapping[str, Any], project: Path) -> list[Path]:
     """The files that a config names, small enough to be sent to every worker."""
     found = named_files(config, project).values()
     return [path for path in found if path.stat().st_size <= LARGEST_SENT_BYTES]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (text for part in value.values() for text in _texts(part))
-    elif isinstance(value, list | tuple):
-        yield from (text for part in value for text in _texts(part))
 
 
 def require_deployable(project: Path, config: Mapping[str, Any], *, moved: bool) -> None:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from frugal.learn.heads import Head
 from frugal.learn.networks import fit_networks
-from frugal.learn.nuisance import Head, cross_fit
+from frugal.learn.nuisance import cross_fit
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier

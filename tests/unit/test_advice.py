@@ -17,7 +17,8 @@ from frugal.acquire.advice import case_uniforms
 from frugal.acquire.bundles import read_bundle, write_bundle
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
-from frugal.data.cases import TableColumns, read_cases
+from frugal.data.case_document import TableColumns
+from frugal.data.cases import read_cases
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.learn.trees import fit_forest

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.learn.calibration import calibration_table, log_loss, overlap_summary
+from frugal.learn.heads import Head, MeanHead
 from frugal.learn.nuisance import (
-    Head,
-    MeanHead,
     cross_fit,
     cross_fit_means,
     probability_bounds,

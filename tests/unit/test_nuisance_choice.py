@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.learn.calibration import log_loss
-from frugal.learn.nuisance import Head, MeanHead, cross_fit, cross_fit_means, separate_fit
+from frugal.learn.heads import Head, MeanHead
+from frugal.learn.nuisance import cross_fit, cross_fit_means, separate_fit
 from frugal.learn.nuisance_choice import METHODS, fit_means, fit_probabilities
 
 pytestmark = pytest.mark.trains

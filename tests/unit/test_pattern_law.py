@@ -15,7 +15,7 @@ from frugal.core.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
 from frugal.judge.records import Records
-from frugal.learn.nuisance import HeadModels
+from frugal.learn.heads import HeadModels
 from frugal.learn.nuisance_choice import Fitted
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.identification import identify

@@ -23,7 +23,12 @@ from frugal.core.layout import Bundle, Layout, bundle_header, read_header
 from frugal.core.replacing import replace_files
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
-from frugal.data.cases import TableColumns, case_document, encoded_names, require_case_document
+from frugal.data.case_document import (
+    TableColumns,
+    case_document,
+    encoded_names,
+    require_case_document,
+)
 from frugal.data.description import Description
 from frugal.learn.trees import TreeEnsemble
 

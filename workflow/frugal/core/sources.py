@@ -151,7 +151,7 @@ def source_digest(stage: str, settings: Any = None) -> str:
     Raises:
         KeyError: no study has such a stage.
     """
-    return _digest(stage, frozenset(_texts(settings)))
+    return _digest(stage, frozenset(texts_in(settings)))
 
 
 @cache
@@ -188,11 +188,11 @@ def _folders(module: str) -> dict[str, list[str]]:
     return _read(path)[2]
 
 
-def _texts(settings: Any) -> Iterator[str]:
+def texts_in(settings: Any) -> Iterator[str]:
     """Every text that stands as a value."""
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, Mapping):
-        yield from (text for value in settings.values() for text in _texts(value))
+        yield from (text for value in settings.values() for text in texts_in(value))
     elif isinstance(settings, list | tuple):
-        yield from (text for value in settings for text in _texts(value))
+        yield from (text for value in settings for text in texts_in(value))

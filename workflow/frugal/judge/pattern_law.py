@@ -25,7 +25,7 @@ from frugal.acquire.wide_propensity import wide_propensity_and_chance
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.judge.records import Records, in_s
-from frugal.learn.nuisance import Head
+from frugal.learn.heads import Head
 from frugal.learn.nuisance_choice import Fitted, fit_probabilities
 from frugal.missing.chain import IndicatorChain
 from frugal.missing.law import MOST_SUMMED, every_subset

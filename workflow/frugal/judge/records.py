@@ -10,7 +10,7 @@ import pandas as pd
 
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
-from frugal.learn.nuisance import Head, MeanHead
+from frugal.learn.heads import Head, MeanHead
 
 PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum
 

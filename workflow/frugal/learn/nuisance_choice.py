@@ -18,7 +18,8 @@ from jaxtyping import Float
 
 from frugal.core.scaling import fit_scaling
 from frugal.learn.calibration import log_loss
-from frugal.learn.nuisance import Head, HeadModels, MeanHead, fit_mean_models, fit_models
+from frugal.learn.heads import Head, HeadModels, MeanHead
+from frugal.learn.nuisance import fit_mean_models, fit_models
 
 LOWEST_LOSS = "lowest_loss"
 METHODS = ("logistic", "network", "boosting")  # in this order where two are equal

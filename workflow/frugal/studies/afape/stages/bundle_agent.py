@@ -15,7 +15,7 @@ from frugal.acquire.bundles import bundle_payloads
 from frugal.core.rows import Rows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
-from frugal.data.cases import JUDGES, TableColumns
+from frugal.data.case_document import JUDGES, TableColumns
 from frugal.data.description import load_description
 from frugal.data.stored_table import StoredTable
 

@@ -13,7 +13,7 @@ from frugal.acquire.bundles import bundle_payloads
 from frugal.core.errors import DataError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
-from frugal.data.cases import TableColumns
+from frugal.data.case_document import TableColumns
 from frugal.data.description import load_description
 from frugal.studies.diagnosis.frames import divided
 
