@@ -1,0 +1,181 @@
+"""How new cases are read: a document made from the description and the table of a policy.
+
+It is made once and kept beside the policy, so that nothing else is needed later. Knows no policy
+and no costs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from frugal.core.documents import Each, OrNull, require_document
+from frugal.core.errors import DataError
+from frugal.core.table import Table
+from frugal.data.belonging import columns_named
+from frugal.data.description import Column, Description
+from frugal.data.labels import columns_of_rule
+
+CASES = {
+    "columns": [
+        {
+            "name": str, "from": str, "type": str, "unit": str, "levels": OrNull([str]),
+            "missing_level": OrNull(str), "recode": Each(str), "codes": [float],
+            "instead": float, "valid": OrNull([float]), "low": OrNull(float),
+            "high": OrNull(float), "seen": [str],
+        }
+    ],
+    "panels": [{"name": str, "columns": [str], "free": bool}],
+    "missing": [str],
+    "missing_values": str,
+    "ignored": [str],
+}  # fmt: skip
+JUDGES = "test"  # the part that no training sees
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """A table of which one column is read at a time.
+
+    Attributes:
+        layout: its columns and panels; its rows are not read.
+        trained: True for the rows that training saw. (n,)
+        column: values of an encoded column. (n,)
+    """
+
+    layout: Table
+    trained: Bool[np.ndarray, " n"]
+    column: Callable[[str], Float[np.ndarray, " n"]]
+
+    @classmethod
+    def of(cls, table: Table, part: np.ndarray) -> "TableColumns":
+        """A table in memory; all but its test part is what training saw."""
+        return cls(table, part != JUDGES, lambda name: table.values[:, table.columns.index(name)])
+
+
+def case_document(
+    description: Description, table: TableColumns, left_out: list[str]
+) -> dict[str, Any]:
+    """How a file of new cases is read, as plain values.
+
+    Args:
+        description: of the table.
+        table: what was made of it; panels that it lacks are left out.
+        left_out: columns of the file that are no features.
+    """
+    layout, columns, start = table.layout, [], 0
+    for column in description.columns:
+        width, levels = _width(column, layout, start)
+        if width:
+            names = layout.columns[start : start + width]
+            cells = np.column_stack([table.column(name)[table.trained] for name in names])
+            columns.append(_column_document(column, levels, cells, table.column(names[0])))
+            start += width
+    kept = {column["name"] for column in columns}
+    form = description.source.format
+    return {
+        "columns": columns,
+        "panels": [
+            {"name": p.name, "columns": [c for c in p.columns if c in kept], "free": p.free}
+            for p in description.panels
+            if any(p.name == own.name for own in layout.panels)
+        ],
+        "missing": [] if form is None else list(form.missing),
+        "missing_values": description.missing_values,
+        "ignored": sorted({*left_out, *_told_otherwise(description)}),
+    }
+
+
+def _told_otherwise(description: Description) -> set[str]:
+    """Columns of the file that are read for something else than features."""
+    label, groups = description.label, description.groups
+    named = {label.column, label.meaning.by, *columns_of_rule(label.rule), description.source.join}
+    named |= columns_named(description) | {rule.column for rule in description.drop_rows}
+    named |= set() if groups is None else {groups.column, groups.by}
+    named |= set() if description.source.format is None else {*description.source.format.personal}
+    return {name for name in named if name is not None}
+
+
+def _width(column: Column, table: Table, start: int) -> tuple[int, tuple[str, ...] | None]:
+    """Encoded columns that a column became from `start` on, 0 for none, and its levels."""
+    if column.kind == "numeric":
+        there = table.columns[start : start + 1] == (column.name,)
+        return (1 + len(column.special_values) if there else 0), None
+    group = next((group for group in table.onehot if group and group[0] == start), ())
+    names = [table.columns[j] for j in group]
+    if not names or not all(name.startswith(f"{column.name}=") for name in names):
+        return 0, None
+    return len(names), tuple(name.removeprefix(f"{column.name}=") for name in names)
+
+
+def _column_document(
+    column: Column,
+    levels: tuple[str, ...] | None,
+    cells: Float[np.ndarray, "m c"],
+    values: Float[np.ndarray, " n"],
+) -> dict[str, Any]:
+    """One column: how it is read, and what training saw of it.
+
+    Args:
+        column: as described.
+        levels: of a category.
+        cells: its encoded columns in the rows that training saw.
+        values: its first encoded column in all rows.
+    """
+    codes = [float(code) for code, _ in column.special_values]
+    found = np.nansum(cells[:, 0 if levels is not None else 1 :], axis=0) > 0
+    low = high = None
+    instead = 0.0
+    if levels is None:
+        regular = cells[~(cells[:, 1:] == 1).any(axis=1), 0]
+        regular = regular[~np.isnan(regular)]
+        if regular.size:
+            low, high = float(regular.min()), float(regular.max())
+    names = levels if levels is not None else [f"{code:g}" for code in codes]
+    if codes:
+        instead = float(np.nanmedian(values))  # codes were given the median: it stays one
+    return {
+        "name": column.name, "from": column.raw_name, "type": column.kind, "unit": column.unit,
+        "levels": None if levels is None else list(levels), "missing_level": column.missing_level,
+        "recode": dict(column.recode), "codes": codes, "instead": instead,
+        "valid": None if column.valid is None else list(column.valid), "low": low, "high": high,
+        "seen": [name for name, yes in zip(names, found, strict=True) if yes],
+    }  # fmt: skip
+
+
+def require_case_document(document: Any) -> Mapping[str, Any]:
+    """The document, if it is one.
+
+    Raises:
+        DataError: it has another shape, or contradicts itself.
+    """
+    require_document(document, CASES, "description of cases")
+    names = {entry["name"] for entry in document["columns"]}
+    for entry in document["columns"]:
+        levels, valid = entry["levels"], entry["valid"]
+        if (levels is not None) != (entry["type"] == "categorical") or len(valid or (0, 0)) != 2:
+            raise DataError(
+                f"the stored description of cases has levels or a valid range of the column "
+                f"{entry['name'][:60]!r} that its type {entry['type'][:60]!r} does not have"
+            )
+    for panel in document["panels"]:
+        if unknown := [name for name in panel["columns"] if name not in names]:
+            raise DataError(
+                f"the stored description of cases has a panel of the column {unknown[0][:60]!r}, "
+                "which it does not describe"
+            )
+    return document
+
+
+def encoded_names(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns that a case becomes."""
+    found: list[str] = []
+    for entry in document["columns"]:
+        name, levels = entry["name"], entry["levels"]
+        if levels is None:
+            found += [name, *(f"{name}={code:g}" for code in entry["codes"])]
+        else:
+            found += [f"{name}={level}" for level in levels]
+    return tuple(found)
