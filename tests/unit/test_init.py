@@ -9,6 +9,7 @@ import pytest
 import yaml
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
+from frugal.data.guessing import label_told, told_in
 from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
 from frugal.run.init_command import init_command
@@ -337,3 +338,20 @@ def test_text_among_numbers_is_told_with_what_to_do(tmp_path, capsys):
     assert "look: age: holds text among its numbers (old); correct the file" in said
     with pytest.raises(DataError, match=r"line 5: .*'age'.*'old'"):
         _values(_priced(tmp_path))
+
+
+def test_what_nearly_tells_the_label_is_suspected_and_a_strong_feature_is_not():
+    rng = np.random.default_rng(0)
+    label = pd.Series(rng.random(2000) < 0.3)
+    week = pd.Series(np.where(label, rng.integers(1, 52, 2000), 52))  # until an event, or the end
+    week[:20] = 52
+    days = pd.Series(np.where(label, rng.random(2000), 1 + rng.random(2000)))
+    days[:20] = 1.5
+    right = float((label == (week < 52)).mean())
+    assert label_told(week, label) == pytest.approx(right)
+    assert 0.98 < label_told(days, label) < 1
+    assert label_told(label.astype(float), label) == 1
+    strong = label + rng.normal(scale=0.5, size=2000)  # spares half of the errors
+    assert label_told(strong, label) == label_told(pd.Series(rng.random(2000)), label) == 0
+    assert label_told(label[:15].astype(float), label[:15]) == 0
+    assert (told_in(1.0), told_in(0.99999), told_in(0.974)) == ("all", "99.9%", "97.4%")

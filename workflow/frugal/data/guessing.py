@@ -19,6 +19,7 @@ MOST_LEVELS = 30  # of a categorical column
 MOST_CLASSES = 10
 EACH = 5  # rows that a value stands in, on average, to be judged on its own
 LEAST_ROWS = 20  # by which a column can be suspected to tell the label
+NEARLY = 0.9  # share of the errors of the commonest class that a suspect spares, alone
 AGAIN = "names that stand in several rows"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}(?:[ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}(?:[ T].*)?"
 _ID = re.compile(
@@ -208,30 +209,44 @@ def _codes(held: pd.Series) -> list[float]:
 
 
 def _look_for_leak(guess: Guess, values: pd.Series, target: pd.Series) -> None:
-    """Remark on a column that tells the label in every row that has both."""
+    """Remark on a column that tells the label in all or nearly all rows that have both."""
     known = values.notna() & target.notna()
     numbers = pd.to_numeric(values, errors="coerce") if guess.kind == "numeric" else values
-    if tells_label(numbers[known], target[known]):
+    if told := label_told(numbers[known], target[known]):
         guess.remarks.append(
-            f"tells the label in all of {int(known.sum()):,} rows: if it is known only afterwards, "
-            "leave it out"
+            f"tells the label in {told_in(told)} of {int(known.sum()):,} rows: if it is known only "
+            "afterwards, leave it out"
         )
 
 
-def tells_label(values: pd.Series, label: pd.Series) -> bool:
-    """Whether each value, or where there are many each range of numbers, has one label alone.
+def label_told(values: pd.Series, label: pd.Series) -> float:
+    """Share of the rows whose label a column tells by itself; 0 where that is no suspicion.
 
-    False where fewer than 20 rows, or one label, could tell.
+    Each value, or where there are many each range of numbers, stands for its commonest label. A
+    suspect spares nearly all errors of a guess at the commonest label of all.
+
+    Returns:
+        0 too where fewer than 20 rows, or one label, could tell.
     """
     both = pd.DataFrame({"value": values.to_numpy(), "label": label.to_numpy()}).dropna()
     if len(both) < LEAST_ROWS or both["label"].nunique() < 2:
-        return False
-    if both["value"].nunique() * EACH <= len(both):
-        return bool(both.groupby("value")["label"].nunique().max() == 1)
-    if not pd.api.types.is_numeric_dtype(both["value"]):
-        return False
-    ordered = both.sort_values("value")["label"]
-    return int((ordered != ordered.shift()).sum()) == both["label"].nunique()
+        return 0.0
+    value = both["value"]
+    if value.nunique() * EACH > len(both):
+        if not pd.api.types.is_numeric_dtype(value):
+            return 0.0
+        ordered = both.sort_values("value")["label"]
+        if int((ordered != ordered.shift()).sum()) == both["label"].nunique():
+            return 1.0
+        value = pd.qcut(value, max(len(both) // LEAST_ROWS, 2), labels=False, duplicates="drop")
+    right = both.groupby(value)["label"].agg(lambda labels: labels.value_counts().iloc[0]).sum()
+    wrong, guessed = len(both) - int(right), len(both) - int(both["label"].value_counts().iloc[0])
+    return int(right) / len(both) if wrong <= (1 - NEARLY) * guessed else 0.0
+
+
+def told_in(share: float) -> str:
+    """A share of rows in words: all, or percent that are never rounded to all."""
+    return "all" if share == 1 else f"{np.floor(1000 * share) / 10:g}%"
 
 
 def grouped(names: Iterable[str]) -> Mapping[str, list[str]]:

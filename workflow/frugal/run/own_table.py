@@ -256,7 +256,7 @@ def _suspicions(table: Table) -> Iterator[str]:
     import numpy as np
     import pandas as pd
 
-    from frugal.data.guessing import tells_label
+    from frugal.data.guessing import label_told, told_in
 
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
     told = list(table.columns)
@@ -268,12 +268,17 @@ def _suspicions(table: Table) -> Iterator[str]:
                 "a name tells nothing of a new case, so leave it out."
             )
             told = [one for one in told if not one.startswith(f"{name}=")]
-    leaks = [one for one in told if tells_label(frame[one], label)]
-    for name in dict.fromkeys(one.partition("=")[0] for one in leaks):
-        yield (
-            f"Look: column {name!r} tells the label in every row that has it; if it is known only "
-            "afterwards, leave it out."
-        )
+    leaks: dict[str, float] = {}
+    for one in told:
+        name, share = one.partition("=")[0], label_told(frame[one], label)
+        leaks[name] = max(leaks.get(name, 0.0), share)
+    for name, share in leaks.items():
+        where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"
+        if share:
+            yield (
+                f"Look: column {name!r} tells the label in {where}; if it is known only "
+                "afterwards, leave it out."
+            )
     if twice := int(frame.assign(label=label).duplicated().sum()):
         yield f"Look: {twice:,} rows stand twice; where these are the same units, leave them out."
     if np.isnan(table.values).any(axis=1).all():

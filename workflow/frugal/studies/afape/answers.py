@@ -33,7 +33,7 @@ def answer(
         report: of the catalogue: title and unit of cost.
         budget: most that panels may cost a case on average; None for no limit.
         remarks: what was assumed.
-        reading: words → file or command.
+        reading: words → file or command; `agent=POLICY` stands for the policy that is named.
     """
     unit = str(report["cost_unit"])
     said = " ".join(str(verdict[key]) for key in ("sentence", "by_group") if verdict[key])
@@ -44,6 +44,9 @@ def answer(
     if len(curve):
         further.append(_fineness(comparisons, verdict, int(summary["n"].iloc[0]), unit))
     heading = f"What each policy costs a case, {unit}"
+    if verdict["agent"]:
+        own = f"agent={verdict['agent']}"
+        reading = {what: where.replace("agent=POLICY", own) for what, where in reading.items()}
     return Answer(str(report["title"]), heading, said, curve, [*further, *remarks], reading)
 
 
