@@ -51,6 +51,11 @@ class Place:
             if subprocess.run(["id", self.user], capture_output=True).returncode != 0:
                 subprocess.run(made, check=True)
                 self.hired = True
+            if not self.can_read(self.workers):
+                sys.exit(
+                    f"{self.folder} cannot be reached by another user, as the workers are; give a "
+                    "folder below one that everybody may pass through (chmod o+x)"
+                )
             for folder in (self.workers / "jobs", self.stores):
                 shutil.chown(folder, self.user, self.user)
             self.stores.chmod(0o2775)  # what either makes there, both may replace
