@@ -163,14 +163,14 @@ class Watch(threading.Thread):
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all below it."""
+    """A process and all below it, whichever of a process's threads started them."""
     found = [pid]
     for one in found:
-        try:
-            said = Path(f"/proc/{one}/task/{one}/children").read_text()
-        except OSError:
-            continue
-        found += map(int, said.split())
+        for thread in Path(f"/proc/{one}/task").glob("*/children"):
+            try:
+                found += map(int, thread.read_text().split())
+            except OSError:
+                continue
     return found
 
 

@@ -12,7 +12,7 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
-from frugal.acquire.wide_propensity import is_consistent
+from frugal.acquire.set_probability import is_consistent
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError

@@ -150,13 +150,13 @@ def test_stored_cascades_read_back_act_alike_and_spoilt_ones_are_refused(front):
 def test_a_cascade_says_in_words_what_it_does(cheapest):
     (sentence,) = policies_of(cheapest, cases.open_world(10, 0)).sentences(["A", "B"])
     assert sentence.startswith("A if the risk is ")
-    assert sentence.endswith("ill from 50 % on")
+    assert sentence.endswith("positive from 50 % on")
 
 
 def test_sets_that_nobody_comes_to_are_not_told(cheapest):
     policies = policies_of(cheapest, cases.open_world(10, 0))
     shut = replace(policies, low=np.ones_like(policies.low), high=np.ones_like(policies.high))
-    assert shut.sentences(["A", "B"]) == ["no panel; ill from 50 % on"]
+    assert shut.sentences(["A", "B"]) == ["no panel; positive from 50 % on"]
 
 
 @settings(deadline=None, max_examples=60)

@@ -156,4 +156,4 @@ def test_rules_are_told_in_words(nested):
     world, made = nested
     said = networks.read_back(made, world, "logits").sentences([f"p{k}" for k in range(4)])
     assert len(said) == len(made.curve)
-    assert all("nats per unit of price" in one and "ill from" in one for one in said)
+    assert all("nats per unit of price" in one and "positive from" in one for one in said)

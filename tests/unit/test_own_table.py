@@ -8,6 +8,7 @@ import yaml
 from frugal.core.errors import ConfigError, DataError
 from frugal.run.own_table import decision
 from frugal.run.study import load_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
 
 from tests.workflow.runs import ROOT
 
@@ -107,6 +108,32 @@ def test_f1_divides_rows_anew_where_the_split_lacks_its_parts_and_tells_several_
     assert "divided anew" in found.remarks[0]
     assert asked(folder, objective="f1").budgets[0] == 15.0  # a fifth of 75
     load_study(found.config, ROOT)
+
+
+def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
+    edited(folder, misclassification_cost=[[0, None], [None, 0]])
+    found = asked(folder, objective="f1")
+    written = yaml.safe_load(Path(found.config["datasets"]["clinic"]).read_text())
+    assert written["misclassification_cost"] == [[0, 1], [1, 0]]
+    load_study(found.config, ROOT)
+    with pytest.raises(ConfigError, match=r"prices are open .* what each error costs"):
+        asked(folder)
+    edited(folder, misclassification_cost=[[0, 1, None], [None, 0]])
+    with pytest.raises(ConfigError, match=r"'misclassification_cost'"):
+        asked(folder, objective="f1")
+
+
+def test_new_cases_are_asked_by_a_family_that_keeps_a_policy(folder):
+    found = asked(folder, objective="f1", budget="15")
+    study = load_diagnosis_study(found.config, load_study(found.config, ROOT).descriptions)
+    kept = study.choice_settings("clinic", "policies", "f1", "0", "15")["policies"]
+    every = study.choice_settings("clinic", "all", "f1", "0", "15")["policies"]
+    assert set(every) - set(kept) == {"baselines"}
+    assert all(kept.values())
+    command = found.answer_settings()["reading"]["A new case"]
+    assert (
+        study.chosen_file("", 15.0, "policies").replace("choices", "bundles").strip("/") in command
+    )
 
 
 def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(folder):

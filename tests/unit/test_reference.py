@@ -8,7 +8,7 @@ import frugal.library
 import pytest
 from frugal.acquire.registry import KINDS as AGENTS
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import read_yaml
+from frugal.core.schema_check import FORMS, SCHEMAS, read_yaml
 from frugal.core.sources import PACKAGE, STAGES
 from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
@@ -112,6 +112,19 @@ def test_every_key_of_the_config_has_a_row():
 def test_a_schema_is_told_in_words(schema, words):
     share = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     assert allowed(schema, {"share": share}) == words
+
+
+def patterns(schema) -> set[str]:
+    """Every `pattern` of a schema, at any depth."""
+    if isinstance(schema, dict):
+        own = {schema["pattern"]} if isinstance(schema.get("pattern"), str) else set()
+        return own.union(*map(patterns, schema.values()))
+    return set().union(*map(patterns, schema)) if isinstance(schema, list) else set()
+
+
+def test_every_form_of_a_text_has_its_words():
+    files = [*SCHEMAS.glob("*.yaml"), *SCHEMAS.glob("*.json")]
+    assert set().union(*(patterns(read_yaml(path)) for path in files)) == set(FORMS)
 
 
 def test_every_column_has_its_unit_and_meaning():

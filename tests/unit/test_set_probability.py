@@ -10,6 +10,7 @@ from frugal.acquire.policies.fixed import FixedPolicy
 from frugal.acquire.policies.random import RandomPolicy
 from frugal.acquire.rollouts import acquisition_order, roll_out
 from frugal.acquire.set_probability import (
+    afa_propensity_and_chance,
     blocked_set_probability,
     terminal_sequence_probability,
     terminal_set_probability,
@@ -317,6 +318,52 @@ def test_the_closed_form_of_the_random_policy_is_the_sum_over_subsets(p, monkeyp
     monkeypatch.setattr(set_probability, "MOST_SWEPT", 6)
     closed = blocked_set_probability(RandomPolicy(p), world, available=available, target=target)
     np.testing.assert_allclose(closed, swept, rtol=1e-12)
+
+
+class ScoredPolicy:
+    """Takes the open panel of the highest score, if that is above 0; reads the first column.
+
+    In states of `lots` panels and more it does so with one half, and else stops.
+    """
+
+    consistent = True
+    members = 1
+
+    def __init__(self, score: np.ndarray, lots: int):
+        self.score, self.lots = score, lots
+
+    def action_probabilities(self, values, acquired, available):
+        (value,), (got,), open_panels = values, acquired, (available & ~acquired)[0]
+        code = got @ (1 << np.arange(got.shape[1]))
+        score = np.where(open_panels, self.score[code] * np.sign(value[:, :1]), -np.inf)
+        best, goes_on = score.argmax(axis=1), score.max(axis=1) > 0
+        law = np.zeros((len(got), got.shape[1] + 1))
+        share = np.where(goes_on, np.where(got.sum(axis=1) >= self.lots, 0.5, 1.0), 0.0)
+        law[np.arange(len(got)), best] = share
+        law[:, -1] = 1 - share
+        return law[None]
+
+    def predict(self, values, acquired):
+        return None
+
+
+@pytest.mark.parametrize("lots", [0, 2, 9])
+def test_one_walk_tells_a_consistent_policy_what_the_sums_over_subsets_do(lots, monkeypatch):
+    a, rng = 5, np.random.default_rng(12 + lots)
+    patterns, n = all_sets(a), 800
+    world = overlapping_world(n, a, rng)
+    policy = ScoredPolicy(rng.normal(-0.3, 1.0, (2**a, a)), lots)
+    law = rng.dirichlet(np.ones(len(patterns)), n)
+    played = roll_out(policy, replace(world, available=rng.random((n, a)) < 0.8),
+                      uniforms=rng.random((n, a + 1))).acquired[0]  # fmt: skip
+    target = np.where(rng.random((n, 1)) < 0.7, played, rng.random((n, a)) < 0.5)
+    s = np.zeros(a, dtype=bool)
+    asked = {"target": target, "patterns": patterns, "pattern_probability": law, "s": s}
+    found = afa_propensity_and_chance(policy, world, **asked)
+    assert (np.isfinite(found[0]) & (found[0] > 0)).sum() > 100
+    monkeypatch.setattr(ScoredPolicy, "consistent", False)
+    summed = afa_propensity_and_chance(policy, world, **asked)
+    np.testing.assert_array_equal(found, summed)
 
 
 def test_a_chance_is_never_above_one_by_rounding():

@@ -25,7 +25,7 @@ def _costs(text: str) -> dict[str, float]:
     return {name: float(cost) for name, cost in lines}
 
 
-def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside(tmp_path):
+def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside(tmp_path, capsys):
     done = snakemake(
         tmp_path, "decide", "--config", CLINIC, "sensitive=ward", "budget=20", configs=()
     )
@@ -57,7 +57,15 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     said = (folder / "verdict.txt").read_text()
     assert said.startswith("Within 15 EUR: policy ")
     budgets = [line.split()[0] for line in _numbers(said)]
-    assert budgets == ["budget", "3.75", "7.5", "15", "30", "75"]
+    assert budgets == ["budget", "0", "3.75", "7.5", "15", "30", "75"]
+    share = 39 / 200  # of the test part's labels
+    nothing = next(line.split() for line in _numbers(said) if line.startswith("0 "))
+    assert nothing[2] == f"{2 * share / (1 + share):.3g}"
+    command = next(line for line in said.splitlines() if line.startswith("A new case: "))
+    bundle = tmp_path / command.split()[6]
+    capsys.readouterr()
+    assert main(["advise", str(bundle), str(EXAMPLES / "clinic.csv")]) == 0
+    assert "crp" in capsys.readouterr().out
 
 
 def test_a_form_is_asked_fairly(tmp_path):

@@ -313,7 +313,9 @@ def decided(wildcards):
             "`python -m frugal init TABLE --label COLUMN` writes"
         )
     if config["objective"] == "f1":
-        return [rules.write_budgets.output.text, rules.write_budgets.output.page]
+        asked = DIAGNOSIS.chosen_file("cases.json", OWN_TABLE.budgets[0], "policies")
+        answer = rules.write_budgets.output
+        return [answer.text, answer.page, asked.replace("/choices/", "/bundles/")]
     answer = rules.write_answer.output
     return [answer.text, answer.page, *STUDY.bundle_files()]
 

@@ -34,6 +34,7 @@ if config["table"] is not None and config["objective"] == "f1":
                 f"choice_{k}": DIAGNOSIS.chosen_file("choice.json", budget)
                 for k, budget in enumerate(OWN_TABLE.budgets)
             },
+            asked=DIAGNOSIS.chosen_file("choice.json", OWN_TABLE.budgets[0], "policies"),
             catalogue=f"results/data/dataset={OWN_TABLE.dataset}/catalogue.json",
         output:
             **audited(text="results/verdict.txt", page="results/answer.html"),

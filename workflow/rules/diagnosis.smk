@@ -291,7 +291,7 @@ rule choose_policy:
         said=f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
         used=f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl",
     wildcard_constraints:
-        family="|".join([*DIAGNOSIS.families(), "baselines", "selection", "all"]),
+        family="|".join([*DIAGNOSIS.families(), *CHOSEN_AMONG]),
     conda:
         "../../envs/core.yaml"
     resources:
@@ -326,7 +326,7 @@ rule bundle_choice:
         said=f"logs/bundle_choice/{FRONT}/budget={{budget}}.log",
         used=f"benchmarks/bundle_choice/{FRONT}/budget={{budget}}.jsonl",
     wildcard_constraints:
-        family="|".join([*DIAGNOSIS.families(), "baselines", "selection", "all"]),
+        family="|".join([*DIAGNOSIS.families(), *CHOSEN_AMONG]),
     conda:
         "../../envs/core.yaml"
     resources:

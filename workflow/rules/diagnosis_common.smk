@@ -1,12 +1,13 @@
 # What the rules of the diagnosis study share: its checked settings, and the files of a run.
 
-from frugal.studies.diagnosis.spec import load_diagnosis_study
+from frugal.studies.diagnosis.spec import ASKED, EVERY, load_diagnosis_study
 
 try:
     DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)
 except FrugalError as error:
     cannot_start(error)
 
+CHOSEN_AMONG = ["baselines", "selection", EVERY, ASKED]
 FRONT = "dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
 
 

@@ -24,6 +24,11 @@ MOST_SWEPT = 16  # panels up to which subsets are gone through even where a clos
 CELLS_AT_ONCE = 1 << 21  # (unit, pattern) pairs held at a time: the same
 
 
+def is_consistent(policy: Policy) -> bool:
+    """The policy says that among fewer panels it chooses as among more, while it can."""
+    return bool(getattr(policy, "consistent", False))
+
+
 def terminal_set_probability(
     policy: Policy,
     world: World,
@@ -231,12 +236,50 @@ def _likelihood(
         target, which = distinct.sets, distinct.which
         row = row[: len(target)]  # any unit: its values are not read
     outside = target.astype(np.float32) @ (~patterns).T.astype(np.float32)
-    unit, pattern = np.nonzero(outside == 0)
+    holds = outside == 0
     likelihood = np.zeros(outside.shape)
+    if is_consistent(policy):
+        certain, ends, refused = _walk(policy, world, row, target)
+        met = refused.astype(np.float32) @ patterns.T.astype(np.float32) == 0
+        likelihood[holds & met & ends[:, None]] = 1.0
+        holds[certain] = False  # answered
+    unit, pattern = np.nonzero(holds)
     likelihood[unit, pattern] = _set_probability(
         policy, world, row[unit], patterns[pattern], target[unit]
     )
     return likelihood[which]
+
+
+def _walk(
+    policy: Policy, world: World, row: Int[np.ndarray, " m"], target: Bool[np.ndarray, "m a"]
+) -> tuple[Bool[np.ndarray, " m"], Bool[np.ndarray, " m"], Bool[np.ndarray, "m a"]]:
+    """What a consistent policy needs to lack so that it ends with the target: all patterns at once.
+
+    It is offered every panel, and whatever it picks outside the target is taken away from it. If
+    it draws no lots, it ends with the target on every record that holds the target and lacks what
+    was taken away, and on no other.
+
+    Returns:
+        Whether no lot was drawn, whether it then ended with the target, and the panels that were
+        taken away. (m,), (m,), (m, a)
+    """
+    acquired, available = np.zeros_like(target), np.ones_like(target)
+    certain, ends = np.ones(len(target), dtype=bool), np.zeros(len(target), dtype=bool)
+    going = np.arange(len(target))
+    while len(going):
+        law = decision_probabilities(
+            policy, world, row=row[going], acquired=acquired[going], available=available[going]
+        )
+        panel, sure = law.argmax(axis=1), law.max(axis=1) == 1
+        stops = sure & (panel == target.shape[1])
+        certain[going[~sure]] = False
+        ends[going[stops]] = (acquired[going[stops]] == target[going[stops]]).all(axis=1)
+        left = sure & ~stops
+        going, panel = going[left], panel[left]
+        wanted = target[going, panel]
+        acquired[going[wanted], panel[wanted]] = True
+        available[going[~wanted], panel[~wanted]] = False
+    return certain, ends, ~available
 
 
 def _set_probability(

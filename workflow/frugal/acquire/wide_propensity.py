@@ -18,7 +18,11 @@ It must not know outcomes, costs or estimators.
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.set_probability import blocked_set_probability, terminal_set_probability
+from frugal.acquire.set_probability import (
+    blocked_set_probability,
+    is_consistent,
+    terminal_set_probability,
+)
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.missing.chain import IndicatorChain
@@ -27,11 +31,6 @@ FIRST_DRAWS = 256  # patterns of a row, and again as many until the sum is known
 MOST_DRAWS = 8192
 LARGEST_ERROR = 0.03  # relative standard error of a drawn sum
 ROWS_AT_ONCE = 1 << 12
-
-
-def is_consistent(policy: Policy) -> bool:
-    """The policy says that among fewer panels it chooses as among more, while it can."""
-    return bool(getattr(policy, "consistent", False))
 
 
 def wide_propensity_and_chance(

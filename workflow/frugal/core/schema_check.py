@@ -24,6 +24,16 @@ _PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab be
 _LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
 _LONGEST_NAME = 80  # characters of one name in a list
 
+# What a pattern of a schema asks for, in words.
+FORMS = {
+    "^[0-9]+$": "a whole number",
+    "^[0-9]+([.][0-9]+)?$": "a number from 0 on, as in 12.5",
+    "^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
+    "^[a-z][a-z0-9_]*$": "a small letter, then small letters, digits and '_'",
+    "^[0-9a-f]{64}$": "64 characters, each of 0 to 9 or a to f",
+    "^https?://": "an address that begins with http:// or https://",
+    "^(.*/)?[^/]*[^/.][^/]*$": "the name of a file, with folders before it or without",
+}
 _TYPE_NAMES = {
     "object": "a mapping of keys",
     "array": "a list",
@@ -226,7 +236,7 @@ def _rule_sentence(
         case "maxLength":
             return f"{key!r} is {value}; it may hold at most {rule} characters"
         case "pattern":
-            return f"{key!r} is {value}; allowed is text of the form {rule}"
+            return f"{key!r} is {value}; allowed is {FORMS[rule]}"
         case _:
             return f"{key!r}: {message}"
 

@@ -176,14 +176,20 @@ def _require_prices(document: Any, path: Path) -> None:
         )
 
 
-def load_description(path: Path) -> Description:
+def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> Description:
     """The data set that a YAML describes, checked against its schema and for sense.
+
+    Args:
+        path: of the YAML.
+        instead: what stands for some of its keys.
 
     Raises:
         ConfigError: the file is missing, not YAML, has an unknown key (the sentence names the
             closest one allowed), lacks one, or contradicts itself.
     """
     document = read_yaml(path)
+    if instead and isinstance(document, dict):
+        document = document | dict(instead)
     _require_prices(document, path)
     check_against_schema(document, load_schema(SCHEMA_PATH), where=str(path))
     try:

@@ -21,7 +21,7 @@ from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 from frugal.run.config_schema import config_schema, learns
-from frugal.studies.diagnosis.spec import TREE_KINDS
+from frugal.studies.diagnosis.spec import ASKED, TREE_KINDS, run_folder
 
 MECHANISM = "own"
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
@@ -59,11 +59,15 @@ class Decision:
     def answer_settings(self) -> dict[str, Any]:
         """Settings of `write_answer`."""
         if self.config["objective"] == "f1":
-            return {"remarks": list(self.remarks), "reading": {
-                "All on one page": (self.place / "answer.html").as_posix(),
-                "Every family and budget": (self.place / "results/choices").as_posix(),
-                "How it is judged": "docs/how-to/own_table.md",
-            }}  # fmt: skip
+            return {
+                "remarks": list(self.remarks),
+                "reading": {
+                    "A new case": f"python -m frugal advise {self._bundle_of_f1()} cases.csv",
+                    "All on one page": (self.place / "answer.html").as_posix(),
+                    "Every family and budget": (self.place / "results/choices").as_posix(),
+                    "How it is judged": "docs/how-to/own_table.md",
+                },
+            }
         budget = self.config["budget"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
         bundle = (bundles / "agent=POLICY").as_posix()
@@ -78,6 +82,12 @@ class Decision:
                 "How it is judged": "docs/how-to/own_table.md",
             },
         }
+
+    def _bundle_of_f1(self) -> str:
+        """Folder of the policy that new cases are asked by, within the first budget."""
+        run = run_folder(self.dataset, ASKED, "f1", "0")
+        bundles = self.place / run.replace("results/diagnoses", "results/bundles")
+        return (bundles / f"budget={self.budgets[0]:g}").as_posix()
 
 
 def decision(
@@ -103,10 +113,12 @@ def decision(
         )
     path, mirror = path.absolute(), config["data_mirror"]
     mirror = None if mirror is None else Path(mirror).absolute()
-    described = load_description(path)
+    instead = _error_costs_of_f1(path) if config["objective"] == "f1" else {}
+    described = load_description(path, instead)
     place = within or Path("results", "decide", described.name)
     where = folder / place
     changed, remarks = _changes(config, described)
+    changed |= instead
     if changed:
         path = _rewritten(path, described, changed, where, mirror)
         described = load_description(path)
@@ -163,6 +175,20 @@ def _for_f1(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Pa
         f"{gaps.rows:,} rows, gaps in {len(gaps.share)} panels: a panel that a record lacks can "
         "neither be bought nor help there, so that scores are those on records like these."
     ]
+
+
+def _error_costs_of_f1(path: Path) -> dict[str, Any]:
+    """Costs of errors, which F1 does not ask for, in place of those that are still open."""
+    document = read_yaml(path)
+    rows = document.get("misclassification_cost") if isinstance(document, dict) else None
+    if not isinstance(rows, list):
+        return {}
+    if not all(isinstance(row, list) and len(row) == len(rows) for row in rows):
+        return {}
+    if not any(cell is None for row in rows for cell in row):
+        return {}
+    counted = [[int(j != k) for j in range(len(rows))] for k in range(len(rows))]
+    return {"misclassification_cost": counted}
 
 
 def _changes(config: Mapping[str, Any], described: Description) -> tuple[dict[str, Any], list[str]]:

@@ -128,7 +128,7 @@ class CascadePolicies(Reading):
                 within = _range(self.low[k, t - 1], self.high[k, t - 1]) if t else ""
                 said.append(" + ".join(names) + within)
         ordered = "; then ".join(said) or "no panel"
-        return f"{ordered}; ill from {100 * self.threshold[k]:.3g} % on"
+        return f"{ordered}; positive from {100 * self.threshold[k]:.3g} % on"
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policies are; `from_arrays` is the inverse."""

@@ -18,6 +18,7 @@ from frugal.acquire.train.masked_trees import MaskedBeliefs, told
 from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
 from frugal.acquire.train.tree_sets import DIGITS, PanelSet
 from frugal.core.layout import Layout
+from frugal.core.state_codes import distinct_sets
 from frugal.core.stored import Array, part_of, under
 from frugal.core.stored import Stored as Checked
 from frugal.learn.cross_fitted_trees import split_ensemble
@@ -209,18 +210,18 @@ class LatticePolicies(Reading):
 
     def _set_of(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
         """Number of the lattice's largest set inside each, the first of equals."""
-        each, place = np.unique(
-            acquired.reshape(-1, acquired.shape[2]), axis=0, return_inverse=True
-        )
+        each = distinct_sets(acquired.reshape(-1, acquired.shape[2]))
         size = self.sets.sum(axis=1)
-        number = [int(np.where((self.sets <= one).all(axis=1), size, -1).argmax()) for one in each]
-        return np.array(number)[place].reshape(acquired.shape[:2])
+        number = [
+            int(np.where((self.sets <= one).all(axis=1), size, -1).argmax()) for one in each.sets
+        ]
+        return np.array(number)[each.which].reshape(acquired.shape[:2])
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """What tells the rules apart, in words."""
         del panels
         return [
-            f"a panel that gains {w:.3g} per unit of price; ill from {100 * t:.3g} % on"
+            f"a panel that gains {w:.3g} per unit of price; positive from {100 * t:.3g} % on"
             for w, t in zip(self.weight, self.threshold, strict=True)
         ]
 

@@ -114,7 +114,7 @@ class NetworkPolicies(Reading):
         del panels
         words, penalty = WORDS[self.networks.says], self.penalty[self.chooser]
         return [
-            f"{words.format(least=v, penalty=w)}; ill from {100 * t:.3g} % on"
+            f"{words.format(least=v, penalty=w)}; positive from {100 * t:.3g} % on"
             for v, w, t in zip(self.least, penalty, self.threshold, strict=True)
         ]
 

@@ -113,7 +113,7 @@ class OpportunisticPolicies(Reading):
         """What tells the rules apart, in words."""
         del panels
         return [
-            f"a panel that changes probabilities by {v:.3g} per mean price; ill from "
+            f"a panel that changes probabilities by {v:.3g} per mean price; positive from "
             f"{100 * t:.3g} % on"
             for v, t in zip(self.least, self.threshold, strict=True)
         ]

@@ -15,6 +15,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.judge.diagnosis import SCORES, score_intervals
 from frugal.judge.fronts import policy_for_budget
+from frugal.judge.intervals import share_interval
 from frugal.studies.diagnosis.choice import candidates, compared, leading
 from frugal.studies.diagnosis.frames import SOLUTION
 
@@ -85,8 +86,9 @@ def _answer(
     own = outcomes[outcomes["family"] == chosen["family"]]
     rows = solution_rows(own, str(chosen["method"]), int(chosen["pair"]), "test")
     found = mine[mine["split"] == "test"].iloc[0]
+    label = rows["label"].to_numpy(np.int64)
     intervals = score_intervals(
-        rows["label"].to_numpy(np.int64), rows["verdict"].to_numpy(np.int64),
+        label, rows["verdict"].to_numpy(np.int64),
         rows["probability"].to_numpy(), rows["acquisition_cost"].to_numpy(),
         resamples=settings["resamples"], level=LEVEL, rng=streams.generator("resamples"),
     ).set_index("score")  # fmt: skip
@@ -101,7 +103,16 @@ def _answer(
         "chosen_by": {"validation": settings["score"], "value": _plain(chosen[settings["score"]]),
                       "cost": _plain(chosen["cost"]), "units": int(chosen["n"])},
         "expected_on_test": expected | {"units": int(found["n"]), "level": LEVEL},
+        "positive_for_all": _positive_for_all(label),
     }  # fmt: skip
+
+
+def _positive_for_all(label: np.ndarray) -> dict[str, float]:
+    """F1 of calling every unit positive, for nothing: 2 p / (1 + p) of a share p of positives."""
+    hits, units = int(label.sum()), len(label)
+    ends = share_interval(hits, units, level=LEVEL)
+    value, low, high = (2 * p / (1 + p) for p in (hits / units, *ends))
+    return {"value": value, "low": low, "high": high}
 
 
 def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Series:

@@ -15,25 +15,52 @@ def write_budgets(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    asked: Mapping[str, Any],
     **choice: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """Words and table of the policies chosen for several budgets.
 
-    Inputs `choice_0`, `choice_1`, … are those of `choose_policy`; the first was asked for.
+    Inputs `choice_0`, `choice_1`, … are those of `choose_policy`; the first was asked for. `asked`
+    is the same among policies that new cases can be asked by, of which the bundle is made.
     Settings: `remarks` (what was assumed), `reading` (words → file or command).
     """
     del streams, progress
-    asked = choice["choice_0"]
+    first = choice["choice_0"]
+    positive = catalogue["classes"][1]
     by_budget = {float(one["budget"]): one for one in choice.values()}
     told = Answer(
         title=catalogue["report"]["title"],
-        heading=f"What is reached within each budget for panels ({asked['cost_unit']} a case)",
-        sentence=asked["sentence"],
-        curve=pd.DataFrame([_line(by_budget[one]) for one in sorted(by_budget)]),
-        further=settings["remarks"],
+        heading=f"What is reached within each budget for panels ({first['cost_unit']} a case)",
+        sentence=first["sentence"],
+        curve=pd.DataFrame(
+            [_without_panels(first["positive_for_all"], positive)]
+            + [_line(by_budget[one]) for one in sorted(by_budget)]
+        ),
+        further=[*settings["remarks"], *_other_family(first, asked)],
         reading=settings["reading"],
     )
     return {"text": told.text().encode(), "page": told.page("").encode()}
+
+
+def _other_family(first: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """That new cases are asked by another family than the chosen one, where it keeps no policy."""
+    if first["family"] == asked["family"]:
+        return []
+    reached = asked["expected_on_test"]["f1"]
+    return [
+        f"The chosen family reads the same panels of every case and keeps no policy; new cases are "
+        f"asked by the best that does, {asked['family']}: F1 {reached['value']:.3f} "
+        f"({reached['low']:.3f} to {reached['high']:.3f})."
+    ]
+
+
+def _without_panels(reached: Mapping[str, float], positive: str) -> dict[str, Any]:
+    """The row that no panel is needed for: every case is called positive."""
+    return {
+        "budget": "0", "panels": 0.0, "F1": reached["value"], "95 % from": reached["low"],
+        "to": reached["high"], "sensitivity": 1.0, "AUROC": 0.5,
+        "family": f"none: {positive!r} said of all",
+    }  # fmt: skip
 
 
 def _line(choice: Mapping[str, Any]) -> dict[str, Any]:
