@@ -12,7 +12,8 @@ Each fault has a run of its own, whose files are compared, byte for byte, with a
   Snakemake is killed: the next start waits for its job, or cancels it where settings changed;
   a node is lost with its job; the controller is away for a while;
   without accounts and control groups: the same; where ends would be missed, a sentence.
-The study of ten lines runs to its end with its audit, and the embedded default's smallest study.
+The study of ten lines runs to its end with its audit, as do the embedded default's smallest study
+and `decide` on a table of one's own.
 It does not show several machines, a network file system, or a Slurm newer than Debian's.
 With --short: the wrong input, and the study of ten lines to its end with accounts.
 Usage: .ci/check_slurm.py [--short] FOLDER     (an empty folder; half an hour, short three minutes)
@@ -319,6 +320,30 @@ def embedded_default(runs: Path) -> None:
     audit(folder)
 
 
+def own_table(plain: Path, runs: Path) -> None:
+    """`decide` on a table of one's own: to its verdict, which is the one without Slurm."""
+    words = ["decide", "--config", f"table={EXAMPLE / 'clinic.yaml'}"]
+    found = []
+    for where, how in ((plain, ["--cores", "2"]), (runs, ["--profile", "profiles/slurm", *HERE])):
+        own = ["--directory", str(where / "own_table")]
+        call = [BIN / "snakemake", *how, *own, *words]
+        done = subprocess.run(call, cwd=ROOT, env=ENVIRONMENT, stdout=-1, stderr=-2, text=True)
+        require(done.returncode == 0, f"decide ended ({how[0]})", done.stdout)
+        answers = where / "own_table" / "results" / "decide" / "clinic"
+        told = (answers / "verdict.txt").read_text()
+        require(told in done.stdout, "and printed its verdict", done.stdout)
+        files = (path for path in answers.rglob("*") if path.is_file())
+        found.append(
+            {
+                path.relative_to(answers).as_posix(): path.read_bytes()
+                for path in files
+                if not {"logs", "benchmarks", ".snakemake"} & set(path.relative_to(answers).parts)
+            }
+        )
+    differing = sorted(p for p in {*found[0], *found[1]} if found[0].get(p) != found[1].get(p))
+    require(not differing, f"all {len(found[0])} files of decide are the same", str(differing))
+
+
 def without_accounts(folder: Path, plain: dict) -> None:
     """A Slurm that keeps no accounts, and watches memory instead of holding it."""
     with cluster.slurm(folder / "bare", "none", SLURM_WITHOUT_GROUPS="1") as state:
@@ -356,6 +381,7 @@ def main(folder: Path, short: bool) -> None:
         check.killed()
         check.controller_away()
         embedded_default(folder / "runs")
+        own_table(folder / "plain", folder / "runs")
         check.study(right, whole)
         check.plain = plain
         check.node_lost()

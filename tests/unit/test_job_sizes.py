@@ -49,6 +49,12 @@ def test_a_job_of_afape_has_the_rows_of_its_parts_and_the_seeds_of_the_config(co
     assert kind == "logistic"
 
 
+def test_a_classifier_has_the_rows_of_its_part_where_the_split_counts_them(config):
+    sizes, _ = of(config, "fit_classifier", dataset="synthetic_mnar")
+    assert sizes["rows"] == 10_000
+    assert of(config, "fit_classifier", dataset="breast_cancer")[0]["rows"] == 569
+
+
 def test_an_agent_has_the_steps_of_its_training_and_its_kind(config):
     config["afape"]["agents"]["cwcf"]["dqn"]["transitions"] = 777
     sizes, kind = of(config, "train_agent", dataset="breast_cancer", mechanism="mar", agent="cwcf")

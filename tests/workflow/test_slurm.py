@@ -117,6 +117,19 @@ def test_a_wrong_input_is_submitted_once_and_its_sentence_stands_last(study):
     assert not (study.folder / ".snakemake/slurm_jobs").exists()
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_step_of_a_job_finds_the_folder_of_ones_own_table(study, elsewhere):
+    """A step begins where its job has moved to; it must not move once more from there."""
+    table = f"table={ROOT / 'docs/examples/clinic.yaml'}"
+    where = ["--directory", str(study.folder)] if elsewhere else []
+    own = ["--default-resources", "slurm_partition=main", "runtime=10", "--until", "prepare_data"]
+    words = ["--snakefile", str(ROOT / "Snakefile"), *where, *own, "--config", table]
+    assert study.start(*words, "--", "decide") == 0, study.said
+    assert len(study.jobs()) == 1
+    made = [path.relative_to(study.folder) for path in study.folder.rglob("table.parquet")]
+    assert made == [Path("results/decide/clinic/results/data/dataset=clinic/table.parquet")]
+
+
 def test_lack_of_time_comes_again_with_more_until_it_is_given_up(study):
     (study.home / "states/1").write_text("TIMEOUT")
     study.write(WORKS)

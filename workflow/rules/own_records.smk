@@ -1,7 +1,5 @@
 # Where `records` is given, everything made of them lies in its own folder.
 
-import os
-
 from frugal.core.errors import FrugalError
 from frugal.run.own_records import SearchFiles, search_files
 
@@ -21,7 +19,4 @@ except FrugalError as error:
 OWN_RECORDS = SearchFiles(**{name: Path(path) for name, path in OWN_RECORDS.items()})
 if not MODULE:
     OWN_FOLDER = canonical(OWN_RECORDS.folder)
-    OWN_RECORDS.folder.mkdir(parents=True, exist_ok=True)
-    # else `workdir` does it
-    if not STORED and workflow.overwrite_workdir is not None:
-        os.chdir(OWN_RECORDS.folder)
+    move_to(OWN_RECORDS.folder)

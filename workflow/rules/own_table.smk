@@ -1,7 +1,5 @@
 # Where `table` is given, that table is the only one, and everything of it lies in its own folder.
 
-import os
-
 from frugal.core.errors import FrugalError
 from frugal.run.own_table import Decision, decision
 
@@ -30,7 +28,4 @@ if workflow.is_main_process:
 config.clear()
 config.update(OWN_TABLE.config)
 OWN_FOLDER = OWN_TABLE.place.as_posix()
-OWN_TABLE.folder.mkdir(parents=True, exist_ok=True)
-# else `workdir` does it
-if not MODULE and not STORED and workflow.overwrite_workdir is not None:
-    os.chdir(OWN_TABLE.folder)
+move_to(OWN_TABLE.folder)

@@ -150,6 +150,11 @@ class Description:
     missing_values: str
     split: SplitSpec
 
+    @property
+    def cost_words(self) -> str:
+        """The unit of cost as it stands after a number."""
+        return "units of cost" if self.cost_unit == "unit of cost" else self.cost_unit
+
 
 def _require_prices(document: Any, path: Path) -> None:
     """Refuse a YAML whose prices are still open, as `frugal init` leaves them, in one sentence."""

@@ -13,6 +13,7 @@ import pandas as pd
 
 LEAST_ESS = 30.0  # effective rows on which an estimate must stand to be read
 LARGEST_SHARE = 0.10  # of all weight that one row may carry
+CONTRADICTED = "the records contradict the graph"
 SAME = 1e-12  # two estimates closer than this are the same
 
 
@@ -113,7 +114,7 @@ def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
         words: what speaks most against the graph.
     """
     said = f"The records contradict the assumed graph: {words}. If it held: {found['sentence']}"
-    return found | {"sure": False, "reason": "the records contradict the graph", "sentence": said}
+    return found | {"sure": False, "reason": CONTRADICTED, "sentence": said}
 
 
 def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
@@ -207,7 +208,7 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     agent, other = _plain(found["agent"]), _plain(found["runner_up"])
     cost, low, high = (_number(found[key]) for key in ("estimate", "ci_low", "ci_high"))
     read = words.estimators[str(found["estimator"])]
-    stands = f"Read from {read}; {_round(found['ess'])} of {_round(found['n'])} rows' worth"
+    stands = f"Read from {read}; {_worth(found['ess'], found['n'])} rows' worth"
     told = f" Left out, on too few rows: {_listed(found['left_out'])}." if found["left_out"] else ""
     if not other:
         return f"Only {agent} can be judged: {cost}{unit} a case. {stands}.{told}"
@@ -250,6 +251,12 @@ def _listed(names: object) -> str:
 def _number(value: object) -> str:
     """Three figures."""
     return f"{float(str(value)):.3g}"
+
+
+def _worth(ess: object, n: object) -> str:
+    """On how many of the rows it stands; all of them are not rounded."""
+    rows = int(str(n))
+    return f"{_round(ess) if float(str(ess)) < rows - 0.5 else f'{rows:,}'} of {rows:,}"
 
 
 def _round(value: object) -> str:

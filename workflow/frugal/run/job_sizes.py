@@ -92,6 +92,7 @@ def config_sizes(
     return [
         _sizing(("audit",), {}, largest),
         *(_table(name, tables[name], described) for name, described in study.descriptions.items()),
+        *_of_classifiers(study, tables),
         *_of_afape(study),
         *_of_dadi(dadi, study, tables),
         *_of_diagnosis(diagnosis, tables),
@@ -141,6 +142,15 @@ def _table(name: str, rows: int | None, described: Description) -> Sizing:
     panels = sum(not panel.free for panel in described.panels)
     sizes = _told(rows=rows, columns=len(described.columns), panels=panels)
     return _sizing((), {"dataset": name}, sizes)
+
+
+def _of_classifiers(study: Study, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
+    """A classifier reads its part alone. The tables that were measured learn from up to a half."""
+    for name, rows in tables.items():
+        split = study.descriptions[name].split
+        if rows is not None and split.scheme == "counts" and "train" in split.parts:
+            sizes = {"rows": min(rows, 2 * int(split.parts["train"]))}
+            yield _sizing(("fit_classifier",), {"dataset": name}, sizes)
 
 
 def _of_afape(study: Study) -> Iterator[Sizing]:

@@ -90,6 +90,7 @@ def slider(
     stops: Sequence[Mapping[str, Any]],
     goal: str,
     names: Sequence[str],
+    note: str = "",
 ) -> dict[str, Any]:
     """A budget, and which row of a table to take within it.
 
@@ -101,10 +102,11 @@ def slider(
         stops: `budget` from which on the row is taken that has the values of `match`.
         goal: what the row is best in.
         names: columns of `match` that name what is to be taken.
+        note: a sentence on the numbers.
     """
     return {
         "label": label, "unit": unit, "table": table, "says": list(says),
-        "stops": [dict(stop) for stop in stops], "goal": goal, "names": list(names),
+        "stops": [dict(stop) for stop in stops], "goal": goal, "names": list(names), "note": note,
     }  # fmt: skip
 
 

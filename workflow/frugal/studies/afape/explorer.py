@@ -20,7 +20,7 @@ from frugal.draw.explorer.charts import (
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.sections import answer, figures, lowest
 from frugal.judge.registry import ESTIMATORS
-from frugal.judge.verdicts import readable
+from frugal.judge.verdicts import CONTRADICTED, readable
 
 SCENARIO = ["dataset", "mechanism"]
 
@@ -69,10 +69,15 @@ def _policy(verdict: Mapping[str, Any], rows: pd.DataFrame) -> str:
     if not verdict["agent"]:
         return "None can be named."
     same, sure = int((rows["agent"] == verdict["agent"]).sum()), int(rows["sure"].sum())
-    alike = ", ".join(words(name) for name in str(verdict["not_worse"]).split(","))
+    others = [name for name in str(verdict["not_worse"]).split(",") if name != verdict["agent"]]
+    if verdict["sure"]:
+        said = "every other policy is worse by more than chance"
+    else:
+        alike = ", ".join(map(words, others or [str(verdict["runner_up"])]))
+        said = f"not to be told from it: {alike}"
     return (
-        f"{words(verdict['agent'])}; not to be told from the best: {alike}. The same policy in "
-        f"{same} of {len(rows)} draws of the gaps; sure in {sure}."
+        f"{words(verdict['agent'])}; {said}. The same policy in {same} of {len(rows)} draws of "
+        f"the gaps; sure in {sure}."
     )
 
 
@@ -105,6 +110,15 @@ def _trust(verdict: Mapping[str, Any], checks: int) -> str:
 
 
 def _change(verdict: Mapping[str, Any]) -> str:
+    """What would make another policy the answer: more rows if it is open, else hidden causes."""
+    reason = str(verdict["reason"]).rstrip(".")
+    if not verdict["agent"] or reason == CONTRADICTED:
+        return f"It cannot be relied on yet: {reason}."
+    if not verdict["sure"]:
+        return (
+            f"Chance alone could: {words(verdict['agent'])} and {words(verdict['runner_up'])} are "
+            f"too close; {reason}."
+        )
     tip = verdict["tipping_gamma"]
     if tip != tip:
         return "Not computed for this estimator."

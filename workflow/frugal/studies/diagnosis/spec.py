@@ -139,7 +139,7 @@ class DiagnosisStudy:
         return {
             "budget": float(budget),
             "score": criterion,
-            "cost_unit": self.descriptions[dataset].cost_unit,
+            "cost_unit": self.descriptions[dataset].cost_words,
             "resamples": self.block["resamples"],
             "policies": {
                 one: self._places(front_folder(dataset, one, criterion, seed), one)

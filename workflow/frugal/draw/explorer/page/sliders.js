@@ -49,7 +49,7 @@ function sliderView(part, slider) {
     });
     const name = slider.names.map((key) => stop.match[key]).filter((told) => told !== undefined).map(words).join(" ");
     output.replaceChildren(make("p", { class: "said" }, "Take ", make("strong", {}, name), `: the ${slider.goal} within ${limit}.`),
-      make("dl", {}, facts), make("button", { onclick: () => showRow(part, slider.table, row) }, "Where these numbers come from"));
+      make("dl", {}, facts), slider.note ? make("p", { class: "note" }, slider.note) : null, make("button", { onclick: () => showRow(part, slider.table, row) }, "Where these numbers come from"));
     output.dataset.row = row;
   }
 

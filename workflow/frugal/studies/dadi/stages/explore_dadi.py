@@ -9,10 +9,21 @@ from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Shown, interval_chart, scatter_chart
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.packing import packed_table
-from frugal.draw.explorer.sections import answer, best_within, figures, scope_of, section, slider
+from frugal.draw.explorer.sections import (
+    answer,
+    best_within,
+    figures,
+    highest,
+    lowest,
+    row_at,
+    scope_of,
+    section,
+    slider,
+)
 
 KEYS = ["dataset", "method", "gamma", "fold", "stratum", "panel", "family", "target", "learner",
         "network"]  # fmt: skip
+NEARLY_ALL = 0.95  # of the people, of whom a panel is collected
 _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "means": ("Every method, means over folds", (
         "method", "gamma", "auc", "disparity", "features_acquired", "audit_auc", "on_front",
@@ -57,7 +68,7 @@ def explore_dadi(
             "dadi",
             question="Which features may be collected from this person, so that what is predicted "
             "from them is accurate and fair?",
-            answers=_answers(least_disparity, means, len(checks["passed"])),
+            answers=_answers(least_disparity, means, selection, len(checks["passed"])),
             tables={
                 name: packed_table(table, title=_TABLES[name][0], source=name,
                                    shown=_TABLES[name][1], keys=KEYS)
@@ -70,7 +81,9 @@ def explore_dadi(
     }  # fmt: skip
 
 
-def _answers(least: pd.DataFrame, means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
+def _answers(
+    least: pd.DataFrame, means: pd.DataFrame, selection: pd.DataFrame, checks: int
+) -> list[dict[str, Any]]:
     """For each data set the fairest of the agents at nearly the AUC of all panels."""
     found = []
     for dataset, rows in least.groupby("dataset", sort=False):
@@ -78,7 +91,11 @@ def _answers(least: pd.DataFrame, means: pd.DataFrame, checks: int) -> list[dict
         agents = able[able["family"] == "dadi"]
         at = int((agents if len(agents) else rows).index[0])
         row = least.loc[[at]].iloc[0]
-        told = _told(row, checks) if len(agents) else ("None is accurate enough.",) * 5
+        told = (
+            _told(row, means, selection, checks)
+            if len(agents)
+            else ("None is accurate enough.",) * 5
+        )
         sentence = _sentence(row) if len(agents) else (
             "No agent comes within the allowed distance of the AUC of all panels."
         )  # fmt: skip
@@ -99,15 +116,51 @@ def _sentence(row: pd.Series) -> str:
     )
 
 
-def _told(row: pd.Series, checks: int) -> tuple[str, ...]:
+def _collected(row: pd.Series, selection: pd.DataFrame) -> str:
+    """Which panels the agent collects, of nearly everybody and of some."""
+    own = selection[(selection["dataset"] == row["dataset"]) & (selection["gamma"] == row["gamma"])]
+    share = own.groupby("panel", sort=False)["frequency"].mean()  # over groups of people
+    share = share.sort_values(ascending=False, kind="stable")
+    always, never = share[share >= NEARLY_ALL], share[share < 1 - NEARLY_ALL]
+    some = share.drop(index=[*always.index, *never.index])
+    told = f"Collected of nearly everybody: {', '.join(map(str, always.index)) or 'nothing'}"
+    if len(some):
+        told += "; of some: " + ", ".join(f"{n} ({s:.0%})" for n, s in some.items())
+    return f"{told}."
+
+
+def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
+    """The agents on the front on either side: a smaller gap for less AUC, and the other way."""
+    own = means[(means["dataset"] == row["dataset"]) & (means["method"] == row["method"])]
+    front = own[own["on_front"] & (own["gamma"] != row["gamma"])]
+    fairer = front[front["disparity"] < row["disparity"]]
+    better = front[front["auc"] > row["auc"]]
+    told = []
+    for rows, at, what in (
+        (fairer, "auc", "A smaller gap costs AUC"),
+        (better, "disparity", "More AUC widens the gap"),
+    ):
+        if len(rows):
+            one = row_at(rows, (highest if at == "auc" else lowest)(rows, at))
+            told.append(
+                f"{what}: gap {figures(one['disparity'])} at AUC {figures(one['auc'])} with "
+                f"γ = {figures(one['gamma'])}."
+            )
+    told.append("The slider below names the method for each gap.")
+    return " ".join(told)
+
+
+def _told(
+    row: pd.Series, means: pd.DataFrame, selection: pd.DataFrame, checks: int
+) -> tuple[str, ...]:
     low, high = figures(row["disparity_cut_low"]), figures(row["disparity_cut_high"])
     return (
         f"The agent of γ = {figures(row['gamma'])}, the fairest at nearly the AUC of all panels "
-        f"({figures(row['reference_auc'])}).",
+        f"({figures(row['reference_auc'])}). {_collected(row, selection)}",
         f"{figures(row['features_acquired'])} panels a person on average.",
         f"The gap is smaller by {figures(row['disparity_cut'])} (95 % interval over "
         f"{int(row['folds'])} folds {low} to {high}). {checks} checks of the tables hold.",
-        "A lower AUC that is still enough: the slider below names the method for each gap.",
+        _neighbours(row, means),
         f"The groups' shares of positive decisions differ by {figures(row['disparity'])}; see "
         "equal_opportunity_gap and equalised_odds_gap in the tables.",
     )

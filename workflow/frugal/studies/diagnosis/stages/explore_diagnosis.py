@@ -10,13 +10,23 @@ from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Shown, scatter_chart
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.packing import packed_table
-from frugal.draw.explorer.sections import answer, figures, highest, row_at, scope_of, section
+from frugal.draw.explorer.sections import (
+    answer,
+    figures,
+    highest,
+    lowest,
+    row_at,
+    scope_of,
+    section,
+)
 
 SOLUTION = ["dataset", "criterion", "seed", "family", "method", "pair"]
 _SHOWN = (
     "method", "pair", "budget_share", "f1", "f1_se", "cost", "cost_share", "auroc", "sensitivity",
     "on_front",
 )  # fmt: skip
+NOT_LEARNED = ("baselines", "selection", "bayes")  # families
+GOALS = (0.8, 0.9)  # scores whose price is told
 
 
 def explore_diagnosis(
@@ -45,7 +55,7 @@ def explore_diagnosis(
             "diagnosis",
             question="Which lab panels to order, for every budget, when few are ill and F1 is what "
             "counts?",
-            answers=_answers(budgets, share, settings["cost_units"], checks),
+            answers=_answers(budgets, summary, share, settings["cost_units"], checks),
             tables={
                 name: packed_table(
                     table, title=title, source=name, keys=[*SOLUTION, "score", "budget_share"],
@@ -62,6 +72,7 @@ def explore_diagnosis(
 
 def _answers(
     budgets: pd.DataFrame,
+    summary: pd.DataFrame,
     share: float,
     cost_units: Mapping[str, str],
     checks: Mapping[str, Any],
@@ -70,13 +81,14 @@ def _answers(
 
     It is the one that leads on the units that chose it, never on test units.
     """
-    learned = ~budgets["family"].isin(["baselines", "selection", "bayes"])
+    learned = ~budgets["family"].isin(NOT_LEARNED)
     at = budgets[learned & np.isclose(budgets["budget_share"], share)]
     at = at[at["score"] == at["criterion"]]
     found = []
     for dataset, rows in at.groupby("dataset", sort=False):
         first = rows[rows["seed"] == rows["seed"].min()]
         score = str(first["criterion"].iloc[0])
+        first = first[first["criterion"] == score]
         at_row = highest(first, f"validation_{score}")
         best = row_at(first, at_row)
         unit = cost_units[str(dataset)]
@@ -89,26 +101,50 @@ def _answers(
                 (
                     f"Solution {best['pair']} of {words(best['method'])}, chosen on validation "
                     "units.",
-                    f"{figures(best['cost'])} {unit} a unit on average, of "
-                    f"{figures(best['full_cost'])} "
-                    "for all panels.",
+                    f"{figures(best['cost'])} {unit} a case on average, of "
+                    f"{figures(best['full_cost'])} for all panels. {_goals(summary, first, unit)}",
                     _trust(best, close, len(checks["passed"])),
                     "Another budget: the slider below names the policy to take for each.",
                     "Not asked: groups of patients are not compared in this study.",
                 ),
                 title=words(str(dataset)), table="budgets",
                 trust=f"± {figures(best['f1_se'], 2)} on {best['n']:,} test units, "
-                f"{best['positives']} of them ill.", row=at_row,
+                f"{best['positives']} of them positive.", row=at_row,
                 sure=None,
             )
         )  # fmt: skip
     return found
 
 
+def _goals(summary: pd.DataFrame, chosen: pd.DataFrame, unit: str) -> str:
+    """What the cheapest learned policy costs that reaches a score on validation units."""
+    first = chosen.iloc[0]
+    score, name = str(first["criterion"]), str(first["criterion"]).upper()
+    own = summary[
+        (summary["dataset"] == first["dataset"])
+        & (summary["seed"] == first["seed"])
+        & (summary["criterion"] == score)
+        & ~summary["family"].isin(NOT_LEARNED)
+    ]
+    told = []
+    for goal in GOALS:
+        able = own[own[f"validation_{score}"] >= goal]
+        if not len(able):
+            told.append(f"No learned policy reaches {name} {goal:g} on validation units.")
+            break
+        best = row_at(able, lowest(able, "validation_cost"))
+        told.append(
+            f"{name} {goal:g} on validation units costs {figures(best['validation_cost'])} {unit} "
+            f"({words(best['method'])}, solution {best['pair']}: {figures(best[score])} on test "
+            f"units for {figures(best['cost'])})."
+        )
+    return " ".join(told)
+
+
 def _trust(best: Mapping[str, Any], close: pd.DataFrame, checks: int) -> str:
     alike = ", ".join(words(name) for name in close["method"].unique())
     said = (
-        f"F1 on {best['n']:,} test units, {best['positives']} of them ill, ± "
+        f"F1 on {best['n']:,} test units, {best['positives']} of them positive, ± "
         f"{figures(best['f1_se'], 2)} (standard error); on validation units it was "
         f"{figures(best['validation_f1'])}. "
     )

@@ -64,6 +64,8 @@ def tell_diagnosis_cases(
                 table="summary", says=("f1", "f1_se", "cost", "sensitivity", "specificity"),
                 stops=_changes(stops, scope | {"criterion": score}), names=("method", "pair"),
                 goal="policy that validation units lead to",
+                note="A policy is chosen by its mean cost on validation units. These numbers are "
+                "those of test units, where that mean may lie above the limit.",
             ),
         }
     }  # fmt: skip

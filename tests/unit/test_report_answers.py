@@ -1,0 +1,101 @@
+"""What the report's cards say: the policy, its price, what would change it, in the words of rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.judge.verdicts import CONTRADICTED
+from frugal.studies.afape.explorer import answers_of
+from frugal.studies.dadi.stages.explore_dadi import _answers as fair_answers
+from frugal.studies.diagnosis.stages.explore_diagnosis import _answers as panel_answers
+
+VERDICT = {
+    "dataset": "visits", "mechanism": "own", "seed": 0, "agent": "tree_one",
+    "estimator": "stabilised_ipw", "estimate": 2.0, "ci_low": 1.0, "ci_high": 3.0,
+    "runner_up": "tree_two", "difference": 1.0, "not_worse": "tree_one", "sure": True, "ess": 80.0,
+    "n": 100, "tipping_gamma": 2.5, "tipping_other": "tree_three", "by_group": "",
+    "reason": "every other policy is worse by more than chance", "sentence": "Use tree one.",
+}  # fmt: skip
+
+
+def told(**changes) -> dict:
+    """The answers to what is asked of a verdict."""
+    rows = pd.DataFrame([VERDICT | changes])
+    (found,) = answers_of(rows, {"visits": "EUR"}, {"passed": [1]})
+    return found["told"]
+
+
+def test_a_sure_answer_names_no_rival_and_what_hidden_causes_would_need():
+    found = told()
+    assert found["which policy"].startswith("tree one; every other policy is worse by more than")
+    assert "2.5 times could make tree three the cheaper policy" in found["what would change it"]
+
+
+@pytest.mark.parametrize(
+    ("not_worse", "rivals"), [("tree_one,a_b,c", "a b, c."), ("tree_one", "tree two.")]
+)
+def test_an_open_answer_names_its_rivals_and_chance_before_hidden_causes(not_worse, rivals):
+    found = told(sure=False, not_worse=not_worse, reason="some 900 rows would tell")
+    assert found["which policy"].startswith(f"tree one; not to be told from it: {rivals}")
+    assert found["what would change it"] == (
+        "Chance alone could: tree one and tree two are too close; some 900 rows would tell."
+    )
+
+
+def test_an_answer_whose_graph_is_refuted_is_not_relied_on():
+    found = told(sure=False, reason=CONTRADICTED)
+    assert found["what would change it"] == f"It cannot be relied on yet: {CONTRADICTED}."
+
+
+def solution(method: str, pair: int, f1: float, cost: float, **changes) -> dict:
+    return {
+        "dataset": "clinic", "criterion": "f1", "seed": 0, "family": method, "method": method,
+        "pair": pair, "score": "f1", "budget_share": 0.4, "f1": f1, "f1_se": 0.02, "cost": cost,
+        "validation_f1": f1 + 0.01, "validation_cost": cost - 1, "full_cost": 100.0, "n": 200,
+        "positives": 40,
+    } | changes  # fmt: skip
+
+
+def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
+    rows = pd.DataFrame([
+        solution("deep", 0, 0.85, 40.0), solution("trees", 1, 0.81, 20.0),
+        solution("trees", 2, 0.60, 5.0), solution("baselines", 3, 0.95, 1.0),
+        solution("deep", 4, 0.99, 3.0, criterion="am"),
+    ])  # fmt: skip
+    (found,) = panel_answers(rows, rows, 0.4, {"clinic": "EUR"}, {"passed": [1]})
+    assert "deep reaches an F1 of 0.85" in found["sentence"]
+    assert (
+        "F1 0.8 on validation units costs 19 EUR (trees, solution 1: 0.81 on test units for 20). "
+        "No learned policy reaches F1 0.9 on validation units."
+    ) in found["told"]["what it costs"]
+    assert "Within two standard errors of it: trees." in found["told"]["may I trust it"]
+
+
+def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
+    row = {
+        "dataset": "form", "method": "dadi", "gamma": 0.5, "auc": 0.8, "disparity": 0.05,
+        "on_front": True, "features_acquired": 2.5,
+    }  # fmt: skip
+    means = pd.DataFrame([
+        row,
+        row | {"gamma": 0.0, "auc": 0.6, "disparity": 0.01},
+        row | {"gamma": 0.2, "auc": 0.7, "disparity": 0.02},
+        row | {"gamma": 0.7, "auc": 0.82, "disparity": 0.07},
+        row | {"gamma": 0.9, "auc": 0.79, "disparity": 0.03, "on_front": False},
+    ])  # fmt: skip
+    least = pd.DataFrame([
+        row | {"family": "dadi", "folds": 2, "reference_auc": 0.81, "reference_disparity": 0.09,
+               "disparity_cut": 0.04, "disparity_cut_low": 0.01, "disparity_cut_high": 0.07},
+    ])  # fmt: skip
+    selection = pd.DataFrame([
+        {"dataset": "form", "gamma": gamma, "stratum": stratum, "panel": panel, "frequency": share}
+        for gamma in (0.2, 0.5)
+        for panel, shares in (("age", (1.0, 0.99)), ("debt", (0.6, 0.2)), ("postcode", (0.0, 0.02)))
+        for stratum, share in zip("01", np.array(shares) * (gamma == 0.5), strict=True)
+    ])  # fmt: skip
+    (found,) = fair_answers(least, means, selection, 5)
+    said = found["told"]
+    assert "Collected of nearly everybody: age; of some: debt (40%)." in said["which policy"]
+    assert said["what would change it"].startswith(
+        "A smaller gap costs AUC: gap 0.02 at AUC 0.7 with γ = 0.2. "
+        "More AUC widens the gap: gap 0.07 at AUC 0.82 with γ = 0.7."
+    )
