@@ -8,6 +8,7 @@ import pytest
 from frugal.core import blocks
 from frugal.core.belonging import Belonging
 from frugal.core.blocks import BlockDraws, TreeSum, block_slices, sample_of, tree_sum
+from frugal.core.columns import describe_columns
 from frugal.core.errors import DataError
 from frugal.core.files import payload_bytes
 from frugal.core.growing import GrowingFiles, together
@@ -16,6 +17,7 @@ from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
 from frugal.judge.convergence import PrefixDraws
 from frugal.judge.resampling import resample_blocks
+from frugal.studies.afape import columns
 from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.impute_features import impute_features
 
@@ -129,6 +131,8 @@ def test_nuisances_of_a_sample_say_which_rows_they_learned_from(monkeypatch):
     whole, cut = (chain(monkeypatch, rows, "own", None, nuisance=asked) for rows in (1 << 16, 500))
     learned = whole.nuisances["propensities"]["learned_from"]
     assert learned.sum() == 600
+    told = {one["name"] for one in describe_columns(whole.nuisances["propensities"], {}, columns)}
+    assert "learned_from" in told  # a file without its description is not written
     assert whole.nuisances["propensities"]["propensity"].notna().all()
     same(whole.estimates["estimates"], cut.estimates["estimates"])
     every = chain(monkeypatch, 1 << 16, "own", None)

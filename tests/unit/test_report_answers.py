@@ -1,4 +1,4 @@
-"""What the report's cards say: the policy, its price, what would change it, in the words of rows."""
+"""What the report's cards say: policy, price, what would change it, in the words of the rows."""
 
 import numpy as np
 import pandas as pd

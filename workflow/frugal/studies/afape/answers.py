@@ -43,6 +43,11 @@ def answer(
         further.append(_within(curve, budget, unit))
     if len(curve):
         further.append(_fineness(comparisons, verdict, int(summary["n"].iloc[0]), unit))
+    if len(curve) and verdict["runner_up"]:
+        further.append(
+            f"The first sentence's interval counts that {verdict['agent']} was picked among "
+            f"{len(curve)}; those of the table are of each policy by itself.".replace("_", " ")
+        )
     heading = f"What each policy costs a case, {unit}"
     if verdict["agent"]:
         own = f"agent={verdict['agent']}"

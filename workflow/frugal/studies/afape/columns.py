@@ -81,6 +81,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "empty where a named method was fitted on a part of its own",
     ),
     "taken": ("", "True for the method whose fit is used"),
+    "learned_from": (
+        "",
+        "True for a row that nuisances learned from, where they learned from a sample "
+        "(afape.nuisance.rows)",
+    ),
     "minimum": ("", "smallest value"),
     "share_below_1_percent": ("", "share of rows with a probability below 0.01"),
     # does the graph hold?
