@@ -9,7 +9,8 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.data.description import load_description
 from frugal.run.config_schema import config_schema
-from frugal.studies.diagnosis.spec import DiagnosisStudy, load_diagnosis_study
+from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.diagnosis.spec import DiagnosisStudy
 
 ROOT = Path(__file__).parents[2]
 CONFIG = read_yaml(ROOT / "config.yaml")

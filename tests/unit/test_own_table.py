@@ -8,7 +8,7 @@ import yaml
 from frugal.core.errors import ConfigError, DataError
 from frugal.run.own_table import decision
 from frugal.run.study import load_study
-from frugal.studies.diagnosis.spec import load_diagnosis_study
+from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 
 from tests.workflow.runs import ROOT
 

@@ -1,6 +1,7 @@
 # What the rules of the diagnosis study share: its checked settings, and the files of a run.
 
-from frugal.studies.diagnosis.spec import ASKED, EVERY, load_diagnosis_study
+from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.diagnosis.spec import ASKED, EVERY
 
 try:
     DIAGNOSIS = load_diagnosis_study(config, STUDY.descriptions)

@@ -98,9 +98,8 @@ def _reasons(table: StepTable, x: int, h: int) -> list[str]:
     other = int(table.runner_up[x, h])
     if other >= 0:
         own, its = table.trials_left[x, h]
-        told.append(
-            f"runner-up {table.treatments[other]} ({its:.2f} trials to the end, not {own:.2f})"
-        )
+        name = table.treatments[other]
+        told.append(f"{own:.2f} trials to the end, with the runner-up {name} {its:.2f}")
     return told
 
 
