@@ -28,9 +28,9 @@ _LONGEST_NAME = 80  # characters of one name in a list
 FORMS = {
     "^[0-9]+$": "a whole number",
     "^[0-9]+([.][0-9]+)?$": "a number from 0 on, as in 12.5",
-    "^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
-    "^[a-z][a-z0-9_]*$": "a small letter, then small letters, digits and '_'",
-    "^[0-9a-f]{64}$": "64 characters, each of 0 to 9 or a to f",
+    "^[A-Za-z0-9_.-]+$": "a text of letters, digits, '_', '.' and '-'",
+    "^[a-z][a-z0-9_]*$": "a small letter, and small letters, digits and '_' after it",
+    "^[0-9a-f]{64}$": "a text of 64 characters, each of 0 to 9 or a to f",
     "^https?://": "an address that begins with http:// or https://",
     "^(.*/)?[^/]*[^/.][^/]*$": "the name of a file, with folders before it or without",
 }
