@@ -110,7 +110,9 @@ def draw(found: pd.DataFrame, folder: Path) -> None:
             at.minorticks_off()
             at.set_yticks([300, 1000, 3000] if row else [0.1, 1, 10])
             at.yaxis.set_major_formatter("{x:g}")
-    axes[0, 0].legend(title=None, fontsize=7)
+    marks, names = axes[0, 0].get_legend_handles_labels()
+    axes[0, 0].get_legend().remove()
+    figure.legend(marks, names, loc="outside upper center", ncol=len(names), frameon=False)
     figure.savefig(folder / "growth.png", dpi=150)
 
 
