@@ -13,7 +13,7 @@ VERDICT = {
     "estimator": "stabilised_ipw", "estimate": 2.0, "ci_low": 1.0, "ci_high": 3.0,
     "runner_up": "tree_two", "difference": 1.0, "not_worse": "tree_one", "sure": True, "ess": 80.0,
     "n": 100, "tipping_gamma": 2.5, "tipping_other": "tree_three", "by_group": "",
-    "reason": "every other policy is worse by more than chance", "sentence": "Use tree one.",
+    "reason": "no other policy may be the best, and the chance", "sentence": "Use tree one.",
 }  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def told(**changes) -> dict:
 
 def test_a_sure_answer_names_no_rival_and_what_hidden_causes_would_need():
     found = told()
-    assert found["which policy"].startswith("tree one; every other policy is worse by more than")
+    assert found["which policy"].startswith("tree one; no other policy may be the best, and the")
     assert "2.5 times could make tree three the cheaper policy" in found["what would change it"]
 
 
@@ -61,19 +61,27 @@ def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
         solution("trees", 2, 0.60, 5.0), solution("baselines", 3, 0.95, 1.0),
         solution("deep", 4, 0.99, 3.0, criterion="am"),
     ])  # fmt: skip
-    (found,) = panel_answers(rows, rows, 0.4, {"clinic": "EUR"}, {"passed": [1]})
+    match = {"dataset": "clinic", "seed": "0", "criterion": "f1", "method": "deep", "pair": "0"}
+    stops = [
+        {"budget": 0.0, "match": match | {"method": "trees", "pair": "2"}},
+        {"budget": 39.0, "match": match},
+        {"budget": 41.0, "match": match | {"method": "trees", "pair": "1"}},
+    ]
+    (found,) = panel_answers(rows, rows, 0.4, stops, {"clinic": "EUR"}, {"passed": [1]})
+    assert found["row"] == 0
     assert "deep reaches an F1 of 0.85" in found["sentence"]
+    assert panel_answers(rows, rows, 0.4, stops[2:], {"clinic": "EUR"}, {"passed": [1]}) == []
     assert (
         "F1 0.8 on validation units costs 19 EUR (trees, solution 1: 0.81 on test units for 20). "
         "No learned policy reaches F1 0.9 on validation units."
-    ) in found["told"]["what it costs"]
+    ) in found["told"]["what does it cost"]
     assert "Within two standard errors of it: trees." in found["told"]["may I trust it"]
 
 
 def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
     row = {
         "dataset": "form", "method": "dadi", "gamma": 0.5, "auc": 0.8, "disparity": 0.05,
-        "on_front": True, "features_acquired": 2.5,
+        "on_front": True, "features_acquired": 2.5, "audit_auc": 0.88,
     }  # fmt: skip
     means = pd.DataFrame([
         row,
@@ -83,7 +91,8 @@ def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
         row | {"gamma": 0.9, "auc": 0.79, "disparity": 0.03, "on_front": False},
     ])  # fmt: skip
     least = pd.DataFrame([
-        row | {"family": "dadi", "folds": 2, "reference_auc": 0.81, "reference_disparity": 0.09,
+        row | {"disparity_low": 0.0, "disparity_high": 0.1, "family": "dadi", "folds": 2,
+               "reference_auc": 0.81, "reference_disparity": 0.09,
                "disparity_cut": 0.04, "disparity_cut_low": 0.01, "disparity_cut_high": 0.07},
     ])  # fmt: skip
     selection = pd.DataFrame([
@@ -94,6 +103,8 @@ def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
     ])  # fmt: skip
     (found,) = fair_answers(least, means, selection, 5)
     said = found["told"]
+    assert "The gap is 0.05 (0 to 0.1), smaller by 0.04 (0.01 to 0.07)" in said["may I trust it"]
+    assert "with an AUC of 0.88." in said["whom does it treat worse"]
     assert "Collected of nearly everybody: age; of some: debt (40%)." in said["which policy"]
     assert said["what would change it"].startswith(
         "A smaller gap costs AUC: gap 0.02 at AUC 0.7 with γ = 0.2. "

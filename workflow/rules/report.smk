@@ -63,6 +63,7 @@ rule tell_afape_cases:
 
 rule explore_diagnosis:
     input:
+        **{f"cases_{k}": path for k, path in enumerate(explored_cases("diagnosis"))},
         summary=rules.summarise_diagnosis.output.summary,
         budgets=rules.summarise_diagnosis.output.budgets,
         hypervolumes=rules.summarise_diagnosis.output.hypervolumes,

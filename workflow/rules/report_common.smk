@@ -54,6 +54,7 @@ def diagnosis_cases_settings(wildcards):
         "criterion": scenario["criteria"][0],
         "seed": scenario["seeds"][0],
         "budget_shares": config["diagnosis"]["budget_shares"],
+        "budget_share": config["diagnosis"]["figures"]["budget_share"],
     }
 
 

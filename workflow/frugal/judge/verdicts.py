@@ -194,7 +194,7 @@ def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
 def _reason(found: Mapping[str, object], pair: pd.Series) -> str:
     """Why it is sure or not, and how many rows would tell."""
     if found["sure"]:
-        return "every other policy is worse by more than chance"
+        return "no other policy may be the best, and the next is worse by more than chance"
     gap, half = abs(float(pair["difference"])), float(pair["ci_high"] - pair["ci_low"]) / 2
     if gap <= SAME:
         return "the next policy has the same estimate"

@@ -134,7 +134,8 @@ def _axis(kind: Any, axis: Axis, *, log: bool = False) -> Any:
         # names stand in the order of the rows
         return kind(field=axis.field, type="nominal", sort=None, title=axis.title or None)
     scale = alt.Scale(type="log") if log else alt.Scale(zero=axis.zero)
-    return kind(field=axis.field, type="quantitative", title=axis.title, scale=scale)
+    ticks = alt.Axis(labelOverlap="greedy", labelSeparation=6)
+    return kind(field=axis.field, type="quantitative", title=axis.title, scale=scale, axis=ticks)
 
 
 def _colour(shown: Shown) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 ASKED = (
-    "which policy", "what it costs", "may I trust it", "what would change it",
-    "whom it treats worse",
+    "which policy", "what does it cost", "may I trust it", "what would change it",
+    "whom does it treat worse",
 )  # fmt: skip
 
 
@@ -91,6 +91,7 @@ def slider(
     goal: str,
     names: Sequence[str],
     note: str = "",
+    begins: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """A budget, and which row of a table to take within it.
 
@@ -103,10 +104,12 @@ def slider(
         goal: what the row is best in.
         names: columns of `match` that name what is to be taken.
         note: a sentence on the numbers.
+        begins: data set → budget at which it begins; of others without a limit.
     """
     return {
         "label": label, "unit": unit, "table": table, "says": list(says),
         "stops": [dict(stop) for stop in stops], "goal": goal, "names": list(names), "note": note,
+        "begins": dict(begins or {}),
     }  # fmt: skip
 
 

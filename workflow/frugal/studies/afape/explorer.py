@@ -57,8 +57,8 @@ def _sentence(verdict: Mapping[str, Any], unit: str) -> str:
         return str(verdict["sentence"])
     cost = f"{figures(verdict['estimate'])} {unit} a case"
     if verdict["sure"]:
-        more = figures(verdict["difference"])
-        return f"Use {words(verdict['agent'])}: {cost}, {more} less than the next policy."
+        more, other = figures(verdict["difference"]), words(verdict["runner_up"])
+        return f"Use {words(verdict['agent'])}: {cost}, {more} less than {other}, the next."
     return (
         f"Take {words(verdict['agent'])} for now, at {cost}: these rows cannot tell it from "
         f"{words(verdict['runner_up'])}."
@@ -71,7 +71,7 @@ def _policy(verdict: Mapping[str, Any], rows: pd.DataFrame) -> str:
     same, sure = int((rows["agent"] == verdict["agent"]).sum()), int(rows["sure"].sum())
     others = [name for name in str(verdict["not_worse"]).split(",") if name != verdict["agent"]]
     if verdict["sure"]:
-        said = "every other policy is worse by more than chance"
+        said = "no other policy may be the best, and the next is worse by more than chance"
     else:
         alike = ", ".join(map(words, others or [str(verdict["runner_up"])]))
         said = f"not to be told from it: {alike}"

@@ -19,10 +19,24 @@ function spentOf(run, steps) {
   return run.costs.slice(0, steps).reduce((sum, cost) => sum + (cost ?? 0), 0);
 }
 
+/** The place of the policy that the answer names; the first where it names none of these. */
+function named(part, one) {
+  for (const { table: name, row } of part.answers) {
+    const table = part.tables[name];
+    const keys = Object.keys(one.scope).filter((key) => key in table.columns && key !== "fold");
+    if (!keys.every((key) => String(valueOf(table, key, row)) === one.scope[key])) continue;
+    const cell = (column) => (column in table.columns ? valueOf(table, column, row) : "");
+    const names = [cell("agent"), `${cell("method")} ${cell("pair")}`, `γ = ${cell("gamma")}`];
+    const found = one.patients.policies.findIndex((course) => names.includes(course.name));
+    if (found >= 0) return found;
+  }
+  return 0;
+}
+
 /** The stepper of a study; `show(scope)` turns to the units of that scope, if there are any. */
 function patientsView(part, cases) {
-  let [at, unit, policy, step] = [0, 0, 0, 0];
-  const data = selection("Data set", cases.map((one) => one.label ?? Object.values(one.scope).map(words).join(", ")), (k) => { at = k; unit = 0; policy = 0; fill(); });
+  let [at, unit, policy, step] = [0, 0, named(part, cases[0]), 0];
+  const data = selection("Data set", cases.map((one) => one.label ?? Object.values(one.scope).map(words).join(", ")), (k) => { at = k; unit = 0; policy = named(part, cases[k]); fill(); });
   const units = selection("Unit", [], (k) => { unit = k; step = 0; draw(); });
   const policies = selection("Policy", [], (k) => { policy = k; step = 0; draw(); });
   const known = make("div", {});

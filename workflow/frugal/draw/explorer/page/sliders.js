@@ -18,22 +18,35 @@ function stopWithin(stops, budget) {
 function sliderView(part, slider) {
   const table = part.tables[slider.table];
   let stops = [];
-  const range = make("input", { type: "range", min: 0, max: 200, value: 100, oninput: () => update() });
+  const range = make("input", { type: "range", min: 0, max: 200, value: 200, oninput: () => update() });
   const output = make("div", { class: "taken", role: "status" });
   const label = make("span", {}, "");
   const view = make("div", { id: `${part.study}-slider` }, make("label", {}, label, make("br"), range), output);
 
-  function budgetNow() {
-    if (!stops.length) return 0;
+  /** The least and the largest budget of the slider. */
+  function ends() {
     const [first, last] = [stops[0].budget, stops[stops.length - 1].budget];
     const room = 0.05 * (last - first || Math.abs(last) || 1);
-    const from = Math.max(Math.min(0, first), first - room);
-    return from + (Number(range.value) / 200) * (last + room - from);
+    return [Math.max(Math.min(0, first), first - room), last + room];
+  }
+
+  function budgetNow() {
+    if (!stops.length) return 0;
+    const [from, to] = ends();
+    return from + (Number(range.value) / 200) * (to - from);
+  }
+
+  /** It begins at the budget that the answer speaks of, else without a limit. */
+  function begin(scope) {
+    const budget = slider.begins[scope.dataset];
+    if (!stops.length || budget === undefined) { range.value = 200; return; }
+    const [from, to] = ends();
+    range.value = Math.min(200, Math.ceil((200 * (budget - from)) / (to - from)));
   }
 
   function update() {
     const budget = budgetNow();
-    const limit = `${shown(budget)} ${slider.unit}`.trim();
+    const limit = `${shown(budget)} ${stops[0]?.unit ?? slider.unit}`.trim();
     label.textContent = `${slider.label}: ${limit}`;
     range.setAttribute("aria-valuetext", limit);
     const stop = stopWithin(stops, budget);
@@ -49,7 +62,7 @@ function sliderView(part, slider) {
     });
     const name = slider.names.map((key) => stop.match[key]).filter((told) => told !== undefined).map(words).join(" ");
     output.replaceChildren(make("p", { class: "said" }, "Take ", make("strong", {}, name), `: the ${slider.goal} within ${limit}.`),
-      make("dl", {}, facts), slider.note ? make("p", { class: "note" }, slider.note) : null, make("button", { onclick: () => showRow(part, slider.table, row) }, "Where these numbers come from"));
+      make("dl", {}, facts), ...(slider.note ? [make("p", { class: "soft" }, slider.note)] : []), make("button", { onclick: () => showRow(part, slider.table, row) }, "Where these numbers come from"));
     output.dataset.row = row;
   }
 
@@ -57,6 +70,7 @@ function sliderView(part, slider) {
     stops = slider.stops.filter((stop) => Object.entries(scope).every(([name, value]) => !(name in stop.match) || stop.match[name] === value));
     stops.sort((a, b) => a.budget - b.budget);
     view.hidden = stops.length === 0;
+    begin(scope);
     update();
   }
   return { view, show };

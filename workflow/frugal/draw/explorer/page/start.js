@@ -24,7 +24,9 @@ function studyView(part) {
 /** Sliders that came with the units of a study, one for each data set, become one. */
 function addSliders(part) {
   const found = report.parts.filter((one) => one.kind === "cases" && one.study === part.study && one.slider);
-  if (found.length) part.sliders.push({ ...found[0].slider, stops: found.flatMap((one) => one.slider.stops) });
+  if (!found.length) return;
+  const stops = found.flatMap(({ slider }) => slider.stops.map((stop) => ({ ...stop, unit: slider.unit })));
+  part.sliders.push({ ...found[0].slider, stops, begins: Object.assign({}, ...found.map((one) => one.slider.begins)) });
 }
 
 sections.forEach(addSliders);

@@ -107,4 +107,5 @@ def _budget(summary: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Any]:
         label="What panels may cost a case on average", unit="unit of cost", table="summary",
         says=("estimate", "ci_low", "ci_high", "acquisition_cost", "misclassification_cost"),
         stops=stops, goal="lowest cost in all", names=("agent",),
+        note="The interval is this policy's by itself; the answer's counts that it was picked.",
     )  # fmt: skip

@@ -76,7 +76,7 @@ def explore_dadi(
             },
             charts=_charts(means, selection),
             scope=scope_of(means, ["dataset"]),
-            sliders=[_limit(means)],
+            sliders=[_limit(means, least_disparity)],
         )
     }  # fmt: skip
 
@@ -150,6 +150,16 @@ def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
     return " ".join(told)
 
 
+def _audited(row: pd.Series, means: pd.DataFrame) -> str:
+    """The AUC with which the group is told from what the agent collects."""
+    own = means[
+        (means["dataset"] == row["dataset"])
+        & (means["method"] == row["method"])
+        & (means["gamma"] == row["gamma"])
+    ]
+    return figures(own["audit_auc"].iloc[0])
+
+
 def _told(
     row: pd.Series, means: pd.DataFrame, selection: pd.DataFrame, checks: int
 ) -> tuple[str, ...]:
@@ -158,12 +168,22 @@ def _told(
         f"The agent of γ = {figures(row['gamma'])}, the fairest at nearly the AUC of all panels "
         f"({figures(row['reference_auc'])}). {_collected(row, selection)}",
         f"{figures(row['features_acquired'])} panels a person on average.",
-        f"The gap is smaller by {figures(row['disparity_cut'])} (95 % interval over "
-        f"{int(row['folds'])} folds {low} to {high}). {checks} checks of the tables hold.",
+        f"The gap is {figures(row['disparity'])} ({figures(row['disparity_low'])} to "
+        f"{figures(row['disparity_high'])}), smaller by {figures(row['disparity_cut'])} ({low} to "
+        f"{high}) than with all panels; 95 % intervals over {int(row['folds'])} folds. {checks} "
+        "checks of the tables hold.",
         _neighbours(row, means),
-        f"The groups' shares of positive decisions differ by {figures(row['disparity'])}; see "
-        "equal_opportunity_gap and equalised_odds_gap in the tables.",
+        f"The groups' shares of positive decisions differ by {figures(row['disparity'])}. An "
+        f"outsider tells the group from what is collected, with an AUC of {_audited(row, means)}. "
+        "Gaps in errors: equal_opportunity_gap and equalised_odds_gap in the tables.",
     )
+
+
+def _answered(least: pd.DataFrame) -> dict[str, float]:
+    """Data set → the gap of its answer."""
+    agents = least[least["auc"].notna() & (least["family"] == "dadi")]
+    first = agents.groupby("dataset", sort=False)["disparity"].first()
+    return {str(name): float(gap) for name, gap in first.items()}
 
 
 def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]]:
@@ -181,7 +201,7 @@ def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]
     ]  # fmt: skip
 
 
-def _limit(means: pd.DataFrame) -> dict[str, Any]:
+def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
     """The method of the highest AUC whose gap is at most the limit."""
     stops = []
     for dataset, rows in means.groupby("dataset", sort=False):
@@ -194,4 +214,5 @@ def _limit(means: pd.DataFrame) -> dict[str, Any]:
         label="The groups' shares of positive decisions may differ by", unit="", table="means",
         says=("auc", "auc_low", "auc_high", "disparity", "features_acquired"),
         stops=stops, goal="highest AUC", names=("method", "gamma"),
+        begins=_answered(least),
     )  # fmt: skip

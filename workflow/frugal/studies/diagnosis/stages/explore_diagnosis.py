@@ -1,6 +1,6 @@
 """Stage `explore_diagnosis`: what the report shows of the study: answers, tables, fronts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from frugal.draw.explorer.packing import packed_table
 from frugal.draw.explorer.sections import (
     answer,
     figures,
-    highest,
     lowest,
     row_at,
     scope_of,
@@ -26,6 +25,7 @@ _SHOWN = (
     "on_front",
 )  # fmt: skip
 NOT_LEARNED = ("baselines", "selection", "bayes")  # families
+ROUNDING = 1e-9  # of a budget
 GOALS = (0.8, 0.9)  # scores whose price is told
 
 
@@ -38,13 +38,15 @@ def explore_diagnosis(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    **cases: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The study's part of the report.
+    """The study's part of the report; `cases_0`, `cases_1`, … are those of its data sets.
 
     Settings: `cost_units` (data set → unit of cost), `budget_share` (at which an answer is given).
     """
     del streams, progress
     share = float(settings["budget_share"])
+    stops = [stop for one in cases.values() for stop in one["slider"]["stops"]]
     packed = {
         "summary": ("Every solution, on test units", summary),
         "budgets": ("The solution that each method is taken at for a budget", budgets),
@@ -55,7 +57,7 @@ def explore_diagnosis(
             "diagnosis",
             question="Which lab panels to order, for every budget, when few are ill and F1 is what "
             "counts?",
-            answers=_answers(budgets, summary, share, settings["cost_units"], checks),
+            answers=_answers(budgets, summary, share, stops, settings["cost_units"], checks),
             tables={
                 name: packed_table(
                     table, title=title, source=name, keys=[*SOLUTION, "score", "budget_share"],
@@ -74,25 +76,31 @@ def _answers(
     budgets: pd.DataFrame,
     summary: pd.DataFrame,
     share: float,
+    stops: Sequence[Mapping[str, Any]],
     cost_units: Mapping[str, str],
     checks: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """For each data set the best of the learned families within a share of the full price.
+    """For each data set the policy that a share of the full price leads to.
 
-    It is the one that leads on the units that chose it, never on test units.
+    It is the slider's, by the rule of `studies.diagnosis.choice`; test units decide nothing.
     """
-    learned = ~budgets["family"].isin(NOT_LEARNED)
-    at = budgets[learned & np.isclose(budgets["budget_share"], share)]
-    at = at[at["score"] == at["criterion"]]
     found = []
-    for dataset, rows in at.groupby("dataset", sort=False):
-        first = rows[rows["seed"] == rows["seed"].min()]
-        score = str(first["criterion"].iloc[0])
-        first = first[first["criterion"] == score]
-        at_row = highest(first, f"validation_{score}")
-        best = row_at(first, at_row)
+    for dataset, rows in summary.groupby("dataset", sort=False):
+        limit = share * float(rows["full_cost"].iloc[0])
+        within = [
+            stop for stop in stops
+            if stop["match"]["dataset"] == dataset and stop["budget"] <= limit + ROUNDING
+        ]  # fmt: skip
+        if not within:
+            continue
+        at_row = _row_of(rows, max(within, key=lambda stop: stop["budget"])["match"])
+        best = row_at(rows, at_row)
         unit = cost_units[str(dataset)]
-        others = first.drop(index=at_row)
+        keys = ["dataset", "seed", "criterion"]
+        same = (budgets[keys] == [best[key] for key in keys]).all(axis=1)
+        others = budgets[same & (budgets["method"] != best["method"])]
+        others = others[np.isclose(others["budget_share"], share)]
+        others = others[~others["family"].isin(NOT_LEARNED)]
         close = others[others["f1"] > best["f1"] - 2 * best["f1_se"]]
         found.append(
             answer(
@@ -100,14 +108,14 @@ def _answers(
                 f"reaches an F1 of {figures(best['f1'])}.",
                 (
                     f"Solution {best['pair']} of {words(best['method'])}, chosen on validation "
-                    "units.",
+                    "and out-of-fold predictions, not on test units.",
                     f"{figures(best['cost'])} {unit} a case on average, of "
-                    f"{figures(best['full_cost'])} for all panels. {_goals(summary, first, unit)}",
+                    f"{figures(best['full_cost'])} for all panels. {_goals(summary, best, unit)}",
                     _trust(best, close, len(checks["passed"])),
                     "Another budget: the slider below names the policy to take for each.",
                     "Not asked: groups of patients are not compared in this study.",
                 ),
-                title=words(str(dataset)), table="budgets",
+                title=words(str(dataset)), table="summary",
                 trust=f"± {figures(best['f1_se'], 2)} on {best['n']:,} test units, "
                 f"{best['positives']} of them positive.", row=at_row,
                 sure=None,
@@ -116,9 +124,14 @@ def _answers(
     return found
 
 
-def _goals(summary: pd.DataFrame, chosen: pd.DataFrame, unit: str) -> str:
+def _row_of(rows: pd.DataFrame, match: Mapping[str, str]) -> int:
+    """Index of the solution that a stop of the slider names."""
+    same = [rows[name].astype(str) == value for name, value in match.items()]
+    return int(rows.index[np.logical_and.reduce(same)][0])
+
+
+def _goals(summary: pd.DataFrame, first: Mapping[str, Any], unit: str) -> str:
     """What the cheapest learned policy costs that reaches a score on validation units."""
-    first = chosen.iloc[0]
     score, name = str(first["criterion"]), str(first["criterion"]).upper()
     own = summary[
         (summary["dataset"] == first["dataset"])

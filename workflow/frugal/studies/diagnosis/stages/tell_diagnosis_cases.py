@@ -7,6 +7,7 @@ import pandas as pd
 
 from frugal.core.partitions import Partitions
 from frugal.core.streams import Streams
+from frugal.data.description import units_of
 from frugal.data.tables import table_from_frames
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.draw.explorer.sections import slider
@@ -27,7 +28,8 @@ def tell_diagnosis_cases(
 ) -> dict[str, Any]:
     """Units of the test part under the best policy of every family at a few budgets.
 
-    Settings: `units` (how many), `criterion`, `seed`, `budget_shares` (whose policies are shown).
+    Settings: `units` (how many), `criterion`, `seed`, `budget_shares` (whose policies are shown),
+    `budget_share` (of the price of all panels, at which the report answers).
     """
     del progress
     data, _ = table_from_frames(table, catalogue)
@@ -57,15 +59,17 @@ def tell_diagnosis_cases(
     return {
         "cases": {
             "kind": "cases", "study": "diagnosis", "title": report["title"], "scope": scope,
-            "cost_unit": report["cost_unit"], "logs": {"input": "decisions", "key": "family"},
+            "cost_unit": units_of(report["cost_unit"]),
+            "logs": {"input": "decisions", "key": "family"},
             "patients": patients(data, units, courses, chosen),
             "slider": slider(
-                label="What panels may cost a unit on average", unit=report["cost_unit"],
+                label="What panels may cost a unit on average", unit=units_of(report["cost_unit"]),
                 table="summary", says=("f1", "f1_se", "cost", "sensitivity", "specificity"),
                 stops=_changes(stops, scope | {"criterion": score}), names=("method", "pair"),
                 goal="policy that validation units lead to",
                 note="A policy is chosen by its mean cost on validation units. These numbers are "
                 "those of test units, where that mean may lie above the limit.",
+                begins={scope["dataset"]: settings["budget_share"] * full},
             ),
         }
     }  # fmt: skip
