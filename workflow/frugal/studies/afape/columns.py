@@ -132,7 +132,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "runner_up": ("", "the next policy: of those that cannot be told apart, else of all"),
     "difference_low": (COST, "lower end of its interval, all pairs at once"),
     "difference_high": (COST, "upper end of its interval, all pairs at once"),
-    "sure": ("", "True where every other policy is worse by more than chance"),
+    "sure": (
+        "",
+        "True where no other policy may be the best, and the next is worse by more than chance",
+    ),
     "left_out": ("", "policies that stand on too few rows to be read"),
     "sentence": ("", "the verdict in words"),
     # by group
