@@ -100,7 +100,8 @@ def slider(
         unit: of the limit.
         table: that has the rows.
         says: columns that are told of the row taken.
-        stops: `budget` from which on the row is taken that has the values of `match`.
+        stops: `budget` from which on the row is taken that has the values of `match`; a `unit` of
+            its own where data sets differ.
         goal: what the row is best in.
         names: columns of `match` that name what is to be taken.
         note: a sentence on the numbers.

@@ -51,7 +51,7 @@ def explore_afape(
             tables={name: _packed(name, table) for name, table in kept.items()},
             charts=charts_of(kept, settings["estimators"]),
             scope=scope_of(summary, DRAW),
-            sliders=[_budget(summary, verdicts)],
+            sliders=[_budget(summary, verdicts, settings["cost_units"])],
         )
     }
 
@@ -92,7 +92,9 @@ def _of_verdicts(table: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
     return table[mine].reset_index(drop=True)
 
 
-def _budget(summary: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Any]:
+def _budget(
+    summary: pd.DataFrame, verdicts: pd.DataFrame, cost_units: Mapping[str, str]
+) -> dict[str, Any]:
     """What panels may cost a case, and the policy of the lowest whole cost within it."""
     stops = []
     for verdict in verdicts.to_dict("records"):
@@ -102,9 +104,10 @@ def _budget(summary: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, Any]:
         found = best_within(summary[mine], cost="acquisition_cost", score="estimate", most=False)
         for budget, row in found:
             match = {key: str(summary.at[row, key]) for key in ROW}
-            stops.append({"budget": budget, "match": match})
+            unit = cost_units[str(verdict["dataset"])]
+            stops.append({"budget": budget, "match": match, "unit": unit})
     return slider(
-        label="What panels may cost a case on average", unit="unit of cost", table="summary",
+        label="What panels may cost a case on average", unit="", table="summary",
         says=("estimate", "ci_low", "ci_high", "acquisition_cost", "misclassification_cost"),
         stops=stops, goal="lowest cost in all", names=("agent",),
         note="The interval is this policy's by itself; the answer's counts that it was picked.",

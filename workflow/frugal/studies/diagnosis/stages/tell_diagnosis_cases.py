@@ -69,10 +69,15 @@ def tell_diagnosis_cases(
                 goal="policy that validation units lead to",
                 note="A policy is chosen by its mean cost on validation units. These numbers are "
                 "those of test units, where that mean may lie above the limit.",
-                begins={scope["dataset"]: settings["budget_share"] * full},
+                begins={scope["dataset"]: settings["budget_share"] * _whole(scores)},
             ),
         }
     }  # fmt: skip
+
+
+def _whole(scores: pd.DataFrame) -> float:
+    """Mean price of all panels of test units, of which the answer takes a share."""
+    return float(scores.loc[scores["split"] == "test", "full_cost"].iloc[0])
 
 
 def _turns(scores: pd.DataFrame, pooled: pd.DataFrame | None) -> set[float]:
