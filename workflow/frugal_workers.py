@@ -33,6 +33,7 @@ from snakemake.workflow import Workflow
 
 OUTSIDE = "outside"  # folder of the store for files that no job makes
 SOURCES = ("workflow", "config", "docs/examples", "envs")  # folders of the project that jobs need
+_STARTED_IN, _MOVED_TO = "FRUGAL_STARTED_IN", "FRUGAL_MOVED_TO"  # of the environment
 LARGEST_SENT_BYTES = 10_000_000  # Snakemake sends no larger source
 SOURCE_FILES = ("Snakefile", "config.yaml", "requirements.lock", "pyproject.toml")
 
@@ -41,6 +42,22 @@ _store_outputs = DAG.store_storage_outputs
 _get_sources, _error_info = DAG.get_sources, Job.get_log_error_info
 _constrain = Rule.update_wildcard_constraints
 _precommand, _write_archive = SpawnedJobArgsFactory.precommand, Workflow.write_source_archive
+
+
+def go_back() -> None:
+    """Where the job of which this is a step has moved, go back, to move as every process does.
+
+    A step of a job in Slurm begins in the folder that its job has moved to.
+    """
+    if os.environ.get(_MOVED_TO) == str(Path.cwd()):
+        os.chdir(os.environ[_STARTED_IN])
+
+
+def move_into(folder: Path, *, now: bool) -> None:
+    """Tell the steps of this process that it moves into a folder, and move now or later."""
+    os.environ[_STARTED_IN], os.environ[_MOVED_TO] = str(Path.cwd()), str(folder.resolve())
+    if now:
+        os.chdir(folder)
 
 
 class Told:

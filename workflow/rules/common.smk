@@ -313,9 +313,9 @@ def decided(wildcards):
             "`python -m frugal init TABLE --label COLUMN` writes"
         )
     if config["objective"] == "f1":
-        asked = DIAGNOSIS.chosen_file("cases.json", OWN_TABLE.budgets[0], "policies")
         answer = rules.write_budgets.output
-        return [answer.text, answer.page, asked.replace("/choices/", "/bundles/")]
+        bundle = DIAGNOSIS.bundle_file(OWN_TABLE.budgets[0], "policies")
+        return [answer.text, answer.page, bundle]
     answer = rules.write_answer.output
     return [answer.text, answer.page, *STUDY.bundle_files()]
 

@@ -340,9 +340,7 @@ rule bundle_choice:
 rule chosen_bundle:
     """That policy as a folder for `advise`."""
     input:
-        DIAGNOSIS.chosen_file("cases.json").replace(
-            "results/choices", "results/bundles"
-        ),
+        DIAGNOSIS.bundle_file(),
     localrule: True
 
 

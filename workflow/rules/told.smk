@@ -3,30 +3,23 @@
 
 import hashlib
 import json
-import os
 
 from frugal_store import OURS
-from frugal_workers import Told, canonical
+from frugal_workers import Told, canonical, go_back, move_into
 
 STORED = workflow.storage_settings.default_storage_provider is not None
 OWN_FOLDER = (
     None  # of one's own table or records; with a store the working folder stays
 )
 
-# A step of a job in Slurm begins where its job has moved to: it goes back, to move as every process does.
-if os.environ.get("FRUGAL_MOVED_TO") == os.getcwd():
-    os.chdir(os.environ["FRUGAL_STARTED_IN"])
+go_back()
 
 
 def move_to(folder):
     """Make the folder of one's own table or records the working folder; without --directory `workdir` does."""
     folder.mkdir(parents=True, exist_ok=True)
-    if MODULE or STORED:
-        return
-    os.environ["FRUGAL_STARTED_IN"] = os.getcwd()
-    os.environ["FRUGAL_MOVED_TO"] = os.path.realpath(folder)
-    if workflow.overwrite_workdir is not None:
-        os.chdir(folder)
+    if not MODULE and not STORED:
+        move_into(folder, now=workflow.overwrite_workdir is not None)
 
 
 def told_file():

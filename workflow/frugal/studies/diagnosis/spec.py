@@ -202,6 +202,11 @@ class DiagnosisStudy:
         most = float(chosen["budget"] if budget is None else budget)
         return f"{folder}/budget={most:g}/{name}"
 
+    def bundle_file(self, budget: float | None = None, among: str | None = None) -> str:
+        """Where the policy of `chosen_file` is told to new cases."""
+        found = self.chosen_file("cases.json", budget, among)
+        return found.replace("results/choices", "results/bundles")
+
     def figure_settings(self) -> dict[str, Any]:
         """Settings of `draw_diagnosis_figures`."""
         shown = self.block["figures"]
