@@ -33,6 +33,7 @@ LOOP = {"acquire.rollouts._roll_out_units"}
 SUMS = {
     "acquire.set_probability.terminal_sequence_probability",
     "acquire.set_probability._sweep_subsets",
+    "acquire.set_probability._walk",  # what a sum over patterns comes to
 }
 # Loops that are to become `roll_out`: none is left. A new entry needs a reason.
 LOOPS_OF_THEIR_OWN: set[str] = set()

@@ -62,7 +62,7 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     nothing = next(line.split() for line in _numbers(said) if line.startswith("0 "))
     assert nothing[2] == f"{2 * share / (1 + share):.3g}"
     command = next(line for line in said.splitlines() if line.startswith("A new case: "))
-    bundle = tmp_path / command.split()[6]
+    bundle = tmp_path / command.split()[7]
     capsys.readouterr()
     assert main(["advise", str(bundle), str(EXAMPLES / "clinic.csv")]) == 0
     assert "crp" in capsys.readouterr().out

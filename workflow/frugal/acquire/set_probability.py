@@ -267,9 +267,7 @@ def _walk(
     certain, ends = np.ones(len(target), dtype=bool), np.zeros(len(target), dtype=bool)
     going = np.arange(len(target))
     while len(going):
-        law = decision_probabilities(
-            policy, world, row=row[going], acquired=acquired[going], available=available[going]
-        )
+        law = _decisions(policy, world, row, going, acquired[going], available)
         panel, sure = law.argmax(axis=1), law.max(axis=1) == 1
         stops = sure & (panel == target.shape[1])
         certain[going[~sure]] = False

@@ -32,6 +32,8 @@ FORMS = {
     "^[a-z][a-z0-9_]*$": "a small letter, and small letters, digits and '_' after it",
     "^[0-9a-f]{64}$": "a text of 64 characters, each of 0 to 9 or a to f",
     "^https?://": "an address that begins with http:// or https://",
+    "[.]py$": "the name of a file that ends in .py",
+    "[.]parquet$": "the name of a file that ends in .parquet",
     "^(.*/)?[^/]*[^/.][^/]*$": "the name of a file, with folders before it or without",
 }
 _TYPE_NAMES = {
@@ -236,7 +238,7 @@ def _rule_sentence(
         case "maxLength":
             return f"{key!r} is {value}; it may hold at most {rule} characters"
         case "pattern":
-            return f"{key!r} is {value}; allowed is {FORMS[rule]}"
+            return f"{key!r} is {value}; allowed is {FORMS.get(rule, f'text of the form {rule}')}"
         case _:
             return f"{key!r}: {message}"
 
