@@ -57,7 +57,7 @@ def figure(table: pd.DataFrame):
     axes.set_yticks(range(len(table)), table["words"])
     axes.set_ylim(len(table) - 0.5, -0.6)
     axes.set_xlim(1.5, 3.0)
-    axes.set_xlabel("cost per case of the policy that is picked (unit of cost)")
+    axes.set_xlabel("cost per case of the policy that is picked (units of cost)")
     axes.tick_params(axis="y", length=0)
     sns.despine(ax=axes, left=True)
     wrong = int((table["truth"] > least + 0.005).sum())

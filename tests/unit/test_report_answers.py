@@ -67,10 +67,12 @@ def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
         {"budget": 39.0, "match": match},
         {"budget": 41.0, "match": match | {"method": "trees", "pair": "1"}},
     ]
-    (found,) = panel_answers(rows, rows, 0.4, stops, {"clinic": "EUR"}, {"passed": [1]})
+    slider = {"begins": {"clinic": 40.0}, "stops": stops}
+    (found,) = panel_answers(rows, rows, 0.4, [slider], {"clinic": "EUR"}, {"passed": [1]})
     assert found["row"] == 0
     assert "deep reaches an F1 of 0.85" in found["sentence"]
-    assert panel_answers(rows, rows, 0.4, stops[2:], {"clinic": "EUR"}, {"passed": [1]}) == []
+    dear = slider | {"stops": stops[2:]}
+    assert panel_answers(rows, rows, 0.4, [dear], {"clinic": "EUR"}, {"passed": [1]}) == []
     assert (
         "F1 0.8 on validation units costs 19 EUR (trees, solution 1: 0.81 on test units for 20). "
         "No learned policy reaches F1 0.9 on validation units."

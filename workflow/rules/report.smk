@@ -82,7 +82,7 @@ rule explore_diagnosis:
             "explore_diagnosis",
             {
                 "cost_units": {
-                    name: DIAGNOSIS.descriptions[name].cost_words
+                    name: DIAGNOSIS.descriptions[name].cost_unit
                     for name in DIAGNOSIS.datasets()
                 },
                 "budget_share": config["diagnosis"]["figures"]["budget_share"],

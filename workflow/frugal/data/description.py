@@ -150,11 +150,6 @@ class Description:
     missing_values: str
     split: SplitSpec
 
-    @property
-    def cost_words(self) -> str:
-        """The unit of cost as it stands after a number."""
-        return units_of(self.cost_unit)
-
 
 def _require_prices(document: Any, path: Path) -> None:
     """Refuse a YAML whose prices are still open, as `frugal init` leaves them, in one sentence."""
@@ -179,11 +174,6 @@ def _require_prices(document: Any, path: Path) -> None:
             f"{path}: prices are open (null): fill in {' and '.join(wanted)}, in "
             f"{document.get('cost_unit')}; a panel that costs nothing is 'free: true'"
         )
-
-
-def units_of(unit: str) -> str:
-    """A unit of cost as it stands after a number: made-up costs have "units of cost"."""
-    return "units of cost" if unit == "unit of cost" else unit
 
 
 def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> Description:

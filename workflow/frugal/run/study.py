@@ -167,7 +167,7 @@ class Study:
     def cost_units(self) -> dict[str, str]:
         """The unit of cost of each data set of `afape`."""
         used = dict.fromkeys(entry["dataset"] for entry in self.config["afape"]["scenarios"])
-        return {name: self.descriptions[name].cost_words for name in used}
+        return {name: self.descriptions[name].cost_unit for name in used}
 
     def remarks(self) -> list[str]:
         """What is allowed and probably not meant: a sentence each, for the start of a run."""

@@ -138,7 +138,7 @@ class DiagnosisStudy:
         return {
             "budget": float(budget),
             "score": criterion,
-            "cost_unit": self.descriptions[dataset].cost_words,
+            "cost_unit": self.descriptions[dataset].cost_unit,
             "resamples": self.block["resamples"],
             "policies": {
                 one: self._places(front_folder(dataset, one, criterion, seed), one)

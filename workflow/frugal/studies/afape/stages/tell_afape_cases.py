@@ -13,7 +13,6 @@ from frugal.core.blocks import block_slices
 from frugal.core.partitions import Partitions
 from frugal.core.rows import Rows, rows_where
 from frugal.core.streams import Streams
-from frugal.data.description import units_of
 from frugal.data.stored_table import StoredTable
 from frugal.draw.explorer.patients import Course, patients, spread_units
 
@@ -52,7 +51,7 @@ def tell_afape_cases(
         "cases": {
             "kind": "cases", "study": "afape", "title": report["title"],
             "scope": scope | {"seed": str(settings["seed"])},
-            "cost_unit": units_of(report["cost_unit"]),
+            "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "agent"},
             "patients": patients(data, units, courses, chosen),
         }

@@ -116,9 +116,14 @@ def _sentence(row: pd.Series) -> str:
     )
 
 
+def _same(frame: pd.DataFrame, row: pd.Series, *names: str) -> pd.DataFrame:
+    """The rows that have the row's values in some columns."""
+    return frame[(frame[list(names)] == [row[name] for name in names]).all(axis=1)]
+
+
 def _collected(row: pd.Series, selection: pd.DataFrame) -> str:
     """Which panels the agent collects, of nearly everybody and of some."""
-    own = selection[(selection["dataset"] == row["dataset"]) & (selection["gamma"] == row["gamma"])]
+    own = _same(selection, row, "dataset", "gamma")
     share = own.groupby("panel", sort=False)["frequency"].mean()  # over groups of people
     share = share.sort_values(ascending=False, kind="stable")
     always, never = share[share >= NEARLY_ALL], share[share < 1 - NEARLY_ALL]
@@ -131,7 +136,7 @@ def _collected(row: pd.Series, selection: pd.DataFrame) -> str:
 
 def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
     """The agents on the front on either side: a smaller gap for less AUC, and the other way."""
-    own = means[(means["dataset"] == row["dataset"]) & (means["method"] == row["method"])]
+    own = _same(means, row, "dataset", "method")
     front = own[own["on_front"] & (own["gamma"] != row["gamma"])]
     fairer = front[front["disparity"] < row["disparity"]]
     better = front[front["auc"] > row["auc"]]
@@ -150,20 +155,11 @@ def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
     return " ".join(told)
 
 
-def _audited(row: pd.Series, means: pd.DataFrame) -> str:
-    """The AUC with which the group is told from what the agent collects."""
-    own = means[
-        (means["dataset"] == row["dataset"])
-        & (means["method"] == row["method"])
-        & (means["gamma"] == row["gamma"])
-    ]
-    return figures(own["audit_auc"].iloc[0])
-
-
 def _told(
     row: pd.Series, means: pd.DataFrame, selection: pd.DataFrame, checks: int
 ) -> tuple[str, ...]:
     low, high = figures(row["disparity_cut_low"]), figures(row["disparity_cut_high"])
+    audited = figures(_same(means, row, "dataset", "method", "gamma")["audit_auc"].iloc[0])
     return (
         f"The agent of γ = {figures(row['gamma'])}, the fairest at nearly the AUC of all panels "
         f"({figures(row['reference_auc'])}). {_collected(row, selection)}",
@@ -174,7 +170,7 @@ def _told(
         "checks of the tables hold.",
         _neighbours(row, means),
         f"The groups' shares of positive decisions differ by {figures(row['disparity'])}. An "
-        f"outsider tells the group from what is collected, with an AUC of {_audited(row, means)}. "
+        f"outsider tells the group from what is collected, with an AUC of {audited}. "
         "Gaps in errors: equal_opportunity_gap and equalised_odds_gap in the tables.",
     )
 

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.data.description import units_of
 from frugal.data.tables import table_from_frames
 from frugal.draw.explorer.patients import Course, patients, spread_units
 
@@ -44,7 +43,7 @@ def tell_dadi_cases(
         "cases": {
             "kind": "cases", "study": "dadi", "title": report["title"],
             "scope": {"dataset": streams.wildcards["dataset"], "fold": str(settings["fold"])},
-            "cost_unit": units_of(report["cost_unit"]),
+            "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "fold"},
             "patients": patients(data, units, courses, chosen),
         }

@@ -25,7 +25,6 @@ _SHOWN = (
     "on_front",
 )  # fmt: skip
 NOT_LEARNED = ("baselines", "selection", "bayes")  # families
-ROUNDING = 1e-9  # of a budget
 GOALS = (0.8, 0.9)  # scores whose price is told
 
 
@@ -46,7 +45,7 @@ def explore_diagnosis(
     """
     del streams, progress
     share = float(settings["budget_share"])
-    stops = [stop for one in cases.values() for stop in one["slider"]["stops"]]
+    sliders = [one["slider"] for one in cases.values()]
     packed = {
         "summary": ("Every solution, on test units", summary),
         "budgets": ("The solution that each method is taken at for a budget", budgets),
@@ -57,7 +56,7 @@ def explore_diagnosis(
             "diagnosis",
             question="Which lab panels to order, for every budget, when few are ill and F1 is what "
             "counts?",
-            answers=_answers(budgets, summary, share, stops, settings["cost_units"], checks),
+            answers=_answers(budgets, summary, share, sliders, settings["cost_units"], checks),
             tables={
                 name: packed_table(
                     table, title=title, source=name, keys=[*SOLUTION, "score", "budget_share"],
@@ -76,21 +75,21 @@ def _answers(
     budgets: pd.DataFrame,
     summary: pd.DataFrame,
     share: float,
-    stops: Sequence[Mapping[str, Any]],
+    sliders: Sequence[Mapping[str, Any]],
     cost_units: Mapping[str, str],
     checks: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """For each data set the policy that a share of the full price leads to.
 
-    It is the slider's, by the rule of `studies.diagnosis.choice`; test units decide nothing.
+    It is the slider's where that begins, by the rule of `studies.diagnosis.choice`; test units
+    decide nothing.
     """
+    begins = {name: limit for one in sliders for name, limit in one["begins"].items()}
+    stops = [stop for one in sliders for stop in one["stops"]]
     found = []
     for dataset, rows in summary.groupby("dataset", sort=False):
-        limit = share * float(rows["full_cost"].iloc[0])
-        within = [
-            stop for stop in stops
-            if stop["match"]["dataset"] == dataset and stop["budget"] <= limit + ROUNDING
-        ]  # fmt: skip
+        own = [stop for stop in stops if stop["match"]["dataset"] == dataset]
+        within = [stop for stop in own if stop["budget"] <= begins[dataset]]
         if not within:
             continue
         at_row = _row_of(rows, max(within, key=lambda stop: stop["budget"])["match"])

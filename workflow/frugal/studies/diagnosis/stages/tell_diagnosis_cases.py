@@ -7,7 +7,6 @@ import pandas as pd
 
 from frugal.core.partitions import Partitions
 from frugal.core.streams import Streams
-from frugal.data.description import units_of
 from frugal.data.tables import table_from_frames
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.draw.explorer.sections import slider
@@ -59,16 +58,16 @@ def tell_diagnosis_cases(
     return {
         "cases": {
             "kind": "cases", "study": "diagnosis", "title": report["title"], "scope": scope,
-            "cost_unit": units_of(report["cost_unit"]),
+            "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "family"},
             "patients": patients(data, units, courses, chosen),
             "slider": slider(
-                label="What panels may cost a unit on average", unit=units_of(report["cost_unit"]),
+                label="What panels may cost a unit on average", unit=report["cost_unit"],
                 table="summary", says=("f1", "f1_se", "cost", "sensitivity", "specificity"),
                 stops=_changes(stops, scope | {"criterion": score}), names=("method", "pair"),
                 goal="policy that validation units lead to",
-                note="A policy is chosen by its mean cost on validation units. These numbers are "
-                "those of test units, where that mean may lie above the limit.",
+                note="Whether a policy keeps to the limit is decided by its mean cost on the units "
+                "that chose it. These numbers are of test units, where it may lie above.",
                 begins={scope["dataset"]: settings["budget_share"] * _whole(scores)},
             ),
         }
