@@ -12,7 +12,7 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
-from frugal.acquire.set_probability import is_consistent
+from frugal.acquire.set_probability import afa_propensity_and_chance, is_consistent
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
@@ -204,6 +204,28 @@ def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, file
     for j, fewer in enumerate([(True, False), (False, True)]):
         same = (best == j) | (best == 2)
         np.testing.assert_array_equal(among[fewer].argmax(axis=1)[same], best[same])
+
+
+@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+def test_one_walk_tells_of_every_consistent_kind_what_the_sums_do(kind, files, monkeypatch):
+    table = telling_table()
+    if kind in TRAINED:
+        policy, _ = load_policy(read_payload(files[kind]))
+    else:
+        stored = FUNCTION if kind == "python" else None
+        policy = build_policy(UNTRAINED[kind], table=table, stored=stored)
+    patterns = np.array([[False, False], [False, True], [True, False], [True, True]])
+    of_each = np.repeat(patterns, len(table), axis=0)
+    world = World.of_table(table).take(np.tile(np.arange(len(table)), len(patterns)))
+    asked: dict[str, Any] = {
+        "target": of_each, "patterns": patterns,
+        "pattern_probability": np.full((len(of_each), len(patterns)), 0.25),
+        "s": np.zeros(2, dtype=bool),
+    }  # fmt: skip
+    walked = afa_propensity_and_chance(policy, world, **asked)
+    assert np.isfinite(walked[0]).any()
+    monkeypatch.setattr("frugal.acquire.set_probability.is_consistent", lambda _: False)
+    np.testing.assert_array_equal(walked, afa_propensity_and_chance(policy, world, **asked))
 
 
 @pytest.mark.parametrize("kind", TRAINED)

@@ -243,6 +243,25 @@ def test_scores_are_those_of_plain_counts():
     assert np.isnan(area_under_curve(np.zeros(4, dtype=np.int64), p[:4]))
 
 
+@pytest.mark.parametrize("gap", [2e-8, 4e-8, 1e-7])
+def test_what_is_likeliest_among_all_panels_is_so_among_fewer_even_nearly_tied(result, gap):
+    """Logits 0 and `gap`: as probabilities they are the same among three panels."""
+    weights = {
+        name: np.zeros_like(array) if name.startswith("policy.") else array
+        for name, array in result.weights.items()
+    }
+    last = max(name for name in weights if name.startswith("policy.") and name.endswith("bias"))
+    weights[last] = np.zeros_like(weights[last]) + np.float32(-9)
+    weights[last][:, :3] = np.array([0, gap, -1e-3], dtype=np.float32)
+    policies = DiagnosisPolicies(weights, SETTINGS, adds=ADDS)
+    _, states = clinic(5, 4)
+    nothing = np.zeros((LEARNERS, 5, PANELS), dtype=bool)
+    rows = np.stack([states.encode(np.arange(5), nothing[0])] * LEARNERS)
+    for fewer in ([True, True, True], [True, True, False], [False, True, True]):
+        said = policies.decide(rows, nothing, np.broadcast_to(np.array(fewer), nothing.shape))
+        assert (said.argmax(axis=2) == 1).all()
+
+
 def test_decisions_and_verdicts_are_those_of_the_actor(result):
     """Greedy: its likeliest action. Sampled: its law, the ends summed. Verdicts: its ends alone."""
     world, states = clinic(60, 5)

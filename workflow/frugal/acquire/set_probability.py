@@ -256,8 +256,8 @@ def _walk(
     """What a consistent policy needs to lack so that it ends with the target: all patterns at once.
 
     It is offered every panel, and whatever it picks outside the target is taken away from it. If
-    it draws no lots, it ends with the target on every record that holds the target and lacks what
-    was taken away, and on no other.
+    it draws no lots and then ends with the target, it does so on every record that holds the
+    target and lacks what was taken away, and on no other; if it ends elsewhere, on none.
 
     Returns:
         Whether no lot was drawn, whether it then ended with the target, and the panels that were

@@ -196,10 +196,10 @@ class DiagnosisPolicies(CompletesRows):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float[np.ndarray, "K m a+1"]:
         """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
-        law = self._open_law(reading, acquired, available)
         if self.greedy:
-            best = law.argmax(axis=2)
+            best = self._likeliest(reading, acquired, self._open(acquired, available))
             return panel_or_stop(best, best < self.panels, self.panels)
+        law = self.actor_law(reading, acquired, self._open(acquired, available))
         ends = law[..., self.panels :].sum(axis=2, keepdims=True)
         return np.concatenate([law[..., : self.panels], ends], axis=2)
 
@@ -212,14 +212,32 @@ class DiagnosisPolicies(CompletesRows):
         available: Bool[np.ndarray, "K m a"],
     ) -> Float32[np.ndarray, "K m b"]:
         """Probability of each panel, then of the likeliest end. (K, m, a + 1)"""
-        law = self._open_law(reading, acquired, available)
+        law = self.actor_law(reading, acquired, self._open(acquired, available))
         return with_stop(law[..., : self.panels], law[..., self.panels :].max(axis=2))
 
-    def _open_law(
-        self, reading: np.ndarray, acquired: np.ndarray, available: np.ndarray
-    ) -> Float32[np.ndarray, "K m actions"]:
-        open_panels = available & ~acquired & adds_column(self.adds, acquired)
-        return self.actor_law(reading, acquired, open_panels)
+    def _open(self, acquired: np.ndarray, available: np.ndarray) -> Bool[np.ndarray, "K m a"]:
+        return available & ~acquired & adds_column(self.adds, acquired)
+
+    def _likeliest(
+        self, reading: np.ndarray, acquired: np.ndarray, open_panels: np.ndarray
+    ) -> Int[np.ndarray, "K m"]:
+        """Place of the likeliest action, by its logit.
+
+        Probabilities are divided by a sum over what is open, and rounding could tie two of them
+        among many panels that are apart among fewer.
+        """
+        score = self.learners.scores(self._observed(reading, acquired)).numpy()
+        _require_numbers(score)
+        return np.where(self._mask(open_panels), score, -np.inf).argmax(axis=2)
+
+    def _observed(self, reading: np.ndarray, acquired: np.ndarray) -> Tensor:
+        torch.set_num_threads(1)
+        seen = np.concatenate([reading, acquired.astype(np.float32)], axis=2)
+        return self._embed(torch.from_numpy(seen))
+
+    def _mask(self, open_panels: np.ndarray) -> Bool[np.ndarray, "K m actions"]:
+        ends = np.ones((*open_panels.shape[:2], self.terminals), dtype=bool)
+        return np.concatenate([open_panels, ends], axis=2)
 
     def conclude(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
@@ -254,17 +272,9 @@ class DiagnosisPolicies(CompletesRows):
         Raises:
             DataError: a stored actor gives values that are not numbers.
         """
-        torch.set_num_threads(1)
-        ends = np.ones((*acquired.shape[:2], self.terminals), dtype=bool)
-        mask = np.concatenate([open_panels, ends], axis=2)
-        seen = np.concatenate([reading, acquired.astype(np.float32)], axis=2)
-        embedded = self._embed(torch.from_numpy(seen))
-        law = self.learners.probabilities(embedded, torch.from_numpy(mask)).numpy()
-        if not np.isfinite(law).all():
-            raise DataError(
-                "a stored diagnosis policy gives probabilities that are not numbers: its weights "
-                "are too large; train it again"
-            )
+        mask = torch.from_numpy(self._mask(open_panels))
+        law = self.learners.probabilities(self._observed(reading, acquired), mask).numpy()
+        _require_numbers(law)
         return law
 
     def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:
@@ -280,6 +290,15 @@ class DiagnosisPolicies(CompletesRows):
     def _embed(self, observation: Tensor) -> Tensor:
         return state_embedding(
             observation, self.classifiers, columns=self.columns, input_bound=self.input_bound
+        )
+
+
+def _require_numbers(told: np.ndarray) -> None:
+    """Of what an actor tells; raises DataError."""
+    if not np.isfinite(told).all():
+        raise DataError(
+            "a stored diagnosis policy gives probabilities that are not numbers: its weights "
+            "are too large; train it again"
         )
 
 

@@ -134,8 +134,12 @@ class ActorCritic:
         self, observation: Float[Tensor, "K m w"], mask: Bool[Tensor, "K m A"]
     ) -> Float[Tensor, "K m A"]:
         """Probability of each action; 0 where masked. (K, m, A)"""
-        logits = self._logits(self._top(observation, slice(0, self.count)))
-        return masked_log_prob(logits, mask).exp()
+        return masked_log_prob(self.scores(observation), mask).exp()
+
+    @torch.no_grad()
+    def scores(self, observation: Float[Tensor, "K m w"]) -> Float[Tensor, "K m A"]:
+        """Logits of the actions, which do not depend on what is masked. (K, m, A)"""
+        return self._logits(self._top(observation, slice(0, self.count)))
 
     def _top(self, observation: Tensor, own: slice) -> Tensor:
         weights, biases = layers_of(self.parameters.views, HIDDEN)

@@ -48,8 +48,8 @@ def _other_family(first: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
         return []
     reached = asked["expected_on_test"]["f1"]
     return [
-        f"The chosen family reads the same panels of every case and keeps no policy; new cases are "
-        f"asked by the best that does, {asked['family']}: F1 {reached['value']:.3f} "
+        "The chosen family buys the same panels in every case and keeps no policy; new cases are "
+        f"advised by the best family that keeps one, {asked['family']}: F1 {reached['value']:.3f} "
         f"({reached['low']:.3f} to {reached['high']:.3f})."
     ]
 
