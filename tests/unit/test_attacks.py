@@ -13,7 +13,6 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pandas as pd
 import pytest
 from frugal.__main__ import main
@@ -23,21 +22,19 @@ from frugal.core.errors import ConfigError, DataError, printable
 from frugal.core.files import json_bytes, payload_bytes, read_payload, seal
 from frugal.core.receipts import read_receipt, survey, tidy_up
 from frugal.core.replacing import replace_files
-from frugal.core.sidecars import Job, made_otherwise, sidecar_path
+from frugal.core.sidecars import Job, sidecar_path
 from frugal.core.streams import Streams
 from frugal.data import downloads
 from frugal.run.audit import audit_command
 from frugal.run.sidecar_checks import AuditError
 from frugal.run.stage_command import run_job
 from frugal.studies.shared.stages.keep_report import keep_report
-from matplotlib.figure import Figure
 
 from tests.unit.result_chains import (
     OUTSIDE,
     SUMMARISE,
     SUMMARY,
     TABLE,
-    payloads,
     run_step,
     write_chain,
 )
@@ -348,71 +345,6 @@ def test_an_address_that_is_none_is_one_sentence(url, redirected, monkeypatch):
 
 
 # Lose a result, or take a wrong one for a right one
-
-
-def test_an_input_that_is_replaced_while_a_step_runs_is_not_said_to_be_the_one_that_was_read():
-    records = sidecars.require_intact(SUMMARISE)
-    before = SUMMARY.read_bytes()
-    run_step(Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {"a": 1}, {}, 8))
-    TABLE.write_bytes(TABLE.read_bytes() + b"x")
-    made = payloads(SUMMARISE)
-    with pytest.raises(DataError, match=r"table\.parquet was changed while summarise_afape ran"):
-        sidecars.write_outputs(SUMMARISE, made, {"summary": b"new"}, records)
-    assert SUMMARY.read_bytes() == before
-
-
-def test_a_step_whose_hidden_file_was_taken_away_does_not_end_as_if_it_had_replaced(monkeypatch):
-    target = Path("results/x.bin")
-    replace_files({target: b"old"})
-    real = os.replace
-
-    def cleaner(source, to):  # a start on another machine of the same name, say
-        Path(source).unlink()
-        return real(source, to)
-
-    monkeypatch.setattr(os, "replace", cleaner)
-    with pytest.raises(DataError, match="was not replaced, as another process has taken away"):
-        replace_files({target: b"new"})
-    assert target.read_bytes() == b"old"
-
-
-def test_the_journal_of_an_older_run_does_not_overwrite_a_newer_result(monkeypatch):
-    a, b = Path("results/x/a.bin"), Path("results/x/b.bin")
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(replacing, "_make_moves", killed)
-        patched.setattr(os, "getpid", lambda: 4_000_000)  # another process
-        with pytest.raises(KeyboardInterrupt):
-            replace_files({a: b"older", b: b"older"})
-    replace_files({a: b"newer", b: b"newer"})
-    tidy_up()
-    assert (a.read_bytes(), b.read_bytes()) == (b"newer", b"newer")
-
-
-def test_a_result_made_with_another_seed_or_other_settings_is_known_without_notes():
-    sidecar = sidecar_path(SUMMARY)
-    assert not made_otherwise(sidecar, "[7, null]")
-    assert not made_otherwise(sidecar, "[7, {}]")
-    assert made_otherwise(sidecar, "[8, null]")
-    assert made_otherwise(sidecar, '[7, {"a": 1}]')
-    assert not made_otherwise(Path("results/none.json"), "[8, null]")
-    sidecar.write_text("[]")
-    assert not made_otherwise(sidecar, "[8, null]")
-
-
-def test_the_readers_own_settings_of_matplotlib_change_no_byte():
-    figure = Figure()
-    figure.subplots().plot([0, 1], [1, 2])
-    kinds = [Path("a.png"), Path("a.pdf")]
-    plain = [payload_bytes(kind, figure) for kind in kinds]
-    hostile: Any = {"savefig.transparent": True, "savefig.bbox": "tight", "pdf.compression": 0,
-               "pdf.fonttype": 42, "savefig.facecolor": "red"}  # fmt: skip
-    with mpl.rc_context(hostile):
-        assert [payload_bytes(kind, figure) for kind in kinds] == plain
-        assert mpl.rcParams["savefig.transparent"]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "hidden", "folder link"])

@@ -1,6 +1,6 @@
 """Attempts to run a command, to leave the folder or to lose a result that need a real Snakemake.
 
-Those that need none stand in tests/unit/test_attacks.py.
+Those that need none stand in tests/unit/test_attacks.py and test_attacked_results.py.
 """
 
 import json
