@@ -61,7 +61,7 @@ docs: env
 	@echo "Open build/site/index.html"
 
 bench: env
-	@for script in tests/benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@for script in tests/benchmarks/*.py; do name=$$(basename $$script .py); echo "== $$name"; $(BIN)/python -m tests.benchmarks.$$name; done
 
 # Simulations of what intervals, the check of the graph and ranges promise: docs/results/trust.md. An
 # hour and a half; goes on where it stopped.

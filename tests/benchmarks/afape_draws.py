@@ -63,6 +63,8 @@ def _mean(weight, cost):
 
 def main():
     """Print the scores."""
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     found = errors(Path(sys.argv[1]))
     scores = found.mean() / (found.std(ddof=1) / len(found) ** 0.5)
     print(f"mean error in standard errors, {len(found)} draws\n{scores.round(2).to_string()}")

@@ -42,6 +42,8 @@ SHARES = sorted({*BLOCK["diagnosis"]["tree_budget_shares"], *BLOCK["diagnosis"][
 
 def main() -> None:
     """Run agents, or show what runs left."""
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     if sys.argv[1] == "show":
         show(pd.read_json(sys.argv[2], lines=True))
         return

@@ -83,6 +83,8 @@ def front(found, gap):
 
 def main():
     """Print what the sets reach."""
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     place = Path(sys.argv[1]) / "data/dataset=adult_fair"
     table = pd.read_parquet(place / "table.parquet", partitioning=None)
     catalogue = json.loads((place / "catalogue.json").read_text())

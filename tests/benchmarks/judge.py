@@ -43,6 +43,8 @@ NUISANCE = {**CONFIG["nuisance"], "method": "logistic", "folds": FOLDS}
 
 def main() -> None:
     """Draw, judge by both, print."""
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     folder, draws = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 40
     table = pd.read_parquet(folder / "table.parquet")
     catalogue = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))

@@ -22,6 +22,8 @@ def main() -> None:
         SelfNormalizedInverseProbabilityWeighting,
     )
 
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     folder = Path(sys.argv[1]) / "results"
     summary = pd.read_parquet(folder / "summary" / "afape.parquet")
     summary = summary[(summary["estimator"] == "stabilised_ipw") & (summary["status"] == "ok")]

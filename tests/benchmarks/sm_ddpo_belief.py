@@ -50,6 +50,8 @@ PAIRS = [
 
 def main() -> None:
     """Run methods, or show what runs left."""
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     if sys.argv[1] == "show":
         show(pd.read_json(sys.argv[2], lines=True))
         return
