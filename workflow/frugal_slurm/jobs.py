@@ -16,7 +16,8 @@ def steps_of(job: Any) -> list[Any]:
 
 def title(step: Any) -> str:
     """A step's rule and wildcards."""
-    return " ".join([step.rule.name, *map(str, step.wildcards_dict.values())])
+    keys = [str(value).strip("/") for value in step.wildcards_dict.values()]
+    return " ".join([step.rule.name, *filter(None, keys)])  # of no portion is empty
 
 
 def titles(job: Any) -> str:

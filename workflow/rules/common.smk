@@ -9,6 +9,7 @@ from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
 from frugal.core.links import require_no_way_out
+from frugal.core.portions import keys_of
 from frugal.core.receipts import survey, tidy_up
 from frugal.core.sidecars import (
     lock_digest,
@@ -171,6 +172,8 @@ wildcard_constraints:
     mechanism=r"[A-Za-z0-9_.-]+",
     agent=r"[A-Za-z0-9_.-]+",
     file=r"[A-Za-z0-9_.+-]+",
+    seeds=r"|/seeds=[0-9,-]+",  # a portion of a scenario, see portions_common.smk
+    rows=r"|/rows=[0-9]+-([0-9]+|on)",
 
 
 def run_stage(stage):
@@ -205,7 +208,7 @@ def stage_arguments(settings=None):
             k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
             for k, v in input.items()
         }
-        asked = (files, payloads, dict(wildcards.items()))
+        asked = (files, payloads, keys_of(dict(wildcards.items())))
         decided = (chosen, config["seed"], config["arithmetic"])
         return shlex.join(stage_words(*asked, *decided))
 

@@ -8,25 +8,25 @@ rule estimate_costs:
         masks=rules.draw_missingness.output.masks,
         graph=rules.draw_missingness.output.graph,
         identification=rules.draw_missingness.output.identification,
-        blocked=STUDY.rollout_files("blocked.parquet"),
-        worlds=STUDY.rollout_files("worlds.parquet"),
+        blocked=rollouts("blocked.parquet"),
+        worlds=rollouts("worlds.parquet"),
         propensities=rules.fit_nuisances.output.propensities,
         agents=rules.fit_nuisances.output.agents,
     output:
         **audited(
-            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
-            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}/resamples.parquet",
-            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}/convergence.parquet",
-            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
-            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}/efficiency.parquet",
-            comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}/comparisons.parquet",
-            groups="results/estimates/dataset={dataset}/mechanism={mechanism}/groups.parquet",
-            sensitivity="results/estimates/dataset={dataset}/mechanism={mechanism}/sensitivity.parquet",
-            tipping="results/estimates/dataset={dataset}/mechanism={mechanism}/tipping.parquet",
+            estimates="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/estimates.parquet",
+            resamples="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/resamples.parquet",
+            convergence="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/convergence.parquet",
+            frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/frequencies.parquet",
+            efficiency="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/efficiency.parquet",
+            comparisons="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/comparisons.parquet",
+            groups="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/groups.parquet",
+            sensitivity="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/sensitivity.parquet",
+            tipping="results/estimates/dataset={dataset}/mechanism={mechanism}{seeds}/tipping.parquet",
         ),
     log:
-        said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}.log",
-        used="benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}.jsonl",
+        said="logs/estimate_costs/dataset={dataset}/mechanism={mechanism}{seeds}.log",
+        used="benchmarks/estimate_costs/dataset={dataset}/mechanism={mechanism}{seeds}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:
@@ -46,12 +46,12 @@ rule check_graph:
         propensities=rules.fit_nuisances.output.propensities,
     output:
         **audited(
-            contrasts="results/nuisances/dataset={dataset}/mechanism={mechanism}/contrasts.parquet",
-            graph_check="results/nuisances/dataset={dataset}/mechanism={mechanism}/graph_check.parquet",
+            contrasts="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/contrasts.parquet",
+            graph_check="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/graph_check.parquet",
         ),
     log:
-        said="logs/check_graph/dataset={dataset}/mechanism={mechanism}.log",
-        used="benchmarks/check_graph/dataset={dataset}/mechanism={mechanism}.jsonl",
+        said="logs/check_graph/dataset={dataset}/mechanism={mechanism}{seeds}.log",
+        used="benchmarks/check_graph/dataset={dataset}/mechanism={mechanism}{seeds}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -6,9 +6,9 @@ FIGURE_CATEGORY = "afape: acquisition policies judged under missing data"
 rule draw_scenario_figures:
     input:
         catalogue=rules.prepare_data.output.catalogue,
-        estimates=rules.estimate_costs.output.estimates,
-        frequencies=rules.estimate_costs.output.frequencies,
-        calibration=rules.fit_nuisances.output.calibration,
+        estimates="results/estimates/dataset={dataset}/mechanism={mechanism}/estimates.parquet",
+        frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
+        calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
         verdicts=rules.give_verdicts.output.verdicts,
         comparisons=rules.give_verdicts.output.comparisons,
     output:

@@ -21,7 +21,13 @@ ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 def job_sizes():
     """What the config says of the size of its jobs; asked for once all studies are read."""
     return config_sizes(
-        STUDY, DADI, DIAGNOSIS, TREATMENT, RECOURSE, rows=UNIT_COSTS.rows
+        STUDY,
+        DADI,
+        DIAGNOSIS,
+        TREATMENT,
+        RECOURSE,
+        rows=UNIT_COSTS.rows,
+        portions=PORTIONS,
     )
 
 

@@ -34,12 +34,12 @@ rule impute_features:
         masks=rules.draw_missingness.output.masks,
     output:
         **audited(
-            imputed="results/imputations/dataset={dataset}/mechanism={mechanism}/imputed.parquet",
-            rounds="results/imputations/dataset={dataset}/mechanism={mechanism}/rounds.parquet",
+            imputed="results/imputations/dataset={dataset}/mechanism={mechanism}{seeds}/imputed.parquet",
+            rounds="results/imputations/dataset={dataset}/mechanism={mechanism}{seeds}/rounds.parquet",
         ),
     log:
-        said="logs/impute_features/dataset={dataset}/mechanism={mechanism}.log",
-        used="benchmarks/impute_features/dataset={dataset}/mechanism={mechanism}.jsonl",
+        said="logs/impute_features/dataset={dataset}/mechanism={mechanism}{seeds}.log",
+        used="benchmarks/impute_features/dataset={dataset}/mechanism={mechanism}{seeds}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

@@ -9,18 +9,18 @@ rule fit_nuisances:
         masks=rules.draw_missingness.output.masks,
         graph=rules.draw_missingness.output.graph,
         identification=rules.draw_missingness.output.identification,
-        blocked=STUDY.rollout_files("blocked.parquet"),
+        blocked=rollouts("blocked.parquet"),
     output:
         **audited(
-            propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}/propensities.parquet",
-            agents="results/nuisances/dataset={dataset}/mechanism={mechanism}/agents.parquet",
-            calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
-            overlap="results/nuisances/dataset={dataset}/mechanism={mechanism}/overlap.parquet",
-            losses="results/nuisances/dataset={dataset}/mechanism={mechanism}/losses.parquet",
+            propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/propensities.parquet",
+            agents="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/agents.parquet",
+            calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/calibration.parquet",
+            overlap="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/overlap.parquet",
+            losses="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/losses.parquet",
         ),
     log:
-        said="logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}.log",
-        used="benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}.jsonl",
+        said="logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}{seeds}.log",
+        used="benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}{seeds}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

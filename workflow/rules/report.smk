@@ -34,9 +34,9 @@ rule tell_afape_cases:
     input:
         table=rules.prepare_data.output.table,
         catalogue=rules.prepare_data.output.catalogue,
-        decisions=STUDY.rollout_files("decisions.parquet"),
-        worlds=STUDY.rollout_files("worlds.parquet"),
-        blocked=STUDY.rollout_files("blocked.parquet"),
+        decisions=first_rollouts("decisions.parquet"),
+        worlds=first_rollouts("worlds.parquet"),
+        blocked=first_rollouts("blocked.parquet"),
     output:
         **audited(
             cases=f"{EXPLORED}/study=afape/dataset={{dataset}}/mechanism={{mechanism}}/cases.json",

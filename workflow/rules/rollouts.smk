@@ -14,13 +14,13 @@ rule roll_out:
         rounds=rules.impute_features.output.rounds,
     output:
         **audited(
-            blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/blocked.parquet",
-            worlds="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/worlds.parquet",
-            decisions="results/rollouts/dataset={dataset}/mechanism={mechanism}/agent={agent}/decisions.parquet",
+            blocked="results/rollouts/dataset={dataset}/mechanism={mechanism}{seeds}/agent={agent}{rows}/blocked.parquet",
+            worlds="results/rollouts/dataset={dataset}/mechanism={mechanism}{seeds}/agent={agent}{rows}/worlds.parquet",
+            decisions="results/rollouts/dataset={dataset}/mechanism={mechanism}{seeds}/agent={agent}{rows}/decisions.parquet",
         ),
     log:
-        said="logs/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
-        used="benchmarks/roll_out/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl",
+        said="logs/roll_out/dataset={dataset}/mechanism={mechanism}{seeds}/agent={agent}{rows}.log",
+        used="benchmarks/roll_out/dataset={dataset}/mechanism={mechanism}{seeds}/agent={agent}{rows}.jsonl",
     conda:
         "../../envs/core.yaml"
     resources:

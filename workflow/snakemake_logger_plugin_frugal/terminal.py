@@ -68,7 +68,8 @@ class Terse(logging.Formatter):
         return "" if said.startswith(_QUIET) and record.levelno < logging.WARNING else said
 
     def _begun(self, told: Mapping[str, Any]) -> str:
-        name = " ".join([str(told["rule_name"]), *map(str, dict(told["wildcards"] or {}).values())])
+        keys = [str(value).strip("/") for value in dict(told["wildcards"] or {}).values()]
+        name = " ".join([str(told["rule_name"]), *filter(None, keys)])  # of no portion is empty
         self.begun[told["jobid"]] = (name, time.monotonic())
         place = f"[{len(self.begun):>{len(str(self.total))}} of {self.total}]"
         logs = [str(log) for log in told["log"] or () if str(log).endswith(".log")]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-BLOCK_ROWS = 1 << 17
+from frugal.core.portions import BLOCK_ROWS
 
 
 def block_slices(rows: int) -> list[slice]:

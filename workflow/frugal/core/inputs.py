@@ -24,10 +24,8 @@ def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
     Raises:
         DataError: names the input, its file, and the suffix that it needs.
     """
-    parameters = inspect.signature(stage).parameters
-    rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
     for name, paths in job.inputs.items():
-        wanted = _suffixes(parameters.get(name, rest))
+        wanted = _suffixes(_parameter(stage, name))
         for path in paths if isinstance(paths, list) else [paths]:
             if wanted and path.suffix not in wanted:
                 raise DataError(
@@ -38,7 +36,7 @@ def require_kinds(job: Job, stage: Callable[..., Any]) -> None:
 
 def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
     """Whether a stage reads the tables of an input one at a time."""
-    parameter = inspect.signature(stage).parameters.get(name)
+    parameter = _parameter(stage, name)
     return parameter is not None and parameter.annotation is Partitions
 
 
@@ -52,10 +50,15 @@ def takes_rows(stage: Callable[..., Any], name: str) -> bool:
 
 def takes_path(stage: Callable[..., Any], name: str) -> bool:
     """Whether a stage reads the file of an input itself, whatever its name ends in."""
+    parameter = _parameter(stage, name)
+    return parameter is not None and parameter.annotation is Path
+
+
+def _parameter(stage: Callable[..., Any], name: str) -> inspect.Parameter | None:
+    """The parameter that takes an input, by its name or with all others."""
     parameters = inspect.signature(stage).parameters
     rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
-    parameter = parameters.get(name, rest)
-    return parameter is not None and parameter.annotation is Path
+    return parameters.get(name, rest)
 
 
 def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frugal.core.errors import DataError
-from frugal.core.rows import Rows
+from frugal.core.rows import Rows, joined_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,16 +29,22 @@ class Partitions:
         """The values of a key, each once, in the order of the tables."""
         return list(dict.fromkeys(folders[key] for folders in self.folders))
 
+    def where(self, key: str, value: str) -> "Partitions":
+        """The tables with that value."""
+        found = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
+        return Partitions([self.folders[k] for k in found], lambda k: self.open(found[k]))
+
     def rows(self, key: str, value: str) -> Rows:
-        """The only table with that value.
+        """The only table with that value, or the one that portions of rows make together.
 
         Raises:
             DataError: there is none, or there are several.
         """
-        found = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
-        if len(found) != 1:
-            raise DataError(f"{len(found)} tables were given for {key}={value}; allowed is one")
-        return self.open(found[0])
+        found = self.where(key, value)
+        names = [folders.get("rows") for folders in found.folders]
+        if not names or (len(names) > 1 and len(set(names) - {None}) < len(names)):
+            raise DataError(f"{len(names)} tables were given for {key}={value}; allowed is one")
+        return joined_rows([found.open(k) for k in range(len(names))])
 
     def table(self, key: str, value: str) -> "pd.DataFrame":
         """The same as a frame.

@@ -123,6 +123,44 @@ class StoredRows:
         return self._kept[1]
 
 
+class JoinedRows:
+    """Several tables of the same columns as one, in their order."""
+
+    def __init__(self, tables: Sequence[Rows]) -> None:
+        self._tables = tables
+        self._ends = list(accumulate(map(len, tables)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its columns, in order."""
+        return self._tables[0].columns
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def read(
+        self, rows: slice | None = None, columns: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
+        """Some rows and columns; see `Rows`."""
+        import pandas as pd
+
+        start, stop, _ = (rows or slice(None)).indices(len(self))
+        found, begin = [], 0
+        for table, end in zip(self._tables, self._ends, strict=True):
+            if max(start, begin) < min(stop, end):
+                inside = slice(max(start, begin) - begin, min(stop, end) - begin)
+                found.append(table.read(inside, columns))
+            begin = end
+        if not found:
+            return self._tables[0].read(slice(0, 0), columns)
+        return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+
+
+def joined_rows(tables: Sequence[Rows]) -> Rows:
+    """Several tables as one; one as it is."""
+    return tables[0] if len(tables) == 1 else JoinedRows(tables)
+
+
 def open_rows(path: Path) -> Rows:
     """A stored table.
 

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from frugal.core.terms import Terms
-from frugal.judge.sums import Spread, Tally, WeightSums
+from frugal.judge.sums import Spread, Tally, WeightSums, error_of
 
 ROUNDING = 1e-12  # by which a weighted share may miss 0 or 1
 FEW = 10  # units of one kind up to which the interval of a share is Clopper–Pearson's
@@ -87,7 +87,7 @@ def spread_of(psi: Float[np.ndarray, "n o"], weight: Float[np.ndarray, " n"]) ->
 
     se² = Σᵢ ψᵢ² / (n (n − 1))
     """
-    return Spread.of(psi).error(usable_rows(weight))
+    return error_of(len(psi), (psi**2).sum(axis=0), usable_rows(weight))
 
 
 def standard_error(terms: Terms) -> Float[np.ndarray, " o"]:

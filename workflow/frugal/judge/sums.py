@@ -104,19 +104,29 @@ class Spread:
         )
 
     def error(self, usable: int) -> Float[np.ndarray, " o"]:
-        """Standard error; infinite where fewer than two rows carry weight. (o,)
-
-        se² = Σᵢ ψᵢ² / (n (n − 1))
-        """
-        if usable < 2:
-            return np.full(len(self.squares), np.inf)
-        return np.sqrt(self.squares / (self.rows * (self.rows - 1)))
+        """Standard error; see `error_of`. (o,)"""
+        return error_of(self.rows, self.squares, usable)
 
     @property
     def skew(self) -> Float[np.ndarray, " o"]:
         """A = Σ ψ³ / (Σ ψ²)^1.5; 0 where nothing varies. (o,)"""
         size = np.sqrt(self.squares)
         return np.divide(self.cubes, size**3, out=np.zeros_like(size), where=size > 0)
+
+
+def error_of(rows: int, squares: Float[np.ndarray, " o"], usable: int) -> Float[np.ndarray, " o"]:
+    """Standard error; infinite where fewer than two rows carry weight. (o,)
+
+    se² = Σᵢ ψᵢ² / (n (n − 1))
+
+    Args:
+        rows: n.
+        squares: Σ ψ². (o,)
+        usable: rows with weight.
+    """
+    if usable < 2:
+        return np.full(len(squares), np.inf)
+    return np.sqrt(squares / (rows * (rows - 1)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from typing import Any
 from frugal.core.errors import FrugalError
 from frugal.data.description import Description
 from frugal.data.raw import locate_file
+from frugal.run.portions import Portions
 from frugal.run.study import Study
 from frugal.studies.dadi.spec import DadiStudy
 from frugal.studies.diagnosis.spec import DiagnosisStudy
@@ -29,7 +30,8 @@ SIZES = {
     "steps": "transitions, iterations or epochs of training",
 }
 _AFAPE = ("draw_missingness", "impute_features", "train_agent", "roll_out", "fit_nuisances",
-          "check_graph", "estimate_costs", "draw_scenario_figures")  # fmt: skip
+          "check_graph", "estimate_costs", "join_seeds", "draw_scenario_figures")  # fmt: skip
+_BY_SEEDS = ("impute_features", "roll_out", "fit_nuisances", "check_graph", "estimate_costs")
 _DADI = ("train_dadi", "roll_out_dadi", "audit_fairness", "fit_fair_baselines", "score_dadi",
          "draw_dadi_figures")  # fmt: skip
 _PLANNERS = ("prepare_searches", "compare_planners", "time_planners", "draw_world_figures",
@@ -69,6 +71,7 @@ def config_sizes(
     recourse: RecourseStudy,
     *,
     rows: Mapping[str, int],
+    portions: Portions | None = None,
 ) -> list[Sizing]:
     """What the config says of the size of its jobs.
 
@@ -79,26 +82,31 @@ def config_sizes(
         searches: of treatment.
         recourse: its block.
         rows: of data sets whose files do not tell them.
+        portions: how large scenarios are divided; None: none is.
 
     Returns:
         `stages` (none: every one), `keys` and `sizes` each, and `kind` or None. All of it JSON.
     """
-    mirror = study.config["data_mirror"]
-    folder = None if mirror is None else Path(mirror)
-    tables = {
-        name: _rows(described, folder, rows) for name, described in study.descriptions.items()
-    }
+    tables = table_rows(study, rows) if portions is None else portions.rows
     largest = _told(rows=max((n for n in tables.values() if n is not None), default=None))
     return [
         _sizing(("audit",), {}, largest),
         *(_table(name, tables[name], described) for name, described in study.descriptions.items()),
         *_of_classifiers(study, tables),
         *_of_afape(study),
+        *(() if portions is None else _of_portions(portions)),
         *_of_dadi(dadi, study, tables),
         *_of_diagnosis(diagnosis, tables),
         *_of_searches(searches, rows),
         *_of_recourse(recourse, rows),
     ]
+
+
+def table_rows(study: Study, known: Mapping[str, int]) -> dict[str, int | None]:
+    """Rows of each data set of a config; None where its files do not tell them, nor is it known."""
+    mirror = study.config["data_mirror"]
+    folder = None if mirror is None else Path(mirror)
+    return {name: _rows(one, folder, known) for name, one in study.descriptions.items()}
 
 
 def _sizing(
@@ -173,6 +181,17 @@ def _of_afape(study: Study) -> Iterator[Sizing]:
         keys = {key: entry[key] for key in ("dataset", "mechanism")}
         method = study.nuisance_settings(*keys.values())["method"]
         yield _sizing(("fit_nuisances",), keys, {}, str(method))
+
+
+def _of_portions(portions: Portions) -> Iterator[Sizing]:
+    """What one job of a scenario takes whose seeds or rows are divided."""
+    for name in portions.rows:
+        keys = {"dataset": name}
+        if name in portions.divided:
+            each = {"seeds": portions.seeds_each(name)}
+            yield _sizing(_BY_SEEDS, keys, each)
+        if (rows := portions.rows_each(name)) is not None:
+            yield _sizing(("roll_out",), keys, {"rows": rows})
 
 
 def _agent_steps(agent: Mapping[str, Any]) -> int | None:

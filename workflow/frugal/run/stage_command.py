@@ -73,18 +73,22 @@ def run_job(job: "Job") -> None:
     from frugal.core.checkpoints import Checkpoint
     from frugal.core.growing import Growing, GrowingFiles
     from frugal.core.inputs import require_kinds
+    from frugal.core.portions import Portion, whole
     from frugal.core.sidecars import require_intact, write_outputs
     from frugal.core.streams import Streams
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
+    divided = "portion" in inspect.signature(stage).parameters
     context = {
         "settings": _settings(job, stage),
-        "streams": Streams(job.seed, job.stage, job.wildcards),
+        "streams": Streams(job.seed, job.stage, whole(job.wildcards) if divided else job.wildcards),
         "progress": partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True),
     }
     takes_up = "checkpoint" in inspect.signature(stage).parameters
     if takes_up:
         context["checkpoint"] = Checkpoint(job)
+    if divided:
+        context["portion"] = Portion.of(job.wildcards)
     if "origins" in inspect.signature(stage).parameters:
         from frugal.run.origins import origins_of
 

@@ -109,11 +109,6 @@ class Study:
             for d, m in self.scenario_names()
         ]
 
-    def rollout_files(self, name: str) -> list[str]:
-        """A file of every agent's rollouts, with wildcards for data set and mechanism."""
-        folder = "results/rollouts/dataset={dataset}/mechanism={mechanism}"
-        return [f"{folder}/agent={agent}/{name}" for agent in self.agents]
-
     def policy_inputs(self, dataset: str, mechanism: str, agents: list[str]) -> dict[str, str]:
         """Files of those of these agents that have one: policy_0, policy_1, …"""
         folder = f"results/agents/dataset={dataset}/mechanism={mechanism}"

@@ -1,6 +1,6 @@
 """What estimators read of each policy and seed, block by block, from what stages before stored."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,12 @@ import pandas as pd
 
 from frugal.core.partitions import Partitions
 from frugal.core.rows import Rows, rows_of, slices_of
+from frugal.data.panel_columns import panel_columns
 from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows
 from frugal.judge.records import always_known
-from frugal.studies.afape.judged_rows import JudgedRows
+from frugal.judge.views import ViewRows
+from frugal.studies.afape.judged_rows import TEST, JudgedRows
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import EVALUATED
 
@@ -93,6 +95,16 @@ class StoredCases(JudgedRows):
         place = self._fitted_at[self.numbers[at]]
         found = self.once("fitted", (at,), lambda: self._propensities.read(place))
         return found[found["seed"] == seed]
+
+    def view_rows(self) -> Iterator[ViewRows]:
+        """Test rows with the fitted factors of every seed, block by block."""
+        for at, number in enumerate(self.numbers):
+            block = self.records.table.block(number)
+            factors = [
+                self.propensities(seed, at)[panel_columns("factor", block.table)].to_numpy()
+                for seed in self.seeds()
+            ]
+            yield ViewRows(block.table, block.of(TEST), np.concatenate(factors))
 
     def known_rows(self, seed: int) -> KnownRows:
         """What every test row tells: columns that each record holds, and classes but the first."""

@@ -132,8 +132,7 @@ def tipping(estimates: pd.DataFrame, kept: Scratch, most: float) -> pd.DataFrame
         most: the largest Γ that is looked at.
     """
     rows = []
-    may = estimates[readable(estimates) & estimates["estimator"].isin(READ)]
-    for (seed, name), found in may.groupby(["seed", "estimator"], sort=False):
+    for (seed, name), found in tipped(estimates).groupby(["seed", "estimator"], sort=False):
         agents = list(found.sort_values(["estimate", "agent"], kind="stable")["agent"])
         if len(agents) < 2:
             continue
@@ -146,6 +145,11 @@ def tipping(estimates: pd.DataFrame, kept: Scratch, most: float) -> pd.DataFrame
         other = agents[1 + which] if which >= 0 else ""
         rows.append((seed, name, agents[0], gamma, other))
     return pd.DataFrame(rows, columns=list(TIPPING_COLUMNS))
+
+
+def tipped(estimates: pd.DataFrame) -> pd.DataFrame:
+    """The estimates that hidden causes may turn over."""
+    return estimates[readable(estimates) & estimates["estimator"].isin(READ)]
 
 
 def _same(first: Weighted, second: Weighted) -> np.ndarray:

@@ -25,7 +25,7 @@ def pairs(estimates: pd.DataFrame, kept: Scratch, streams: Streams) -> pd.DataFr
             estimates on completed tables.
         streams: source of the draws for simultaneous intervals.
     """
-    done = estimates[(estimates["status"] == "ok") & np.isfinite(estimates["std_error"])]
+    done = compared(estimates)
     frames = [
         _of_one(int(seed), str(name), rows, kept, streams)  # pyright: ignore[reportArgumentType]
         for (seed, name), rows in done.groupby(["seed", "estimator"], sort=False)
@@ -34,6 +34,11 @@ def pairs(estimates: pd.DataFrame, kept: Scratch, streams: Streams) -> pd.DataFr
     if not frames:
         return pd.DataFrame(columns=list(COLUMNS))
     return pd.concat(frames, ignore_index=True)
+
+
+def compared(estimates: pd.DataFrame) -> pd.DataFrame:
+    """The estimates that pairs are made of; groups of them follow one another as they begin."""
+    return estimates[(estimates["status"] == "ok") & np.isfinite(estimates["std_error"])]
 
 
 def _of_one(

@@ -1,12 +1,13 @@
 """A scenario's table and masks, block by block, checked before a stage uses them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.errors import DataError
 from frugal.core.rows import Rows, rows_of, slices_of
 from frugal.data.stored_table import StoredTable
 from frugal.missing.graph import MissingnessGraph
@@ -24,9 +25,10 @@ class StoredRecords:
         masks: as `draw_missingness` made them: block after block, seed after seed in each.
         graph: their law; None where none is asked for.
         identification: what it identifies; likewise.
+        seeds: that are asked about; None: all.
 
     Raises:
-        DataError: what is stored is not whole, or is of another table.
+        DataError: what is stored is not whole, is of another table, or lacks a seed.
         GraphError: the graph has a cycle.
     """
 
@@ -37,16 +39,17 @@ class StoredRecords:
         masks: pd.DataFrame | Rows,
         graph: Mapping[str, Any] | None = None,
         identification: Mapping[str, Any] | None = None,
+        seeds: Sequence[int] | None = None,
     ) -> None:
         self.table = StoredTable(table, catalogue)
-        self._masks, self._graph = rows_of(masks), graph
+        self._masks, self._graph, self._asked = rows_of(masks), graph, seeds
         if graph is not None and identification is not None:
             require_graph(graph, identification, self.table.layout)
         self._places = slices_of(self._masks, self.table.counts(), "masks")
         self._whole: pd.DataFrame | None = None
 
     def masks(self, number: int) -> pd.DataFrame:
-        """Masks of a block's rows, of all seeds.
+        """Masks of a block's rows, of the seeds that are asked about.
 
         Raises:
             DataError: see `require_masks`.
@@ -55,14 +58,19 @@ class StoredRecords:
             return self._whole
         found = self._masks.read(self._places[number])
         require_masks(found, self.table.block(number).table)
+        if self._asked is not None:
+            found = found[found["seed"].isin(self._asked)].reset_index(drop=True)
         if len(self._places) == 1:
             self._whole = found
         return found
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Seeds of the study, in order."""
-        return list(map(int, self.masks(0)["seed"].unique()))
+        """Seeds of the study that are asked about, in order."""
+        found = list(map(int, self.masks(0)["seed"].unique()))
+        if self._asked is not None and found != list(self._asked):
+            raise DataError(f"masks were drawn for seeds {found} of {list(self._asked)} alone")
+        return found
 
     def by_seed(self, number: int, parts: Collection[str]) -> Iterator[tuple[int, pd.DataFrame]]:
         """Each seed's masks of the rows of some parts of a block."""

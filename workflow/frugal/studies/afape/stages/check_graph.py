@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows, rows_of, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -30,10 +31,11 @@ def check_graph(
     settings: Any,
     streams: Streams,
     progress: Callable[..., Any],
+    portion: Portion = WHOLE,
 ) -> dict[str, pd.DataFrame]:
     """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
     del settings
-    records = StoredRecords(table, catalogue, masks)
+    records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     given = _Given(records, identification, rows_of(propensities))
     contrasts, found = [], []
     for seed in progress(records.seeds, desc="seeds"):

@@ -4,7 +4,7 @@ Rows are read block by block; what is held of all rows at once are two bytes a r
 numbers a row of one estimate at a time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ import pandas as pd
 
 from frugal.core.blocks import tree_sum
 from frugal.core.partitions import Partitions
+from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
-from frugal.data.panel_columns import panel_columns
 from frugal.judge.by_group import no_groups, plain_ratios, plain_sums, ratios, told_by_group
 from frugal.judge.case import COSTS
 from frugal.judge.estimator import Estimator
@@ -24,10 +24,9 @@ from frugal.judge.group_terms import GroupTerms
 from frugal.judge.influences import CountedFit
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import OK
-from frugal.judge.views import Seen, ViewRows, compare_views
+from frugal.judge.views import Seen, compare_views
 from frugal.studies.afape.cases import StoredCases
 from frugal.studies.afape.hidden_causes import Shifted, tipping
-from frugal.studies.afape.judged_rows import TEST
 from frugal.studies.afape.judging import (
     Fits,
     Judged,
@@ -57,9 +56,10 @@ def estimate_costs(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    portion: Portion = WHOLE,
 ) -> dict[str, pd.DataFrame]:
     """Judge every policy by every estimator, for every seed."""
-    records = StoredRecords(table, catalogue, masks, graph, identification)
+    records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     cases = StoredCases(records, identification, (blocked, worlds), (propensities, agents))
     fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
     found: dict[str, list[pd.DataFrame]] = {}
@@ -71,7 +71,7 @@ def estimate_costs(
             judging = _Judging(cases, agent, settings, own, kept, fits)
             judged = judging.tables()
             judged["efficiency"] = compare_views(
-                judging.view_rows(), records.table.layout, records.graph, judging.seen,
+                cases.view_rows(), records.table.layout, records.graph, judging.seen,
                 identification, settings,
             )  # fmt: skip
             for name, frame in judged.items():
@@ -107,17 +107,6 @@ class _Judging:
     def seen(self) -> Seen:
         """What the views read, of all seeds."""
         return tree_sum(self._seen)
-
-    def view_rows(self) -> Iterator[ViewRows]:
-        """Test rows with the fitted factors of every seed, block by block."""
-        table = self._cases.records.table
-        for at, number in enumerate(self._cases.numbers):
-            block = table.block(number)
-            factors = [
-                self._cases.propensities(seed, at)[panel_columns("factor", block.table)].to_numpy()
-                for seed in self._cases.seeds()
-            ]
-            yield ViewRows(block.table, block.of(TEST), np.concatenate(factors))
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The policy's tables over all seeds."""

@@ -19,6 +19,7 @@ from frugal.core.blocks import sample_of
 from frugal.core.episodes import Policy
 from frugal.core.growing import Growing
 from frugal.core.partitions import Partitions
+from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -50,13 +51,14 @@ def fit_nuisances(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    portion: Portion = WHOLE,
     **policies: StoredArrays | Path | pd.DataFrame,
 ) -> Growing:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
 
     `policies` are the files of agents that act by one, in the order of `settings["filed"]`.
     """
-    records = StoredRecords(table, catalogue, masks, graph, identification)
+    records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     stored = dict(zip(settings["filed"], policies.values(), strict=True))
     built = {
         agent: build_policy(chosen, table=records.table.layout, stored=stored.get(agent))

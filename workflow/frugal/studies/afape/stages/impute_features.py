@@ -14,6 +14,7 @@ import pandas as pd
 
 from frugal.core import blocks as micro
 from frugal.core.growing import Growing
+from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -36,9 +37,10 @@ def impute_features(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    portion: Portion = WHOLE,
 ) -> Growing:
     """Impute what the masks hide, from the test rows alone; complete rows are not repeated."""
-    records = StoredRecords(table, catalogue, masks)
+    records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     outer, inner = bars(progress, len(records.table.blocks))
     rounds: dict[tuple[int, str, int], int] = {}
     chains = _chains(records, settings["chained_trees"], streams)

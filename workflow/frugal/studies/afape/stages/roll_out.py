@@ -21,6 +21,7 @@ from frugal.core.blocks import BlockDraws
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import MissingStateError
 from frugal.core.growing import Growing
+from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows, rows_of
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -49,6 +50,7 @@ def roll_out(
     streams: Streams,
     progress: Callable[..., Any],
     policy: StoredArrays | Path | pd.DataFrame | None = None,
+    portion: Portion = WHOLE,
 ) -> Growing:
     """Run a policy in every world and seed; log decisions, terminal sets and costs.
 
@@ -56,7 +58,7 @@ def roll_out(
     that knows rows alone has no copies of filled-in values to act on, and leaves out what asks for
     states that it lacks beyond the records.
     """
-    records = StoredRecords(table, catalogue, masks, graph, identification)
+    records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     layout = records.table.layout
     agent = build_policy(settings, table=layout, stored=policy)
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(layout)
@@ -64,14 +66,21 @@ def roll_out(
     play = _Play(records, agent, copies, identification, streams)
     blocks = len(records.table.blocks)
     if isinstance(agent, RowPolicy) and blocks > 1:  # what some block lacks, no block has
-        for number in range(blocks):
+        for number in filter(play.acts, range(blocks)):
             play.block(number, _plain)
     outer, inner = bars(progress, blocks)
-    for number in outer(range(blocks), desc="blocks"):
-        ended, decisions = play.block(number, inner)
-        if ended:
-            made = outcomes(ended, ensemble, records.table.block(number).table)
-            yield {**made, "decisions": pd.concat(decisions, ignore_index=True)}
+
+    def tables(number: int, progress: Callable[..., Any]) -> dict[str, pd.DataFrame]:
+        ended, decisions = play.block(number, progress)
+        made = outcomes(ended, ensemble, records.table.block(number).table)
+        return {**made, "decisions": pd.concat(decisions, ignore_index=True)}
+
+    asked = list(filter(play.acts, portion.blocks(records.table.blocks)))
+    for number in outer(asked, desc="blocks"):
+        yield tables(number, inner)
+    if not asked:  # a portion without a row to act on has the columns alone
+        made = tables(next(filter(play.acts, range(blocks))), _plain)
+        yield {name: frame.iloc[:0] for name, frame in made.items()}
     return {}
 
 
@@ -106,19 +115,19 @@ class _Play:
     streams: Streams
     lacks: set[tuple[int, str]] = field(default_factory=set)
 
+    def acts(self, number: int) -> bool:
+        """Whether a block has a row to act on, or is the only one."""
+        counts = self.records.table.counts(EVALUATED)
+        return len(counts) == 1 or counts[number] > 0
+
     def block(
         self, number: int, progress: Callable[..., Any]
     ) -> tuple[list[Ended], list[pd.DataFrame]]:
-        """Outcomes and decisions on the rows of one block, in every world and seed.
-
-        Empty where the block has no row to act on, unless there is no other block.
-        """
+        """Outcomes and decisions on the rows of one block, in every world and seed."""
         table = self.records.table
         block, rows = table.block(number), table.block(number).of(EVALUATED)
         ended: list[Ended] = []
         decisions: list[pd.DataFrame] = []
-        if not len(rows) and len(table.blocks) > 1:
-            return ended, decisions
         truth = TrueLaws(
             policy=self.agent, table=block.table, rows=rows, graph=self.records.graph,
             s=in_s(self.identification, block.table),
