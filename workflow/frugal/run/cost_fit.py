@@ -31,6 +31,7 @@ GROWS = {
     "fit_nuisances": ("rows", "panels", "seeds", "policies"),
     "check_graph": ("rows", "panels", "seeds"),
     "estimate_costs": ("rows", "panels", "seeds", "policies"),
+    "join_seeds": ("rows", "panels", "seeds", "policies"),
     "draw_scenario_figures": ("policies",),
     "tell_afape_cases": ("rows", "policies"),
     "judge_world": ("rows", "seeds", "policies"),

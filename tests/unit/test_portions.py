@@ -1,0 +1,344 @@
+"""Portions of a large scenario: some seeds, some rows; together they are what one job makes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from frugal.core import blocks
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.growing import together
+from frugal.core.partitions import Partitions
+from frugal.core.portions import WHOLE, Portion, keys_of, rows_names, seeds_name, whole
+from frugal.core.rows import FrameRows, joined_rows
+from frugal.core.schema_check import read_yaml
+from frugal.core.streams import Streams
+from frugal.run.job_sizes import config_sizes, sizes_of
+from frugal.run.portions import Portions
+from frugal.run.study import load_study
+from frugal.studies.afape.stages.check_graph import check_graph
+from frugal.studies.afape.stages.estimate_costs import estimate_costs
+from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
+from frugal.studies.afape.stages.impute_features import impute_features
+from frugal.studies.afape.stages.join_seeds import join_seeds
+from frugal.studies.afape.stages.roll_out import roll_out
+from frugal.studies.dadi.spec import load_dadi_study
+from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.recourse.spec import load_recourse_study
+from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.treatment.spec import load_treatment_study
+
+from tests.unit.afape_chain import (
+    CLASSIFIER,
+    EVALUATION,
+    NUISANCE,
+    draw,
+    frames,
+    no_bar,
+    small_table,
+)
+from tests.unit.test_blocks import AGENTS as EVERY
+from tests.unit.test_blocks import CAUSES, LAW, N, belonging
+
+ROOT = Path(__file__).parents[2]
+AGENTS = {name: EVERY[name] for name in ("half", "rule")}
+SEEDS = (3, 0, 7)
+CHAINED = {"rounds": 1, "trees": 3, "leaves": 4, "learning_rate": 0.3, "min_leaf": 20,
+           "linear_penalty": 1.0}  # fmt: skip
+IMPUTATION = {"chained_trees": CHAINED, "missforest": None, "multiple": None}
+BLOCK = 700  # rows; there are three blocks
+ROWS = ("0-699", "700-on")
+WIDE = "synthetic_mnar"
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seeds", "name"),
+    [((0,), "0"), ((0, 1, 2), "0-2"), ((3, 0, 1, 7), "3,0-1,7"), ((12, 11), "12,11")],
+)
+def test_seeds_have_a_name_that_tells_them(seeds, name):
+    assert seeds_name(seeds) == name
+    assert Portion.of({"seeds": name}) == Portion(seeds=seeds)
+
+
+def test_rows_are_named_by_whole_blocks_and_the_last_goes_on():
+    size = 131_072
+    assert rows_names(3 * size + 1, size) == [
+        "0-131071",
+        "131072-262143",
+        "262144-393215",
+        "393216-on",
+    ]
+    assert rows_names(3 * size, 2 * size + 5) == ["0-262143", "262144-on"]
+    assert rows_names(0, size) == ["0-on"]
+    assert Portion.of({"rows": "262144-on"}) == Portion(rows=slice(262_144, None))
+    assert Portion.of({"rows": "0-131071"}) == Portion(rows=slice(0, size))
+
+
+def test_every_block_is_in_one_portion_whatever_was_counted():
+    slices = [slice(k, min(k + 131_072, 500_000)) for k in range(0, 500_000, 131_072)]
+    for counted in (1, 400_000, 500_000, 900_000):
+        names = rows_names(counted, 131_072)
+        found = [k for name in names for k in Portion.of({"rows": name}).blocks(slices)]
+        assert found == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["", "a", "1-", "-1", "0-2,", "0..3"])
+def test_what_names_no_seeds_is_refused(name):
+    with pytest.raises(ConfigError, match="allowed are seeds as in 0-9 or 0-2,7"):
+        Portion.of({"seeds": name})
+
+
+@pytest.mark.parametrize("name", ["", "5", "0-x", "on-5"])
+def test_what_names_no_rows_is_refused(name):
+    with pytest.raises(ConfigError, match="allowed are rows as in 0-131071 or 131072-on"):
+        Portion.of({"rows": name})
+
+
+def test_a_portion_is_not_part_of_what_draws_are_named_by():
+    told = keys_of({"dataset": "d", "seeds": "/seeds=0-9", "agent": "a", "rows": ""})
+    assert told == {"dataset": "d", "seeds": "0-9", "agent": "a"}
+    assert whole(told) == {"dataset": "d", "agent": "a"}
+
+
+# --- tables of several files ----------------------------------------------------------------------
+
+
+def test_portions_of_rows_are_read_as_one_table():
+    frame = pd.DataFrame({"x": range(10), "y": list("abcdefghij")})
+    cuts = [frame.iloc[:4], frame.iloc[4:4], frame.iloc[4:9], frame.iloc[9:]]
+    joined = joined_rows([FrameRows(part.reset_index(drop=True)) for part in cuts])
+    assert len(joined) == 10
+    assert joined.columns == ("x", "y")
+    for start in range(11):
+        for stop in range(start, 11):
+            found = joined.read(slice(start, stop), ["x"])
+            assert found["x"].tolist() == list(range(start, stop))
+    pd.testing.assert_frame_equal(joined.read(), frame)
+
+
+def test_two_tables_of_one_policy_are_refused_unless_they_are_portions():
+    frame = pd.DataFrame({"x": [1]})
+
+    def given(*names: str | None) -> Partitions:
+        folders = [{"agent": "a"} | ({} if n is None else {"rows": n}) for n in names]
+        return Partitions(folders, lambda k: FrameRows(frame))
+
+    assert len(given("0-0", "1-on").rows("agent", "a")) == 2
+    for names in ((None, None), ("0-0", "0-0")):
+        with pytest.raises(DataError, match="2 tables were given for agent=a; allowed is one"):
+            given(*names).rows("agent", "a")
+    with pytest.raises(DataError, match="0 tables were given for agent=b"):
+        given("0-0").rows("agent", "b")
+
+
+# --- stages ---------------------------------------------------------------------------------------
+
+
+class _Scenario:
+    """A table with masks, judged by one job or by several."""
+
+    def __init__(self, source: str, own: Any) -> None:
+        gaps = None if source == "induced" else {"P2": 0.2, "P3": 0.3}
+        law = LAW if source == "induced" else CAUSES
+        table = small_table(N, gaps=gaps)
+        frame, catalogue = frames(table, belonging=own)
+        self.stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
+        self.drawn = draw(table, law, source=source, seeds=SEEDS)
+        self.classifier = fit_classifier(
+            **self.stored, **self.common("fit_classifier", CLASSIFIER)
+        )["classifier"]
+
+    def common(self, stage: str, settings: Any, **more: str) -> dict[str, Any]:
+        streams = Streams(1, stage, {"dataset": "d", "mechanism": "m", **more})
+        return {"settings": settings, "streams": streams, "progress": no_bar}
+
+    def imputed(self, portion: Portion) -> dict[str, pd.DataFrame]:
+        return together(impute_features(
+            **self.stored, masks=self.drawn["masks"], portion=portion,
+            **self.common("impute_features", IMPUTATION),
+        ))  # fmt: skip
+
+    def played(self, agent: str, imputed: Mapping[str, Any], portion: Portion) -> dict[str, Any]:
+        return together(roll_out(
+            **self.stored, **self.drawn, **imputed, classifier=self.classifier, portion=portion,
+            **self.common("roll_out", AGENTS[agent], agent=agent),
+        ))  # fmt: skip
+
+    def of_seeds(self, name: str | None, rows: tuple[str | None, ...]) -> dict[str, Any]:
+        """All that one portion of the seeds makes; its roll-outs in portions of the rows."""
+        keys = {} if name is None else {"seeds": name}
+        portion = Portion.of(keys)
+        imputed = self.imputed(portion)
+        folders, blocked, worlds, decisions = [], [], [], []
+        for agent in AGENTS:
+            for some in rows:
+                here = keys | ({} if some is None else {"rows": some})
+                made = self.played(agent, imputed, Portion.of(here))
+                folders.append({**here, "agent": agent})
+                blocked.append(made["blocked"])
+                worlds.append(made["worlds"])
+                decisions.append(made["decisions"].assign(agent=agent))
+        episodes = _partitions(folders, blocked), _partitions(folders, worlds)
+        given = {**self.stored, **self.drawn, "portion": portion}
+        settings = {**NUISANCE, "agents": AGENTS, "filed": []}
+        nuisances = together(fit_nuisances(
+            **given, blocked=episodes[0], **self.common("fit_nuisances", settings)
+        ))  # fmt: skip
+        known = {k: v for k, v in given.items() if k != "graph"}
+        checked = check_graph(
+            **known, propensities=nuisances["propensities"], **self.common("check_graph", {})
+        )
+        estimated = estimate_costs(
+            **given, blocked=episodes[0], worlds=episodes[1],
+            propensities=nuisances["propensities"], agents=nuisances["agents"],
+            **self.common("estimate_costs", EVALUATION),
+        )  # fmt: skip
+        return {
+            "blocked": episodes[0], "worlds": episodes[1], "decisions": pd.concat(decisions),
+            "tables": {**nuisances, **checked, **estimated}, "keys": keys,
+        }  # fmt: skip
+
+    def joined(self, parts: list[dict[str, Any]]) -> dict[str, pd.DataFrame]:
+        folders = [part["keys"] for part in parts]
+        tables: dict[str, Any] = {
+            name: _partitions(folders, [part["tables"][name] for part in parts])
+            for name in parts[0]["tables"]
+        }
+        episodes = {name: _chained([p[name] for p in parts]) for name in ("blocked", "worlds")}
+        fitted = {name: tables.pop(name) for name in ("propensities", "agents")}
+        del tables["efficiency"]
+        return join_seeds(
+            **self.stored, **self.drawn, **episodes, **fitted,
+            **self.common("join_seeds", EVALUATION), **tables,
+        )  # fmt: skip
+
+
+def _partitions(folders: list[dict[str, str]], tables: list[pd.DataFrame]) -> Partitions:
+    return Partitions(folders, lambda k: FrameRows(tables[k]))
+
+
+def _chained(parts: list[Partitions]) -> Partitions:
+    every = [(part, k) for part in parts for k in range(len(part.folders))]
+    return Partitions(
+        [part.folders[k] for part, k in every], lambda n: every[n][0].open(every[n][1])
+    )
+
+
+@pytest.mark.trains
+@pytest.mark.parametrize(
+    ("source", "kind", "rows"),
+    [("induced", "plain", BLOCK), ("own", "clusters", BLOCK), ("own", "plain", N)],
+)
+def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, rows):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
+    scenario = _Scenario(source, None if kind == "plain" else belonging(cluster=True))
+    one = scenario.of_seeds(None, (None,))["tables"]
+    some_rows = ROWS if rows == BLOCK else (None,)
+    parts = [scenario.of_seeds(name, some_rows) for name in ("3,0", "7")]
+    joined = scenario.joined(parts)
+    assert set(joined) == set(one) - {"propensities", "agents"}
+    for name, frame in joined.items():
+        pd.testing.assert_frame_equal(frame, one[name], check_exact=True)
+
+
+@pytest.mark.trains
+def test_portions_of_rows_play_what_one_job_plays(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", BLOCK)
+    scenario = _Scenario("induced", None)
+    imputed = scenario.imputed(WHOLE)
+    for agent in AGENTS:
+        every = scenario.played(agent, imputed, WHOLE)
+        parts = [scenario.played(agent, imputed, Portion.of({"rows": rows})) for rows in ROWS]
+        beyond = scenario.played(agent, imputed, Portion.of({"rows": "5000-on"}))
+        for name, frame in every.items():
+            found = pd.concat([part[name] for part in parts], ignore_index=True)
+            pd.testing.assert_frame_equal(found, frame, check_exact=True)
+            assert len(beyond[name]) == 0
+            assert list(beyond[name].columns) == list(frame.columns)
+
+
+@pytest.mark.trains
+def test_a_seed_that_no_mask_was_drawn_for_is_refused():
+    scenario = _Scenario("induced", None)
+    with pytest.raises(DataError, match=r"masks were drawn for seeds \[3\] of \[3, 9\] alone"):
+        scenario.imputed(Portion(seeds=(3, 9)))
+
+
+# --- how a config is divided ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def config():
+    return read_yaml(ROOT / "config.yaml")
+
+
+def portions(config: dict[str, Any], rows: int | None, job_rows: int, seeds: list[int]) -> Portions:
+    config["afape"] |= {"job_rows": job_rows, "seeds": seeds}
+    return Portions(load_study(config, ROOT), {WIDE: rows})
+
+
+def test_the_default_is_not_divided(config):
+    study = load_study(config, ROOT)
+    known = read_yaml(ROOT / "config" / "costs.yaml")["rows"]
+    divided = Portions(study, {name: known.get(name, 60_000) for name in study.descriptions})
+    assert divided.divided == []
+    for name in study.descriptions:
+        assert divided.row_folders(name, "always") == [""]
+
+
+def test_seeds_are_divided_where_rows_times_seeds_are_too_many(config):
+    divided = portions(config, 300_000, 1_000_000, [0, 1, 2, 3, 4])
+    assert divided.seeds(WIDE) == ["/seeds=0-2", "/seeds=3-4"]
+    assert divided.divided == [WIDE]
+    assert divided.row_folders(WIDE, "always") == [""]
+    assert divided.files(WIDE, "mnar", "estimates", "estimates.parquet") == [
+        f"results/estimates/dataset={WIDE}/mechanism=mnar/seeds={name}/estimates.parquet"
+        for name in ("0-2", "3-4")
+    ]
+
+
+def test_rows_are_divided_where_one_seed_has_too_many(config):
+    divided = portions(config, 300_000, 131_072, [4, 9])
+    assert divided.seeds(WIDE) == ["/seeds=4", "/seeds=9"]
+    assert divided.row_folders(WIDE, "always") == [
+        "/rows=0-131071", "/rows=131072-262143", "/rows=262144-on"
+    ]  # fmt: skip
+    paths = divided.rollouts(WIDE, "mnar", "blocked.parquet", "/seeds=4")
+    assert len(paths) == 3 * len(divided.study.agents)
+    assert paths[0].startswith(f"results/rollouts/dataset={WIDE}/mechanism=mnar/seeds=4/agent=")
+
+
+def test_a_table_of_states_is_played_by_one_job(config):
+    divided = portions(config, 300_000, 131_072, [0])
+    divided.study.config["afape"]["agents"]["mine"] = {"kind": "table"}
+    assert divided.row_folders(WIDE, "mine") == ["/rows=0-on"]
+
+
+def test_a_table_of_unknown_size_is_not_divided(config):
+    divided = portions(config, None, 131_072, [0, 1])
+    assert divided.seeds(WIDE) == [""]
+    assert divided.row_folders(WIDE, "always") == [""]
+
+
+def test_a_portion_is_planned_at_its_own_size(config):
+    divided = portions(config, 300_000, 131_072, [4, 9])
+    described = divided.study.descriptions
+    sizings = config_sizes(
+        divided.study, load_dadi_study(config, described),
+        load_diagnosis_study(config, described), load_treatment_study(config, ROOT),
+        load_recourse_study(config, ROOT), rows={}, portions=replace(divided, rows={
+            **dict.fromkeys(described), WIDE: 300_000,
+        }),
+    )  # fmt: skip
+    keys = {"dataset": WIDE, "mechanism": "mnar", "agent": "always"}
+    played, _ = sizes_of("roll_out", keys, sizings)
+    judged, _ = sizes_of("estimate_costs", keys, sizings)
+    drawn, _ = sizes_of("draw_missingness", keys, sizings)
+    assert (played["rows"], played["seeds"]) == (131_072, 1)
+    assert (judged["rows"], judged["seeds"]) == (300_000, 1)
+    assert (drawn["rows"], drawn["seeds"]) == (300_000, 2)
