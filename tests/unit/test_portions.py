@@ -1,7 +1,13 @@
 """Portions of a large scenario: some seeds, some rows; together they are what one job makes."""
 
+import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +15,7 @@ import pandas as pd
 import pytest
 from frugal.core import blocks
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import payload_bytes
 from frugal.core.growing import together
 from frugal.core.partitions import Partitions
 from frugal.core.portions import WHOLE, Portion, keys_of, rows_names, seeds_name, whole
@@ -17,6 +24,7 @@ from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
 from frugal.run.job_sizes import config_sizes, sizes_of
 from frugal.run.portions import Portions
+from frugal.run.stage_words import shell_line, stage_words
 from frugal.run.study import load_study
 from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.estimate_costs import estimate_costs
@@ -87,22 +95,65 @@ def test_every_block_is_in_one_portion_whatever_was_counted():
         assert found == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("name", ["", "a", "1-", "-1", "0-2,", "0..3"])
+@pytest.mark.parametrize("name", ["", "a", "1-", "-1", "0-2,", "0..3", "9-0", "0-99999999999"])
 def test_what_names_no_seeds_is_refused(name):
     with pytest.raises(ConfigError, match="allowed are seeds as in 0-9 or 0-2,7"):
         Portion.of({"seeds": name})
 
 
-@pytest.mark.parametrize("name", ["", "5", "0-x", "on-5"])
+@pytest.mark.parametrize("name", ["", "5", "0-x", "on-5", "200-100"])
 def test_what_names_no_rows_is_refused(name):
     with pytest.raises(ConfigError, match="allowed are rows as in 0-131071 or 131072-on"):
         Portion.of({"rows": name})
+
+
+def test_rows_that_begin_inside_a_block_are_refused():
+    with pytest.raises(ConfigError, match="the next ones at 0 and 100"):
+        Portion(rows=slice(5, 10)).blocks([slice(0, 100), slice(100, 150)])
 
 
 def test_a_portion_is_not_part_of_what_draws_are_named_by():
     told = keys_of({"dataset": "d", "seeds": "/seeds=0-9", "agent": "a", "rows": ""})
     assert told == {"dataset": "d", "seeds": "0-9", "agent": "a"}
     assert whole(told) == {"dataset": "d", "agent": "a"}
+
+
+# --- long command lines ---------------------------------------------------------------------------
+
+
+def rollouts_of(seeds: list[str], agents: list[str], rows: list[str]) -> list[str]:
+    return [
+        f"results/rollouts/dataset=d/mechanism=m/seeds={s}/agent={a}/rows={r}/blocked.parquet"
+        for s, a, r in product(seeds, agents, rows)
+    ]
+
+
+def test_a_line_that_bash_would_not_take_has_braces_and_means_the_same():
+    seeds = [f"{k}-{k + 3},{k + 9}" for k in range(0, 400, 20)]
+    agents, rows = [f"agent_{k}" for k in range(11)], ["0-131071", "131072-262143", "262144-on"]
+    odd = rollouts_of(["0"], ["a"], rows) + rollouts_of(["0"], ["my table"], ["0-on"])
+    own = ["/data/o'brien, a/{x}.yaml", "/data/b/y.csv"]
+    files = {"blocked": rollouts_of(seeds, agents, rows), "worlds": odd, "raw": own, "one": "p/q"}
+    words = stage_words(
+        files, {"out": "results/x y.parquet"}, {"seeds": "0"}, {"a": [1]}, 7, "fast"
+    )
+    assert len(shlex.join(words)) > 70_000
+    line = shell_line(words)
+    assert len(line) < 3000
+    code = "import json, sys; print(json.dumps(sys.argv[1:]))"
+    told = subprocess.run(
+        ["bash", "-c", f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} {line}"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    found = []
+    for word in json.loads(told.stdout):
+        found += ["--input", word[8:]] if word.startswith("--input=") else [word]
+    assert found == words
+
+
+def test_a_short_line_is_as_it_was():
+    words = stage_words({"a": ["x/1", "x/2"]}, {"b": "y"}, {}, None, 7, "portable")
+    assert shell_line(words) == shlex.join(words)
 
 
 # --- tables of several files ----------------------------------------------------------------------
@@ -219,7 +270,12 @@ class _Scenario:
 
 
 def _partitions(folders: list[dict[str, str]], tables: list[pd.DataFrame]) -> Partitions:
-    return Partitions(folders, lambda k: FrameRows(tables[k]))
+    """Tables as a stage reads them that others have written."""
+    return Partitions(folders, lambda k: FrameRows(pd.read_parquet(BytesIO(_bytes(tables[k])))))
+
+
+def _bytes(table: pd.DataFrame) -> bytes:
+    return payload_bytes(Path("table.parquet"), table)
 
 
 def _chained(parts: list[Partitions]) -> Partitions:
@@ -244,6 +300,7 @@ def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, row
     assert set(joined) == set(one) - {"propensities", "agents"}
     for name, frame in joined.items():
         pd.testing.assert_frame_equal(frame, one[name], check_exact=True)
+        assert _bytes(frame) == _bytes(one[name]), name
 
 
 @pytest.mark.trains
@@ -260,6 +317,33 @@ def test_portions_of_rows_play_what_one_job_plays(monkeypatch):
             pd.testing.assert_frame_equal(found, frame, check_exact=True)
             assert len(beyond[name]) == 0
             assert list(beyond[name].columns) == list(frame.columns)
+
+
+@pytest.mark.trains
+def test_a_seed_without_a_contrast_has_columns_of_their_types():
+    never = {"P2": {"intercept": 90.0}, "P3": {"intercept": 90.0}}
+    table = small_table(400)
+    frame, catalogue = frames(table)
+    drawn = draw(table, never, source="induced", seeds=(0,))
+    factors = pd.DataFrame({"factor:P2": 1.0, "factor:P3": 1.0, "row_id": range(80, 400)})
+    made = check_graph(
+        table=frame, catalogue=catalogue, masks=drawn["masks"],
+        identification=drawn["identification"], propensities=factors.assign(seed=0), settings={},
+        streams=Streams(1, "check_graph", {}), progress=no_bar,
+    )["contrasts"]  # fmt: skip
+    assert made.empty
+    kinds = {name: one.kind for name, one in made.dtypes.items()}
+    assert kinds == {
+        "kind": "O", "panel": "O", "other": "O", "score": "f", "rows": "i", "share": "f",
+        "expected": "f", "seed": "i",
+    }  # fmt: skip
+
+
+@pytest.mark.trains
+def test_a_portion_that_lacks_is_refused():
+    scenario = _Scenario("induced", None)
+    with pytest.raises(DataError, match=r"portions of seeds \[3, 0\] were given; allowed are"):
+        scenario.joined([scenario.of_seeds("3,0", (None,))])
 
 
 @pytest.mark.trains
@@ -300,6 +384,14 @@ def test_seeds_are_divided_where_rows_times_seeds_are_too_many(config):
         f"results/estimates/dataset={WIDE}/mechanism=mnar/seeds={name}/estimates.parquet"
         for name in ("0-2", "3-4")
     ]
+
+
+def test_a_portion_ends_where_its_name_would_be_too_long(config):
+    divided = portions(config, 1000, 1_000_000, list(range(1000, 9000, 7)))
+    found = divided.seeds(WIDE)
+    assert max(map(len, found)) <= 100 + len("/seeds=")
+    named = [Portion.of({"seeds": name.partition("=")[2]}).seeds for name in found]
+    assert [seed for some in named for seed in some or ()] == list(range(1000, 9000, 7))
 
 
 def test_rows_are_divided_where_one_seed_has_too_many(config):

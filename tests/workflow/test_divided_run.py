@@ -78,8 +78,7 @@ def test_several_jobs_make_the_bytes_of_one(tmp_path):
     found = pd.concat([pd.read_parquet(path, partitioning=None) for path in parts])
     every = pd.read_parquet(played, partitioning=None)
     order = ["seed", "world", "row_id", "step"]
-    pd.testing.assert_frame_equal(
-        *(frame.sort_values(order).reset_index(drop=True) for frame in (found, every))
-    )
+    one, other = (f.sort_values(order).reset_index(drop=True) for f in (found, every))
+    pd.testing.assert_frame_equal(one, other)
     again = snakemake(divided, SHOWN, "-n", configs=(tmp_path / "several.yaml",))
     assert "Nothing to be done" in again.stdout

@@ -19,7 +19,7 @@ from frugal.core.sidecars import (
 )
 from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
-from frugal.run.stage_words import figure_files, figures_of, stage_words
+from frugal.run.stage_words import figure_files, figures_of, shell_line, stage_words
 from frugal.run.study import load_study, published_file
 from frugal_engine import (
     import_nothing_from_here,
@@ -138,7 +138,8 @@ def unnoticed_changes(jobs):
         )
         settled = job.params.get("settled")
         there = None if None in (sidecar, settled) else sidecar_here(sidecar)
-        if there is not None and made_otherwise(there, settled):
+        files = [bare(f) for k, f in job.output.items() if not k.endswith("_sidecar")]
+        if there is not None and made_otherwise(there, settled, files):
             if not workflow.persistence.params_changed(job):
                 found.append(job)
     if found:
@@ -210,7 +211,7 @@ def stage_arguments(settings=None):
         }
         asked = (files, payloads, keys_of(dict(wildcards.items())))
         decided = (chosen, config["seed"], config["arithmetic"])
-        return shlex.join(stage_words(*asked, *decided))
+        return shell_line(stage_words(*asked, *decided))
 
     return arguments
 

@@ -26,7 +26,13 @@ class Partitions:
     open: Callable[[int], Rows]
 
     def values(self, key: str) -> list[str]:
-        """The values of a key, each once, in the order of the tables."""
+        """The values of a key, each once, in the order of the tables.
+
+        Raises:
+            DataError: a table has no such folder.
+        """
+        if any(key not in folders for folders in self.folders):
+            raise DataError(f"a table was given that lies in no folder {key}=…")
         return list(dict.fromkeys(folders[key] for folders in self.folders))
 
     def where(self, key: str, value: str) -> "Partitions":

@@ -12,7 +12,9 @@ from itertools import pairwise
 from frugal.core.errors import ConfigError
 
 BLOCK_ROWS = 1 << 17  # of a micro-block, see `blocks`
-KEYS = ("seeds", "rows")  # wildcards that name a portion
+SEEDS, ROWS = "seeds", "rows"  # wildcards that name a portion
+KEYS = (SEEDS, ROWS)
+_MOST_SEEDS = 100_000  # of one run of them
 _ON = "on"  # to the last row
 
 
@@ -41,10 +43,20 @@ class Portion:
         )
 
     def blocks(self, slices: Sequence[slice]) -> list[int]:
-        """Numbers of the blocks that begin in these rows."""
+        """Numbers of the blocks that begin in these rows.
+
+        Raises:
+            ConfigError: the rows begin inside a block.
+        """
         if self.rows is None:
             return list(range(len(slices)))
         start, stop = self.rows.start, self.rows.stop
+        inside = [rows for rows in slices if rows.start < start < rows.stop]
+        if inside:
+            raise ConfigError(
+                f"--wildcard rows={start}-…: rows begin where a block does, the next ones at "
+                f"{inside[0].start} and {inside[0].stop}"
+            )
         return [
             number
             for number, rows in enumerate(slices)
@@ -92,7 +104,8 @@ def _seeds_of(name: str) -> tuple[int, ...]:
     found: list[int] = []
     for run in name.split(","):
         first, dash, last = run.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
+        known = first.isdecimal() and (not dash or last.isdecimal())
+        if not known or not 0 <= int(last or first) - int(first) < _MOST_SEEDS:
             raise ConfigError(f"--wildcard seeds={name}: allowed are seeds as in 0-9 or 0-2,7")
         found += range(int(first), int(last or first) + 1)
     return tuple(found)
@@ -100,6 +113,7 @@ def _seeds_of(name: str) -> tuple[int, ...]:
 
 def _rows_of(name: str) -> slice:
     first, _, last = name.partition("-")
-    if not first.isdecimal() or not (last.isdecimal() or last == _ON):
+    known = first.isdecimal() and (last == _ON or last.isdecimal())
+    if not known or (last != _ON and int(last) < int(first)):
         raise ConfigError(f"--wildcard rows={name}: allowed are rows as in 0-131071 or 131072-on")
     return slice(int(first), None if last == _ON else int(last) + 1)

@@ -6,7 +6,7 @@ No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -140,15 +140,19 @@ def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
     return {"arithmetic": f"{arithmetic} {arithmetic_digest()[:12]}"}
 
 
-def made_otherwise(sidecar: Path, wanted: str) -> bool:
-    """True where a sidecar tells another seed, other settings or arithmetic than are wanted.
+def made_otherwise(sidecar: Path, wanted: str, files: Collection[str] = ()) -> bool:
+    """True where a sidecar tells another seed, settings, arithmetic or step than are wanted.
 
     Args:
         sidecar: may be missing, or be none; the step that reads the file will say so.
         wanted: of `settled`; settings that are null are those of a step without any.
+        files: that the step makes, by which steps of the same settings are told apart.
     """
     try:
         document = json.loads(sidecar.read_bytes())
+        made = {Path(path).name for path in document["outputs"].values()} if files else set()
+        if made != {Path(path).name for path in files}:
+            return True
         found = [document["seed"], document["settings"], document.get("arithmetic", FAST)]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False

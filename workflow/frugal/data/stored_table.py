@@ -91,7 +91,7 @@ class StoredTable:
         for number, rows in enumerate(self.blocks):
             identity = self._rows.read(rows, IDENTITY_COLUMNS)
             require_identity(identity, known)
-            code, names = pd.factorize(identity["part"].to_numpy().astype(str))
+            code, names = pd.factorize(identity["part"], use_na_sentinel=False)
             self._names += [name for name in map(str, names) if name not in self._names]
             self._part[rows] = np.array([self._names.index(name) for name in names])[code]
             classes |= set(identity["label"].unique().tolist())
@@ -141,7 +141,8 @@ class StoredTable:
         require_values(frame, self.columns)
         found = TableBlock(
             number, rows, table_of(frame, self.catalogue),
-            frame["part"].to_numpy().astype(str), belonging_from_frames(frame, self.catalogue),
+            np.array(self._names, dtype=str)[self._part[rows]],
+            belonging_from_frames(frame, self.catalogue),
         )  # fmt: skip
         if len(self.blocks) == 1:
             self._whole = found

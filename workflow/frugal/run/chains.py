@@ -12,6 +12,7 @@ import pandas as pd
 
 from frugal.core.errors import DataError
 from frugal.core.files import hive_keys, read_payload
+from frugal.core.portions import SEEDS, Portion
 from frugal.core.schema_check import did_you_mean
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 from frugal.run.table_changes import IDENTITY
@@ -33,6 +34,10 @@ class Rows:
     def exclude(self, path: str) -> bool:
         """True where a path's folders say that it holds other rows only."""
         keys = hive_keys(Path(path))
+        if SEEDS in keys and "seed" in self.values:
+            inside = {str(seed) for seed in Portion.of({SEEDS: keys[SEEDS]}).seeds or ()}
+            if not inside & self.values["seed"]:
+                return True
         return any(keys[k] not in self.values[k] for k in keys.keys() & self.values.keys())
 
     def count(self, path: Path) -> str:

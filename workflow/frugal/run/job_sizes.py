@@ -190,8 +190,10 @@ def _of_portions(portions: Portions) -> Iterator[Sizing]:
         if name in portions.divided:
             each = {"seeds": portions.seeds_each(name)}
             yield _sizing(_BY_SEEDS, keys, each)
-        if (rows := portions.rows_each(name)) is not None:
-            yield _sizing(("roll_out",), keys, {"rows": rows})
+        for agent in portions.study.agents:
+            if len(portions.row_folders(name, agent)) > 1:
+                rows = _told(rows=portions.rows_each(name))
+                yield _sizing(("roll_out",), keys | {"agent": agent}, rows)
 
 
 def _agent_steps(agent: Mapping[str, Any]) -> int | None:

@@ -11,6 +11,8 @@ from functools import cached_property
 from frugal.core.portions import BLOCK_ROWS, rows_names, seeds_name
 from frugal.run.study import Study
 
+_LONGEST_NAME = 100  # characters of a folder's name
+
 
 @dataclass(frozen=True)
 class Portions:
@@ -88,4 +90,13 @@ class Portions:
         seeds = list(self.study.config["afape"]["seeds"])
         rows = self.rows.get(dataset)
         each = len(seeds) if rows is None else max(self.most // max(rows, 1), 1)
-        return [seeds[k : k + each] for k in range(0, len(seeds), each)]
+        if each >= len(seeds):
+            return [seeds]
+        found: list[list[int]] = [[]]
+        for seed in seeds:
+            more = [*found[-1], seed]
+            if len(more) > each or len(seeds_name(more)) > _LONGEST_NAME:
+                found.append([seed])
+            else:
+                found[-1] = more
+        return found

@@ -4,12 +4,15 @@ Knows no stage by name but for the names of the figures that one draws.
 """
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
+from itertools import groupby, product
 from typing import Any
 
 from frugal.core.declarations import declared
 from frugal.core.sources import STAGES
 
+_LONG_LINE = 60_000  # characters
 _FIGURE_FILES = {"png": "png", "page": "html", "pdf": "pdf", "table": "parquet"}
 
 
@@ -45,6 +48,48 @@ def stage_words(
         words += ["--settings", json.dumps(settings)]
     words += ["--seed", str(seed)]
     return words if arithmetic == "fast" else [*words, "--arithmetic", arithmetic]
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """Words as one line of bash, which takes no line over 131,072 bytes: long lists have braces."""
+    line = shlex.join(words)
+    if len(line) <= _LONG_LINE:
+        return line
+    said, at = [], 0
+    while at < len(words):
+        if words[at] != "--input":
+            said.append(shlex.quote(words[at]))
+            at += 1
+            continue
+        end = at
+        while words[end : end + 1] == ["--input"]:
+            end += 2
+        said += [
+            f"--input={one}" for one in _braced([w.split("/") for w in words[at + 1 : end : 2]])
+        ]
+        at = end
+    return " ".join(said)
+
+
+def _braced(paths: Sequence[Sequence[str]]) -> list[str]:
+    """Paths as words that bash makes them of, in their order: those of a product are one word."""
+    groups = [list(some) for _, some in groupby(paths, key=lambda path: (path[0], len(path)))]
+    if len(groups) > 1:
+        return [word for some in groups for word in _braced(some)]
+    steps = [list(dict.fromkeys(column)) for column in zip(*paths, strict=True)]
+    if [tuple(path) for path in paths] == list(product(*steps)):
+        return ["/".join(map(_one_of, steps))]
+    varies = next(k for k, names in enumerate(steps) if len(names) > 1)
+    parts = [list(some) for _, some in groupby(paths, key=lambda path: path[varies])]
+    return [word for some in parts for word in _braced(some)]
+
+
+def _one_of(names: Sequence[str]) -> str:
+    """A word for each name, where there are several."""
+    quoted = [
+        f"'{name}'" if "," in name and "'" not in name else shlex.quote(name) for name in names
+    ]
+    return quoted[0] if len(quoted) == 1 else f"{{{','.join(quoted)}}}"
 
 
 def figures_of(stage: str) -> list[str]:

@@ -85,7 +85,7 @@ class Shifted:
             rng: of the folds.
         """
         gammas = np.array(settings["gammas"], dtype=np.float64)
-        frames = [pd.DataFrame(columns=list(RANGE_COLUMNS))]
+        frames = [no_ranges()]
         for name in READ:
             if ("cost", *self._at, name) not in self._kept:
                 continue
@@ -101,6 +101,12 @@ class Shifted:
                 frame |= {"low": found.low, "high": found.high}
                 frames.append(pd.DataFrame(frame | ends))
         return pd.concat(frames[1:] or frames, ignore_index=True)
+
+
+def no_ranges() -> pd.DataFrame:
+    """The columns of `Shifted.ranges`, without a row."""
+    words = dict.fromkeys(RANGE_COLUMNS[:2], "")
+    return pd.DataFrame([words | dict.fromkeys(RANGE_COLUMNS[2:], 0.0)]).iloc[:0]
 
 
 def _interval(

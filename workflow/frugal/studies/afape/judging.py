@@ -295,7 +295,7 @@ def resampled(
         rows[name] |= _within(rows[name], found, name, data)
     return pd.DataFrame(
         {
-            "estimator": np.repeat(usable, count),
+            "estimator": np.repeat(np.array(usable, dtype=str), count),
             "resample": np.tile(np.arange(count), len(usable)),
             "estimate": drawn.T.ravel(),
         }

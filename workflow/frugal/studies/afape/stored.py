@@ -34,14 +34,14 @@ class StoredRecords:
 
     def __init__(
         self,
-        table: pd.DataFrame | Rows,
+        table: pd.DataFrame | Rows | StoredTable,
         catalogue: Mapping[str, Any],
         masks: pd.DataFrame | Rows,
         graph: Mapping[str, Any] | None = None,
         identification: Mapping[str, Any] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> None:
-        self.table = StoredTable(table, catalogue)
+        self.table = table if isinstance(table, StoredTable) else StoredTable(table, catalogue)
         self._masks, self._graph, self._asked = rows_of(masks), graph, seeds
         if graph is not None and identification is not None:
             require_graph(graph, identification, self.table.layout)

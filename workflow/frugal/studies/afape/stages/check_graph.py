@@ -18,7 +18,7 @@ from frugal.judge.records import always_known
 from frugal.studies.afape.judged_rows import JudgedRows
 from frugal.studies.afape.stored import StoredRecords
 
-_COLUMNS = list(Contrast.__dataclass_fields__)
+_COLUMNS = {name: one.type for name, one in Contrast.__dataclass_fields__.items()}
 
 
 def check_graph(
@@ -45,7 +45,8 @@ def check_graph(
             checked = check_whole(given.indicators(seed, 0), *known, rng)
         else:
             checked = check_graph_blocks(_Blocks(given, seed), given.clusters, rng)
-        rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=_COLUMNS)
+        rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=list(_COLUMNS))
+        rows = rows.astype(_COLUMNS) if rows.empty else rows
         contrasts.append(rows.assign(seed=seed))
         found.append({"seed": seed, **_summary(checked)})
     return {

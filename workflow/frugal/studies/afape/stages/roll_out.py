@@ -7,6 +7,7 @@ only, once per row and set.
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def roll_out(
     for number in outer(asked, desc="blocks"):
         yield tables(number, inner)
     if not asked:  # a portion without a row to act on has the columns alone
-        made = tables(next(filter(play.acts, range(blocks))), _plain)
+        made = tables(next(filter(play.acts, range(blocks)), 0), _plain)
         yield {name: frame.iloc[:0] for name, frame in made.items()}
     return {}
 
@@ -117,8 +118,11 @@ class _Play:
 
     def acts(self, number: int) -> bool:
         """Whether a block has a row to act on, or is the only one."""
-        counts = self.records.table.counts(EVALUATED)
-        return len(counts) == 1 or counts[number] > 0
+        return len(self._acted_on) == 1 or self._acted_on[number] > 0
+
+    @cached_property
+    def _acted_on(self) -> list[int]:
+        return self.records.table.counts(EVALUATED)
 
     def block(
         self, number: int, progress: Callable[..., Any]
