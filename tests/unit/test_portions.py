@@ -37,6 +37,7 @@ from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 from frugal.studies.treatment.spec import load_treatment_study
+from snakemake.target_jobs import parse_target_jobs_cli_args
 
 from tests.unit.afape_chain import (
     CLASSIFIER,
@@ -66,7 +67,7 @@ WIDE = "synthetic_mnar"
 
 @pytest.mark.parametrize(
     ("seeds", "name"),
-    [((0,), "0"), ((0, 1, 2), "0-2"), ((3, 0, 1, 7), "3,0-1,7"), ((12, 11), "12,11")],
+    [((0,), "0"), ((0, 1, 2), "0-2"), ((3, 0, 1, 7), "3+0-1+7"), ((12, 11), "12+11")],
 )
 def test_seeds_have_a_name_that_tells_them(seeds, name):
     assert seeds_name(seeds) == name
@@ -95,9 +96,11 @@ def test_every_block_is_in_one_portion_whatever_was_counted():
         assert found == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("name", ["", "a", "1-", "-1", "0-2,", "0..3", "9-0", "0-99999999999"])
+@pytest.mark.parametrize(
+    "name", ["", "a", "1-", "-1", "0-2+", "0,1", "0..3", "9-0", "0-99999999999"]
+)
 def test_what_names_no_seeds_is_refused(name):
-    with pytest.raises(ConfigError, match="allowed are seeds as in 0-9 or 0-2,7"):
+    with pytest.raises(ConfigError, match="allowed are seeds as in 0-9 or 0-2\\+7"):
         Portion.of({"seeds": name})
 
 
@@ -105,6 +108,14 @@ def test_what_names_no_seeds_is_refused(name):
 def test_what_names_no_rows_is_refused(name):
     with pytest.raises(ConfigError, match="allowed are rows as in 0-131071 or 131072-on"):
         Portion.of({"rows": name})
+
+
+def test_a_submitted_job_finds_its_portion_again():
+    keys = {"dataset": "d", "seeds": f"/seeds={seeds_name((3, 0, 1, 7))}", "rows": ""}
+    words = ",".join(f"{key}={value}" for key, value in keys.items())  # as Snakemake writes them
+    (found,) = parse_target_jobs_cli_args([f"roll_out:{words}"]) or [None]
+    assert found is not None
+    assert dict(found.wildcards_dict) == keys
 
 
 def test_rows_that_begin_inside_a_block_are_refused():
@@ -295,7 +306,7 @@ def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, row
     scenario = _Scenario(source, None if kind == "plain" else belonging(cluster=True))
     one = scenario.of_seeds(None, (None,))["tables"]
     some_rows = ROWS if rows == BLOCK else (None,)
-    parts = [scenario.of_seeds(name, some_rows) for name in ("3,0", "7")]
+    parts = [scenario.of_seeds(name, some_rows) for name in ("3+0", "7")]
     joined = scenario.joined(parts)
     assert set(joined) == set(one) - {"propensities", "agents"}
     for name, frame in joined.items():
@@ -343,7 +354,7 @@ def test_a_seed_without_a_contrast_has_columns_of_their_types():
 def test_a_portion_that_lacks_is_refused():
     scenario = _Scenario("induced", None)
     with pytest.raises(DataError, match=r"portions of seeds \[3, 0\] were given; allowed are"):
-        scenario.joined([scenario.of_seeds("3,0", (None,))])
+        scenario.joined([scenario.of_seeds("3+0", (None,))])
 
 
 @pytest.mark.trains

@@ -82,10 +82,13 @@ def keys_of(wildcards: Mapping[str, str]) -> dict[str, str]:
 
 
 def seeds_name(seeds: Sequence[int]) -> str:
-    """Seeds in their order, runs of them as `first-last`: `0-9`, `3,1`."""
+    """Seeds in their order, runs of them as `first-last`: `0-9`, `3+1`.
+
+    Without a comma, which Snakemake would take for the end of a wildcard of a submitted job.
+    """
     cuts = [k for k, (a, b) in enumerate(pairwise(seeds), start=1) if b != a + 1]
     runs = [seeds[a:b] for a, b in pairwise([0, *cuts, len(seeds)])]
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return "+".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def rows_names(rows: int, each: int) -> list[str]:
@@ -102,11 +105,11 @@ def rows_names(rows: int, each: int) -> list[str]:
 
 def _seeds_of(name: str) -> tuple[int, ...]:
     found: list[int] = []
-    for run in name.split(","):
+    for run in name.split("+"):
         first, dash, last = run.partition("-")
         known = first.isdecimal() and (not dash or last.isdecimal())
         if not known or not 0 <= int(last or first) - int(first) < _MOST_SEEDS:
-            raise ConfigError(f"--wildcard seeds={name}: allowed are seeds as in 0-9 or 0-2,7")
+            raise ConfigError(f"--wildcard seeds={name}: allowed are seeds as in 0-9 or 0-2+7")
         found += range(int(first), int(last or first) + 1)
     return tuple(found)
 
