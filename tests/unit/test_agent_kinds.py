@@ -178,15 +178,19 @@ def test_a_bundle_never_acquires_what_is_blocked_nor_reads_what_is_hidden(kind, 
     np.testing.assert_array_equal(plain.acquired, again.acquired)
 
 
+def policy_of(kind, files, table):
+    """A policy of any kind: from its file if it learns."""
+    if kind in TRAINED:
+        return load_policy(read_payload(files[kind]))[0]
+    stored = FUNCTION if kind == "python" else None
+    return build_policy(UNTRAINED[kind], table=table, stored=stored)
+
+
 @pytest.mark.parametrize("kind", ASKED_OF_VALUES)
 def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, files):
     """What it takes among both panels it takes where the other cannot be had; a stop stays one."""
     table = telling_table()
-    if kind in TRAINED:
-        policy, _ = load_policy(read_payload(files[kind]))
-    else:
-        stored = FUNCTION if kind == "python" else None
-        policy = build_policy(UNTRAINED[kind], table=table, stored=stored)
+    policy = policy_of(kind, files, table)
     if not is_consistent(policy):
         assert kind in {"aaco", "python", "random", "sm_ddpo", "sb3", "dadi"}
         return
@@ -209,11 +213,7 @@ def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, file
 @pytest.mark.parametrize("kind", ASKED_OF_VALUES)
 def test_one_walk_tells_of_every_consistent_kind_what_the_sums_do(kind, files, monkeypatch):
     table = telling_table()
-    if kind in TRAINED:
-        policy, _ = load_policy(read_payload(files[kind]))
-    else:
-        stored = FUNCTION if kind == "python" else None
-        policy = build_policy(UNTRAINED[kind], table=table, stored=stored)
+    policy = policy_of(kind, files, table)
     patterns = np.array([[False, False], [False, True], [True, False], [True, True]])
     of_each = np.repeat(patterns, len(table), axis=0)
     world = World.of_table(table).take(np.tile(np.arange(len(table)), len(patterns)))

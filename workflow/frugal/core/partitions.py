@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frugal.core.errors import DataError
+from frugal.core.portions import ROWS
 from frugal.core.rows import Rows, joined_rows
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Partitions:
             DataError: there is none, or there are several.
         """
         found = self.where(key, value)
-        names = [folders.get("rows") for folders in found.folders]
+        names = [folders.get(ROWS) for folders in found.folders]
         if not names or (len(names) > 1 and len(set(names) - {None}) < len(names)):
             raise DataError(f"{len(names)} tables were given for {key}={value}; allowed is one")
         return joined_rows([found.open(k) for k in range(len(names))])
