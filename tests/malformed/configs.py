@@ -7,14 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import snakemake_logger_plugin_frugal as plugin
 import yaml
 from frugal.core.strict_yaml import read_config_file
+from frugal.run.config_files import typed_entries
 from frugal.run.config_schema import learns
 from frugal.run.study import load_study
 from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
+from snakemake_logger_plugin_frugal import require_harmless
 
 from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
 from tests.malformed.plain_words import of_change
@@ -34,7 +35,7 @@ def start(config: dict[str, Any]) -> None:
 
 
 def file_given(content: bytes) -> Right:
-    """As the plugin does, before Snakemake reads the file, and as the Snakefile, after."""
+    """As the logger of profiles/default does, before Snakemake reads it, and the Snakefile after."""
     path = Path("study.yaml")
     path.write_bytes(content)
     return taken_file(path)
@@ -64,13 +65,14 @@ def read_as(content: bytes, place: tuple[str, ...], value: Any, said: str) -> Ri
 
 
 def words_given(*entries: str) -> Right:
-    """As `snakemake --config` does: parsed by the engine, merged, checked."""
+    """As `snakemake --config` does: parsed by the engine, merged, lists typed, checked."""
     try:
-        parsed = plugin._checking(parse_config)(list(entries))
+        require_harmless(["--config", *entries])
     except SystemExit as error:
         raise Refused(str(error).removeprefix("Frugal cannot start: ")) from None
     config = copy.deepcopy(DEFAULT)
-    update_config(config, parsed)
+    update_config(config, parse_config(list(entries)))
+    update_config(config, typed_entries(entries))
     start(config)
     return Right("read")
 
@@ -184,6 +186,7 @@ def _entries() -> dict[str, tuple[tuple[str, ...], str]]:
         "`sed=1`": (("sed=1",), "unknown key 'sed'"),
         "`scale=papers`": (("scale=papers",), "did you mean 'paper'?"),
         "`datasets=[]`": (("datasets=[]",), "'datasets' is []"),
+        "`afape={seeds: [a]}`": (("afape={seeds: [a]}",), "'afape.seeds[0]' is 'a'"),
         "`afape=null`": (("afape=null",), "'afape' is "),
         "a value nested 10,000 deep": ((deep,), "--config afape"),
         "a value with aliases of aliases": ((f"afape={{{laughs}}}",), "--config afape"),

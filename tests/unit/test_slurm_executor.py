@@ -83,7 +83,7 @@ def test_a_try_that_is_not_the_last_is_a_line_and_the_last_one_tells_all(executo
     assert all(line.endswith("it asked for; it comes again with more") for line in executor.said)
     *tries, last = executor.causes.text().splitlines()[2:]
     assert [line[:28] for line in tries] == [f"train a (Slurm's job {k}) took" for k in (1, 2)]
-    assert last.endswith("give it more by --set-resources train:runtime=NUMBER")
+    assert last.endswith("give it more in the profile, set-resources: train: runtime")
 
 
 def test_a_job_that_left_no_words_is_told_all_the_same(executor, tmp_path):

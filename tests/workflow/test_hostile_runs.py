@@ -144,12 +144,15 @@ def test_a_config_is_never_run_as_a_program(tmp_path):
     told = "__use_yte__: true\n__definitions__:\n  - import os; os.system('touch {0}/PWNED')\n"
     told += "seed: ?os.system('touch {0}/PWNED')\n"
     program.write_text(told.format(tmp_path))
-    for words in (["-n"], ["-n", "--workflow-profile", "none"]):
-        done = snakemake(tmp_path, *words, "afape", configs=(TEN_LINES, program))
-        assert done.returncode != 0
-        (sentence,) = [li for li in done.stdout.splitlines() if "Frugal cannot start: " in li]
-        assert "program.yaml: unknown key '__use_yte__' at top level" in sentence
-        assert "Traceback" not in done.stdout
-    done = snakemake(tmp_path, "afape", "-n", "--config", "__use_yte__=true")
+    done = snakemake(tmp_path, "-n", "afape", configs=(TEN_LINES, program))
+    assert done.returncode != 0
+    (sentence,) = [li for li in done.stdout.splitlines() if "Frugal cannot start: " in li]
+    assert "program.yaml: unknown key '__use_yte__' at top level" in sentence
+    assert "Traceback" not in done.stdout
+    (tmp_path / "profiles/default").mkdir(parents=True)
+    (tmp_path / "profiles/default/config.yaml").write_text("printshellcmds: true\n")
+    command = [str(BIN / "snakemake"), "--snakefile", str(ROOT / "Snakefile"), "-n"]
+    done = run([*command, "afape", "--config", "__use_yte__=true"], tmp_path)
+    assert f"Frugal: Snakemake uses the profile {tmp_path}/profiles/default, not" in done.stdout
     assert "Frugal cannot start: config" in done.stdout
     assert not canaries(tmp_path)

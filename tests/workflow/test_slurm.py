@@ -143,7 +143,7 @@ def test_lack_of_time_comes_again_with_more_until_it_is_given_up(study):
     assert len(study.jobs()) == 6
     *tries, last = study.said.rstrip().splitlines()[-3:]
     assert [line[:24] for line in tries] == ["first (Slurm's job 4) to", "first (Slurm's job 5) to"]
-    assert last.endswith("it asked for; give it more by --set-resources first:mem_mb=NUMBER")
+    assert last.endswith("it asked for; give it more in the profile, set-resources: first: mem_mb")
 
 
 def test_a_cancelled_job_stays_cancelled(study):

@@ -1,6 +1,10 @@
-"""The terminal: a line a step with its place; the answer, or a failing job's sentence, last."""
+"""The terminal: a line a step with its place; the answer, or a failing job's sentence, last.
+
+Only of Frugal's own workflow: installing Frugal changes no other one.
+"""
 
 import re
+import sys
 
 import pytest
 
@@ -21,14 +25,71 @@ rule fails:
     log: "logs/fails.log"
     shell: "printf 'first\\nfrugal fails: the table has no rows\\nlast\\n' > {log}; exit 1"
 """
+SPEAKS = "from snakemake_logger_plugin_frugal.terminal import speak_tersely\nspeak_tersely()\n"
+# Workflows of others: a config that Frugal would refuse, a step that fails, resources of a profile
+FOREIGN = {
+    "config": {
+        "Snakefile": 'configfile: "config.yaml"\nrule all:\n    output: "out.txt"\n'
+        "    shell: \"echo {config[walltime]} {config[more]} > {output}\"\n",
+        "config.yaml": "walltime: 1:30:00\nwalltime: 2:00:00\n",
+        "words": ["--config", "more={'a': [1, 2], 'a': 3}"],
+    },
+    "fails": {"Snakefile": FAILS, "words": ["--printshellcmds"]},
+    "profile": {
+        "Snakefile": 'rule all:\n    output: "out.txt"\n'
+        '    shell: "echo {resources.mem_mb} {resources.runtime} > {output}"\n',
+        "profiles/default/config.yaml": "set-resources:\n  all: {runtime: 480, mem_mb: 9}\n"
+        "default-resources: {runtime: 7, mem_mb: 500}\n",
+        "words": ["--set-resources", "all:mem_mb=70"],
+    },
+}  # fmt: skip
+STARTS = """
+import os, sys
+from pathlib import Path
+if sys.argv[2] == "without":
+    sys.path[:] = [path for path in sys.path if path != sys.argv[1]]
+from snakemake.cli import main
+for folder in sys.argv[3:]:
+    os.chdir(folder)
+    sys.argv = ["snakemake", "--cores", "1", *Path("words").read_text().splitlines()]
+    try:
+        main()
+    except SystemExit as end:
+        print("ended with", end.code, file=sys.stderr, flush=True)
+"""
 
 
 def snakemake(folder, *words, **own):
     return run([str(BIN / "snakemake"), "--cores", "1", *words], folder, TERSE | own)
 
 
+def foreign_runs(folder, with_or_without):
+    """What three workflows of others print and make; times are left out."""
+    places = []
+    for name, files in FOREIGN.items():
+        places.append(folder / with_or_without / name)
+        for path, text in files.items():
+            file = places[-1] / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text if isinstance(text, str) else "\n".join(text))
+    words = [str(ROOT / "workflow"), with_or_without, *map(str, places)]
+    done = run([sys.executable, "-c", STARTS, *words], folder, TERSE)
+    said = done.stdout.replace(f"/{with_or_without}/", "/")
+    said = re.sub(r"(?m)^\[.*\]$|(?<=log/)[\d.T-]+|(?<=Date: |time: ).*|(?<=Workflow ID: ).*", "", said)
+    made = {p.relative_to(folder / with_or_without): p.read_bytes()
+            for p in folder.glob(f"{with_or_without}/*/*.txt")}  # fmt: skip
+    return said, made
+
+
+def test_workflows_of_others_run_as_without_frugal(tmp_path):
+    said, made = foreign_runs(tmp_path, "with")
+    assert re.findall("ended with .*", said) == ["ended with 0", "ended with 1", "ended with 0"]
+    assert sorted(made.values()) == [b"1\n", b"70 7\n", b"7200 {a: 3}\n"]
+    assert (said, made) == foreign_runs(tmp_path, "without")
+
+
 def test_a_failing_jobs_sentence_stands_last(tmp_path):
-    (tmp_path / "Snakefile").write_text(FAILS)
+    (tmp_path / "Snakefile").write_text(SPEAKS + FAILS)
     done = snakemake(tmp_path)
     assert done.returncode == 1
     *before, failed, sentence, where = done.stdout.rstrip().splitlines()
@@ -44,13 +105,13 @@ def test_a_failing_jobs_sentence_stands_last(tmp_path):
     ("words", "own"), [(["--verbose"], {}), (["-n"], {}), ([], {"FRUGAL_TERMINAL": "snakemake"})]
 )
 def test_snakemakes_own_words_can_be_had(tmp_path, words, own):
-    (tmp_path / "Snakefile").write_text(FAILS)
+    (tmp_path / "Snakefile").write_text(SPEAKS + FAILS)
     assert re.search(r"^total +3$", snakemake(tmp_path, *words, **own).stdout, re.MULTILINE)
 
 
 def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):
     text = FAILS.replace("frugal fails: the table has no rows", "Killed")
-    (tmp_path / "Snakefile").write_text(text)
+    (tmp_path / "Snakefile").write_text(SPEAKS + text)
     said = snakemake(tmp_path).stdout
     assert said.rstrip().endswith("first\nKilled\nlast\n(all of it: logs/fails.log)")
 

@@ -313,7 +313,7 @@ class Executor(plugin.Executor):
             tries[-1] += " and left no words"  # shown where it has none of its own
         if end.again:
             rule = (steps or steps_of(job))[0].rule.name
-            tries[-1] += f"; give it more by --set-resources {rule}:{end.more}=NUMBER"
+            tries[-1] += f"; give it more in the profile, set-resources: {rule}: {end.more}"
         return cause([title(step) for step in steps] or [titles(job)], tries, logs, own)
 
 

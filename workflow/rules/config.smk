@@ -1,7 +1,7 @@
 # Where the project lies, and its config. Config files are read strictly before Snakemake merges them: a
 # key that is written twice, say, would silently lose its first value. Those of `--configfile` it has
-# read by now; what it cannot read at all is refused before by `workflow/snakemake_logger_plugin_frugal`,
-# where Frugal is installed.
+# read by now; what it cannot read at all is refused before by the logger of profiles/default
+# (workflow/snakemake_logger_plugin_frugal).
 
 import sys
 
@@ -18,7 +18,7 @@ sys.path.insert(0, str(SOURCES))
 
 from frugal.core.errors import ConfigError
 from frugal.core.sources import PACKAGE
-from frugal.run.config_files import laid_over, read_config_file
+from frugal.run.config_files import laid_over, read_config_file, typed_entries
 
 if PACKAGE != (SOURCES / "frugal").resolve():
     sys.exit(
@@ -34,6 +34,14 @@ def strict(path):
     except ConfigError as error:
         sys.exit(f"Frugal cannot start: {error}")
     return str(path)
+
+
+def typed_words():
+    """Lists and mappings of `--config`, in which Snakemake takes every number for a text."""
+    try:
+        return typed_entries(workflow.config_settings.config_args or ())
+    except ConfigError as error:
+        sys.exit(f"Frugal cannot start: {error}")
 
 
 def paper_configs():

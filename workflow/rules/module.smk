@@ -1,6 +1,11 @@
 # What differs where this workflow is a module of another one: its jobs work within the module's prefix,
 # and its rules bear the names that `use rule` gives them.
 
+import os
+
+from snakemake_logger_plugin_frugal import LogHandler
+from snakemake_logger_plugin_frugal.terminal import speak_tersely
+
 MODULE = not workflow.modifier.is_main_snakefile()
 MODIFIER = workflow.modifier
 
@@ -17,7 +22,26 @@ if f"{MODULE_PREFIX}logs/x" != MODIFIER.path_modifier.replace_prefix("logs/x"):
         "Frugal cannot start: the module has a replace_prefix; allowed is prefix, a folder for all "
         "that is made"
     )
+
+
+def warn_of_another_profile():
+    """A line where Snakemake has taken a profile of the start folder, which may run code, for ours."""
+    handlers = workflow.logger_manager.get_log_handlers()
+    if workflow.is_main_process and not any(
+        isinstance(h, LogHandler) for h in handlers
+    ):
+        for start in {os.environ.get("PWD", "."), workflow.workdir_init}:
+            for name in ("default", "profiles/default"):
+                if os.path.isdir(path := os.path.join(start, name)):
+                    print(
+                        f"Frugal: Snakemake uses the profile {path}, not that of {PROJECT}",
+                        file=sys.stderr,
+                    )
+
+
 if not MODULE:
+    speak_tersely()
+    warn_of_another_profile()
     for path in workflow.config_settings.configfiles or ():
         strict(path)
 

@@ -1,29 +1,63 @@
-"""Makes Snakemake read configs strictly, as JSON or YAML and never as a program.
+"""Checks the command line's configs before Snakemake reads them; acts only where it is chosen.
 
-Snakemake reads the files of `--configfile` before it opens the Snakefile: nested 10,000 deep they
-end in a traceback there, aliases of aliases of mappings take all memory, and Python in a file that
-says `__use_yte__: true` is run. The one place for code of one's own before that is a plugin, which
-Snakemake imports by its name as it starts. This one replaces the function that reads a config file
-and puts a check in front of the one that reads `--config`. Snakemake is pinned;
-`tests/workflow/test_strict_configs.py` tells when the two move. What the terminal shows is in
-`terminal.py`.
+Snakemake imports every installed package of this name at each start, also those of other workflows,
+so the import does nothing. `profiles/default` chooses this logger (`logger: frugal`), and
+Snakemake then makes the handler before it reads the files of `--configfile`: files nested 10,000
+deep would end in a traceback there, aliases of aliases take all memory, and `__use_yte__: true`
+runs Python. What the terminal shows is in `terminal.py`, which the Snakefile calls.
 """
 
+import argparse
 import importlib.util
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import snakemake.settings.types as settings
-from snakemake.common import configfile
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-from snakemake_logger_plugin_frugal import profiles, terminal
-
 _STRICT = Path(__file__).parents[1] / "frugal" / "core" / "strict_yaml.py"
+_NO = property(lambda _: False)
+
+
+class LogHandler(LogHandlerBase):
+    """Ends the start with a sentence where a config would hurt; writes no log itself."""
+
+    writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = _NO
+
+    def __post_init__(self) -> None:
+        """Check the command line of this start."""
+        require_harmless(sys.argv[1:])
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Nothing."""
+
+
+def require_harmless(words: Sequence[str]) -> None:
+    """End the program where a file of `--configfile` or a value of `--config` is refused.
+
+    Args:
+        words: of Snakemake's command line.
+
+    Raises:
+        SystemExit: with the sentence.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
+    parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
+    end = words.index("--") if "--" in words else len(words)
+    given, _ = parser.parse_known_args(words[:end])
+    yaml, key = _strict_yaml(), ""
+    try:
+        for path in given.configfile:
+            yaml.read_config_file(Path(path))
+        for entry in given.config:
+            name, _, value = entry.partition("=")
+            key = f"--config {name}: "
+            yaml.require_word(value)
+    except yaml.StrictYamlError as error:
+        sys.exit(f"Frugal cannot start: {key}{error}")
 
 
 def _strict_yaml() -> ModuleType:
@@ -34,46 +68,3 @@ def _strict_yaml() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _read_config(path: str | Path) -> Any:
-    """What a config file holds, or the end of the program with what is wrong in it."""
-    try:
-        return _YAML.read_config_file(Path(path))
-    except _YAML.StrictYamlError as error:
-        sys.exit(f"Frugal cannot start: {error}")
-
-
-def _checking(parse: Callable[[Any], Any]) -> Callable[[Sequence[str] | None], Any]:
-    """The reader of `--config` (KEY=VALUE each), which first refuses values that would hurt it."""
-
-    def checked(entries: Sequence[str] | None) -> Any:
-        for entry in entries or ():
-            key, _, value = entry.partition("=")
-            try:
-                _YAML.require_word(value)
-            except _YAML.StrictYamlError as error:
-                sys.exit(f"Frugal cannot start: --config {key}: {error}")
-        return parse(entries)
-
-    return checked
-
-
-_NO = property(lambda _: False)
-
-
-class LogHandler(LogHandlerBase):
-    """A logger, as a plugin must have one; it writes nothing."""
-
-    writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = _NO
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Nothing."""
-
-
-_YAML = _strict_yaml()
-terminal.install()
-profiles.install()
-configfile.load_configfile = settings.load_configfile = _read_config
-if (_cli := sys.modules.get("snakemake.cli")) is not None and hasattr(_cli, "parse_config"):
-    vars(_cli)["parse_config"] = _checking(_cli.parse_config)

@@ -10,12 +10,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from frugal_slurm.causes import said_last
-from snakemake.logging import LoggerManager, get_event
+from snakemake.logging import get_event, logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 _OWN_WORDS = re.compile(
@@ -33,6 +33,7 @@ _DROPPED = (
     LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.SHELLCMD, LogEvent.PROGRESS,
     LogEvent.JOB_STARTED, LogEvent.RESOURCES_INFO, LogEvent.DEBUG_DAG, LogEvent.RULEGRAPH,
 )  # fmt: skip
+_SNAKEMAKES = "DefaultStreamHandler"  # the name of its handler of the terminal
 _LONG_S = 30.0
 
 
@@ -110,24 +111,19 @@ class Lines(logging.StreamHandler):
             self.flush()
 
 
-def in_a_line_a_step(own: Callable[[LoggerManager], logging.Handler]) -> Callable[..., Any]:
-    """The terminal's handler, with words of one's own unless Snakemake's are asked for."""
+def speak_tersely() -> None:
+    """Put these words in the place of Snakemake's on the terminal of this run.
 
-    def handler(self: LoggerManager) -> logging.Handler:
-        made = own(self)
-        if os.environ.get("FRUGAL_TERMINAL") == "snakemake" or any(
-            _OWN_WORDS.match(word) for word in sys.argv[1:]
-        ):
-            return made
-        lines = Lines(sys.stdout if self.settings.stdout else sys.stderr)
-        for kept in made.filters:
+    Called by the Snakefile of a workflow that wants them; by logging's documented means.
+    """
+    if os.environ.get("FRUGAL_TERMINAL") == "snakemake":
+        return
+    if any(_OWN_WORDS.match(word) for word in sys.argv[1:]):
+        return
+    for before in [one for one in logger.handlers if one.name == _SNAKEMAKES]:
+        lines = Lines(before.stream if isinstance(before, logging.StreamHandler) else sys.stderr)
+        for kept in before.filters:
             lines.addFilter(kept)
         lines.setFormatter(Terse())
-        return lines
-
-    return handler
-
-
-def install() -> None:
-    """Let Snakemake's terminal speak so from now on (`tests/workflow/test_terminal.py`)."""
-    LoggerManager._default_streamhandler = in_a_line_a_step(LoggerManager._default_streamhandler)
+        logger.removeHandler(before)
+        logger.addHandler(lines)

@@ -1,6 +1,6 @@
 """Strict YAML: no text can hurt who reads it, and what would surprise its writer is an error.
 
-Stands alone, on PyYAML and the standard library: Snakemake's plugin loads this file by its path,
+Stands alone, on PyYAML and the standard library: Snakemake's logger loads this file by its path,
 before anything else of the package is there. Knows nothing of what the keys mean.
 """
 

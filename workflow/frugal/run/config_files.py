@@ -1,6 +1,6 @@
 """Reads a config as JSON or YAML and as nothing else: Snakemake would also run Python in it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,25 @@ def read_config_file(path: Path) -> dict[str, Any]:
         return strict_yaml.read_config_file(path)
     except strict_yaml.StrictYamlError as error:
         raise ConfigError(str(error)) from None
+
+
+def typed_entries(entries: Iterable[str]) -> dict[str, Any]:
+    """The values of `--config` that are lists or mappings, read as in a config file.
+
+    Args:
+        entries: KEY=VALUE each; those with another value are left to Snakemake.
+
+    Raises:
+        ConfigError: such a value is no YAML.
+    """
+    found: dict[str, Any] = {}
+    for key, _, value in (entry.partition("=") for entry in entries):
+        if value.lstrip()[:1] in ("{", "["):
+            try:
+                found = laid_over(found, {key: strict_yaml.parse_yaml(value)})
+            except strict_yaml.StrictYamlError as error:
+                raise ConfigError(f"--config {key}: {error}") from None
+    return found
 
 
 def laid_over(config: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
