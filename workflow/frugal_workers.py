@@ -19,6 +19,7 @@ from typing import Any
 
 import snakemake.api  # noqa: F401  the one module of these that can be imported first
 from frugal.core.errors import ConfigError
+from frugal.core.files import write_bytes
 from frugal.core.receipts import receipt_file
 from frugal.core.sidecars import MADE_IN, sidecar_path
 from frugal.core.sources import texts_in
@@ -89,8 +90,7 @@ class Told:
 
     def keep(self) -> None:
         """Write all that was found."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self._found), encoding="utf-8")
+        write_bytes(self.path, json.dumps(self._found).encode())
 
 
 def canonical(path: str | Path) -> str:

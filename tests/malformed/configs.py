@@ -35,7 +35,7 @@ def start(config: dict[str, Any]) -> None:
 
 
 def file_given(content: bytes) -> Right:
-    """As the logger of profiles/default does, before Snakemake reads it, and the Snakefile after."""
+    """As the logger of profiles/default does before Snakemake reads it, and the Snakefile after."""
     path = Path("study.yaml")
     path.write_bytes(content)
     return taken_file(path)

@@ -26,9 +26,13 @@ from frugal.core.sidecars import Job, sidecar_path
 from frugal.core.streams import Streams
 from frugal.data import downloads
 from frugal.run.audit import audit_command
+from frugal.run.init_command import init_command
+from frugal.run.memory import accounted
+from frugal.run.rocrate import write_crate
 from frugal.run.sidecar_checks import AuditError
 from frugal.run.stage_command import run_job
 from frugal.studies.shared.stages.keep_report import keep_report
+from frugal_workers import Told
 
 from tests.unit.result_chains import (
     OUTSIDE,
@@ -197,6 +201,28 @@ def test_a_step_does_not_write_through_a_link_out_of_results(folder, victim, pla
         sidecars.require_intact(job)
     with pytest.raises(DataError, match=f"{place} is a link to"):
         links.require_no_way_out()
+
+
+def test_no_command_writes_through_a_link_or_over_what_a_step_has_made(folder, victim):
+    for link in ("ro-crate-metadata.json", "t.yaml", "used.jsonl", "told.json", "verdict.txt"):
+        Path(link).symlink_to(victim / "file.txt")
+    with pytest.raises(DataError, match=r"ro-crate-metadata\.json .* is a link of that name"):
+        write_crate()
+    Path("t.csv").write_text("age,ill\n1,no\n2,yes\n")
+    with pytest.raises(DataError, match=r"t\.yaml is there already"):
+        init_command(["t.csv", "--label", "ill"])
+    with accounted(Path("used.jsonl")):
+        pass
+    with pytest.raises(DataError, match=r"told\.json .* is a link of that name"):
+        Told(Path("told.json"), recall=False).keep()
+    Path("results/verdict.txt").write_text("theirs")
+    status, said = in_folder("-m", "frugal.core.replacing", "results/verdict.txt", ".")
+    assert (status, "verdict.txt cannot be written: there is a link" in said) == (1, True)
+    for path in (TABLE, sidecar_path(TABLE)):
+        before = path.read_bytes()
+        with pytest.raises(DataError, match="a step has made"):
+            sidecars.write_apart(path, b"")
+        assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from socket import AF_UNIX, socket
 
 import pytest
 from frugal.core.errors import DataError
@@ -114,10 +115,28 @@ def test_a_full_disk_leaves_the_old_files_and_nothing_hidden(tmp_path, monkeypat
     assert not [p for p in tmp_path.rglob(".*") if p.is_file()]
 
 
-def test_a_folder_in_the_place_of_a_file_is_one_sentence(tmp_path):
-    (tmp_path / "b/y.bin").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"b/y\.bin cannot be written: there is a folder of that"):
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("folder", Path.mkdir),
+        ("pipe", os.mkfifo),
+        ("link", lambda path: path.symlink_to(path.parent.parent / "victim")),
+        ("link", lambda path: path.symlink_to("/dev/null")),
+        ("link", lambda path: path.symlink_to("nowhere")),
+        ("device", lambda path: socket(AF_UNIX).bind(str(path))),
+    ],
+)
+def test_what_is_no_file_is_neither_replaced_nor_written_through(tmp_path, monkeypatch, kind, make):
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "b")  # a socket has a short name
+    make(Path("y.bin") if kind == "device" else tmp_path / "b/y.bin")
+    before = (tmp_path / "b/y.bin").lstat()
+    with pytest.raises(DataError, match=rf"b/y\.bin cannot be written: there is a {kind} of that"):
         replace_files(contents(tmp_path, "new"))
+    assert (tmp_path / "b/y.bin").lstat() == before
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["y.bin"]
     assert not (tmp_path / "a/x.bin").exists()
 
 

@@ -75,7 +75,8 @@ def foreign_runs(folder, with_or_without):
     words = [str(ROOT / "workflow"), with_or_without, *map(str, places)]
     done = run([sys.executable, "-c", STARTS, *words], folder, TERSE)
     said = done.stdout.replace(f"/{with_or_without}/", "/")
-    said = re.sub(r"(?m)^\[.*\]$|(?<=log/)[\d.T-]+|(?<=Date: |time: ).*|(?<=Workflow ID: ).*", "", said)
+    times = r"(?m)^\[.*\]$|(?<=log/)[\d.T-]+|(?<=Date: |time: ).*|(?<=Workflow ID: ).*"
+    said = re.sub(times, "", said)
     made = {p.relative_to(folder / with_or_without): p.read_bytes()
             for p in folder.glob(f"{with_or_without}/*/*.txt")}  # fmt: skip
     return said, made

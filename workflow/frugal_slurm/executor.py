@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import snakemake_executor_plugin_slurm as plugin
+from frugal.core.errors import DataError
 from frugal_engine import is_kept
 from snakemake.jobs import GroupJob, Job
 from snakemake_interface_common.exceptions import WorkflowError
@@ -167,7 +168,7 @@ class Executor(plugin.Executor):
         made = tuple(sorted(outputs(job)))
         try:
             self.notes.write(Note(titles(job), name, slurm_id, made, identity(job), log))
-        except OSError as error:
+        except (OSError, DataError) as error:
             self.logger.warning(f"a later start will not know of {titles(job)}: {error}")
 
     # What becomes of them

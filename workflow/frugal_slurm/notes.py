@@ -7,11 +7,12 @@ that submitted the same steps would have them run twice. Knows no Snakemake.
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from frugal.core.replacing import replace_files
 
 from frugal_slurm.states import Seen
 
@@ -45,11 +46,7 @@ class Notes:
 
     def write(self, note: Note) -> None:
         """Keep a note, in place of one of the same outputs."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(note.outputs)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(asdict(note)), encoding="utf-8")
-        part.replace(path)
+        replace_files({self._path(note.outputs): json.dumps(asdict(note)).encode()})
 
     def remove(self, outputs: Iterable[str]) -> None:
         """Forget the job that makes these; its end was seen."""

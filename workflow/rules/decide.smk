@@ -64,6 +64,7 @@ rule decide:
         mem_mb=memory,
     shell:
         in_place(
-            f"cp results/verdict.txt results/answer.html {ANSWERS}"
+            "python -m frugal.core.replacing results/verdict.txt results/answer.html "
+            f"{ANSWERS}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

@@ -76,6 +76,7 @@ rule search:
         mem_mb=memory,
     shell:
         in_place(
-            f"cp results/verdict.txt results/policy.txt {ANSWERS}"
+            "python -m frugal.core.replacing results/verdict.txt results/policy.txt "
+            f"{ANSWERS}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

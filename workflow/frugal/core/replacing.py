@@ -3,7 +3,8 @@
 Each file is first written whole, under a hidden name beside its target. Then a journal, hidden too,
 names all the moves: from here on the change counts as made, and whoever comes next finishes it.
 A process that dies before the journal leaves the old files, one that dies after it the new ones.
-Knows files only; must not know what they hold.
+A link is never followed, and nothing but a regular file is ever replaced. Knows files only; must
+not know what they hold. `python -m frugal.core.replacing FILE … FOLDER` copies files so.
 """
 
 import contextlib
@@ -12,6 +13,8 @@ import json
 import os
 import re
 import socket
+import stat
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +49,9 @@ def replace_files(contents: Mapping[Path, bytes | Written]) -> None:
         contents: target → its bytes, or the hidden file that is to take its place.
 
     Raises:
-        DataError: the disk is full, or a folder cannot be written to; all targets are as before.
-            Or another process took away what was about to be put in place.
+        DataError: the disk is full, a folder cannot be written to, or a link, a folder, a pipe or
+            a device has a target's name; all targets are as before. Or another process took away
+            what was about to be put in place.
     """
     # what a writer that has died meanwhile left to be done must not be done after this
     finish_interrupted(path.parent for path in contents)
@@ -59,8 +63,7 @@ def replace_files(contents: Mapping[Path, bytes | Written]) -> None:
             temporary = content.path if apart else hidden_file(path, number)
             moves.append((temporary, path))
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir():
-                raise IsADirectoryError(0, "there is a folder of that name", str(path))
+            _require_replaceable(path)
             if not apart:
                 _write_through(temporary, content)
         if len(moves) > 1:
@@ -134,6 +137,18 @@ def _is_alive(pid: int) -> bool:
     except OSError:  # it is there, and another user's
         return True
     return True
+
+
+def _require_replaceable(path: Path) -> None:
+    """Refuse the name of what is there and is no regular file; a link counts as itself."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFLNK: "link", stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe"}
+        kind = kinds.get(stat.S_IFMT(mode), "device")
+        raise FileExistsError(0, f"there is a {kind} of that name, and only a file is replaced")
 
 
 def _holds(path: Path, content: bytes | Written) -> bool:
@@ -219,3 +234,11 @@ def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
     if journal is not None:
         journal.unlink(missing_ok=True)
     return gone
+
+
+if __name__ == "__main__":
+    *_sources, _folder = map(Path, sys.argv[1:])
+    try:
+        replace_files({_folder / path.name: path.read_bytes() for path in _sources})
+    except (DataError, OSError) as refusal:
+        sys.exit(f"frugal: {refusal}")

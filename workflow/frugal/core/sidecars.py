@@ -14,7 +14,7 @@ from typing import Any
 
 from frugal.core.columns import describe_columns
 from frugal.core.errors import DataError
-from frugal.core.files import file_digest, json_bytes, seal
+from frugal.core.files import file_digest, json_bytes, seal, write_bytes
 from frugal.core.growing import Grown
 from frugal.core.links import require_own_folders
 from frugal.core.receipts import receipt_file
@@ -62,6 +62,17 @@ def sidecar_path(payload: Path) -> Path:
 def shown_path(path: Path) -> str:
     """A path as a sidecar shows it: from results/ on; a file from outside by its name alone."""
     return path.as_posix() if path.parts[:1] == ("results",) else path.name
+
+
+def write_apart(path: Path, content: bytes) -> None:
+    """Write a file that a person names, all of it or nothing; never over what a step has made.
+
+    Raises:
+        DataError: a step has made the file, it is a sidecar, or it cannot be written.
+    """
+    if sidecar_path(path).exists() or (path.name.startswith("_") and path.suffix == ".json"):
+        raise DataError(f"{path} is a file that a step has made, or its sidecar; name another file")
+    write_bytes(path, content)
 
 
 def input_records(job: Job) -> list[dict[str, str]]:

@@ -20,8 +20,8 @@ from frugal.acquire.advice import (
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
 from frugal.core.errors import DataError, printable
-from frugal.core.files import write_bytes
 from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.sidecars import write_apart
 from frugal.data.cases import Cases, read_cases
 from frugal.run.arguments import whole_number
 from frugal.run.search_advice import advise_searches, is_search_policy
@@ -67,7 +67,7 @@ def advise_command(words: list[str]) -> int:
     advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
     if given.out is not None:
         text = advice_frame(bundle, cases, advice).to_csv(index=False, lineterminator="\n")
-        write_bytes(given.out, text.encode())
+        write_apart(given.out, text.encode())
     tell = path_lines if given.simulate else next_lines
     lines = tell(bundle, cases, advice)
     print(*map(printable, [*lines, *last_lines(cases, given.out)]), sep="\n")

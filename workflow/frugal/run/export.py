@@ -11,7 +11,7 @@ from pathlib import Path
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.onnx_export import export_policy
 from frugal.core.errors import DataError
-from frugal.core.files import write_bytes
+from frugal.core.sidecars import write_apart
 
 
 def export_command(words: list[str]) -> int:
@@ -34,7 +34,7 @@ def export_command(words: list[str]) -> int:
             f"a graph is written by the package {error.name!r}, which is not installed here; "
             "requirements.lock has it: run make env"
         ) from None
-    write_bytes(given.model, content)
+    write_apart(given.model, content)
     panels = ", ".join(panel.name for panel in bundle.layout.actions)
     print(
         f"{given.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "

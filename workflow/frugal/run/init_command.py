@@ -4,6 +4,7 @@ A guess for a person to correct: prices are left open, and a run without them is
 """
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import yaml
 
 from frugal.core.errors import DataError
+from frugal.core.sidecars import write_apart
 from frugal.data.description_checks import RESERVED_COLUMNS
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import Opened, open_table
@@ -57,14 +59,14 @@ def init_command(words: Sequence[str]) -> int:
     _require_feature(asked.table, guess)
     text = describe_guess(opened, guess, asked.label, out, by_prefix=asked.by_prefix)
     if opened.converted:
-        opened.cells.to_csv(opened.path, index=False)
-    out.write_text(text, encoding="utf-8")
+        write_apart(opened.path, opened.cells.to_csv(index=False, lineterminator="\n").encode())
+    write_apart(out, text.encode())
     _tell(opened, guess, out)
     return 0
 
 
 def _require_new(path: Path) -> None:
-    if path.exists():
+    if os.path.lexists(path):
         raise DataError(f"{path} is there already, and is not overwritten; name another with --out")
 
 

@@ -14,6 +14,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from frugal.core.errors import DataError
+from frugal.core.replacing import replace_files
+
 _MB = 2**20
 _RSS_BYTES = 1 if sys.platform == "darwin" else 1024  # of one `ru_maxrss`
 _STARTED = time.perf_counter()
@@ -52,10 +55,10 @@ def accounted(path: Path | None) -> Iterator[None]:
         ended = "done"
     finally:
         measured = used(children=True)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, DataError):
             if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(measured | {"ended": ended}) + "\n", encoding="utf-8")
+                line = json.dumps(measured | {"ended": ended})
+                replace_files({path: f"{line}\n".encode()})
 
 
 def _own_peak(usage: resource.struct_rusage) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from frugal.core.errors import DataError, printable
-from frugal.core.files import write_bytes
+from frugal.core.sidecars import write_apart
 from frugal.cover.advice import Advice, advice_frame, sentence
 from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
 from frugal.cover.choices import cheapest_choices, prices_of_forbidding
@@ -66,7 +66,7 @@ def recourse_command(words: list[str]) -> int:
         given.units, given.actions, for_all, best=given.best, max_nodes=given.max_nodes
     )
     if given.out is not None:
-        write_bytes(given.out, _table(advice, given.out.suffix.lower()))
+        write_apart(given.out, _table(advice, given.out.suffix.lower()))
     print(*map(printable, [*said, *summary_lines(advice, given.out)]), sep="\n")
     status = {advice.status(u) for u in range(len(advice.units))}
     return 1 if status & {"unproven", "not_found"} else 0

@@ -8,7 +8,6 @@ checks nothing that `audit` checks. Knows sidecars; must not know what any stage
 
 import argparse
 import json
-import shutil
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,7 +16,7 @@ from typing import Any
 
 from frugal.core.errors import DataError
 from frugal.core.files import json_bytes
-from frugal.core.sidecars import sidecar_path
+from frugal.core.sidecars import sidecar_path, write_apart
 from frugal.core.sources import PACKAGE
 from frugal.run.inventory import payloads_and_strays
 from frugal.run.sidecar_checks import load_sidecar
@@ -61,7 +60,7 @@ def write_crate() -> Path:
         raise DataError("results/ holds no file with a sidecar; run the workflow first")
     documents = {path: load_sidecar(path) for path in payloads}
     path = Path(NAME)
-    path.write_bytes(json_bytes(crate(documents, _workflow_file())))
+    write_apart(path, json_bytes(crate(documents, _workflow_file())))
     return path
 
 
@@ -69,8 +68,9 @@ def _workflow_file() -> Path:
     """The Snakefile of this folder; a copy of the project's where it has none."""
     if Path("Snakefile").is_file():
         return Path("Snakefile")
-    _WORKFLOW.parent.mkdir(exist_ok=True)
-    shutil.copyfile(PACKAGE.parent / "Snakefile", _WORKFLOW)
+    if _WORKFLOW.parent.is_symlink():
+        raise DataError(f"{_WORKFLOW.parent} is a link; remove it, or put a folder in its place")
+    write_apart(_WORKFLOW, (PACKAGE.parent / "Snakefile").read_bytes())
     return _WORKFLOW
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean
+from frugal.core.sidecars import write_apart
 from frugal.run.reference.columns import columns_page
 from frugal.run.reference.commands import commands_page
 from frugal.run.reference.config_keys import config_page
@@ -54,5 +55,5 @@ def reference_command(words: list[str]) -> int:
     if not given.into.is_dir():
         raise ConfigError(f"--into {given.into} is no folder")
     for name, page in PAGES.items():
-        (given.into / f"{name}.md").write_text(page(), encoding="utf-8")
+        write_apart(given.into / f"{name}.md", page().encode())
     return 0
