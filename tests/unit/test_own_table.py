@@ -93,11 +93,44 @@ def test_a_table_that_is_not_there_is_refused_with_how_to_write_one(folder):
 def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
     found = asked(folder, sensitive="ward")
     path = Path(found.config["datasets"]["clinic"])
-    assert path == found.folder / "table.yaml"
+    assert path.relative_to(found.folder).match("tables/*/table.yaml")
     assert yaml.safe_load(path.read_text())["groups"] == "ward"
     load_study(found.config, ROOT)
     with pytest.raises((ConfigError, DataError), match=r"no column 'wart', which 'groups' names"):
         asked(folder, sensitive="wart")
+
+
+def test_the_question_of_another_start_changes_nothing_of_this_one(folder):
+    path = Path(asked(folder, sensitive="ward").config["datasets"]["clinic"])
+    before = path.read_bytes(), path.stat()
+    assert Path(asked(folder, sensitive="sex").config["datasets"]["clinic"]) != path
+    assert Path(asked(folder, sensitive="ward").config["datasets"]["clinic"]) == path
+    assert (path.read_bytes(), path.stat()) == before
+    (folder / "victim").write_text("mine")
+    path.unlink()
+    path.symlink_to(folder / "victim")
+    with pytest.raises(DataError, match=r"table\.yaml cannot be written: there is a link of that"):
+        asked(folder, sensitive="ward")
+    assert (folder / "victim").read_text() == "mine"
+
+
+@pytest.mark.parametrize("changes", [{}, {"sensitive": "ward"}])
+def test_the_table_beside_its_yaml_is_read_and_no_other_of_that_name(folder, monkeypatch, changes):
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    lines = (folder / "clinic.csv").read_text().splitlines(keepends=True)
+    (elsewhere / "clinic.csv").write_text("".join(lines[:501]))
+    monkeypatch.chdir(elsewhere)
+    found = asked(folder, **changes)
+    assert any("800 rows" in remark for remark in found.remarks)
+    raw = load_study(found.config, ROOT).raw_inputs("clinic")
+    assert Path(raw["raw_0"]).samefile(folder / "clinic.csv")
+    (folder / "clinic.csv").unlink()  # then the one of the working folder, also for the jobs
+    found = asked(folder, **changes)
+    assert any("500 rows" in remark for remark in found.remarks)
+    monkeypatch.chdir(folder)
+    raw = load_study(found.config, ROOT).raw_inputs("clinic")
+    assert Path(raw["raw_0"]).samefile(elsewhere / "clinic.csv")
 
 
 def test_f1_divides_rows_anew_where_the_split_lacks_its_parts_and_tells_several_budgets(folder):

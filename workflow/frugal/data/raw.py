@@ -33,7 +33,7 @@ def locate_file(description: Description, name: str, *, data_mirror: Path | None
     """Where a raw file lies on this machine, or None if it is to be downloaded.
 
     Files of kind `download` lie in the mirror, if there is one, and else come from their publisher.
-    Files of kind `path` lie in the working folder, beside the description, or in the mirror.
+    Files of kind `path` lie beside the description, else in the working folder, else in the mirror.
 
     Raises:
         ConfigError: the description has no such file.
@@ -50,14 +50,14 @@ def locate_file(description: Description, name: str, *, data_mirror: Path | None
             )
         return data_mirror / name
     beside = description.path.parent / name  # an absolute name stays as it is
-    candidates = [Path(name), beside, *([data_mirror / name] if data_mirror else [])]
+    candidates = [beside, Path(name), *([data_mirror / name] if data_mirror else [])]
     for path in candidates:
         if path.is_file():
             return path
     origin = f"obtain it at {file.url} and " if file.url else ""
     raise DataError(
-        f"data set {description.name!r}: there is no file {name!r} in the working folder, beside "
-        f"{description.path} or in data_mirror; {origin}write its path to "
+        f"data set {description.name!r}: there is no file {name!r} beside {description.path}, in "
+        f"the working folder or in data_mirror; {origin}write its path to "
         "'source.files' there, or set data_mirror to a folder that holds it"
     )
 

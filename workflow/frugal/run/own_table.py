@@ -3,6 +3,7 @@
 Read by the Snakefile where `table` is given. Reads the table once, to see which panels have gaps.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
+from frugal.core.files import write_bytes
 from frugal.core.schema_check import (
     check_against_schema,
     did_you_mean,
@@ -23,6 +25,7 @@ from frugal.data.raw import locate_file
 from frugal.run.config_schema import config_schema, learns
 from frugal.studies.diagnosis.spec import ASKED, TREE_KINDS, run_folder
 
+Files = Mapping[str, Path]  # name in the YAML → where it lies
 MECHANISM = "own"
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
 SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, for which F1 is told
@@ -119,14 +122,17 @@ def decision(
     where = folder / place
     changed, remarks = _changes(config, described)
     changed |= instead
-    if changed:
-        path = _rewritten(path, described, changed, where, mirror)
+    files = _files(described, mirror)
+    here = {name: described.path.parent / name for name in files}
+    if changed or (described.source.kind == "path" and files != here):  # jobs work elsewhere
+        path = _rewritten(path, described, changed, files, where)
         described = load_description(path)
+        files = _files(described, mirror)
     own = _plain(config)
     own["data_mirror"] = None if mirror is None else str(mirror)
     own["datasets"] = {**config["datasets"], described.name: str(path)}
     asked = _for_f1 if config["objective"] == "f1" else _for_cost
-    gaps = _gaps(described, mirror, int(config["seed"]))
+    gaps = _gaps(described, files, int(config["seed"]))
     remarks += [*asked(own, described, gaps, base), *gaps.suspicions]
     budgets = _budgets(own["budget"], described) if config["objective"] == "f1" else ()
     return Decision(described.name, where, place, own, tuple(remarks), budgets)
@@ -209,28 +215,46 @@ def _changes(config: Mapping[str, Any], described: Description) -> tuple[dict[st
 
 
 def _rewritten(
-    path: Path, described: Description, changed: Mapping[str, Any], where: Path, mirror: Path | None
+    path: Path, described: Description, changed: Mapping[str, Any], files: Files, where: Path
 ) -> Path:
-    """The table's YAML with some keys changed, kept beside the answer; files by full paths."""
+    """The table's YAML with some keys changed and files by full paths, kept beside the answer.
+
+    Its folder bears its digest: no other start, and no dry run, changes what a run reads.
+    """
     import yaml
 
     document = dict(read_yaml(path)) | dict(changed)
     source = dict(document["source"])
     if described.source.kind == "path":
         source["files"] = [
-            dict(file) | {"name": str(Path(str(found)).absolute())}
-            for file, found in (
-                (one, locate_file(described, one["name"], data_mirror=mirror))
-                for one in source["files"]
-            )
+            dict(file) | {"name": str(files[file["name"]].absolute())} for file in source["files"]
         ]
-    where.mkdir(parents=True, exist_ok=True)
-    kept = where / "table.yaml"
     text = "# Made by `snakemake decide`; edit the YAML that `table` names instead.\n"
     text += yaml.safe_dump(document | {"source": source}, sort_keys=False, allow_unicode=True)
-    if not kept.is_file() or kept.read_text(encoding="utf-8") != text:
-        kept.write_text(text, encoding="utf-8")
+    content = text.encode()
+    kept = where / "tables" / hashlib.sha256(content).hexdigest()[:12] / "table.yaml"
+    if not kept.is_file() or kept.read_bytes() != content:
+        write_bytes(kept, content)
     return kept
+
+
+def _files(described: Description, mirror: Path | None) -> Files:
+    """Where the files of the table lie on this machine.
+
+    Raises:
+        ConfigError: they are to be downloaded.
+        DataError: there is no such file.
+    """
+    files = {}
+    for file in described.source.files:
+        found = locate_file(described, file.name, data_mirror=mirror)
+        if found is None:
+            raise ConfigError(
+                f"config: 'table' names data set {described.name!r}, whose files are downloaded; "
+                "decide reads files on this machine: set data_mirror to the folder that holds them"
+            )
+        files[file.name] = found
+    return files
 
 
 @dataclass(frozen=True)
@@ -250,21 +274,12 @@ class _Gaps:
     suspicions: tuple[str, ...]
 
 
-def _gaps(described: Description, mirror: Path | None, seed: int) -> _Gaps:
+def _gaps(described: Description, files: Files, seed: int) -> _Gaps:
     """Read the table."""
     import numpy as np
 
     from frugal.data.prepare import prepare
 
-    files = {}
-    for file in described.source.files:
-        found = locate_file(described, file.name, data_mirror=mirror)
-        if found is None:
-            raise ConfigError(
-                f"config: 'table' names data set {described.name!r}, whose files are downloaded; "
-                "decide reads files on this machine: set data_mirror to the folder that holds them"
-            )
-        files[file.name] = found
     table = prepare(described, files, seed).table
     known = np.isfinite(table.values)
     share = {}
