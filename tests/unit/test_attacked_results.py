@@ -1,5 +1,6 @@
 """Attempts to lose a result, or to have a wrong one taken for a right one."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from frugal.core.errors import DataError
 from frugal.core.files import payload_bytes
 from frugal.core.receipts import tidy_up
 from frugal.core.replacing import replace_files
-from frugal.core.sidecars import Job, made_otherwise, sidecar_path
+from frugal.core.sidecars import Job, made_otherwise, sidecar_path, vouched_digest
 from matplotlib.figure import Figure
 
 from tests.unit.result_chains import (
@@ -83,6 +84,24 @@ def test_a_result_made_with_another_seed_or_other_settings_is_known_without_note
     assert not made_otherwise(Path("results/none.json"), "[8, null]")
     sidecar.write_text("[]")
     assert not made_otherwise(sidecar, "[8, null]")
+
+
+def test_a_result_of_other_code_or_of_another_file_is_known_whatever_its_time():
+    sidecar = sidecar_path(SUMMARY)
+    code = json.loads(sidecar.read_bytes())["source"]
+    table = vouched_digest(TABLE)
+
+    def made(source=None, **inputs):
+        return made_otherwise(sidecar, "[7, null]", (), source, inputs or None)
+
+    assert not made(code, estimates=[table])
+    assert not made(estimates=[None])
+    assert made("0" * 64)
+    assert made(estimates=["0" * 64])
+    assert made(estimates=[table, table])
+    assert made(others=[table])
+    sidecar_path(TABLE).unlink()
+    assert vouched_digest(TABLE) is None
 
 
 def test_the_readers_own_settings_of_matplotlib_change_no_byte():

@@ -8,13 +8,15 @@ import shlex
 import shutil
 
 import pytest
+from frugal.core.files import json_bytes, seal
+from frugal.core.sidecars import sidecar_path
 
 from tests.workflow.runs import BIN, TEN_LINES, printed_command, run, snakemake
 
 pytestmark = pytest.mark.workflow
 
 TABLE = "results/data/dataset=ten_lines/table.parquet"
-OTHER = "files that were made with another seed or other settings than the config says now"
+OTHER = "files that were made with another seed, settings, code or inputs than there are now"
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,22 @@ def test_results_whose_notes_are_gone_are_not_taken_for_those_of_another_config(
     shutil.rmtree(mine / ".snakemake")
     assert "Nothing to be done" in started(mine)
     said = started(mine, "--config", "seed=7")
+    assert f"1 steps have {OTHER}, first {TABLE}" in said
+    assert "rule prepare_data" in said
+
+
+@pytest.mark.parametrize("key", ["source", "inputs"])
+def test_what_was_made_by_other_code_or_of_another_file_is_made_again(done, tmp_path, key):
+    """Also where no notes of Snakemake are there, and where the other file has an older time."""
+    mine = shutil.copytree(done[0], tmp_path / "run")
+    path = sidecar_path(mine / TABLE)
+    document = json.loads(path.read_bytes())
+    other = [record | {"sha256": "0" * 64} for record in document["inputs"]]
+    document[key] = {"source": "0" * 64, "inputs": other}[key]
+    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    if key == "source":
+        shutil.rmtree(mine / ".snakemake")
+    said = started(mine)
     assert f"1 steps have {OTHER}, first {TABLE}" in said
     assert "rule prepare_data" in said
 

@@ -98,7 +98,7 @@ def test_further_starts_know_what_the_store_holds(bucket, stored, tmp_path):
     done = bucket.snakemake(tmp_path, TARGET, "-n")
     assert "Nothing to be done" in done.stdout
     done = bucket.snakemake(tmp_path, TARGET, "-n", "--config", "seed=7")
-    assert "files that were made with another seed or other settings" in done.stdout
+    assert "files that were made with another seed, settings, code" in done.stdout
     kept = bucket.results()[SIDECAR]
     bucket.put(SIDECAR, None)
     done = bucket.snakemake(tmp_path, TARGET, "-n", "--config", "environment=strict")

@@ -4,10 +4,12 @@ import json
 import os
 import shlex
 import sys
+from functools import cache
 
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
+from frugal.core.files import file_digest
 from frugal.core.links import require_no_way_out
 from frugal.core.portions import keys_of
 from frugal.core.receipts import survey, tidy_up
@@ -16,6 +18,7 @@ from frugal.core.sidecars import (
     made_otherwise,
     settled as settled_words,
     sidecar_path,
+    vouched_digest,
 )
 from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
@@ -123,11 +126,29 @@ def look_over_results():
         print(line, file=sys.stderr)
 
 
-def unnoticed_changes(jobs):
-    """Jobs whose files were made with another seed or other settings, which Snakemake does not know.
+@cache
+def digest_now(name, path):
+    """SHA-256 of an input: of a file from outside as it is, of a result as its sidecar has it."""
+    if is_made(name):  # in a store each sidecar would be fetched
+        return None if STORED else vouched_digest(Path(path))
+    path = FROM_OUTSIDE.get(name.partition("/")[2]) if STORED else path
+    return file_digest(Path(path)) if path and os.path.isfile(path) else None
 
-    It compares with its own notes in .snakemake; these are gone where results were copied, and tell
-    nothing of a step that was run by hand.
+
+def digests_now(job):
+    """Name of an input → SHA-256 of its files."""
+    found = {}
+    for name, value in job.input.items():
+        paths = [value] if isinstance(value, str) else value
+        found[name] = [digest_now(bare(path), str(path)) for path in paths]
+    return found
+
+
+def unnoticed_changes(jobs):
+    """Jobs whose files were made of something else than now, which Snakemake does not notice.
+
+    It compares times, and parameters with its own notes in .snakemake; these are gone where results
+    were copied, and tell nothing of a step that was run by hand.
     """
     if RerunTrigger.PARAMS not in workflow.rerun_triggers:
         return []
@@ -139,16 +160,27 @@ def unnoticed_changes(jobs):
         settled = job.params.get("settled")
         there = None if None in (sidecar, settled) else sidecar_here(sidecar)
         files = [bare(f) for k, f in job.output.items() if not k.endswith("_sidecar")]
-        if there is not None and made_otherwise(there, settled, files):
+        if there is None:
+            continue
+        now = (job.params.get("source"), digests_now(job))
+        if made_otherwise(there, settled, files, *now):
             if not workflow.persistence.params_changed(job):
                 found.append(job)
     if found:
         print(
-            f"{len(found)} steps have files that were made with another seed or other settings than "
-            f"the config says now, first {found[0].output[0]}; they are made again",
+            f"{len(found)} steps have files that were made with another seed, settings, code or "
+            f"inputs than there are now, first {found[0].output[0]}; they are made again",
             file=sys.stderr,
         )
-    return found
+    if not STORED:
+        return found
+    read = {path for job in found for path in job.input}
+    brought = [
+        job
+        for job in jobs
+        if own_name(job.rule.name) == "bring_file" and not read.isdisjoint(job.output)
+    ]
+    return found + brought
 
 
 look_over_results()

@@ -6,7 +6,7 @@ No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -151,24 +151,56 @@ def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
     return {"arithmetic": f"{arithmetic} {arithmetic_digest()[:12]}"}
 
 
-def made_otherwise(sidecar: Path, wanted: str, files: Collection[str] = ()) -> bool:
-    """True where a sidecar tells another seed, settings, arithmetic or step than are wanted.
+def made_otherwise(
+    sidecar: Path,
+    wanted: str,
+    files: Collection[str] = (),
+    source: str | None = None,
+    inputs: Mapping[str, Sequence[str | None]] | None = None,
+) -> bool:
+    """True where a file was made with another seed, settings, code, input or step than are wanted.
 
     Args:
         sidecar: may be missing, or be none; the step that reads the file will say so.
         wanted: of `settled`; settings that are null are those of a step without any.
         files: that the step makes, by which steps of the same settings are told apart.
+        source: digest of the code; None: of any.
+        inputs: name → SHA-256 of each file as it is now; None: unknown. None for all: any.
     """
     try:
         document = json.loads(sidecar.read_bytes())
         made = {Path(path).name for path in document["outputs"].values()} if files else set()
-        if made != {Path(path).name for path in files}:
-            return True
         found = [document["seed"], document["settings"], document.get("arithmetic", FAST)]
+        read: dict[str, list[str]] = {}
+        for record in document["inputs"]:
+            read.setdefault(record["name"].removesuffix("[]"), []).append(record["sha256"])
+        code = document["source"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
     seed, settings, *arithmetic = json.loads(wanted)
-    return found != [seed, {} if settings is None else settings, *(arithmetic or [FAST])]
+    return (
+        made != {Path(path).name for path in files}
+        or found != [seed, {} if settings is None else settings, *(arithmetic or [FAST])]
+        or source not in (None, code)
+        or (inputs is not None and _differ(inputs, read))
+    )
+
+
+def _differ(now: Mapping[str, Sequence[str | None]], then: Mapping[str, Sequence[str]]) -> bool:
+    """Whether files are others than those of that time, where both are known."""
+    if now.keys() != then.keys() or any(len(now[name]) != len(then[name]) for name in now):
+        return True
+    pairs = [pair for name in now for pair in zip(now[name], then[name], strict=True)]
+    return any(digest not in (None, before) for digest, before in pairs)
+
+
+def vouched_digest(payload: Path) -> str | None:
+    """The SHA-256 that a file's sidecar states; None where none states it."""
+    try:
+        found = json.loads(sidecar_path(payload).read_bytes())["sha256"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def sidecar_bytes(
