@@ -58,7 +58,7 @@ KERNELS = (
 CHOSEN = re.compile(
     rb"\b(?:v?(?:rcp|rsqrt)[ps]s|f(?:sin|cos|sincos|ptan|patan|yl2x|yl2xp1)|f2xm1)\b"
 )
-AGAIN = re.compile(r"(\d+) of (\d+) steps run again gave the same bytes")
+AGAIN = re.compile(r"(\d+) of (\d+) steps were run again, all with the same bytes")
 
 
 def plain() -> dict:

@@ -7,11 +7,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from frugal.core.files import json_bytes, payload_bytes, write_bytes
 from frugal.core.sidecars import seal, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.chains import chain_lines
-from frugal.run.sidecar_checks import AuditError
+from frugal.run.sidecar_checks import AuditError, commit_here
+from frugal.run.signing import SIGNATURE
 
 from tests.unit.result_chains import (
     CATALOGUE,
@@ -52,8 +60,9 @@ def test_an_untouched_folder_passes_and_every_step_is_repeated(capsys):
     assert audit(*LOOK) == 0
     out = capsys.readouterr().out
     assert "3 files agree" in out
-    assert "2 of 2 steps run again gave the same bytes" in out
+    assert "2 of 2 steps were run again, all with the same bytes" in out
     assert "another version" not in out
+    assert commit_here() is None or f"by the code of commit {commit_here()}" in out
 
 
 @pytest.mark.parametrize("path", [TABLE, CATALOGUE, SUMMARY])
@@ -138,13 +147,107 @@ def test_a_payload_and_sidecar_forged_together_do_not_survive_a_repetition():
 
 def test_a_step_whose_raw_file_is_not_at_hand_is_said_to_be_skipped(capsys):
     assert audit() == 0
-    assert "1 could not be run again" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "1 could not be run again: a.yaml from outside was not found" in said
+    assert "1 inputs from outside are not here and were not compared, first a.yaml" in said
 
 
-def test_a_raw_file_that_has_changed_does_not_count_as_found(capsys):
+def test_a_raw_file_that_has_changed_is_named(capsys):
+    kept = OUTSIDE.read_text()
     OUTSIDE.write_text("name: changed\n")
-    assert audit(*LOOK) == 0
-    assert "1 could not be run again" in capsys.readouterr().out
+    said = refusal(*LOOK, "--sample", "0")
+    assert f"{OUTSIDE}: is not the file that {TABLE} was made from" in said
+    Path("elsewhere").mkdir()
+    Path("elsewhere/a.yaml").write_text(kept)  # one of that name is the right one
+    assert audit(*LOOK, "--look-in", "elsewhere") == 0
+
+
+@pytest.mark.parametrize("name", ["policy.py", "policy.txt"])
+def test_code_from_outside_is_not_run_unless_it_is_named(capsys, name):
+    """A sidecar of somebody else may name an agent of kind python and any file as its code."""
+    code = OUTSIDE.with_name(name)
+    code.write_text("open('PWNED', 'w')\n")
+    (record,) = json.loads(sidecar_path(SUMMARY).read_text())["inputs"]
+    other = {
+        "name": "policy",
+        "path": name,
+        "sha256": hashlib.sha256(code.read_bytes()).hexdigest(),
+    }
+    nested = {"agents": [{"kind": "python", "file": name, "function": "f"}]}
+    forge(sidecar_path(SUMMARY), settings=nested, inputs=[record, other])
+    ran = []
+
+    def noted(job):
+        ran.append(job.stage)
+        run_step(replace(SUMMARISE, outputs=job.outputs) if "policy" in job.inputs else job)
+
+    assert audit_command([*LOOK, "--sample", "9"], noted) == 0
+    said = capsys.readouterr().out
+    assert "1 of 2 steps were run again" in said
+    assert f"1 could not be run again: it would run the code of {code}, which --trust-code" in said
+    assert ran == ["prepare_data"]
+    with pytest.raises(AuditError, match="there is no such file"):
+        audit(*LOOK, "--trust-code", "gone.py")
+    with pytest.raises(AuditError, match="gives other bytes"):  # it is run now; its bytes are ours
+        audit_command([*LOOK, "--sample", "9", "--trust-code", str(code)], spoilt_by(noted))
+    assert "summarise_afape" in ran
+
+
+def spoilt_by(run):
+    """A run whose summary is another."""
+
+    def spoil(job):
+        run(job)
+        if job.stage == "summarise_afape":
+            job.outputs["summary"].write_bytes(b"other")
+
+    return spoil
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """Two pairs of keys, of OpenSSH and PEM, private and public."""
+    found = []
+    for k, form in enumerate((PrivateFormat.OpenSSH, PrivateFormat.PKCS8)):
+        key = Ed25519PrivateKey.generate()
+        public = (Encoding.OpenSSH, PublicFormat.OpenSSH) if k == 0 else (
+            Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)  # fmt: skip
+        paths = tmp_path / f"key{k}", tmp_path / f"key{k}.pub"
+        paths[0].write_bytes(key.private_bytes(Encoding.PEM, form, NoEncryption()))
+        paths[1].write_bytes(key.public_key().public_bytes(*public))
+        found.append([str(path) for path in paths])
+    return found
+
+
+def test_a_signature_shows_what_was_made_anew_with_fitting_seals(keys, capsys):
+    for private, public in keys:
+        assert audit("--sample", "0", "--sign", private) == 0
+        assert audit("--sample", "0", "--verify", public) == 0
+        assert f"3 files are those that the holder of {public} signed" in capsys.readouterr().out
+    assert "was not signed with the key of" in refusal("--sample", "0", "--verify", keys[0][1])
+    public = keys[1][1]
+    content = payload_bytes(SUMMARY, pd.DataFrame({"seed": [0], "estimate": [9.99]}))
+    before = SUMMARY.read_bytes(), sidecar_path(SUMMARY).read_bytes()
+    SUMMARY.write_bytes(content)
+    forge(sidecar_path(SUMMARY), sha256=hashlib.sha256(content).hexdigest())
+    assert audit("--sample", "0") == 0  # digests alone agree
+    assert f"{SUMMARY}: is not what was signed" in refusal("--sample", "0", "--verify", public)
+    SUMMARY.write_bytes(before[0])
+    sidecar_path(SUMMARY).write_bytes(before[1])
+    SIGNATURE.write_bytes(SIGNATURE.read_bytes().replace(b"afape.parquet", b"dadi.parquet"))
+    assert "was not signed" in refusal("--sample", "0", "--verify", public)
+    SIGNATURE.write_text("{}")
+    assert "is no signature that audit --sign" in refusal("--sample", "0", "--verify", public)
+
+
+def test_what_is_no_key_and_a_part_of_the_results_are_refused(keys):
+    assert "holds no private Ed25519 key" in refusal("--sample", "0", "--sign", keys[0][1])
+    assert "gone: cannot be read" in refusal("--sample", "0", "--verify", "gone")
+    assert "results.signature.json: cannot be read" in refusal(
+        "--sample", "0", "--verify", keys[0][1]
+    )
+    assert "take all of results/" in refusal(str(SUMMARY), "--sign", keys[0][0])
+    assert not SIGNATURE.exists()
 
 
 def test_results_of_an_earlier_version_are_counted(capsys):
@@ -163,7 +266,7 @@ def test_a_fetched_file_is_not_fetched_again(capsys):
     for path in (TABLE, CATALOGUE):
         forge(sidecar_path(path), stage="fetch_file", inputs=[])
     assert audit() == 0
-    assert "1 of 2 steps run again" in capsys.readouterr().out
+    assert "1 of 2 steps were run again" in capsys.readouterr().out
 
 
 def test_one_file_is_traced_back_to_where_it_came_from(capsys):

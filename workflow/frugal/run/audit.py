@@ -2,7 +2,8 @@
 
 Finds: a changed byte in a payload, a payload or sidecar that is edited, lacking or at another place
 than its own, an input that is no longer the one that was used, and a step that does not give the
-same bytes again. Knows sidecars; must not know what any stage computes.
+same bytes again. Code from outside is run only if it is named. Knows sidecars; must not know what
+any stage computes.
 """
 
 import argparse
@@ -12,35 +13,77 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import FrugalError, printable
 from frugal.core.files import file_digest
-from frugal.core.sidecars import FAST, Job, lock_digest, recorded_arithmetic, shown_path
-from frugal.core.sources import source_digest
+from frugal.core.receipts import RESULTS
+from frugal.core.sidecars import FAST, Job, lock_digest, shown_path
+from frugal.core.sources import texts_in
 from frugal.run.arguments import whole_number
 from frugal.run.chains import ALL_ROWS, FETCHED, chain, chain_lines, row_lines, selected_rows
 from frugal.run.inventory import missing_files, payloads_and_strays
-from frugal.run.sidecar_checks import AuditError, load_sidecar
+from frugal.run.sidecar_checks import (
+    AuditError,
+    commit_here,
+    load_sidecar,
+    made_by_other_code,
+)
+from frugal.run.signing import SIGNATURE, sign_results, verify_results
 
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
+CODE = "python"  # kind of the agents that run a file from outside
 # Where descriptions of data sets lie, and timings, which are no results
 OUTSIDE = (Path("config"), Path("docs/examples"), Path("benchmarks"))
 
 
-def check_payload(
-    payload: Path, folders: Iterable[Path], digest: Digest = file_digest
-) -> dict[str, Any]:
-    """Check one payload against its sidecar, and the recorded inputs against the files.
+class Outside:
+    """The files that results were made from and that no step has made, by name and digest.
 
     Args:
-        payload: a file under results/.
-        folders: where to look for files that came from outside, by name and digest.
+        folders: where to look.
         digest: of a file; one that remembers saves time where many payloads share inputs.
+    """
+
+    def __init__(self, folders: Iterable[Path], digest: Digest = file_digest) -> None:
+        self.folders, self.digest = tuple(folders), digest
+        self.absent: dict[str, None] = {}  # names of which there is no file
+        self._named = cache(self._search)
+
+    def _search(self, name: str) -> list[Path]:
+        found = (sorted(folder.rglob(glob.escape(name))) for folder in self.folders)
+        return [path for paths in found for path in paths if path.is_file()]
+
+    def locate(self, record: Mapping[str, str], payload: str) -> Path | None:
+        """The file of an input of a payload; None where no file of its name is there.
+
+        Raises:
+            AuditError: it is missing though a step has made it, or only another one has its name.
+        """
+        name = record["path"]
+        if name.startswith("results/"):
+            if not Path(name).is_file():
+                raise AuditError(f"{name}: is missing, but {payload} was made from it")
+            found = [Path(name)]
+        else:
+            found = self._named(name)
+        same = (path for path in found if self.digest(path) == record["sha256"])
+        path = next(same, None)
+        if path is None and found:
+            more = "" if name.startswith("results/") else "; name the folder of that by --look-in"
+            raise AuditError(f"{found[0]}: is not the file that {payload} was made from{more}")
+        if path is None:
+            self.absent[name] = None
+        return path
+
+
+def check_payload(payload: Path, outside: Outside) -> dict[str, Any]:
+    """Check one payload against its sidecar, and the recorded inputs against the files.
 
     Returns:
         The sidecar.
@@ -54,49 +97,47 @@ def check_payload(
     own = document["outputs"][document["output"]]
     if own != shown_path(payload):
         raise AuditError(f"{payload}: its sidecar is the one of {own}")
-    found = digest(payload)
+    found = outside.digest(payload)
     if found != document["sha256"]:
         raise AuditError(f"{payload}: SHA-256 is {found}, its sidecar says {document['sha256']}")
     for sibling in document["outputs"].values():
         if sibling.startswith("results/") and not Path(sibling).is_file():
             raise AuditError(f"{sibling}: is missing, but was made together with {payload}")
-    for record in document["inputs"]:
-        path = locate(record, folders, digest)
-        if path is not None and digest(path) != record["sha256"]:
-            raise AuditError(f"{path}: is not the file that {payload} was made from")
-        if path is None and record["path"].startswith("results/"):
-            raise AuditError(f"{record['path']}: is missing, but {payload} was made from it")
+    _inputs(document, outside)
     return document
 
 
-def locate(
-    record: Mapping[str, str], folders: Iterable[Path], digest: Digest = file_digest
-) -> Path | None:
-    """The file of an input record; None if it came from outside and is in none of the folders."""
-    if record["path"].startswith("results/"):
-        path = Path(record["path"])
-        return path if path.is_file() else None
-    for folder in folders:
-        for path in sorted(folder.rglob(glob.escape(record["path"]))):
-            if path.is_file() and digest(path) == record["sha256"]:
-                return path
-    return None
+def _inputs(document: Mapping[str, Any], outside: Outside) -> list[Path | None]:
+    """The file of each recorded input, in order."""
+    payload = document["outputs"][document["output"]]
+    return [outside.locate(record, payload) for record in document["inputs"]]
 
 
-def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob) -> bool:
+def rerun(
+    document: Mapping[str, Any], outside: Outside, trusted: Collection[str], run_job: RunJob
+) -> str:
     """Run a recorded step again in a temporary folder and compare bytes.
 
+    Args:
+        document: the step's sidecar.
+        outside: where its inputs from outside lie.
+        trusted: SHA-256 of the files whose code may be run.
+        run_job: runs a stage and writes what it makes.
+
     Returns:
-        False if an input from outside could not be found, so that the step was not run.
+        Why the step was not run; empty where it gave the same bytes.
 
     Raises:
         AuditError: an output differs; names the file.
     """
     inputs: dict[str, Path | list[Path]] = {}
-    for record in document["inputs"]:
-        path = locate(record, folders)
+    runs_code = CODE in texts_in(document["settings"])
+    for record, path in zip(document["inputs"], _inputs(document, outside), strict=True):
         if path is None:
-            return False
+            return f"{record['path']} from outside was not found"
+        made = record["path"].startswith("results/")
+        if runs_code and not made and record["sha256"] not in trusted:
+            return f"it would run the code of {path}, which --trust-code {path} allows"
         if record["name"].endswith("[]"):
             group = inputs.setdefault(record["name"][:-2], [])
             if not isinstance(group, list):
@@ -110,24 +151,35 @@ def rerun(document: Mapping[str, Any], folders: Iterable[Path], run_job: RunJob)
             name: Path(temporary, name, Path(kept).name)
             for name, kept in document["outputs"].items()
         }
-        words = (document[key] for key in ("settings", "wildcards", "seed"))
-        arithmetic = document.get("arithmetic", FAST).split()[0]
-        try:
-            run_job(Job(stage, inputs, outputs, *words, arithmetic=arithmetic))
-        except FrugalError:
-            raise
-        except Exception as error:  # its settings are checked where a study starts, not here
-            raise AuditError(
-                f"{document['outputs'][document['output']]}: running stage {stage} again as its "
-                f"sidecar says ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            ) from None
-        for name, made in outputs.items():
+        _run(document, inputs, outputs, run_job)
+        for name, made_again in outputs.items():
             kept = Path(document["outputs"][name])
             if _made_by_another(kept, document):
                 continue
-            if made.read_bytes() != kept.read_bytes():
+            if made_again.read_bytes() != kept.read_bytes():
                 raise AuditError(f"{kept}: running stage {stage} again gives other bytes")
-    return True
+    return ""
+
+
+def _run(
+    document: Mapping[str, Any],
+    inputs: Mapping[str, Path | list[Path]],
+    outputs: Mapping[str, Path],
+    run_job: RunJob,
+) -> None:
+    """Run a step as its sidecar says; what the stage raises is a sentence."""
+    stage = document["stage"]
+    words = (document[key] for key in ("settings", "wildcards", "seed"))
+    arithmetic = document.get("arithmetic", FAST).split()[0]
+    try:
+        run_job(Job(stage, inputs, outputs, *words, arithmetic=arithmetic))
+    except FrugalError:
+        raise
+    except Exception as error:  # its settings are checked where a study starts, not here
+        raise AuditError(
+            f"{document['outputs'][document['output']]}: running stage {stage} again as its "
+            f"sidecar says ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        ) from None
 
 
 def _made_by_another(kept: Path, document: Mapping[str, Any]) -> bool:
@@ -137,9 +189,8 @@ def _made_by_another(kept: Path, document: Mapping[str, Any]) -> bool:
 
 
 def audit_command(words: list[str], run_job: RunJob) -> int:
-    """`audit [PATH] [--row COLUMN=VALUE,…] [--sample N] [--pick K] [--look-in FOLDER]`.
+    """Check a folder of results, the chain of a file, or that of some rows; returns 0.
 
-    Without a path the whole folder; with that of a file its chain, or that of some of its rows.
     With `--published` nothing but whether the default's tables are those that were published.
 
     Args:
@@ -162,6 +213,9 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
             f"{parsed.path}: is not under results/ of this folder; "
             "run the audit in the folder that holds results/"
         )
+    if (parsed.sign or parsed.verify) and target != RESULTS:
+        raise AuditError(f"{parsed.path}: --sign and --verify take all of results/")
+    trusted = {_digest_of_code(path) for path in parsed.trust_code}
     wrong: list[str] = []
     if target.is_file():
         _show_chain(target, parsed.row)
@@ -173,9 +227,21 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
         wrong = [*strays, *missing_files(target)]
     if not payloads and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
-    documents = _checked(payloads, parsed.look_in, wrong)
-    print(_verdict(documents, *_rerun_sample(documents, parsed, run_job)))
+    outside = Outside(parsed.look_in, cache(file_digest))
+    documents = _checked(payloads, outside, wrong)
+    said = [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
+    if parsed.sign:
+        said.append(sign_results(parsed.sign, payloads))
+    if parsed.verify:
+        said.append(verify_results(parsed.verify, payloads))
+    print("; ".join([*_verdict(documents, outside), *said]))
     return 0
+
+
+def _digest_of_code(path: Path) -> str:
+    if not path.is_file():
+        raise AuditError(f"--trust-code {path}: there is no such file")
+    return file_digest(path)
 
 
 def _show_chain(target: Path, words: str | None) -> None:
@@ -204,6 +270,14 @@ def _parser() -> argparse.ArgumentParser:
         default=[path for path in OUTSIDE if path.is_dir()],
         help="folder with files from outside (always: config, docs/examples, benchmarks here)",
     )
+    parser.add_argument(
+        "--trust-code",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="steps that run this file's code (agents of kind python) may be run again",
+    )
     request = parser.add_mutually_exclusive_group()
     request.add_argument(
         "--published",
@@ -213,18 +287,23 @@ def _parser() -> argparse.ArgumentParser:
     request.add_argument(
         "--publish", action="store_true", help="write that file anew, with this machine's CPU"
     )
+    request.add_argument(
+        "--sign", type=Path, metavar="KEY",
+        help=f"sign what agrees with an Ed25519 key of your own, into {SIGNATURE}",
+    )  # fmt: skip
+    request.add_argument(
+        "--verify", type=Path, metavar="KEY",
+        help="hold results against that file and the signer's public key",
+    )  # fmt: skip
     return parser
 
 
-def _checked(
-    payloads: Iterable[Path], folders: Iterable[Path], wrong: list[str]
-) -> list[dict[str, Any]]:
+def _checked(payloads: Iterable[Path], outside: Outside, wrong: list[str]) -> list[dict[str, Any]]:
     """The sidecars of all payloads, once every one agrees and nothing else is wrong."""
-    digest = cache(file_digest)
     documents, wrong = [], list(wrong)
     for path in payloads:
         try:
-            documents.append(check_payload(path, folders, digest))
+            documents.append(check_payload(path, outside))
         except AuditError as error:
             wrong.append(str(error))
     if wrong:
@@ -233,43 +312,39 @@ def _checked(
 
 
 def _rerun_sample(
-    documents: Iterable[Mapping[str, Any]], parsed: argparse.Namespace, run_job: RunJob
-) -> tuple[int, int, int]:
-    """Run some steps again; the number that gave the same bytes, could not run, and exist."""
+    documents: Iterable[Mapping[str, Any]],
+    parsed: argparse.Namespace,
+    outside: Outside,
+    trusted: Collection[str],
+    run_job: RunJob,
+) -> Iterator[str]:
+    """Run some steps again; how many gave the same bytes, and why others were not run."""
     steps = {json.dumps(d["outputs"], sort_keys=True): d for d in documents}
     # a file is not fetched again: its digest is declared, and the network may be away
     able = sorted(key for key, d in steps.items() if d["stage"] != FETCHED)
     chosen = random.Random(parsed.pick).sample(able, min(parsed.sample, len(able)))
-    same = 0
+    reasons: Counter[str] = Counter()
     for key in chosen:
         print(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
-        same += rerun(steps[key], parsed.look_in, run_job)
-    return same, len(chosen) - same, len(steps)
+        reasons[rerun(steps[key], outside, trusted, run_job)] += 1
+    ran = reasons.pop("", 0)
+    yield f"{ran} of {len(steps)} steps were run again{', all with the same bytes' if ran else ''}"
+    for reason, count in reasons.items():
+        yield f"{count} could not be run again: {reason}"
 
 
-def _verdict(documents: list[dict[str, Any]], same: int, skipped: int, steps: int) -> str:
-    """What was found, in one line."""
-    words = [
-        f"{len(documents)} files agree with their sidecars and inputs",
-        f"{same} of {steps} steps run again gave the same bytes",
-    ]
-    if skipped:
-        words.append(f"{skipped} could not be run again, as files from outside were not found")
-    if stale := sum(_is_stale(d) for d in documents):
-        words.append(f"{stale} files were made by another version of the code")
+def _verdict(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]:
+    """What was found, a part of a line each."""
+    yield f"{len(documents)} files agree with their sidecars and inputs"
+    if absent := list(outside.absent):
+        yield (
+            f"{len(absent)} inputs from outside are not here and were not compared, first "
+            f"{absent[0]} (--look-in FOLDER)"
+        )
+    if stale := sum(map(made_by_other_code, documents)):
+        yield f"{stale} files were made by another version of the code"
+    elif commit := commit_here():
+        yield f"all were made by the code of commit {commit}"
     lock = lock_digest()
     if others := [d["file"] for d in documents if d["environment"] != lock]:
-        words.append(
-            f"{len(others)} files were made under another requirements.lock, first {others[0]}"
-        )
-    return "; ".join(words)
-
-
-def _is_stale(document: Mapping[str, Any]) -> bool:
-    try:
-        now = source_digest(document["stage"], document["settings"])
-        given = document.get("arithmetic")
-        pins = recorded_arithmetic(given.split()[0]) if given else {}
-        return now != document["source"] or pins.get("arithmetic") != given
-    except KeyError:  # a stage that has since been renamed
-        return True
+        yield f"{len(others)} files were made under another requirements.lock, first {others[0]}"

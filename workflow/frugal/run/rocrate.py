@@ -19,7 +19,7 @@ from frugal.core.files import json_bytes
 from frugal.core.sidecars import sidecar_path, write_apart
 from frugal.core.sources import PACKAGE
 from frugal.run.inventory import payloads_and_strays
-from frugal.run.sidecar_checks import load_sidecar
+from frugal.run.sidecar_checks import commit_here, load_sidecar, made_by_other_code
 
 RESULTS, NAME = Path("results"), "ro-crate-metadata.json"
 _WORKFLOW = Path("ro-crate-workflow/Snakefile")
@@ -60,7 +60,9 @@ def write_crate() -> Path:
         raise DataError("results/ holds no file with a sidecar; run the workflow first")
     documents = {path: load_sidecar(path) for path in payloads}
     path = Path(NAME)
-    write_apart(path, json_bytes(crate(documents, _workflow_file())))
+    stale = any(map(made_by_other_code, documents.values()))
+    commit = None if stale else commit_here()
+    write_apart(path, json_bytes(crate(documents, _workflow_file(), commit)))
     return path
 
 
@@ -74,12 +76,15 @@ def _workflow_file() -> Path:
     return _WORKFLOW
 
 
-def crate(documents: Mapping[Path, Mapping[str, Any]], workflow: Path) -> dict[str, Any]:
+def crate(
+    documents: Mapping[Path, Mapping[str, Any]], workflow: Path, commit: str | None = None
+) -> dict[str, Any]:
     """The metadata document: context and graph.
 
     Args:
         documents: payload → its sidecar.
         workflow: the Snakefile, in the folder of the crate.
+        commit: of the code that made every file; None where it is not known.
     """
     made = {path.as_posix() for path in documents}
     outside = {
@@ -135,7 +140,8 @@ def crate(documents: Mapping[Path, Mapping[str, Any]], workflow: Path) -> dict[s
                 "name": "Frugal", "encodingFormat": "text/plain",
                 "description": "Learns what is worth acquiring next, and measures whether that "
                 "answer can be trusted.",
-                "version": version("frugal"), "license": {"@id": "https://spdx.org/licenses/MIT"},
+                "version": ", commit ".join(filter(None, (version("frugal"), commit))),
+                "license": {"@id": "https://spdx.org/licenses/MIT"},
                 "programmingLanguage": {"@id": "#snakemake"}, "input": _ids(parameters),
                 "conformsTo": {"@id": f"{_BIOSCHEMAS}/ComputationalWorkflow/1.0-RELEASE"},
             },

@@ -5,13 +5,17 @@ seal and every path in it are checked first. Runs no step, opens no payload.
 """
 
 import json
+import os
 import re
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import FrugalError
 from frugal.core.files import json_bytes
-from frugal.core.sidecars import seal, sidecar_path
+from frugal.core.sidecars import recorded_arithmetic, seal, sidecar_path
+from frugal.core.sources import PACKAGE, source_digest
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "file": str,
@@ -89,3 +93,33 @@ def _stays_below(path: Any) -> bool:
     if not isinstance(path, str) or not path:
         return False
     return not Path(path).is_absolute() and ".." not in Path(path).parts
+
+
+def made_by_other_code(document: Mapping[str, Any]) -> bool:
+    """True where a sidecar's step would run other code now."""
+    try:
+        now = source_digest(document["stage"], document["settings"])
+        given = document.get("arithmetic")
+        pins = recorded_arithmetic(given.split()[0]) if given else {}
+        return now != document["source"] or pins.get("arithmetic") != given
+    except KeyError:  # a stage that has since been renamed
+        return True
+
+
+def commit_here() -> str | None:
+    """The commit of the project's folder, and whether its code differs; None where git has none."""
+    project = PACKAGE.parent.parent
+    names = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+
+    def git(*words: str) -> str:
+        command = ["git", "--no-optional-locks", "-C", str(project), *words]
+        done = subprocess.run(command, env=names, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) != project:  # installed inside another one
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "workflow")
+        return git("rev-parse", "HEAD") + (" with changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
