@@ -71,6 +71,20 @@ def test_order_case_and_packing_do_not_matter(tmp_path):
     assert plain.equals(packed)
 
 
+@pytest.mark.parametrize("name", ["a[1]", "a?", "a*", "gender=x", "it's"])
+def test_a_folder_is_a_name_and_no_pattern(tmp_path, name):
+    """Else DuckDB reads the files of `a1`, those of several folders, or a column of the name."""
+    tables = draw_tables(0, 40)
+    places = [tmp_path / name, tmp_path / "a1"]
+    for place, rows in zip(places, (tables, draw_tables(1, 40)), strict=True):
+        place.mkdir()
+        write_tables(place, rows)
+    (tmp_path / "plain").mkdir()
+    plain = mimic_diagnosis(write_tables(tmp_path / "plain", tables), task="aki")
+    found = mimic_diagnosis({p.name: p for p in places[0].iterdir()}, task="aki")
+    assert found.equals(plain)
+
+
 def test_nobody_qualifies_is_said_with_the_numbers(tmp_path):
     tables = draw_tables(0, 6)
     tables["LABEVENTS"] = [r for r in tables["LABEVENTS"] if r["itemid"] != 50912]

@@ -3,6 +3,7 @@
 Files may be plain or gzipped, column names in any case and order. Knows no cohort and no label.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -192,14 +193,15 @@ def query(
 
 
 def _open_table(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
-    quoted = str(path).replace("'", "''")
+    # a path is a pattern to DuckDB, and a folder key=value a column
+    quoted = re.sub(r"[\[*?]", r"[\g<0>]", str(path)).replace("'", "''")
     try:
         with path.open("rb") as stream:
             packing = "gzip" if stream.read(2) == b"\x1f\x8b" else "none"
         connection.execute(
             f"CREATE VIEW {name} AS SELECT * FROM read_csv('{quoted}', header = true, "
             f"delim = ',', quote = '\"', escape = '\"', all_varchar = true, "
-            f"compression = '{packing}')"
+            f"compression = '{packing}', hive_partitioning = false)"
         )
         found = connection.execute(f"DESCRIBE {name}").df()["column_name"].str.lower().tolist()
     except (duckdb.Error, OSError) as error:
