@@ -53,6 +53,8 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
     (of("datasets", "breast_cancer"), DELETE, "names data set 'breast_cancer'"),
     (of("datasets", "../up"), "config/datasets/income.yaml", "'../up'"),
     (of("datasets", "breast_cancer"), "README.md", "README.md"),
+    (of("datasets", ".."), "config/datasets/income.yaml", "'..'"),
+    (of("afape", "agents", "."), {"kind": "random", "probability": 0.1}, "'.'"),
     (of("afape"), None, "'afape' is None; allowed is a mapping of keys"),
     (of("afape", "seeds"), [], "'afape.seeds' is []; it must hold at least 1"),
     (of("afape", "seeds"), [0, 0], "no entry may stand there twice"),

@@ -258,6 +258,7 @@ def test_a_file_that_is_wrong_is_refused_in_a_sentence(tmp_path, text, changed, 
         ({"outcomes": {"levels": ["a", "b"], "worth": [1, 0]}}, "2 ascending numbers"),
         ({"delta": [2]}, "delta"),
         ({"colour": 1}, "'colour'"),
+        ({"name": ".."}, "'name' is '..'; allowed is a text of letters, digits"),
     ],
 )
 def test_a_description_that_is_wrong_is_refused_in_a_sentence(tmp_path, changed, sentence):

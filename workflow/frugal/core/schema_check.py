@@ -28,7 +28,9 @@ _LONGEST_NAME = 80  # characters of one name in a list
 FORMS = {
     "^[0-9]+$": "a whole number",
     "^[0-9]+([.][0-9]+)?$": "a number from 0 on, as in 12.5",
-    "^[A-Za-z0-9_.-]+$": "a text of letters, digits, '_', '.' and '-'",
+    "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$": (
+        "a text of letters, digits, '_', '.' and '-', not of dots alone"
+    ),
     "^[a-z][a-z0-9_]*$": "a small letter, and small letters, digits and '_' after it",
     "^[0-9a-f]{64}$": "a text of 64 characters, each of 0 to 9 or a to f",
     "^https?://": "an address that begins with http:// or https://",
