@@ -1,6 +1,7 @@
 """The library starts the very jobs that Snakemake would: same inputs, settings and seeds."""
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from frugal.library.asked import ask
 from frugal.library.making import answer_targets, commands
 from frugal.library.steps import STEPS
 
-from tests.workflow.runs import ROOT, snakemake
+from tests.workflow.runs import ROOT, run, snakemake
 
 CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
 SECOND = ROOT / "config" / "policies" / "second_look.py"
@@ -43,3 +44,33 @@ def test_every_job_is_the_one_that_snakemake_would_start(tmp_path, over):
     own = commands(asked, answer_targets(asked))
     assert {words[0] for words in own} == set(STEPS)
     assert sorted(own) == sorted(printed(tmp_path / "theirs", *([overlay] if over else [])))
+
+
+WRONG = {
+    "load(None)": "the table is None; allowed is the path of a YAML",
+    "decide({})": "the table is a dict",
+    "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
+    "load(CLINIC, folder='/dev/null/x')": "/dev/null/x/results/decide/clinic cannot be made: Not a",
+    "load(CLINIC, config=[])": "config is a list; allowed is keys",
+    "missingness(pd.DataFrame({'a': ['secret']}))": "table is a DataFrame; allowed is what load",
+    "train(None, 'dqn')": "masks is None",
+    "roll_out({})": "policy is a dict",
+    "evaluate(None)": "policies is None",
+    "evaluate([None])": "a policy is None; allowed is what train",
+    "verdict({})": "answer is a dict",
+    "advise(None, 'new.csv')": "policy is None",
+    "advise(frugal.StoredPolicy(CLINIC), None)": "cases is None; allowed is a data frame",
+    "load_policy({})": "folder is a dict",
+}
+
+
+def test_an_argument_of_another_type_is_refused_in_a_sentence():
+    """In a Python of its own: here beartype would refuse it first."""
+    program = f"import pandas as pd, frugal\nCLINIC = {str(CLINIC)!r}\n"
+    for call in WRONG:
+        program += f"try:\n    frugal.{call}\nexcept ValueError as error:\n    print(error)\n"
+    done = run([sys.executable, "-c", program], ROOT)
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    assert [part in line for line, part in zip(lines, WRONG.values(), strict=True)] == [True] * 14
+    assert "secret" not in done.stdout

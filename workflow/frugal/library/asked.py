@@ -89,6 +89,18 @@ class Asked:
         )
 
 
+def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str) -> None:
+    """Refuse an argument of another type than is allowed.
+
+    Raises:
+        ConfigError: with its name, the type found, and what is allowed; no value, which may be
+            data.
+    """
+    if not isinstance(value, kinds):
+        found = "None" if value is None else f"a {type(value).__name__}"
+        raise ConfigError(f"{name} is {found}; allowed is {allowed}")
+
+
 def ask(
     table: str | Path, folder: str | Path | None, config: Config | str | Path | None, **keys: Any
 ) -> Asked:
@@ -103,6 +115,9 @@ def ask(
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
+    require("the table", table, (str, Path), "the path of a YAML, which frugal init writes")
+    require("folder", folder, (str, Path, type(None)), "a path, or None for a temporary folder")
+    require("config", config, (Mapping, str, Path, type(None)), "keys, the path of a YAML, or None")
     cores = keys.pop("cores")
     if not isinstance(cores, int) or cores < 1:
         raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
@@ -122,6 +137,12 @@ def ask(
     asked = decision(merged, PROJECT, place)
     study = load_study(asked.config, PROJECT)
     mechanism = study.scenario_names()[0][1]
+    try:
+        asked.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"folder is {str(folder)!r}, and {asked.folder} cannot be made: {error.strerror}"
+        ) from None
     return Asked(asked, study, mechanism, asked.folder, cores, kept)
 
 

@@ -142,7 +142,6 @@ def _words(asked: Asked, job: _Planned) -> list[str]:
 def _bring_up_to_date(asked: Asked, job: _Planned) -> None:
     if _stands(asked, job):
         return
-    asked.folder.mkdir(parents=True, exist_ok=True)
     run_in_own_python(job.stage, _words(asked, job), asked.folder)
 
 

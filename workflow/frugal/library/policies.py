@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import DataError
 from frugal.core.files import read_payload
-from frugal.library.asked import Asked
+from frugal.library.asked import Asked, require
 from frugal.library.making import made
 
 if TYPE_CHECKING:
@@ -51,10 +51,14 @@ class _Advises:
         Raises:
             DataError: the cases are not cases of the policy's table, or a panel is none.
         """
+        import pandas as pd
+
         from frugal.acquire.advice import advice_frame
         from frugal.data.cases import read_cases
         from frugal.run.advise import advise
 
+        kinds = (str, Path, pd.DataFrame)
+        require("cases", cases, kinds, "a data frame, or the path of a CSV")
         bundle = self._read
         with tempfile.TemporaryDirectory(prefix="frugal-") as folder:
             path = _as_file(cases, Path(folder))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.answers import Answer
-from frugal.library.asked import ask, only
+from frugal.library.asked import ask, only, require
 from frugal.library.making import answer_targets, make
 from frugal.library.policies import Policy, Rollouts, StoredPolicy
 from frugal.library.tables import Masks, Table
@@ -64,6 +64,7 @@ def missingness(
         ConfigError: the law is none, or names what the table does not have.
         FrugalError: the law does not fit the table.
     """
+    require("table", table, Table, "what load returns")
     if law is not None and name == MECHANISM:
         raise ConfigError(f"name is {name!r}, which is the table's own gaps; choose another")
     asked = table.asked if law is None else table.asked.with_law(law, name)
@@ -86,6 +87,8 @@ def train(
         ConfigError: there is no such agent, or a setting is not allowed.
         FrugalError: training refuses the table.
     """
+    require("masks", masks, Masks, "what missingness returns")
+    require("agent", agent, (str, Mapping), "a name, or settings with their kind")
     known = masks.asked.study.agents
     if isinstance(agent, str) and agent not in known:
         raise ConfigError(
@@ -111,6 +114,7 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
     Raises:
         DataError: the folder holds no policy, or the function is another one.
     """
+    require("folder", folder, (str, Path), "the path of a stored policy")
     policy = StoredPolicy(Path(folder), None if function is None else Path(function))
     policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
     return policy
@@ -122,6 +126,7 @@ def roll_out(policy: Policy) -> Rollouts:
     Raises:
         FrugalError: the stage refuses the policy.
     """
+    require("policy", policy, Policy, "what train returns")
     make(policy.asked, [("roll_out", {**policy.asked.keys, "agent": policy.name})])
     return Rollouts(policy)
 
@@ -136,7 +141,10 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Answer:
         ConfigError: there are none, two of one name, or they are of several tables.
         FrugalError: a stage refuses.
     """
+    require("policies", policies, Iterable, "a list of what train or roll_out returns")
     own = [one.policy if isinstance(one, Rollouts) else one for one in policies]
+    for policy in own:
+        require("a policy", policy, Policy, "what train or roll_out returns")
     _require_one_table(own)
     asked = own[0].asked
     settings = {policy.name: dict(policy.settings) for policy in own}
@@ -148,6 +156,7 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Answer:
 
 def verdict(answer: Answer) -> str:
     """Which policy to use, at what cost and how sure, in words."""
+    require("answer", answer, Answer, "what evaluate or decide returns")
     return answer.verdict
 
 
@@ -169,6 +178,8 @@ def advise(
     Raises:
         DataError: the cases are not cases of the policy's table.
     """
+    kinds = (Policy, StoredPolicy, str, Path)
+    require("policy", policy, kinds, "what train or load_policy returns, or the path of a folder")
     own = load_policy(policy) if isinstance(policy, str | Path) else policy
     return own.advise(cases, **options)
 
