@@ -29,6 +29,20 @@ def test_an_unknown_name_is_refused_with_its_key(tmp_path, panels, s, sentence):
     assert sentence in str(caught.value)
 
 
+def test_a_column_may_have_an_equals_sign_in_its_name(tmp_path):
+    made = document()
+    assert made["columns"][0]["name"] == "age"
+    made["columns"][0]["name"] = "age>=18"
+    for panel in made["panels"]:
+        panel["columns"] = ["age>=18" if name == "age" else name for name in panel["columns"]]
+    described = load(tmp_path, made)
+    law = {"values": {"age>=18": 1.0, "smoker=yes": 0.5}}
+    require_known_names("x", entry({"blood": law}), described)
+    assert described.column_of("age>=18") == "age>=18"
+    assert described.column_of("smoker=yes") == "smoker"
+    assert described.column_of("age>") is None
+
+
 def test_columns_levels_and_panels_that_exist_pass(tmp_path):
     law = {"values": {"age": 1.0, "smoker=yes": 0.5}, "indicators": {"scan": 1.0}}
     described = load(tmp_path, document())

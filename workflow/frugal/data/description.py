@@ -150,6 +150,12 @@ class Description:
     missing_values: str
     split: SplitSpec
 
+    def column_of(self, encoded: str) -> str | None:
+        """Name of the column that an encoded one is of, as `age` or `smoker=yes`; None of none."""
+        names = [column.name for column in self.columns]
+        own = [name for name in names if encoded == name or encoded.startswith(f"{name}=")]
+        return max(own, key=len, default=None)
+
 
 def _require_prices(document: Any, path: Path) -> None:
     """Refuse a YAML whose prices are still open, as `frugal init` leaves them, in one sentence."""

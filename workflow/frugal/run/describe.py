@@ -79,7 +79,7 @@ class Watched:
     def first_orders(self, k: int) -> list[str]:
         """What a member orders first, and for whom."""
         free = np.flatnonzero(self.world.free_columns)
-        columns = [_column(self.layout.columns[j], self.world.values[:, j]) for j in free]
+        columns = [_column(self.layout, int(j), self.world.values[:, j]) for j in free]
         tree = fit_short_tree(self.world.values[:, free], self.first(k), columns, self.choices)
         last = (
             f"For {_percent(tree.right)} of the {len(self.world):,} units this is what it orders "
@@ -93,7 +93,8 @@ class Watched:
         acquired, row = visited_sets(self.episodes)[mine], self.episodes.row[mine]
         visible, belief = self.world.visible(row, acquired), self.episodes.belief
         columns = [
-            _column(name, self.world.values[:, j]) for j, name in enumerate(self.layout.columns)
+            _column(self.layout, j, self.world.values[:, j])
+            for j in range(len(self.layout.columns))
         ]
         columns += [Column(f"{p.name} bought", f"{p.name} not bought") for p in self.layout.actions]
         features = [visible, acquired.astype(np.float64)]
@@ -184,10 +185,10 @@ def _units(folder: Path, layout: Layout, path: Path) -> World:
     return world.take(rows)
 
 
-def _column(name: str, values: np.ndarray) -> Column:
+def _column(layout: Layout, index: int, values: np.ndarray) -> Column:
     """How a column of a table is said; a level of a category is so or not."""
-    known = values[~np.isnan(values)]
-    if "=" in name and np.isin(known, YES_NO).all():
+    name, known = layout.columns[index], values[~np.isnan(values)]
+    if any(index in group for group in layout.onehot) and np.isin(known, YES_NO).all():
         before, _, level = name.partition("=")
         return Column(f"{before} is {level}", f"{before} is not {level}")
     return Column(name)

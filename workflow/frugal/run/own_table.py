@@ -289,10 +289,10 @@ def _gaps(described: Description, files: Files, seed: int) -> _Gaps:
             share[panel.name] = missing
     always = [name for k, name in enumerate(table.columns) if known[:, k].all()]
     varied = [n for n in always if np.ptp(table.values[:, table.columns.index(n)]) > 0]
-    return _Gaps(share, tuple(varied), len(table), tuple(_suspicions(table)))
+    return _Gaps(share, tuple(varied), len(table), tuple(_suspicions(table, described)))
 
 
-def _suspicions(table: Table) -> Iterator[str]:
+def _suspicions(table: Table, described: Description) -> Iterator[str]:
     """Columns that name units or tell the label, rows that stand twice, and no complete row."""
     import numpy as np
     import pandas as pd
@@ -300,18 +300,18 @@ def _suspicions(table: Table) -> Iterator[str]:
     from frugal.data.guessing import label_told, told_in
 
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
+    of = {name: described.column_of(name) or name for name in table.columns}
     told = list(table.columns)
-    levels = Counter(name.partition("=")[0] for name in table.columns if "=" in name)
-    for name, count in levels.items():
+    for name, count in Counter(of.values()).items():
         if count > LEAST_ROWS / 2 and count > 0.2 * len(table):
             yield (
                 f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
                 "a name tells nothing of a new case, so leave it out."
             )
-            told = [one for one in told if not one.startswith(f"{name}=")]
+            told = [one for one in told if of[one] != name]
     leaks: dict[str, float] = {}
     for one in told:
-        name, share = one.partition("=")[0], label_told(frame[one], label)
+        name, share = of[one], label_told(frame[one], label)
         leaks[name] = max(leaks.get(name, 0.0), share)
     for name, share in leaks.items():
         where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"

@@ -170,10 +170,11 @@ def _condition(written: Mapping[str, Any], table: Layout) -> Range | Levels:
     """One condition, with the name of its column before encoding turned into encoded columns."""
     name = written["column"]
     prefix = f"{name}="  # of its levels, or of its special codes
+    levels = {j for group in table.onehot for j in group}
     coded = {
         column.removeprefix(prefix): j
         for j, column in enumerate(table.columns)
-        if column.startswith(prefix)
+        if column.startswith(prefix) and (j in levels or name in table.columns)
     }
     if "is" in written:
         for level in written["is"]:

@@ -28,8 +28,8 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
     categorical = {c.name: c.levels for c in description.columns if c.kind == "categorical"}
     for key, kind, name in _names(entry):
         known = columns if kind == "column" else panels
-        stem = name.partition("=")[0] if kind == "column" else name  # smoker=yes is of smoker
-        if stem not in known:
+        found = description.column_of(name) if kind == "column" else name
+        if found not in known:
             raise ConfigError(
                 f"{at}.{key} names {kind} {name!r}; data set {description.name!r} has "
                 f"{listed(known)}{did_you_mean(name, known)}"
