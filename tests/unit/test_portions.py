@@ -17,7 +17,9 @@ from frugal.core.portions import Portion, keys_of, rows_names, seeds_name, whole
 from frugal.core.rows import FrameRows, joined_rows
 from frugal.core.schema_check import read_yaml
 from frugal.run.job_sizes import config_sizes, sizes_of
+from frugal.run.own_python import run_in_own_python
 from frugal.run.portions import Portions
+from frugal.run.stage_command import read_command
 from frugal.run.stage_words import shell_line, stage_words
 from frugal.run.study import load_study
 from frugal.studies.dadi.spec import load_dadi_study
@@ -117,7 +119,7 @@ def test_a_line_that_bash_would_not_take_has_braces_and_means_the_same():
         files, {"out": "results/x y.parquet"}, {"seeds": "0"}, {"a": [1]}, 7, "fast"
     )
     assert len(shlex.join(words)) > 70_000
-    line = shell_line(words)
+    line = shell_line(words, Path("none"))
     assert len(line) < 3000
     code = "import json, sys; print(json.dumps(sys.argv[1:]))"
     told = subprocess.run(
@@ -130,9 +132,30 @@ def test_a_line_that_bash_would_not_take_has_braces_and_means_the_same():
     assert found == words
 
 
+def test_settings_of_any_length_reach_a_stage(tmp_path):
+    """Sixty panels whose gaps two hundred columns may cause."""
+    names = [f"column {k} 'é'" for k in range(200)]
+    settings = {"panels": {f"panel {k}": {"values": names} for k in range(60)}}
+    words = stage_words({"a": "x"}, {"b": "y"}, {}, settings, 7, "fast")
+    line = shell_line(words, tmp_path / "kept here")
+    assert len(line) < 3000
+    (path,) = (tmp_path / "kept here").iterdir()
+    before = path.stat()
+    assert shell_line(words, tmp_path / "kept here") == line
+    assert path.stat() == before
+    job, _ = read_command(["prepare_data", *shlex.split(line)])
+    assert job.settings == settings
+    made = {"table": "results/t.parquet", "catalogue": "results/c.json"}
+    own = stage_words({"description": "gone.yaml"}, made, {}, settings, 7, "fast")
+    with pytest.raises(DataError, match=r"gone\.yaml does not exist"):
+        run_in_own_python("prepare_data", own, tmp_path)
+    with pytest.raises(SystemExit):
+        read_command(["prepare_data", "--seed", "7", "--settings", "@gone.json"])
+
+
 def test_a_short_line_is_as_it_was():
     words = stage_words({"a": ["x/1", "x/2"]}, {"b": "y"}, {}, None, 7, "portable")
-    assert shell_line(words) == shlex.join(words)
+    assert shell_line(words, Path("none")) == shlex.join(words)
 
 
 # --- tables of several files ----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from frugal.core.errors import DataError, FrugalError
 from frugal.core.sidecars import Job
 from frugal.core.sources import PACKAGE
-from frugal.run.stage_words import stage_words
+from frugal.run.stage_words import SETTINGS, stage_words
 
 _LINES_SHOWN = 5  # of what a stage said before it broke
 
@@ -21,10 +21,14 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
         DataError: the stage refuses; its own sentence.
         FrugalError: it broke; the last that it said.
     """
+    words, given = list(words), None
+    if SETTINGS in words:  # by a pipe, as one word has at most 131,072 bytes
+        at = words.index(SETTINGS) + 1
+        words[at], given = "@/dev/stdin", words[at]
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "frugal", stage, *words],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        cwd=folder, env=environment, input=given, capture_output=True, text=True, check=False,
         errors="replace",
     )  # fmt: skip
     if done.returncode == 0:

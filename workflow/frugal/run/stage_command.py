@@ -235,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="file for CPU seconds, peak MB and wall seconds, written as the job ends",
     )
-    parser.add_argument("--settings", type=_json, default={}, metavar="JSON")
+    parser.add_argument("--settings", type=_json, default={}, metavar="JSON", help="or @FILE of it")
     parser.add_argument(
         "--seed", type=whole_number(0), required=True, help="root seed of the study"
     )
@@ -252,9 +252,13 @@ def _json(text: str) -> Any:
     from frugal.core.strict_yaml import StrictYamlError, parse_json
 
     try:
+        if text.startswith("@"):
+            text = Path(text[1:]).read_text(encoding="utf-8")
         found = parse_json(text)
         json.dumps(found, allow_nan=False)  # a sidecar could not hold it
         return found
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {error.strerror}") from None
     except (ValueError, StrictYamlError) as error:
         raise argparse.ArgumentTypeError(f"{text[:100]!r} is not JSON: {error}") from None
 

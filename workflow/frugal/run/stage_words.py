@@ -3,15 +3,20 @@
 Knows no stage by name but for the names of the figures that one draws.
 """
 
+import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import groupby, product
+from pathlib import Path
 from typing import Any
 
 from frugal.core.declarations import declared
+from frugal.core.replacing import replace_files
 from frugal.core.sources import STAGES
 
+SETTINGS = "--settings"
+LONG_SETTINGS = 30_000  # characters, above which they go through a file
 _LONG_LINE = 60_000  # characters
 _FIGURE_FILES = {"png": "png", "page": "html", "pdf": "pdf", "table": "parquet"}
 
@@ -45,13 +50,24 @@ def stage_words(
     for name, value in wildcards.items():
         words += ["--wildcard", f"{name}={value}"]
     if settings is not None:
-        words += ["--settings", json.dumps(settings)]
+        words += [SETTINGS, json.dumps(settings)]
     words += ["--seed", str(seed)]
     return words if arithmetic == "fast" else [*words, "--arithmetic", arithmetic]
 
 
-def shell_line(words: Sequence[str]) -> str:
-    """Words as one line of bash, which takes no line over 131,072 bytes: long lists have braces."""
+def shell_line(words: Sequence[str], folder: Path) -> str:
+    """Words as one line of bash, which takes no line over 131,072 bytes.
+
+    Long settings are a file of a folder, named by its digest, and long lists have braces.
+    """
+    words = list(words)
+    for at, word in enumerate(words):
+        if len(word) > LONG_SETTINGS and words[at - 1] == SETTINGS:
+            content = word.encode()
+            path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.json"
+            if not path.is_file() or path.read_bytes() != content:
+                replace_files({path: content})
+            words[at] = f"@{path}"
     line = shlex.join(words)
     if len(line) <= _LONG_LINE:
         return line
