@@ -243,7 +243,9 @@ def stage_arguments(settings=None):
         }
         asked = (files, payloads, keys_of(dict(wildcards.items())))
         decided = (chosen, config["seed"], config["arithmetic"])
-        kept = Path(os.path.abspath(OURS / "settings"))  # of settings too long for a line
+        kept = Path(
+            os.path.abspath(OURS / "settings")
+        )  # of settings too long for a line
         return shell_line(stage_words(*asked, *decided), kept)
 
     return arguments

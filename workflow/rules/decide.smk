@@ -65,6 +65,6 @@ rule decide:
     shell:
         in_place(
             "python -m frugal.core.replacing results/verdict.txt results/answer.html "
-            f"{ANSWERS}"
+            f"{ANSWERS} 2> {LOGS}{{log:q}}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

@@ -77,6 +77,6 @@ rule search:
     shell:
         in_place(
             "python -m frugal.core.replacing results/verdict.txt results/policy.txt "
-            f"{ANSWERS}"
+            f"{ANSWERS} 2> {LOGS}{{log:q}}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

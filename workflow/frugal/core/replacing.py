@@ -241,4 +241,4 @@ if __name__ == "__main__":
     try:
         replace_files({_folder / path.name: path.read_bytes() for path in _sources})
     except (DataError, OSError) as refusal:
-        sys.exit(f"frugal: {refusal}")
+        sys.exit(f"frugal replacing: {refusal}")
