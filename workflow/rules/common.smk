@@ -243,9 +243,8 @@ def stage_arguments(settings=None):
         }
         asked = (files, payloads, keys_of(dict(wildcards.items())))
         decided = (chosen, config["seed"], config["arithmetic"])
-        kept = Path(
-            os.path.abspath(OURS / "settings")
-        )  # of settings too long for a line
+        # where settings are kept that are too long for a line
+        kept = Path(os.path.abspath(OURS / "settings"))
         return shell_line(stage_words(*asked, *decided), kept)
 
     return arguments
