@@ -135,7 +135,8 @@ def test_a_file_whose_path_snakemake_would_read_as_a_pattern_is_one_sentence(tmp
     study = study_of(tmp_path, files=[{"name": "{dataset}.csv"}])
     done = snakemake(tmp_path, "-n", TABLE, configs=(study,))
     assert done.returncode != 0
-    assert "Frugal cannot start: a file is '{dataset}.csv', and Snakemake reads" in done.stdout
+    told = f"Frugal cannot start: a file is '{tmp_path}/{{dataset}}.csv', and Snakemake reads"
+    assert told in done.stdout
     assert "Traceback" not in done.stdout
 
 

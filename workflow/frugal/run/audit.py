@@ -216,6 +216,22 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     if (parsed.sign or parsed.verify) and target != RESULTS:
         raise AuditError(f"{parsed.path}: --sign and --verify take all of results/")
     trusted = {_digest_of_code(path) for path in parsed.trust_code}
+    payloads, wrong = _payloads(parsed, target)
+    outside = Outside(parsed.look_in, cache(file_digest))
+    documents = _checked(payloads, outside, wrong)
+    said = [f"{len(documents)} files agree with their sidecars and inputs"]
+    said += [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
+    said += [*_remarks(documents, outside)]
+    if parsed.sign:
+        said.append(sign_results(parsed.sign, payloads))
+    if parsed.verify:
+        said.append(verify_results(parsed.verify, payloads))
+    print("; ".join(said))
+    return 0
+
+
+def _payloads(parsed: argparse.Namespace, target: Path) -> tuple[list[Path], list[str]]:
+    """The files to check, and what is wrong with what lies there; a file's chain is printed."""
     wrong: list[str] = []
     if target.is_file():
         _show_chain(target, parsed.row)
@@ -227,15 +243,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
         wrong = [*strays, *missing_files(target)]
     if not payloads and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
-    outside = Outside(parsed.look_in, cache(file_digest))
-    documents = _checked(payloads, outside, wrong)
-    said = [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
-    if parsed.sign:
-        said.append(sign_results(parsed.sign, payloads))
-    if parsed.verify:
-        said.append(verify_results(parsed.verify, payloads))
-    print("; ".join([*_verdict(documents, outside), *said]))
-    return 0
+    return payloads, wrong
 
 
 def _digest_of_code(path: Path) -> str:
@@ -333,9 +341,8 @@ def _rerun_sample(
         yield f"{count} could not be run again: {reason}"
 
 
-def _verdict(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]:
-    """What was found, a part of a line each."""
-    yield f"{len(documents)} files agree with their sidecars and inputs"
+def _remarks(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]:
+    """What else is to be known, a part of a line each."""
     if absent := list(outside.absent):
         yield (
             f"{len(absent)} inputs from outside are not here and were not compared, first "
