@@ -71,8 +71,9 @@ def words_given(*entries: str) -> Right:
     except SystemExit as error:
         raise Refused(str(error).removeprefix("Frugal cannot start: ")) from None
     config = copy.deepcopy(DEFAULT)
-    update_config(config, parse_config(list(entries)))
-    update_config(config, typed_entries(entries))
+    parsed = parse_config(list(entries))
+    update_config(config, parsed)
+    update_config(config, typed_entries(entries, parsed))
     start(config)
     return Right("read")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from frugal.core import replacing, sidecars
+from frugal.core import files, replacing, sidecars
 from frugal.core.errors import DataError
 from frugal.core.files import payload_bytes
 from frugal.core.receipts import tidy_up
@@ -102,6 +102,25 @@ def test_a_result_of_other_code_or_of_another_file_is_known_whatever_its_time():
     assert made(others=[table])
     sidecar_path(TABLE).unlink()
     assert vouched_digest(TABLE) is None
+
+
+def test_a_large_file_is_hashed_again_only_where_it_was_changed_or_replaced(monkeypatch):
+    monkeypatch.setattr(files, "LARGE_BYTES", 1)
+    path, notes = Path("large.csv"), Path("notes")
+    path.write_text("old")
+    old = files.noted_digest(path, notes)
+    assert old == files.file_digest(path)
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "file_digest", None)
+        assert files.noted_digest(path, notes) == old
+    before = path.stat()
+    Path("other.csv").write_text("new")
+    os.utime("other.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.replace("other.csv", path)
+    assert files.noted_digest(path, notes) == files.file_digest(path) != old
+    for note in notes.iterdir():
+        note.write_text("no digest")
+    assert files.noted_digest(path, notes) == files.file_digest(path)
 
 
 def test_the_readers_own_settings_of_matplotlib_change_no_byte():

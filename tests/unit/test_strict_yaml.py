@@ -17,6 +17,8 @@ from frugal.core.strict_yaml import (
     read_config_file,
     require_word,
 )
+from frugal.run.config_files import typed_entries
+from snakemake.cli import parse_config as words_of_snakemake
 
 DIGITS = "9" * 6000
 
@@ -186,3 +188,11 @@ def test_a_config_that_asks_to_be_run_is_refused(tmp_path, key):
     path.write_text(f"{key}\nseed: ?1 + 1\n", encoding="utf-8")
     with pytest.raises(StrictYamlError, match="unknown key '__use_yte__' at top level"):
         read_config_file(path)
+
+
+def test_lists_and_mappings_of_config_words_have_numbers():
+    entries = ["afape={seeds: [0, 1]}", "afape={grid: {a: 0.5}}", "seed=7", "data_mirror=[x]/y"]
+    found = typed_entries(entries, words_of_snakemake(entries))
+    assert found == {"afape": {"seeds": [0, 1], "grid": {"a": 0.5}}}
+    with pytest.raises(ConfigError, match=r"--config afape: .* written twice"):
+        typed_entries(["afape={a: 1, a: 2}"], {"afape": {}})

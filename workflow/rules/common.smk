@@ -9,7 +9,7 @@ from functools import cache
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
-from frugal.core.files import file_digest
+from frugal.core.files import noted_digest
 from frugal.core.links import require_no_way_out
 from frugal.core.portions import keys_of
 from frugal.core.receipts import survey, tidy_up
@@ -132,7 +132,8 @@ def digest_now(name, path):
     if is_made(name):  # in a store each sidecar would be fetched
         return None if STORED else vouched_digest(Path(path))
     path = FROM_OUTSIDE.get(name.partition("/")[2]) if STORED else path
-    return file_digest(Path(path)) if path and os.path.isfile(path) else None
+    there = path and os.path.isfile(path)
+    return noted_digest(Path(path), OURS / "digests") if there else None
 
 
 def digests_now(job):

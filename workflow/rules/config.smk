@@ -39,7 +39,8 @@ def strict(path):
 def typed_words():
     """Lists and mappings of `--config`, in which Snakemake takes every number for a text."""
     try:
-        return typed_entries(workflow.config_settings.config_args or ())
+        given = workflow.config_settings
+        return typed_entries(given.config_args or (), given.config)
     except ConfigError as error:
         sys.exit(f"Frugal cannot start: {error}")
 

@@ -27,16 +27,14 @@ if f"{MODULE_PREFIX}logs/x" != MODIFIER.path_modifier.replace_prefix("logs/x"):
 def warn_of_another_profile():
     """A line where Snakemake has taken a profile of the start folder, which may run code, for ours."""
     handlers = workflow.logger_manager.get_log_handlers()
-    if workflow.is_main_process and not any(
-        isinstance(h, LogHandler) for h in handlers
-    ):
-        for start in {os.environ.get("PWD", "."), workflow.workdir_init}:
-            for name in ("default", "profiles/default"):
-                if os.path.isdir(path := os.path.join(start, name)):
-                    print(
-                        f"Frugal: Snakemake uses the profile {path}, not that of {PROJECT}",
-                        file=sys.stderr,
-                    )
+    named = any(word.startswith("--workflow-profile") for word in sys.argv)
+    if named or any(isinstance(one, LogHandler) for one in handlers):
+        return
+    starts = {os.environ.get("PWD", "."), workflow.workdir_init}
+    for path in (Path(s, n) for s in starts for n in ("default", "profiles/default")):
+        if path.is_dir() and workflow.is_main_process:
+            said = f"Frugal: Snakemake uses the profile {path}, not that of {PROJECT}"
+            print(said, file=sys.stderr)
 
 
 if not MODULE:

@@ -4,6 +4,7 @@ Every write is deterministic (equal content, equal bytes) and atomic (a reader s
 the whole new one, never a part).
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -31,6 +32,8 @@ _KINDS = {
     ".png": ("a figure",),
     ".pdf": ("a figure",),
 }
+LARGE_BYTES = 1 << 26  # hashed in a tenth of a second
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _HEADER = "frugal"  # key of the header among a safetensors file's own remarks
 _PAGE_ROWS = 500
 _PAGE_STYLE = (
@@ -45,6 +48,27 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, as hexadecimal text."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def noted_digest(path: Path, notes: Path) -> str:
+    """SHA-256 of a file; of a large one from a note, if it was neither changed nor replaced since.
+
+    Args:
+        path: of the file.
+        notes: folder in which a note bears the file's place, size, and times of change, of which
+            nobody can set the last.
+    """
+    there = path.stat()
+    if there.st_size < LARGE_BYTES:
+        return file_digest(path)
+    identity = (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns)
+    note = notes / "-".join(map(str, identity))
+    if note.is_file() and _DIGEST.fullmatch(found := note.read_text(errors="replace")):
+        return found
+    digest = file_digest(path)
+    with contextlib.suppress(DataError):  # a folder that cannot be written to costs time, no more
+        write_bytes(note, digest.encode())
+    return digest
 
 
 def hive_keys(path: Path) -> dict[str, str]:

@@ -20,18 +20,19 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise ConfigError(str(error)) from None
 
 
-def typed_entries(entries: Iterable[str]) -> dict[str, Any]:
+def typed_entries(entries: Iterable[str], read: Mapping[str, Any]) -> dict[str, Any]:
     """The values of `--config` that are lists or mappings, read as in a config file.
 
     Args:
-        entries: KEY=VALUE each; those with another value are left to Snakemake.
+        entries: KEY=VALUE each.
+        read: what Snakemake has made of them; other values are left as they are there.
 
     Raises:
-        ConfigError: such a value is no YAML.
+        ConfigError: such a value is no YAML as a config file has it.
     """
     found: dict[str, Any] = {}
     for key, _, value in (entry.partition("=") for entry in entries):
-        if value.lstrip()[:1] in ("{", "["):
+        if isinstance(read.get(key), list | dict):
             try:
                 found = laid_over(found, {key: strict_yaml.parse_yaml(value)})
             except strict_yaml.StrictYamlError as error:
