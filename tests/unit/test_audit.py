@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from frugal.core.files import json_bytes, payload_bytes, write_bytes
+from frugal.core.files import file_digest, json_bytes, payload_bytes, write_bytes
 from frugal.core.sidecars import seal, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.chains import chain_lines
@@ -54,6 +54,13 @@ def forge(path, **changes):
     """A sidecar rewritten with a fitting seal, as somebody who knows the rules would."""
     document = json.loads(path.read_text()) | changes
     path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+
+
+def forge_new(payload, **changes):
+    """A sidecar for a file that no step has made."""
+    path = sidecar_path(Path(payload))
+    path.write_bytes(sidecar_path(TABLE).read_bytes())
+    forge(path, sha256=file_digest(Path(payload)), **changes)
 
 
 def test_an_untouched_folder_passes_and_every_step_is_repeated(capsys):
@@ -162,16 +169,21 @@ def test_a_raw_file_that_has_changed_is_named(capsys):
     assert audit(*LOOK, "--look-in", "elsewhere") == 0
 
 
-@pytest.mark.parametrize("name", ["policy.py", "policy.txt"])
+@pytest.mark.parametrize("name", ["policy.py", "policy.txt", "results/policy.txt"])
 def test_code_from_outside_is_not_run_unless_it_is_named(capsys, name):
     """A sidecar of somebody else may name an agent of kind python and any file as its code."""
-    code = OUTSIDE.with_name(name)
+    code = OUTSIDE.with_name(Path(name).name)
     code.write_text("open('PWNED', 'w')\n")
+    if name.startswith("results/"):  # a link that leads out of the folder that no code is run from
+        Path(name).symlink_to(code.resolve())
+        own = {"output": "policy", "outputs": {"policy": name}, "inputs": []}
+        forge_new(name, file="policy.txt", stage="fetch_file", **own)
+        code = Path(name)
     (record,) = json.loads(sidecar_path(SUMMARY).read_text())["inputs"]
     other = {
         "name": "policy",
         "path": name,
-        "sha256": hashlib.sha256(code.read_bytes()).hexdigest(),
+        "sha256": file_digest(code),
     }
     nested = {"agents": [{"kind": "python", "file": name, "function": "f"}]}
     forge(sidecar_path(SUMMARY), settings=nested, inputs=[record, other])
@@ -183,9 +195,9 @@ def test_code_from_outside_is_not_run_unless_it_is_named(capsys, name):
 
     assert audit_command([*LOOK, "--sample", "9"], noted) == 0
     said = capsys.readouterr().out
-    assert "1 of 2 steps were run again" in said
+    assert "were run again, all with the same bytes" in said
     assert f"1 could not be run again: it would run the code of {code}, which --trust-code" in said
-    assert ran == ["prepare_data"]
+    assert "summarise_afape" not in ran
     with pytest.raises(AuditError, match="there is no such file"):
         audit(*LOOK, "--trust-code", "gone.py")
     with pytest.raises(AuditError, match="gives other bytes"):  # it is run now; its bytes are ours
@@ -208,10 +220,12 @@ def spoilt_by(run):
 def keys(tmp_path):
     """Two pairs of keys, of OpenSSH and PEM, private and public."""
     found = []
-    for k, form in enumerate((PrivateFormat.OpenSSH, PrivateFormat.PKCS8)):
+    forms = (
+        (PrivateFormat.OpenSSH, Encoding.OpenSSH, PublicFormat.OpenSSH),
+        (PrivateFormat.PKCS8, Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+    )
+    for k, (form, *public) in enumerate(forms):
         key = Ed25519PrivateKey.generate()
-        public = (Encoding.OpenSSH, PublicFormat.OpenSSH) if k == 0 else (
-            Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)  # fmt: skip
         paths = tmp_path / f"key{k}", tmp_path / f"key{k}.pub"
         paths[0].write_bytes(key.private_bytes(Encoding.PEM, form, NoEncryption()))
         paths[1].write_bytes(key.public_key().public_bytes(*public))

@@ -30,7 +30,7 @@ SPEAKS = "from snakemake_logger_plugin_frugal.terminal import speak_tersely\nspe
 FOREIGN = {
     "config": {
         "Snakefile": 'configfile: "config.yaml"\nrule all:\n    output: "out.txt"\n'
-        "    shell: \"echo {config[walltime]} {config[more]} > {output}\"\n",
+        '    shell: "echo {config[walltime]} {config[more]} > {output}"\n',
         "config.yaml": "walltime: 1:30:00\nwalltime: 2:00:00\n",
         "words": ["--config", "more={'a': [1, 2], 'a': 3}"],
     },
@@ -42,7 +42,7 @@ FOREIGN = {
         "default-resources: {runtime: 7, mem_mb: 500}\n",
         "words": ["--set-resources", "all:mem_mb=70"],
     },
-}  # fmt: skip
+}
 STARTS = """
 import os, sys
 from pathlib import Path
@@ -73,13 +73,13 @@ def foreign_runs(folder, with_or_without):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text if isinstance(text, str) else "\n".join(text))
     words = [str(ROOT / "workflow"), with_or_without, *map(str, places)]
-    done = run([sys.executable, "-c", STARTS, *words], folder, TERSE)
+    own = TERSE | {"PYTHONHASHSEED": "0"}  # by which Snakemake orders resources
+    done = run([sys.executable, "-c", STARTS, *words], folder, own)
     said = done.stdout.replace(f"/{with_or_without}/", "/")
     times = r"(?m)^\[.*\]$|(?<=log/)[\d.T-]+|(?<=Date: |time: ).*|(?<=Workflow ID: ).*"
     said = re.sub(times, "", said)
-    made = {p.relative_to(folder / with_or_without): p.read_bytes()
-            for p in folder.glob(f"{with_or_without}/*/*.txt")}  # fmt: skip
-    return said, made
+    made = folder.glob(f"{with_or_without}/*/*.txt")
+    return said, {path.relative_to(folder / with_or_without): path.read_bytes() for path in made}
 
 
 def test_workflows_of_others_run_as_without_frugal(tmp_path):

@@ -135,7 +135,7 @@ def rerun(
     for record, path in zip(document["inputs"], _inputs(document, outside), strict=True):
         if path is None:
             return f"{record['path']} from outside was not found"
-        made = record["path"].startswith("results/")
+        made = path.resolve().is_relative_to(RESULTS.resolve())  # which no code is run from
         if runs_code and not made and record["sha256"] not in trusted:
             return f"it would run the code of {path}, which --trust-code {path} allows"
         if record["name"].endswith("[]"):
@@ -286,24 +286,20 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE.py",
         help="steps that run this file's code (agents of kind python) may be run again",
     )
-    request = parser.add_mutually_exclusive_group()
-    request.add_argument(
-        "--published",
-        action="store_true",
-        help="only compare the default's tables with the published ones, config/published.json",
-    )
-    request.add_argument(
-        "--publish", action="store_true", help="write that file anew, with this machine's CPU"
-    )
-    request.add_argument(
-        "--sign", type=Path, metavar="KEY",
-        help=f"sign what agrees with an Ed25519 key of your own, into {SIGNATURE}",
-    )  # fmt: skip
-    request.add_argument(
-        "--verify", type=Path, metavar="KEY",
-        help="hold results against that file and the signer's public key",
-    )  # fmt: skip
+    _add_requests(parser)
     return parser
+
+
+def _add_requests(parser: argparse.ArgumentParser) -> None:
+    """What else may be asked, one of these."""
+    add = parser.add_mutually_exclusive_group().add_argument
+    said = "only compare the default's tables with the published ones, config/published.json"
+    add("--published", action="store_true", help=said)
+    add("--publish", action="store_true", help="write that file anew, with this machine's CPU")
+    said = f"sign what agrees with an Ed25519 key of your own, into {SIGNATURE}"
+    add("--sign", type=Path, metavar="KEY", help=said)
+    said = "hold results against that file and the signer's public key"
+    add("--verify", type=Path, metavar="KEY", help=said)
 
 
 def _checked(payloads: Iterable[Path], outside: Outside, wrong: list[str]) -> list[dict[str, Any]]:
