@@ -270,7 +270,7 @@ class Check:
         self.require_same(run, "the study of ten lines")
 
     def group(self, study: Path) -> None:
-        """The four rollouts shared a submission: one core, the largest's memory, the sum of times."""
+        """Four rollouts shared a submission: one core, the largest's memory, the sum of times."""
         finished = (self.state / "log" / "finished.txt").read_text().splitlines()
         sizes = json.loads((study / "benchmarks" / "sizes.json").read_text())
         rolled_out = sized("roll_out", {"dataset": "ten_lines"}, sizes)
