@@ -224,11 +224,11 @@ def keys(tmp_path):
         (PrivateFormat.OpenSSH, Encoding.OpenSSH, PublicFormat.OpenSSH),
         (PrivateFormat.PKCS8, Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
     )
-    for k, (form, *public) in enumerate(forms):
+    for k, (form, encoding, public) in enumerate(forms):
         key = Ed25519PrivateKey.generate()
         paths = tmp_path / f"key{k}", tmp_path / f"key{k}.pub"
         paths[0].write_bytes(key.private_bytes(Encoding.PEM, form, NoEncryption()))
-        paths[1].write_bytes(key.public_key().public_bytes(*public))
+        paths[1].write_bytes(key.public_key().public_bytes(encoding, public))
         found.append([str(path) for path in paths])
     return found
 
