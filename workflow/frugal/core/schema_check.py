@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, is_private
 from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -149,6 +149,11 @@ def did_you_mean(found: object, allowed: Iterable[object]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def cell_hint(found: object, allowed: Iterable[object]) -> str:
+    """The same for a cell of somebody's table; nothing where cells are not shown."""
+    return "" if is_private() else did_you_mean(found, allowed)
+
+
 def listed(values: Iterable[object], *, at_most: int = 30) -> str:
     """Values as text on one line, separated by commas; the tail of a long list is counted only."""
     texts = [printable(str(v)) for v in values]
@@ -203,7 +208,8 @@ def _is_other_type(error: ValidationError) -> bool:
 def _rule_sentence(
     validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
 ) -> str:
-    value = shown(found)
+    # of a whole file only its kind: a table of persons may stand where a YAML is meant
+    value = _kind(found) if key == "top level" else shown(found)
     at = "at top level" if key == "top level" else f"under {key!r}"
     match validator:
         case "additionalProperties":
@@ -241,6 +247,12 @@ def _rule_sentence(
             return f"{key!r} is {value}; allowed is {FORMS.get(rule, f'text of the form {rule}')}"
         case _:
             return f"{key!r}: {message}"
+
+
+def _kind(found: Any) -> str:
+    """What a document is, in words."""
+    kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return _TYPE_NAMES[next((name for of, name in kinds.items() if isinstance(found, of)), "number")]
 
 
 def _counted(number: int, validator: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.cover.instance import COST_DECIMALS
 from frugal.data.description_sources import Format
@@ -130,8 +130,8 @@ def whole_numbers(
         for j, cell in enumerate(row):
             if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
                 raise DataError(
-                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {cell!r}; allowed is "
-                    "a whole number from 0"
+                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {shown_cell(cell)}; "
+                    "allowed is a whole number from 0"
                 )
             numbers[i, j] = int(cell)
     return numbers
@@ -142,7 +142,7 @@ def price_of(cell: str, line: int, source: str, *, what: str = "the cost") -> fl
     cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
     if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
         raise DataError(
-            f"{source}, line {line}: {what} is {cell!r}; allowed is a number from 0 with at most "
-            f"{COST_DECIMALS} decimals"
+            f"{source}, line {line}: {what} is {shown_cell(cell)}; allowed is a number from 0 with "
+            f"at most {COST_DECIMALS} decimals"
         )
     return cost

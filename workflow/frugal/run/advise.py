@@ -19,7 +19,7 @@ from frugal.acquire.advice import (
     reasons,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
-from frugal.core.errors import DataError, printable
+from frugal.core.errors import DataError, say
 from frugal.core.files import write_bytes
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cases import Cases, read_cases
@@ -70,7 +70,7 @@ def advise_command(words: list[str]) -> int:
         write_bytes(given.out, text.encode())
     tell = path_lines if given.simulate else next_lines
     lines = tell(bundle, cases, advice)
-    print(*map(printable, [*lines, *last_lines(cases, given.out)]), sep="\n")
+    say(*lines, *last_lines(cases, given.out))
     return 0
 
 

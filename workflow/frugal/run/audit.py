@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import FrugalError, printable
+from frugal.core.errors import FrugalError, say
 from frugal.core.files import file_digest
 from frugal.core.sidecars import FAST, Job, lock_digest, recorded_arithmetic, shown_path
 from frugal.core.sources import source_digest
@@ -153,7 +153,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     if parsed.published or parsed.publish:
         from frugal.run.published import compare_published, publish
 
-        print(compare_published() if parsed.published else publish())
+        say(*(compare_published() if parsed.published else publish()).split("\n"))
         return 0
     os.environ["TQDM_DISABLE"] = "1"  # progress of steps that run again says nothing here
     target = Path(os.path.relpath(parsed.path))
@@ -174,7 +174,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     if not payloads and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
     documents = _checked(payloads, parsed.look_in, wrong)
-    print(_verdict(documents, *_rerun_sample(documents, parsed, run_job)))
+    say(*_verdict(documents, *_rerun_sample(documents, parsed, run_job)).split("\n"))
     return 0
 
 
@@ -183,8 +183,8 @@ def _show_chain(target: Path, words: str | None) -> None:
     rows = ALL_ROWS
     if words is not None:
         table, rows = selected_rows(target, words)
-        print(printable("\n".join(row_lines(table, load_sidecar(target)))))
-    print(printable("\n".join(chain_lines(target, rows))))
+        say(*row_lines(table, load_sidecar(target)))
+    say(*chain_lines(target, rows))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -242,7 +242,7 @@ def _rerun_sample(
     chosen = random.Random(parsed.pick).sample(able, min(parsed.sample, len(able)))
     same = 0
     for key in chosen:
-        print(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
+        say(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
         same += rerun(steps[key], parsed.look_in, run_job)
     return same, len(chosen) - same, len(steps)
 

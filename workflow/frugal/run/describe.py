@@ -17,7 +17,7 @@ from frugal.acquire.policies.lattice_policies import LatticePolicies
 from frugal.acquire.registry import KINDS, load_policy
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, say
 from frugal.core.files import read_payload
 from frugal.core.layout import Layout
 from frugal.core.stored import StoredArrays
@@ -127,7 +127,7 @@ def describe_command(words: list[str]) -> int:
         "--data", type=Path, metavar="FOLDER", help="with table.parquet and catalogue.json"
     )
     given = parser.parse_args(words)
-    print(*described(given.policy, given.member, given.data), sep="\n")
+    say(*described(given.policy, given.member, given.data))
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import DataError, printable
+from frugal.core.errors import DataError, say
 from frugal.core.files import read_payload, write_bytes
 from frugal.search.levels import combined
 from frugal.search.own_records import describe_records, read_own_records
@@ -38,11 +38,9 @@ def advise_searches(given: argparse.Namespace) -> int:
         write_bytes(given.out, rows.to_csv(index=False, lineterminator="\n").encode())
     for row in rows.head(MOST_SHOWN).to_dict("records"):
         known = f" (so far {row['history']})" if row["history"] else ""
-        print(printable(f"{row['unit']}{known}: {row['next']}; {row['why']}"))
+        say(f"{row['unit']}{known}: {row['next']}; {row['why']}")
     if len(rows) > MOST_SHOWN:
-        print(
-            f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all."
-        )
+        say(f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all.")
     return 0
 
 
