@@ -7,6 +7,7 @@ import difflib
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
@@ -163,6 +164,19 @@ def listed(values: Iterable[object], *, at_most: int = 30) -> str:
     return shown if len(texts) <= count else f"{shown} and {len(texts) - count} more"
 
 
+def may_be_record(names: Iterable[str]) -> bool:
+    """Whether a number is among what should be names, as in a record: of persons, perhaps."""
+    return any(re.fullmatch(r"[+-]?\d+([.,]\d+)?", name.strip()) for name in names)
+
+
+def columns_listed(names: Iterable[object]) -> str:
+    """The columns of a file in words; none where a number among them tells of a record instead."""
+    texts = [str(name) for name in names]
+    if may_be_record(texts):
+        return "its first line holds a number, so it may be a record and no names"
+    return f"its columns are {listed(texts, at_most=60)}"
+
+
 def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
     """A name as a sentence shows it: control characters as escapes, the tail of a long one out."""
     if not text.isprintable():
@@ -252,7 +266,8 @@ def _rule_sentence(
 def _kind(found: Any) -> str:
     """What a document is, in words."""
     kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
-    return _TYPE_NAMES[next((name for of, name in kinds.items() if isinstance(found, of)), "number")]
+    kind = next((name for of, name in kinds.items() if isinstance(found, of)), "number")
+    return _TYPE_NAMES[kind]
 
 
 def _counted(number: int, validator: str) -> str:

@@ -155,7 +155,8 @@ def _check_format(form: Mapping[str, Any]) -> None:
                 raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
     if form.get("decimal", ".") == form.get("thousands"):
         raise ConfigError(
-            f"'source.format.thousands' is {form['thousands']!r}, the mark of decimals; the two differ"
+            f"'source.format.thousands' is {form['thousands']!r}, the mark of decimals; the two "
+            "differ"
         )
     _unique((s["name"] for s in form.get("summaries", ())), "'source.format.summaries'", "name")
     for i, summary in enumerate(form.get("summaries", ())):
@@ -205,8 +206,8 @@ def _check_column(column: Mapping[str, Any], i: int, at: str) -> None:
     for text, number in column.get("recode", {}).items() if numeric else ():
         if _is_number(text) or not _is_number(number):
             raise ConfigError(
-                f"'columns[{i}].recode' has {text!r}: {number!r}; in a numeric column a text that is "
-                "no number becomes a number"
+                f"'columns[{i}].recode' has {text!r}: {number!r}; in a numeric column a text that "
+                "is no number becomes a number"
             )
     if "valid" in column and column["valid"][0] >= column["valid"][1]:
         raise ConfigError(

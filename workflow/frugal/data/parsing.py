@@ -19,7 +19,7 @@ import pyarrow.compute
 from jaxtyping import Int
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.core.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
@@ -155,8 +155,8 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
         if rows.any():
             row = int(np.argmax(rows))
             raise DataError(
-                f"{table.place(row)}: column {key!r} {fault} ({shown_cell(values[row])}); records are joined "
-                "by it, so each needs one of its own"
+                f"{table.place(row)}: column {key!r} {fault} ({shown_cell(values[row])}); records "
+                "are joined by it, so each needs one of its own"
             )
     return frame_of(table.frame).set_index(key)
 
@@ -244,7 +244,11 @@ class NumberStyle(NamedTuple):
     def plain(self, text: str) -> str:
         """The text as Python writes a number, if it is one in this style."""
         text = self.recode.get(text, text).strip()
-        if self.unit and text.endswith(self.unit) and text[: -len(self.unit)].strip()[-1:].isdigit():
+        if (
+            self.unit
+            and text.endswith(self.unit)
+            and text[: -len(self.unit)].strip()[-1:].isdigit()
+        ):
             text = text[: -len(self.unit)].strip()
         marks = THOUSANDS.get(self.thousands or "", "")
         if any(mark in text for mark in marks):
@@ -256,6 +260,8 @@ class NumberStyle(NamedTuple):
 
     def numbers(self, texts: Sequence[str | None] | np.ndarray) -> np.ndarray:
         """Texts as numbers, NaN where one is none. (n,)"""
+        if self == NumberStyle():
+            return _converted(texts)
         return _converted([None if text is None else self.plain(text) for text in texts])
 
 
@@ -308,8 +314,8 @@ def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> N
     if beyond.any():
         row = int(np.argmax(beyond))
         raise DataError(
-            f"{raw.place(row)}: column {name!r} holds {shown_cell(float(values[row]))}; allowed are "
-            f"numbers between -{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
+            f"{raw.place(row)}: column {name!r} holds {shown_cell(float(values[row]))}; allowed "
+            f"are numbers between -{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
         )
 
 
@@ -351,7 +357,7 @@ def _cells(raw: RawTable, name: str, key: str) -> np.ndarray | pa.ChunkedArray:
         columns = [str(c) for c in raw.frame.columns]
         raise DataError(
             f"{raw.source[0]} has no column {name!r}, which {key!r} names; "
-            f"its columns are {listed(columns, at_most=60)}{did_you_mean(name, columns)}"
+            f"{columns_listed(columns)}{did_you_mean(name, columns)}"
         )
     column = raw.frame[name]
     if isinstance(column.dtype, pd.ArrowDtype):

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from frugal.core import blocks as micro
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.schema_check import columns_listed, did_you_mean, listed, may_be_record, shown
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
@@ -222,9 +222,11 @@ class _Records:
             numbers, rows = [], []
             for number, cells in self._line_by_line(io.StringIO(block).readlines()):
                 if len(cells) != len(header):
+                    known = not may_be_record(header)
+                    named = f" ({listed(header, at_most=6)})" if known else ""
                     raise DataError(
                         f"{self._source}, line {number} has {len(cells)} cells, but there are "
-                        f"{len(header)} columns ({listed(header, at_most=6)})"
+                        f"{len(header)} columns{named}"
                     )
                 numbers.append(number)
                 rows.append([cells[j] for j in kept])
@@ -302,7 +304,7 @@ def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]
     if unknown:
         raise DataError(
             f"{source} has no column {unknown[0]!r}, which 'source.format.personal' names; "
-            f"its columns are {listed(header, at_most=60)}{did_you_mean(unknown[0], header)}"
+            f"{columns_listed(header)}{did_you_mean(unknown[0], header)}"
         )
     return [j for j, name in enumerate(header) if name not in form.personal]
 
