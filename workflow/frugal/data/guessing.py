@@ -94,8 +94,8 @@ class TableGuess:
         columns: all but the label.
         classes: values of the label, with all their spellings, the positive one last.
         label_gaps: rows without a label.
-        clusters: columns whose values stand in several rows, and look like names of units; the one
-            of most values first.
+        clusters: columns whose values stand in several rows, and look like names of units; those
+            without a gap first, and then the one of most values.
         remarks: on the whole table.
         cut: number that divides the label into the classes below it and from it on; None: they are
             values of the label.
@@ -106,7 +106,7 @@ class TableGuess:
     columns: tuple[Guess, ...]
     classes: Mapping[str, tuple[str, ...]]
     label_gaps: int
-    clusters: tuple[str, ...]
+    clusters: tuple[Guess, ...]
     remarks: tuple[str, ...]
     cut: float | None = None
 
@@ -218,11 +218,12 @@ def guess_table(
     ]
     if twice := int(pd.DataFrame({n: c for n, (c, _) in factors.items()}).duplicated().sum()):
         remarks.append(f"{twice:,} rows stand twice, in every cell; an error?")
-    again = sorted((g for g in columns if g.again), key=lambda g: -len(set(factors[g.name][0])))
+    again = [guess for guess in columns if guess.again]
+    again.sort(key=lambda guess: (guess.gaps > 0, -len(factors[guess.name][1])))
     missing = tuple(w for w in NO_VALUE if w == "" or any(w in held for held in words.values()))
     return TableGuess(
         len(cells), missing, tuple(columns), classes, int((~labelled).sum()),
-        tuple(guess.name for guess in again), tuple(remarks), cut,
+        tuple(again), tuple(remarks), cut,
     )  # fmt: skip
 
 
@@ -341,6 +342,13 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
         kinds[k]: level for level, group in spellings.items() for k in group if kinds[k] != level
     }
     remarks = _spelling_remarks(values, spellings) + ([named] if zeros else [])
+    rare = [level for level, group in spellings.items() if values.count[group].sum() < EACH]
+    if rare:
+        remarks.append(
+            f"fewer than {EACH} rows have {shown_cell(rare[0])}"
+            + (f" (and each of {len(rare) - 1} other levels)" if len(rare) > 1 else "")
+            + ": put rare levels together by 'recode'"
+        )
     return Guess(
         name, "categorical", levels=sorted(spellings), gaps=gaps, recode=variants, remarks=remarks
     )

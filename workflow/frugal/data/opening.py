@@ -99,10 +99,8 @@ def open_table(path: Path, place: Path, header: bool | None, decimal: str | None
         DataError: it cannot be read as a table; the sentence says what to do.
     """
     suffix = kind_of(path)
-    if suffix in SUFFIXES or suffix == ".parquet":
-        if path.suffix.lower() == ".gz":
-            raise DataError(f"{path} is packed; unpack it: {suffix[1:]} files are packed already")
-        opened = _parquet(path, place) if suffix == ".parquet" else _sheet(path, place, header)
+    if is_stored(path):
+        opened = open_stored(path, place, header)
     elif suffix in (".arff", ".xpt"):
         opened = _declared(path, suffix[1:])
     else:
@@ -110,6 +108,19 @@ def open_table(path: Path, place: Path, header: bool | None, decimal: str | None
     marks, remarks = ({}, []) if suffix == ".xpt" else number_marks(opened.cells, decimal)
     remarks = [*opened.remarks, *remarks]
     return replace(opened, form={**opened.form, **marks}, remarks=tuple(remarks))
+
+
+def is_stored(path: Path) -> bool:
+    """Whether a file is a spreadsheet or Parquet by its suffix."""
+    return kind_of(path) in (*SUFFIXES, ".parquet")
+
+
+def open_stored(path: Path, place: Path, header: bool | None) -> Opened:
+    """A spreadsheet or a Parquet file, without the marks in its numbers; see `open_table`."""
+    kind = kind_of(path)
+    if path.suffix.lower() == ".gz":
+        raise DataError(f"{path} is packed; unpack it: {kind[1:]} files are packed already")
+    return _parquet(path, place) if kind == ".parquet" else _sheet(path, place, header)
 
 
 def _declared(path: Path, kind: str) -> Opened:
@@ -402,18 +413,21 @@ def number_marks(
     Args:
         cells: texts.
         decimal: mark of decimals; None: guessed.
-        otherwise: what is taken where the cells leave it open; None: they are refused.
+        otherwise: what is taken where the cells do not say; None: they are points, and cells that
+            leave it open are refused.
 
     Raises:
         DataError: the cells leave open whether a comma is one of decimals or of thousands.
     """
     numbers = {str(name): _numbers_in(cells[name]) for name in cells.columns}
-    if not any(set("".join(texts)) - _PLAIN for texts in numbers.values()):
+    if otherwise is None and not any(set("".join(t)) - _PLAIN for t in numbers.values()):
         return {}, []
     by: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, texts in numbers.items():
         for fact in set().union(*map(_marks_in, texts)):
             by[fact].append(name)
+    if otherwise is not None and not any(what != "either" for what, _ in by):
+        return dict(otherwise), []
     commas, points = by["decimal", ","], by["decimal", "."]
     open_ones = by["either", ","]
     if decimal is None and not (commas and points and open_ones):

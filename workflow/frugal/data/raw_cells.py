@@ -4,6 +4,7 @@ In place of a frame where a table is larger than a block: what is in memory is o
 type that a description asks for.
 """
 
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -76,7 +77,7 @@ class TextAside:
 
 
 class ParquetCells:
-    """The columns of a Parquet file, those of a data frame's index too: numbers as they are, all
+    """The columns of a Parquet file, those of a data frame's index first: numbers as they are, all
     else as text.
 
     Args:
@@ -93,7 +94,8 @@ class ParquetCells:
         self._path = path
         with readable(path):
             schema = pq.read_schema(path)
-            self.columns = list(schema.names)
+            index = _index_columns(schema)
+            self.columns = index + [name for name in schema.names if name not in index]
             texts = [f.name for f in schema if _is_text(f.type)]
             # texts as numbers of a dictionary: one long text could stand in every row
             self._file = pq.ParquetFile(path, read_dictionary=texts)
@@ -125,6 +127,15 @@ class ParquetCells:
                 texts = [None if one is None else str(one) for one in column.to_pylist()]
                 column = pa.chunked_array([pa.array(texts, pa.string())])
             return pd.Series(column, dtype=_TEXT)
+
+
+def _index_columns(schema: pa.Schema) -> list[str]:
+    """Columns that were the index of a data frame, as the file says for pandas."""
+    try:
+        names = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [name for name in schema.names if name in names] if isinstance(names, list) else []
 
 
 def _is_text(kind: Any) -> bool:

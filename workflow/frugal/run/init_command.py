@@ -191,10 +191,11 @@ def _classes(guess: TableGuess) -> list[tuple[str, str]]:
     ]
 
 
-def _cluster_lines(names: Sequence[str]) -> Iterator[str]:
+def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
     """The column that says which rows belong together, and others that could."""
-    for k, name in enumerate(names):
-        yield f"{'# ' if k else ''}cluster: {_flow(name)}   # {_CLUSTER}"
+    for k, one in enumerate(clusters):
+        gaps = f"; {one.gaps:.0%} of the rows have no value yet" if one.gaps else ""
+        yield f"{'# ' if k or gaps else ''}cluster: {_flow(one.name)}   # {_CLUSTER}{gaps}"
 
 
 def _error_line(k: int, classes: int) -> str:
@@ -301,7 +302,9 @@ def _lines(opened: Opened, guess: TableGuess, out: Path, free: set[str]) -> Iter
             codes = ", ".join(f"{code:g} ({share:.0%})" for code, share in one.codes.items())
             yield f"  look: {one.name}: {codes} may be a code and no quantity"
     if guess.clusters:
-        yield f"  cluster: {guess.clusters[0]}: {_CLUSTER}; remove the line if they do not"
+        first = guess.clusters[0]
+        says = "fill the gaps in, then add the line" if first.gaps else "remove the line if not"
+        yield f"  cluster: {first.name}: {_CLUSTER}; {says}"
     together = {}
     for one in used:
         together.setdefault(one.together, []).append(one.name)
@@ -311,8 +314,8 @@ def _lines(opened: Opened, guess: TableGuess, out: Path, free: set[str]) -> Iter
     whole = [one.name for one in used if not one.gaps and one.name not in free]
     if whole:
         yield (
-            f"  no gap in {listed(map(repr, whole))}: a price for each that is measured; free: true (or "
-            "--free NAME,NAME) for what is known at the start"
+            f"  no gap in {listed(map(repr, whole))}: a price for each that is measured; "
+            "free: true (or --free NAME,NAME) for what is known at the start"
         )
     yield "Fill in the prices of panels and errors (null), then:"
     yield f"  {_command(out)}"

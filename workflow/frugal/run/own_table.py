@@ -4,7 +4,7 @@ Read by the Snakefile where `table` is given. Reads the table once, to see which
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -265,7 +265,8 @@ def _gaps(described: Description, mirror: Path | None, seed: int) -> _Gaps:
                 "decide reads files on this machine: set data_mirror to the folder that holds them"
             )
         files[file.name] = found
-    table = prepare(described, files, seed).table
+    prepared = prepare(described, files, seed)
+    table = prepared.table
     known = np.isfinite(table.values)
     share = {}
     for k, panel in enumerate(table.actions):
@@ -274,7 +275,18 @@ def _gaps(described: Description, mirror: Path | None, seed: int) -> _Gaps:
             share[panel.name] = missing
     always = [name for k, name in enumerate(table.columns) if known[:, k].all()]
     varied = [n for n in always if np.ptp(table.values[:, table.columns.index(n)]) > 0]
-    return _Gaps(share, tuple(varied), len(table), tuple(_suspicions(table)))
+    dropped = prepared.report["rows_dropped"]
+    return _Gaps(share, tuple(varied), len(table), (*_dropped(dropped), *_suspicions(table)))
+
+
+def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Rows that a rule on a number leaves out because they have none."""
+    for rule in rules:
+        if count := rule.get("rows_without_value"):
+            yield (
+                f"Look: of {rule['rows']:,} rows that are left out for {rule['reason']!r}, "
+                f"{count:,} have no value in the column of the rule."
+            )
 
 
 def _suspicions(table: Table) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from frugal.core.errors import DataError, say
-from frugal.core.files import write_bytes
+from frugal.core.files import csv_bytes, write_bytes
 from frugal.cover.advice import Advice, advice_frame, sentence
 from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
 from frugal.cover.choices import cheapest_choices, prices_of_forbidding
@@ -123,7 +123,7 @@ def summary_lines(advice: Advice, out: Path | None) -> list[str]:
 def _table(advice: Advice, suffix: str) -> bytes:
     frame = advice_frame(advice)
     if suffix == ".csv":
-        return frame.to_csv(index=False, lineterminator="\n").encode()
+        return csv_bytes(frame)
     return frame.to_parquet(index=False)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError, say
-from frugal.core.files import read_payload, write_bytes
+from frugal.core.files import csv_bytes, read_payload, write_bytes
 from frugal.search.levels import combined
 from frugal.search.own_records import describe_records, read_own_records
 from frugal.search.plain_words import next_step, step_table
@@ -35,7 +35,7 @@ def advise_searches(given: argparse.Namespace) -> int:
             raise DataError(f"--{name} does not apply to a policy of treatment searches")
     rows = search_advice(given.bundle, given.cases)
     if given.out is not None:
-        write_bytes(given.out, rows.to_csv(index=False, lineterminator="\n").encode())
+        write_bytes(given.out, csv_bytes(rows))
     for row in rows.head(MOST_SHOWN).to_dict("records"):
         known = f" (so far {row['history']})" if row["history"] else ""
         say(f"{row['unit']}{known}: {row['next']}; {row['why']}")
