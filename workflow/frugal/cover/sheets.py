@@ -16,7 +16,9 @@ from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.cover.instance import COST_DECIMALS
 from frugal.data.description_sources import Format
+from frugal.data.opening import as_texts
 from frugal.data.packed import unpacked_bytes
+from frugal.data.raw_cells import ParquetCells, frame_of
 from frugal.data.records import lines_of, parse_text
 
 Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line in which each row stands
@@ -50,26 +52,10 @@ def read_sheet(path: Path) -> Sheet:
     """
     if path.suffix.lower() not in (".parquet", ".pq"):
         return table_of(read_text(path), path.name)
-    try:
-        frame = pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path.name} is no Parquet file that can be read: {error}") from None
-    frame.columns = [str(name) for name in frame.columns]
-    if twice := [name for name in frame.columns if list(frame.columns).count(name) > 1]:
-        raise DataError(f"{path.name} has two columns named {twice[0]!r}; each is written once")
-    cells = {name: [_text(value) for value in frame[name]] for name in frame.columns}
-    return pd.DataFrame(cells, dtype=object), np.arange(1, len(frame) + 1)
-
-
-def _text(value: object) -> str:
-    """A cell of a Parquet file as it would stand in a CSV."""
-    if pd.isna(value):  # type: ignore[call-overload]
-        return ""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    if isinstance(value, bool | np.bool_):
-        return str(int(value))
-    return str(value)
+    stored = ParquetCells(path)
+    cells, _ = as_texts(frame_of(stored))
+    truths = {"True": "1", "False": "0"}
+    return cells.replace(truths).astype(object), np.arange(1, len(stored) + 1)
 
 
 def names_in(cell: str) -> list[str]:
