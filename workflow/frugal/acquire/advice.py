@@ -136,7 +136,7 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFra
             "predicted": [bundle.layout.classes[j] for j in advice.label],
         }
     )
-    if (threshold := decision_threshold(bundle)) is not None:
+    if (threshold := decision_threshold(bundle, advice.told)) is not None:
         frame["threshold"] = threshold
     for j, name in enumerate(bundle.layout.classes):
         frame[f"belief {name}"] = advice.belief[:, j]
@@ -154,17 +154,21 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFra
     return frame
 
 
-def decision_threshold(bundle: CaseBundle) -> float | None:
-    """Probability of the second of two classes from which on it is predicted; None for more.
+def decision_threshold(bundle: CaseBundle, told: States) -> float | None:
+    """Probability of the second of two classes from which on it is predicted; None where none is.
 
     That of the policy where it says the class, else the one at which both predictions cost the same
-    in expectation.
+    in expectation. Of more classes there is none, nor of a policy that says the class by other
+    means than what it believes.
     """
     if len(bundle.layout.classes) != 2:
         return None
-    if bundle.classifier is None:
+    if told.verdict is not None:
         own = getattr(bundle.policy, "threshold", None)
-        return 0.5 if own is None else float(own[bundle.member])
+        if own is not None:
+            return float(own[bundle.member])
+        believes = told.belief is None or np.array_equal(told.belief, told.verdict)
+        return 0.5 if believes else None
     (well, alarm), (miss, ill) = bundle.misclassification_cost.tolist()
     extra = alarm - well + miss - ill
     return (alarm - well) / extra if extra > 0 else 0.5

@@ -152,10 +152,10 @@ def last_lines(cases: Cases, out: Path | None) -> list[str]:
 def _predictions(bundle: CaseBundle, advice: Advice) -> list[tuple[str, str]]:
     """Probability of the second of two classes, or of the likeliest; and how the case is treated.
 
-    With two classes, the second is predicted from a probability on.
+    With two classes, the second is predicted from a threshold on, where there is one.
     """
-    names, threshold = bundle.layout.classes, decision_threshold(bundle)
-    shown = np.ones_like(advice.label) if threshold is not None else advice.belief.argmax(axis=1)
+    names, threshold = bundle.layout.classes, decision_threshold(bundle, advice.told)
+    shown = np.ones_like(advice.label) if len(names) == 2 else advice.belief.argmax(axis=1)
     chance = advice.belief[np.arange(len(shown)), shown]
     side = ["", ""]
     if threshold is not None:
