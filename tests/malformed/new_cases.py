@@ -7,7 +7,7 @@ from pathlib import Path
 
 from frugal.core.files import seal
 
-from tests.malformed.cases import Case, command
+from tests.malformed.cases import Case, Warned, Wrong, command
 from tests.unit.test_advice import HEAD, made
 
 GROUP = "`python -m frugal advise` and `export`"
@@ -19,6 +19,18 @@ def _advised(content: bytes, words: list[str]) -> str:
     made(Path("bundle"))
     Path("cases.csv").write_bytes(content)
     return command("advise", "bundle", "cases.csv", *words)
+
+
+def _stranger() -> Warned:
+    said = _advised((HEAD + "a,60,perhaps,,,\n").encode(), [])
+    if "smoker perhaps: never seen" not in said:
+        raise Wrong(said)
+    return Warned("the row is marked: smoker perhaps: never seen")
+
+
+def _edited(name: str, old: bytes, new: bytes) -> str:
+    made(Path("other"))
+    return _spoilt(name, Path("other", name).read_bytes().replace(old, new))
 
 
 def _spoilt(name: str, content: bytes | None, told: str = "advise") -> str:
@@ -68,6 +80,15 @@ def cases() -> Iterator[Case]:
         ("latin-1", (HEAD + "ä,60,no,,,\n").encode("latin-1"), "UTF-8"),
     ):
         yield Case(GROUP, f"cases: {name}", partial(_advised, content, []), said)
+    yield Case(GROUP, "cases: an unknown level", _stranger, "never seen", ends="warned")
+    for name, file, old, new in (
+        ("a price", "policy.safetensors", b'\\"cost\\": 30', b'\\"cost\\": 31'),
+        ("a cost of errors", "cases.json", b"5000.0", b"50.0"),
+    ):
+        yield Case(
+            GROUP, f"a bundle with {name} edited", partial(_edited, file, old, new),
+            f"{file} is not as it was written",
+        )  # fmt: skip
     for name, words, said in (
         ("`--id` of no column", ["--id", "name"], "--id names"),
         ("`--without` no panel", ["--without", "urine"], "--without 'urine'"),

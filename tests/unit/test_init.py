@@ -5,6 +5,7 @@ import shlex
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openpyxl
@@ -20,6 +21,7 @@ from frugal.data.guessing import label_told, told_in
 from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
 from frugal.run.init_command import init_command
+from openpyxl.styles import Font
 
 from tests.oracles.transport_writer import transport_file
 from tests.workflow.runs import ROOT
@@ -385,8 +387,9 @@ def _described(folder: Path, columns: dict, *words: str, name: str = "t.csv") ->
     return yaml.safe_load(_priced(folder).read_text())
 
 
-def _column(document: dict, name: str) -> dict | None:
-    return next((one for one in document["columns"] if one["name"] == name), None)
+def _column(document: dict, name: str) -> dict:
+    """The entry of a column; empty where it is left out."""
+    return next((one for one in document["columns"] if one["name"] == name), {})
 
 
 RNG = np.random.default_rng(1)
@@ -506,7 +509,7 @@ def test_what_is_assumed_of_cells_is_reported(tmp_path, capsys, situation):
     said = capsys.readouterr().out
     assert words in said
     if "x" in columns:
-        assert _column(document, "x") == (None if entry is None else {"name": "x", **entry})
+        assert _column(document, "x") == ({} if entry is None else {"name": "x", **entry})
     if "cluster" in words:
         assert document["cluster"] == words.split(": ")[1]
     if situation != "words among numbers":
@@ -674,14 +677,16 @@ def _zipped(name: str, content: bytes):
 
 def _far_cell(path: Path) -> None:
     book = openpyxl.Workbook()
-    book.active["A1"], book.active["XFD1048576"] = "age", 1
+    sheet: Any = book.active
+    sheet["A1"], sheet["XFD1048576"] = "age", 1
     book.save(path)
 
 
 def _long_text(path: Path) -> None:
     book = openpyxl.Workbook()
+    sheet: Any = book.active
     for _ in range(4000):
-        book.active.append(["x" * 30_000])
+        sheet.append(["x" * 30_000])
     book.save(path)
 
 
@@ -718,7 +723,8 @@ def test_a_small_file_that_asks_for_much_memory_is_refused_before_it_is_read(tmp
 def test_cells_that_are_only_formatted_are_no_far_cells(tmp_path):
     _table().to_excel(tmp_path / "t.xlsx", index=False)
     book = openpyxl.load_workbook(tmp_path / "t.xlsx")
-    book.active["XFD1048576"].font = openpyxl.styles.Font(bold=True)
+    sheet: Any = book.active
+    sheet["XFD1048576"].font = Font(bold=True)
     book.save(tmp_path / "t.xlsx")
     _init(tmp_path, name="t.xlsx")
 
@@ -744,6 +750,7 @@ def test_integers_are_names_digit_by_digit(tmp_path):
         assert document["cluster"] == "patient_id"
         described = load_description(_priced(tmp_path))
         made = prepare(described, {"t.parquet": tmp_path / "t.parquet"}, 0)
+        assert made.belonging.cluster is not None
         assert len(np.unique(made.belonging.cluster)) == N // 2
         (tmp_path / "t.yaml").unlink()
 

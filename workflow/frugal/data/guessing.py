@@ -192,7 +192,8 @@ def guess_table(
             f"there is no column {label!r} to predict; {columns_listed(cells.columns)}"
             f"{did_you_mean(label, cells.columns)}"
         )
-    style, units, levels = NumberStyle(**(marks or {})), units or {}, levels or {}
+    units, levels, marks = units or {}, levels or {}, marks or {}
+    style = NumberStyle(marks.get("decimal", "."), marks.get("thousands"))
     factors = {str(name): _factors(cells[name]) for name in cells.columns}
     words = {name: set(kinds) & set(NO_VALUE) for name, (_, kinds) in factors.items()}
     code, kinds = factors.pop(label)
@@ -207,7 +208,8 @@ def guess_table(
         columns.append(guess)
         if guess.kind != "out":
             recode = {text: str(level) for text, level in guess.recode.items()}
-            values = replace(values, style=style._replace(unit=guess.unit, recode=recode))
+            unit = "" if guess.unit == "1" else guess.unit
+            values = replace(values, style=style._replace(unit=unit, recode=recode))
             seen[name] = values
             _look_for_leak(guess, values, of_row[labelled], list(classes))
     _compare({guess.name: guess for guess in columns}, seen)
@@ -374,8 +376,8 @@ class _Quantities:
 def _quantities(values: _Values, unit: str) -> _Quantities | None:
     """The numbers of a column; None where it has too few of them to be one of numbers."""
     numbers = values.numbers.copy()
-    others = np.flatnonzero(~np.isfinite(numbers))
-    if len(others) == 0:
+    others = np.flatnonzero(~np.isfinite(numbers)).tolist()
+    if not others:
         return _Quantities(numbers, unit, {}, [])
     parts = {k: m for k in others if (m := _QUANTITY.fullmatch(values.kinds[k]))}
     behind = Counter(m["unit"] for m in parts.values() if m["unit"])
@@ -389,7 +391,7 @@ def _quantities(values: _Values, unit: str) -> _Quantities | None:
             numbers[k] = number = number / 2 if low else number
             if part["limit"]:
                 limits[values.kinds[k]] = number
-    words = [values.kinds[k] for k in np.flatnonzero(~np.isfinite(numbers))]
+    words = [values.kinds[k] for k in np.flatnonzero(~np.isfinite(numbers)).tolist()]
     held = numbers[np.isfinite(numbers)]
     enough = values.share(np.isfinite(numbers)) > 0.9
     if words and not enough:  # few words among many numbers

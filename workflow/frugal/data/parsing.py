@@ -208,7 +208,7 @@ def numbers_of(
     """
     cells, missing = _cells(raw, name, key), tuple(missing)
     style = NumberStyle.of(raw.form, column)
-    if isinstance(cells, pa.ChunkedArray) and pa.types.is_string(cells.type):
+    if not isinstance(cells, np.ndarray) and pa.types.is_string(cells.type):
         values, start = np.empty(len(cells)), 0
         for chunk in cells.chunks:
             part, wrong = _numbers(chunk, missing, style)
@@ -238,8 +238,10 @@ class NumberStyle(NamedTuple):
     def of(cls, form: Format | None, column: Column | None) -> "NumberStyle":
         """That of a column of files of a format."""
         unit = "" if column is None or column.unit[:1].isdigit() else column.unit
-        marks = () if form is None else (form.decimal, form.thousands)
-        return cls(*marks, unit=unit, recode={} if column is None else dict(column.recode))
+        recode = {} if column is None else dict(column.recode)
+        if form is None:
+            return cls(unit=unit, recode=recode)
+        return cls(form.decimal, form.thousands, unit, recode)
 
     def plain(self, text: str) -> str:
         """The text as Python writes a number, if it is one in this style."""
@@ -298,7 +300,7 @@ def _cast(cells: pa.Array) -> np.ndarray | None:
 
 def _converted(texts: np.ndarray | Sequence[str | None]) -> np.ndarray:
     """Texts as numbers, NaN where one is none: as pandas takes them, with blanks around. (n,)"""
-    values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    values = pd.to_numeric(pd.Series(list(texts), dtype=object), errors="coerce")
     return values.to_numpy(dtype=np.float64)
 
 

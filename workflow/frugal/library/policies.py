@@ -37,8 +37,8 @@ class _Advises:
         """What to acquire next for each new case, its price, the belief, and why.
 
         Args:
-            cases: the table's columns by their names in its file, or such a CSV; empty or NaN is
-                not acquired yet.
+            cases: the table's columns by their names in its file, or such a CSV, Excel or Parquet
+                file; empty or NaN is not acquired yet.
             without: panels that cannot be had now.
             simulate: the whole path from nothing acquired, where the cases have the values.
             id_column: names the cases; by default the first column, if it is no feature.

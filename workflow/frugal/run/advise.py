@@ -1,6 +1,7 @@
 """`python -m frugal advise BUNDLE cases.csv`: what to acquire next for each new case, and why.
 
-Needs the bundle's folder and the CSV, nothing else: no config, no results. Knows no study.
+Needs the bundle's folder and the cases (CSV, Excel or Parquet), nothing else: no config, no
+results. Knows no study.
 """
 
 import argparse
