@@ -325,7 +325,7 @@ def others() -> Iterator[Case]:
         yield Case(OTHERS, name, partial(read, xpt, raw), words)
     for name, names, text, rows, words in (
         ("Parquet with a column twice", ["age", "age"], "1", 2, "two columns named 'age'"),
-        ("Parquet of 13 million rows in 2 kB", ["age"], "1", 13_000_000, "unpacks to"),
+        ("Parquet of 13 million rows in 32 kB", ["age"], "1", 13_000_000, "unpacks to"),
         ("Parquet of one long text in all rows", ["age"], "x" * 60_000, 2000, "unpacks to"),
     ):
         yield Case(OTHERS, name, partial(_one_text, names, text, rows), words)
