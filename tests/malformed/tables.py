@@ -313,7 +313,7 @@ def others() -> Iterator[Case]:
     columns = {"age": [1.0, 2.0], "LBXFER": [15.3, 1.0]}
     for name, raw, words in (
         ("an empty file that is declared SAS transport", b"", "does not begin like"),
-        ("a CSV that is declared SAS transport", PLAIN, "first bytes are"),
+        ("a CSV that is declared SAS transport", PLAIN, "does not begin like"),
         ("SAS transport of version 8", transport_file(columns).replace(b"LIBRARY", b"LIBV8  "),
          "version 5"),
         ("SAS transport cut off", transport_file(columns)[:-7], "cut off or damaged"),

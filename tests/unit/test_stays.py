@@ -85,8 +85,8 @@ def test_agrees_with_going_through_the_lines(tmp_path_factory, drawn, start, len
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "begins with b''"),
-        (b"Time;Parameter;Value\n", "Time,Parameter,Value is expected"),
+        (b"", "does not begin with the line Time"),
+        (b"Time;Parameter;Value\n", "Time,Parameter,Value, which is expected"),
         (stay_text(8, []), "RecordID is 8"),
         (HEADER.encode() + b"00:00,Age,50\n", "RecordID is none"),
         (stay_text(7, ["00:10,K"]), r"7\.txt, line 3 has 2 cells"),

@@ -100,8 +100,8 @@ def require_names(names: Sequence[str], lines: np.ndarray, what: str, source: st
             raise DataError(f"{source}, line {line}: the {what} has no name")
         if name in first:
             raise DataError(
-                f"{source} has two rows for {what} {name!r}, lines {first[name]} and {line}; each "
-                "is written once"
+                f"{source} has two rows for {what} {shown_cell(name)}, lines {first[name]} and "
+                f"{line}; each is written once"
             )
         first[name] = int(line)
 

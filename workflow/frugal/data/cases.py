@@ -135,7 +135,7 @@ def _raw(source: Path | pd.DataFrame, document: Mapping[str, Any]) -> RawTable:
 def _cells(
     source: Path | pd.DataFrame, features: Sequence[str], form: Format
 ) -> tuple[pd.DataFrame, np.ndarray, str]:
-    """Cells as texts, the line of each record, and the name of where they come from."""
+    """Cells as texts, the line of each record (as in a CSV), and where they come from."""
     if isinstance(source, pd.DataFrame):
         index = [name for name in source.index.names if name is not None]
         frame, name, line = source.reset_index(index) if index else source, "the frame", None
@@ -154,7 +154,7 @@ def _cells(
     if twice:
         raise DataError(f"{name} has two columns named {twice[0]!r}; names must be unique")
     texts, _ = as_texts(frame.set_axis(names, axis=1))
-    return texts, np.arange(1, len(texts) + 1) if line is None else line, name
+    return texts, np.arange(2, len(texts) + 2) if line is None else line, name
 
 
 def _separator(path: Path, features: Sequence[str]) -> str:

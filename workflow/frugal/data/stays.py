@@ -234,7 +234,7 @@ def _checked(content: bytes, place: str) -> bytes:
     """A member with a final line end, if each of its lines has three cells."""
     if not content.startswith(_HEADER):
         raise DataError(
-            f"{place}: it begins with {content[:32]!r}; the line Time,Parameter,Value is expected"
+            f"{place}: it does not begin with the line Time,Parameter,Value, which is expected"
         )
     if not content.endswith(b"\n"):
         content += b"\n"
