@@ -184,9 +184,14 @@ def _reasons(
     if scores is None and why is not None:
         belief = told.verdict if told.belief is None else told.belief
         return why(
-            bundle.member, world.visible(row, acquired), belief, acquired, world.available[row],
-            law, bundle.layout,
-        )  # fmt: skip
+            bundle.member,
+            world.visible(row, acquired),
+            belief,
+            acquired,
+            world.available[row],
+            law,
+            bundle.layout,
+        )
     if scores is None:
         what, compared = "probability", np.where(law > 0, law, -np.inf)
     else:

@@ -18,10 +18,8 @@ from frugal.core.schema_check import columns_listed, did_you_mean
 from frugal.data.parsing import NumberStyle
 
 NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
-CODES = (
-    -1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0,
-    *(float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9)),
-)  # fmt: skip
+_REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
+CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
 MOST_LEVELS = 30  # of a categorical column
 MOST_CLASSES = 10
 EACH = 5  # rows that a value stands in, on average, to be judged on its own
@@ -327,19 +325,32 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
         return out(DATES)
     if values.are_mostly(_TIME):
         return out("holds times of day; make a number of them, such as hours, if they matter")
-    zeros = any(len(kind) > 1 and kind[0] == "0" and kind.isdigit() for kind in kinds)
+    zeros = _have_zeros_in_front(kinds)
     quantities = None if zeros else _quantities(values, unit)
     numbers = values.numbers if quantities is None else quantities.numbers
     if what := _names_of_units(values, numbers):
         return out(what, again=what == AGAIN)
     if quantities is not None:
         return _numeric(values, quantities, gaps)
+    return _category(values, gaps, zeros=zeros)
+
+
+def _have_zeros_in_front(kinds: Sequence[str]) -> bool:
+    """Whether numbers are written with as many digits each, some of them zeros in front."""
+    first = kinds[:_LOOKED_AT]
+    alike = len({len(kind) for kind in first}) == 1 and len(first[0]) > 2
+    return alike and all(map(str.isdigit, first)) and any(kind[0] == "0" for kind in first)
+
+
+def _category(values: _Values, gaps: float, *, zeros: bool) -> Guess:
+    """A column of texts."""
+    name, kinds = values.name, values.kinds
     named = f"holds {len(kinds):,} different texts"
     if zeros:
         named = f"holds {len(kinds):,} different numbers with a zero in front, as a code has"
     spellings = _spellings(values)
     if len(spellings) > MOST_LEVELS or len(spellings) > 0.5 * values.rows:
-        return out(named)
+        return Guess(name, "out", gaps=gaps, remarks=[named])
     variants = {
         kinds[k]: level for level, group in spellings.items() for k in group if kinds[k] != level
     }

@@ -214,15 +214,14 @@ def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
         skip_lines=skipped,
     )  # fmt: skip
     end = _lines_below(text, separator, len(names))
-    if end:
-        whole = "".join(lines_of(text)[:-end])
-        cells, _ = parse_text(whole, form, source=path.name)
-    else:
-        cells, _ = read_file(path, form, source=path.name)
-    texts, cleaned = as_texts(cells)
-    opened = Opened(
-        path, texts, described, tuple(remarks), named=named, units=units, cleaned=cleaned
+    read = (
+        parse_text("".join(lines_of(text)[:-end]), form, source=path.name)
+        if end
+        else read_file(path, form, source=path.name)
     )
+    texts, cleaned = as_texts(read[0])
+    remarks = tuple(remarks)
+    opened = Opened(path, texts, described, remarks, named=named, units=units, cleaned=cleaned)
     lines = "a line" if end == 1 else f"{end} lines"
     return opened.as_csv(place, f"has {lines} below the table, left out") if end else opened
 

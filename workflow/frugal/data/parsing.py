@@ -245,7 +245,9 @@ class NumberStyle(NamedTuple):
 
     def plain(self, text: str) -> str:
         """The text as Python writes a number, if it is one in this style."""
-        text = self.recode.get(text, text).strip()
+        if text in self.recode:
+            return self.recode[text]
+        text = text.strip()
         if (
             self.unit
             and text.endswith(self.unit)

@@ -24,10 +24,7 @@ _MEMBER = re.compile(r"xl/worksheets/[^/]+\.(xml|bin)|content\.xml")
 _CELL = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})(\d{1,7})"[^>]*(?<!/)>')  # with content
 _CELL_BYTES = 32  # of a cell in a reader's grid
 _CHUNK = 1 << 24  # bytes
-_DAMAGED = (
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError,
-    ValueError,
-)  # fmt: skip
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 
 
 def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
@@ -50,7 +47,7 @@ def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
                 break
         else:
             raise DataError(f"{path} has no sheet with cells")
-        merged = sheet.merged_cell_ranges or []
+        merged = getattr(sheet, "merged_cell_ranges", None) or []  # newer versions
     except DataError:
         raise
     except Exception as error:  # calamine's own classes of errors

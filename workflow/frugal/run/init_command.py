@@ -42,10 +42,13 @@ def init_command(words: Sequence[str]) -> int:
     opened = open_table(asked.table, converted, asked.header, asked.decimal)
     try:
         guess = guess_table(
-            opened.cells, asked.label, asked.cut,
+            opened.cells,
+            asked.label,
+            asked.cut,
             marks={key: opened.form[key] for key in MARKS if key in opened.form},
-            units=opened.units, levels=opened.levels,
-        )  # fmt: skip
+            units=opened.units,
+            levels=opened.levels,
+        )
     except DataError as error:
         said = "" if opened.named else f" ({opened.remarks[-1]})"
         raise DataError(f"{asked.table}: {error}{said}") from None
@@ -72,9 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--label", required=True, help="the column to predict")
     parser.add_argument("--out", type=Path, help="the YAML; beside the table without it")
     parser.add_argument(
-        "--free", action="append", default=[], metavar="COLUMN,…",
+        "--free",
+        action="append",
+        default=[],
+        metavar="COLUMN,…",
         help="known at the start and without a price; may be repeated",
-    )  # fmt: skip
+    )
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
     parser.add_argument(
         "--cut", type=float, metavar="NUMBER",
@@ -132,10 +138,6 @@ def describe_guess(
 ) -> str:
     """The YAML, with comments."""
     used = [one for one in guess.columns if one.kind != "out"]
-    try:
-        file = opened.path.resolve().relative_to(out.resolve().parent).as_posix()
-    except ValueError:
-        file = opened.path.resolve().as_posix()
     lines = [
         f"# {opened.path.name}, described by a guess: correct it, and fill in every price (null).",
         "# The keys are explained in config/datasets/template.yaml.",
@@ -147,7 +149,7 @@ def describe_guess(
         "source:",
         "  kind: path",
         "  files:",
-        f"    - name: {_flow(file)}",
+        f"    - name: {_flow(_place(opened.path, out))}",
         "  format:",
         *(f"    {key}: {_flow(value)}" for key, value in opened.form.items()),
         f"    missing: {_flow(list(guess.missing))}   # texts that mean no value",
@@ -172,6 +174,12 @@ def describe_guess(
         "  parts: {train: 0.3, agent: 0.3, test: 0.4}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _place(path: Path, out: Path) -> str:
+    """Where the table lies: from the folder of the YAML on, if it is in there."""
+    place, folder = path.resolve(), out.resolve().parent
+    return (place.relative_to(folder) if place.is_relative_to(folder) else place).as_posix()
 
 
 def _short_name(stem: str) -> str:
