@@ -402,14 +402,14 @@ def test_a_value_that_cannot_be_is_refused_as_such(bundle, capsys):
 def test_it_works_in_an_empty_folder(bundle, tmp_path):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    (folder / "cases.csv").write_text(HEAD + "a,60,no,,,\n")
+    (folder / "cases.csv").write_text(HEAD + "ä,60,no,,,\n", encoding="utf-8")
     bundle.rename(folder / "bundle")
     done = subprocess.run(
         [sys.executable, "-m", "frugal", "advise", "bundle", "cases.csv"],
         cwd=folder, capture_output=True, text=True, check=False,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     head, row = done.stdout.splitlines()
     assert head.split()[:2] == ["case", "next"]
-    assert row.split()[:3] == ["a", "blood", "30"]
+    assert row.split()[:3] == [r"\xe4", "blood", "30"]

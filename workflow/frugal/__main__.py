@@ -3,6 +3,7 @@
 Apart from `frugal.run.stage_command`, so that an edit of the audit makes no result out of date.
 """
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -133,6 +134,9 @@ def _refuse(words: list[str], sentence: str) -> int:
 
 
 if __name__ == "__main__":
+    for _stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows its number
+        if isinstance(_stream, io.TextIOWrapper):
+            _stream.reconfigure(errors="backslashreplace")
     try:
         begin_pinned(sys.argv[1:])
     except FrugalError as error:
