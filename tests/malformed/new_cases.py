@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.malformed.cases import Case, command
+from frugal.core.files import seal
+
+from tests.malformed.cases import Case, Warned, Wrong, command
 from tests.unit.test_advice import HEAD, made
 
 GROUP = "`python -m frugal advise` and `export`"
@@ -17,6 +19,18 @@ def _advised(content: bytes, words: list[str]) -> str:
     made(Path("bundle"))
     Path("cases.csv").write_bytes(content)
     return command("advise", "bundle", "cases.csv", *words)
+
+
+def _stranger() -> Warned:
+    said = _advised((HEAD + "a,60,perhaps,,,\n").encode(), [])
+    if "smoker perhaps: never seen" not in said:
+        raise Wrong(said)
+    return Warned("the row is marked: smoker perhaps: never seen")
+
+
+def _edited(name: str, old: bytes, new: bytes) -> str:
+    made(Path("other"))
+    return _spoilt(name, Path("other", name).read_bytes().replace(old, new))
 
 
 def _spoilt(name: str, content: bytes | None, told: str = "advise") -> str:
@@ -34,7 +48,8 @@ def _spoilt(name: str, content: bytes | None, told: str = "advise") -> str:
 def _document(**changed: object) -> bytes:
     """The description of the good bundle with another value somewhere."""
     made(Path("other"))
-    return json.dumps(json.loads(Path("other/cases.json").read_text()) | changed).encode()
+    document = json.loads(Path("other/cases.json").read_text()) | changed
+    return json.dumps(document | {"seal": seal(document)}).encode()
 
 
 def _changed(key: str, value: object) -> str:
@@ -51,7 +66,6 @@ def _texts() -> Iterator[tuple[str, str, str]]:
     yield "no header", "a,60,no,x,1,2\nb,61,no,,,\n", "column 'age'"
     yield "a text in a number", HEAD + "a,sixty,no,,,\n", "'sixty', which is not a number"
     yield "a number beyond single precision", HEAD + "a,1e39,no,,,\n", "'age' holds 1e+39"
-    yield "an unknown level", HEAD + "a,60,perhaps,,,\n", "'perhaps'"
     yield "an empty cell of a free panel", HEAD + "a,,no,,,\n", "panel 'interview' is free"
     yield "a record too short", HEAD + "a,60,no\n", "has 3 cells"
     yield "a quote that is never closed", HEAD + '"a,60,no,,,\n', "never closed"
@@ -66,6 +80,15 @@ def cases() -> Iterator[Case]:
         ("latin-1", (HEAD + "ä,60,no,,,\n").encode("latin-1"), "UTF-8"),
     ):
         yield Case(GROUP, f"cases: {name}", partial(_advised, content, []), said)
+    yield Case(GROUP, "cases: an unknown level", _stranger, "never seen", ends="warned")
+    for name, file, old, new in (
+        ("a price", "policy.safetensors", b'\\"cost\\": 30', b'\\"cost\\": 31'),
+        ("a cost of errors", "cases.json", b"5000.0", b"50.0"),
+    ):
+        yield Case(
+            GROUP, f"a bundle with {name} edited", partial(_edited, file, old, new),
+            f"{file} is not as it was written",
+        )  # fmt: skip
     for name, words, said in (
         ("`--id` of no column", ["--id", "name"], "--id names"),
         ("`--without` no panel", ["--without", "urine"], "--without 'urine'"),
@@ -84,7 +107,7 @@ def cases() -> Iterator[Case]:
     ):
         yield Case(GROUP, f"a bundle {name}", partial(_spoilt, file, content), said)
     for name, key, value, said in (
-        ("of another edition", "bundle", 7, "edition 1"),
+        ("of another edition", "bundle", 7, "edition 2"),
         ("of a member that it lacks", "member", 3, "policy 3 of 1"),
         ("with costs of other classes", "misclassification_cost", [[0]], "costs of errors"),
         ("that describes no column", "cases", {}, "'columns'"),

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tests.malformed.cases import Case, command, prepared, same_table, write_small
 from tests.malformed.configs import as_nobody
@@ -273,6 +275,17 @@ def small_read() -> str:
     return command(*words, "--output", "catalogue=results/c.json") or "a table"
 
 
+def _one_text(names: list[str], text: str, rows: int) -> str:
+    """A Parquet file with one text in all rows."""
+    described = document()
+    described["source"]["format"] = {"kind": "parquet", "missing": [""]}
+    code = pa.array(np.zeros(rows, dtype=np.int8))
+    column = pa.DictionaryArray.from_arrays(code, pa.array([text]))
+    sink = io.BytesIO()
+    pq.write_table(pa.table([column] * len(names), names=names), sink)
+    return read(described, sink.getvalue())
+
+
 def _no_right() -> Any:
     write_small()
     Path("small.csv").chmod(0)
@@ -300,7 +313,7 @@ def others() -> Iterator[Case]:
     columns = {"age": [1.0, 2.0], "LBXFER": [15.3, 1.0]}
     for name, raw, words in (
         ("an empty file that is declared SAS transport", b"", "does not begin like"),
-        ("a CSV that is declared SAS transport", PLAIN, "first bytes are"),
+        ("a CSV that is declared SAS transport", PLAIN, "does not begin like"),
         ("SAS transport of version 8", transport_file(columns).replace(b"LIBRARY", b"LIBV8  "),
          "version 5"),
         ("SAS transport cut off", transport_file(columns)[:-7], "cut off or damaged"),
@@ -310,6 +323,12 @@ def others() -> Iterator[Case]:
         ("SAS transport of other columns", transport_file(columns), "'smoker'"),
     ):  # fmt: skip
         yield Case(OTHERS, name, partial(read, xpt, raw), words)
+    for name, names, text, rows, words in (
+        ("Parquet with a column twice", ["age", "age"], "1", 2, "two columns named 'age'"),
+        ("Parquet of 13 million rows in 32 kB", ["age"], "1", 13_000_000, "unpacks to"),
+        ("Parquet of one long text in all rows", ["age"], "x" * 60_000, 2000, "unpacks to"),
+    ):
+        yield Case(OTHERS, name, partial(_one_text, names, text, rows), words)
     packed = gzip.compress(PLAIN, mtime=0)
     for name, raw, words in (
         ("a zip archive with the CSV in it", _zipped(), "small.csv"),

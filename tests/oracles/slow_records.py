@@ -84,13 +84,17 @@ def _records(lines, separator, comment, strip):
 
 
 def slow_numbers(cells, missing):
-    """Each cell as Python's `float` reads it, NaN where missing; None for what is no number."""
+    """Each cell as Python's `float` reads it, NaN where missing; None for what is no number.
+
+    A number stands for missing however it is written.
+    """
     numbers = []
+    absent = [float(word) for word in missing if _NUMBER.fullmatch(word)]
     for cell in cells:
         if cell in missing:
             numbers.append(math.nan)
         elif _NUMBER.fullmatch(cell) and math.isfinite(float(cell)):
-            numbers.append(float(cell))
+            numbers.append(math.nan if float(cell) in absent else float(cell))
         else:
             numbers.append(None)
     return numbers

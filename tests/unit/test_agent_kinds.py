@@ -318,12 +318,18 @@ def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, t
         ends = outcomes[outcomes["world"] == world].set_index("row_id").loc[last.index]
         assert (last["predicted"] == np.array(["no", "yes"])[ends["verdict"]]).all()
         np.testing.assert_allclose(last["cost_so_far"], ends["acquisition_cost"])
+        if kind != "sm_ddpo":  # its actor says the class
+            belief, threshold = (last[c].astype(float) for c in ("belief yes", "threshold"))
+            sure = (belief - threshold).abs() > 1e-6
+            assert ((belief > threshold) == (last["predicted"] == "yes"))[sure].all()
         if "score stop" in mine and kind != "sb3":  # which draws here
             panels = mine[mine["next"] != "stop"]
             of = panels[["score P2", "score P3"]].astype(float)
             assert (of.idxmax(axis=1) == "score " + panels["next"]).all()
             assert (of.max(axis=1) >= panels["score stop"].astype(float)).all()
         assert mine["why"].str.len().min() > 0
+    if kind == "cascade":  # which says all of it without units
+        assert main(["describe", str(bundle)]) == 0
 
 
 @pytest.mark.parametrize("kind", ASKED_OF_VALUES)

@@ -159,6 +159,28 @@ def test_sets_that_nobody_comes_to_are_not_told(cheapest):
     assert shut.sentences(["A", "B"]) == ["no panel; positive from 50 % on"]
 
 
+def test_the_reason_of_a_state_is_the_window_that_its_decision_follows_from(front):
+    world = cases.open_world(400, 1)
+    policies, rng = policies_of(front, world), np.random.default_rng(0)
+    acquired, available = (rng.random((2, len(world), world.panels)) < 0.4) | [[[False]], [[True]]]
+    values = world.visible(np.arange(len(world)), acquired)
+    every = [
+        np.broadcast_to(part, (policies.members, *part.shape))
+        for part in (policies.read(values, acquired), acquired, available)
+    ]
+    law, belief = policies.decide(*every), policies.believe(*every[:2])
+    for k in range(policies.members):
+        layout = cases.layout_of(world)
+        why = policies.why(k, values, belief[k], acquired, available, law[k], layout)
+        stops = [one.endswith(("nothing more is bought", "no further panel")) for one in why]
+        assert stops == (law[k, :, -1] == 1).tolist()
+        for one, risk in zip(why, 100 * belief[k, :, 1], strict=True):
+            if one.startswith("risk "):
+                assert one.startswith(f"risk {risk:.3g} %")
+            if "is below" in one or ", below" in one:
+                assert risk < float(one.rsplit("below ", 1)[1].split(" %")[0]) * 1.01
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10_000))
 def test_the_best_window_is_the_best_of_all(seed):

@@ -254,7 +254,7 @@ def test_broken_yaml(tmp_path):
 
 
 def test_empty_yaml(tmp_path):
-    with pytest.raises(ConfigError, match=r"'top level' is None; allowed is a mapping"):
+    with pytest.raises(ConfigError, match=r"'top level' is null; allowed is a mapping"):
         load(tmp_path, "")
 
 

@@ -193,7 +193,7 @@ def test_joined_files(tmp_path):
         ("number,marker,scan\n5,1,1\n", r"b\.csv has no column 'id', which 'source\.join' names"),
         (
             "id,marker,scan\n5,1,1\n5,1,1\n",
-            r"b\.csv, line 3: column 'id' holds a value twice \(5\)",
+            r"b\.csv, line 3: column 'id' holds a value twice \('5'\)",
         ),
         ("id,marker,scan\n,1,1\n", r"b\.csv, line 2: column 'id' has no value"),
         ("id,marker,marker\n5,1,1\n", r"b\.csv has two columns named 'marker'"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.encoding import drawn_costs
+from frugal.run.own_table import _dropped
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -115,6 +116,54 @@ def test_drop_rules_are_applied_and_counted(tmp_path):
     assert result.kept.sum() == 5
     assert result.report["rows_read"] == 10
     assert result.report["columns_left_out"] == ["smoker", "marker"]
+
+
+def test_rows_without_the_number_of_a_rule_are_counted_apart(tmp_path):
+    content = document()
+    content["drop_rows"] = [{"rule": "below", "column": "age", "value": 45, "reason": "adults"}]
+    report = encoded(tmp_path, content, CSV.replace("54,", ",").replace("61,", ",")).report
+    assert report["rows_dropped"] == [
+        {"rule": "below", "reason": "adults", "rows": 3, "rows_without_value": 2}
+    ]
+    (said,) = _dropped(report["rows_dropped"])
+    assert said.startswith("Look: of 3 rows that are left out for 'adults', 2 have no value")
+
+
+def test_a_value_outside_valid_in_a_free_panel_is_said(tmp_path):
+    content = document()
+    content["missing_values"] = "own"
+    content["columns"][0]["valid"] = [0, 80]
+    words = r"line 2: column 'age' holds 999\.0, outside its 'valid' \[0, 80\], but it is in a free"
+    with pytest.raises(DataError, match=words):
+        encoded(tmp_path, content, CSV.replace("54,", "999,"))
+
+
+def test_numbers_are_read_in_the_marks_unit_and_texts_that_are_described(tmp_path):
+    content = document()
+    content["source"]["format"] |= {"separator": ";", "decimal": ",", "thousands": "."}
+    content["columns"][2] |= {"unit": "ng/mL", "recode": {"<0,1": 0.05}}
+    rows = ["54;yes;1.234,5;2;1", "61;no;-9;0;0", "47;no;<0,1;;0", "72;yes;1,5 ng/mL;3;1"]
+    csv = "\n".join([CSV.partition("\n")[0].replace(",", ";"), *rows, ""])
+    table = encoded(tmp_path, content, csv).table
+    np.testing.assert_array_equal(table.values[[0, 2, 3], 3], [1234.5, 0.05, 1.5])
+    with pytest.raises(DataError, match=r"'marker' holds '1\.23', which is not a number"):
+        encoded(tmp_path, content, csv.replace("1,5 ng/mL", "1.23"))
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "words"),
+    [
+        ("format", "thousands", ".", "the mark of decimals; the two differ"),
+        ("format", "decimal", "'", "'source.format.decimal' is"),
+        ("column", "recode", {"7": 1}, "text that is no number becomes a number"),
+        ("column", "recode", {"<1": "low"}, "text that is no number becomes a number"),
+    ],
+)
+def test_marks_and_texts_that_make_no_sense_are_refused(tmp_path, place, key, value, words):
+    content = document()
+    (content["source"]["format"] if place == "format" else content["columns"][2])[key] = value
+    with pytest.raises(ConfigError, match=words):
+        encoded(tmp_path, content, CSV)
 
 
 def _price(content: dict, panel: int, cost: float | str) -> None:

@@ -3,6 +3,7 @@
 Apart from `frugal.run.stage_command`, so that an edit of the audit makes no result out of date.
 """
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
 from frugal.core.arithmetic import PORTABLE, begin_pinned, is_pinned  # noqa: E402
-from frugal.core.errors import ConfigError, DataError, FrugalError, printable  # noqa: E402
+from frugal.core.errors import PRIVATE, ConfigError, DataError, FrugalError, say  # noqa: E402
 from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import read_command, run_job  # noqa: E402
 
@@ -33,6 +34,9 @@ _NUMBA = ".numba_config.yaml"
 
 def main(words: list[str]) -> int:
     """Entry of the command line; returns the exit status: 0 done, 1 differs, 2 refused."""
+    if "--private" in words:
+        os.environ[PRIVATE] = "1"  # the jobs of a command inherit it
+        words = [word for word in words if word != "--private"]
     try:
         return _run(words)
     except FrugalError as error:
@@ -52,7 +56,7 @@ def _run(words: list[str]) -> int:
         case ["--help"] | ["-h"] | ["help"]:
             from frugal.run.overview import overview
 
-            print(overview())
+            say(*overview().split("\n"))
             return 0
         case ["init"]:
             from frugal.run.init_command import init_command
@@ -124,11 +128,15 @@ def _run_as_recorded(job: "Job") -> None:
 
 
 def _refuse(words: list[str], sentence: str) -> int:
-    print(f"frugal {words[0][:50]}: {printable(sentence)}", file=sys.stderr)
+    said = f"frugal {words[0][:50] if words else ''}: {sentence}"
+    say(*said.split("\n"), file=sys.stderr)
     return 2
 
 
 if __name__ == "__main__":
+    for _stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows its number
+        if isinstance(_stream, io.TextIOWrapper):
+            _stream.reconfigure(errors="backslashreplace")
     try:
         begin_pinned(sys.argv[1:])
     except FrugalError as error:

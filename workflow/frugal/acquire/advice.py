@@ -31,6 +31,7 @@ class Advice:
         told: by the policy in these states.
         belief: class probabilities, by the policy or by the classifier. (m, k)
         label: class that would be predicted now. (m,)
+        why: reason of each, in a few words. (m,)
     """
 
     row: Int[np.ndarray, " m"]
@@ -39,6 +40,7 @@ class Advice:
     told: States
     belief: Float[np.ndarray, "m k"]
     label: Int[np.ndarray, " m"]
+    why: list[str]
 
 
 def case_uniforms(
@@ -77,9 +79,7 @@ def advise_next(
     world, row = _world(bundle, cases, available), np.arange(len(cases.ids))
     told = states_of(bundle.policy, world, row=row, acquired=cases.acquired, member=bundle.member)
     action = draw_actions(told.law, uniforms[row, cases.acquired.sum(axis=1)])
-    return Advice(
-        row, cases.acquired, action, told, *_belief(bundle, cases, row, cases.acquired, told)
-    )
+    return _advice(bundle, cases, world, row, cases.acquired, action, told)
 
 
 def advise_path(
@@ -102,12 +102,26 @@ def advise_path(
     mine = episodes.member == bundle.member
     row, acquired = episodes.row[mine], visited_sets(episodes)[mine]
     told = states_of(bundle.policy, world, row=row, acquired=acquired, member=bundle.member)
-    belief = _belief(bundle, cases, row, acquired, told)
-    return Advice(row, acquired, episodes.action[mine], told, *belief)
+    return _advice(bundle, cases, world, row, acquired, episodes.action[mine], told)
+
+
+def _advice(
+    bundle: CaseBundle,
+    cases: Cases,
+    world: World,
+    row: np.ndarray,
+    acquired: np.ndarray,
+    action: np.ndarray,
+    told: States,
+) -> Advice:
+    """Decisions with what they rest on."""
+    belief, label = _belief(bundle, cases, row, acquired, told)
+    why = _reasons(bundle, world, row, acquired, told)
+    return Advice(row, acquired, action, told, belief, label, why)
 
 
 def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFrame:
-    """A row for each decision, in the words of the table."""
+    """A row for each decision, in the words of the table; `threshold` is `decision_threshold`."""
     panels = [panel.name for panel in bundle.layout.actions]
     choices = [*panels, STOP]
     price = np.append(bundle.layout.action_cost, 0.0)
@@ -115,7 +129,6 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFra
     names = np.array(panels, dtype=object)
     frame = pd.DataFrame(
         {
-            cases.id_name: [cases.ids[row] for row in advice.row],
             "acquired": [" + ".join(names[own]) for own in advice.acquired],
             "next": [choices[j] for j in advice.action],
             "price": price[advice.action],
@@ -123,6 +136,8 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFra
             "predicted": [bundle.layout.classes[j] for j in advice.label],
         }
     )
+    if (threshold := decision_threshold(bundle, advice.told)) is not None:
+        frame["threshold"] = threshold
     for j, name in enumerate(bundle.layout.classes):
         frame[f"belief {name}"] = advice.belief[:, j]
     for j, name in enumerate(choices):
@@ -130,18 +145,53 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFra
     if advice.told.scores is not None:
         for j, name in enumerate(choices):
             frame[f"score {name}"] = advice.told.scores[:, j]
-    frame["why"] = reasons(bundle, advice)
+    frame["why"] = advice.why
     frame["outside"] = [cases.outside[row] for row in advice.row]
+    name = cases.id_name
+    while name in frame.columns:  # the cases' column may be called price
+        name += "_"
+    frame.insert(0, name, [cases.ids[row] for row in advice.row])
     return frame
 
 
-def reasons(bundle: CaseBundle, advice: Advice) -> list[str]:
+def decision_threshold(bundle: CaseBundle, told: States) -> float | None:
+    """Probability of the second of two classes from which on it is predicted; None where none is.
+
+    That of the policy where it says the class, else the one at which both predictions cost the same
+    in expectation. Of more classes there is none, nor of a policy that says the class by other
+    means than what it believes.
+    """
+    if len(bundle.layout.classes) != 2:
+        return None
+    if told.verdict is not None:
+        own = getattr(bundle.policy, "threshold", None)
+        if own is not None:
+            return float(own[bundle.member])
+        believes = told.belief is None or np.array_equal(told.belief, told.verdict)
+        return 0.5 if believes else None
+    (well, alarm), (miss, ill) = bundle.misclassification_cost.tolist()
+    extra = alarm - well + miss - ill
+    return (alarm - well) / extra if extra > 0 else 0.5
+
+
+def _reasons(
+    bundle: CaseBundle, world: World, row: np.ndarray, acquired: np.ndarray, told: States
+) -> list[str]:
     """Why, in a few words for each decision: what was compared, the best first, or the rule."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
-    scores, law = advice.told.scores, advice.told.law
-    rule = getattr(bundle.policy, "sentences", None)
-    if scores is None and rule is not None:
-        return rule(choices[:-1])[bundle.member : bundle.member + 1] * len(law)
+    scores, law = told.scores, told.law
+    why = getattr(bundle.policy, "why", None)
+    if scores is None and why is not None:
+        belief = told.verdict if told.belief is None else told.belief
+        return why(
+            bundle.member,
+            world.visible(row, acquired),
+            belief,
+            acquired,
+            world.available[row],
+            law,
+            bundle.layout,
+        )
     if scores is None:
         what, compared = "probability", np.where(law > 0, law, -np.inf)
     else:

@@ -5,6 +5,7 @@
 cases is read, what an error costs, and what training saw. Knows no study.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ import pandas as pd
 
 from frugal.acquire.policies.python_files import source_of
 from frugal.acquire.registry import KINDS, kind_of, load_policy
-from frugal.core.documents import OrNull, require_document
+from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import payload_bytes, read_payload
+from frugal.core.files import file_digest, payload_bytes, read_payload, seal
 from frugal.core.layout import Bundle, Layout, bundle_header, read_header
 from frugal.core.replacing import replace_files
 from frugal.core.stored import StoredArrays
@@ -37,7 +38,7 @@ FILES = {
     "classifier": "classifier.safetensors",
     "cases": "cases.json",
 }
-EDITION = 1
+EDITION = 2
 _DOCUMENT = {
     "bundle": int,
     "name": str,
@@ -49,6 +50,8 @@ _DOCUMENT = {
     "wildcards": dict,
     "function": OrNull(str),
     "cases": dict,
+    "digests": Each(str),
+    "seal": str,
 }
 
 
@@ -129,8 +132,13 @@ def bundle_payloads(
         "function": source_of(policy) if isinstance(policy, Path) else None,
         "cases": case_document(description, table, left_out),
     }
-    made: dict[str, Any] = {"policy": stored, "cases": document}
-    return made if classifier is None else made | {"classifier": dict(classifier)}
+    made: dict[str, Any] = {"policy": stored}
+    made |= {} if classifier is None else {"classifier": dict(classifier)}
+    document["digests"] = {
+        FILES[name]: hashlib.sha256(payload_bytes(Path(FILES[name]), payload)).hexdigest()
+        for name, payload in made.items()
+    }
+    return made | {"cases": document | {"seal": seal(document)}}
 
 
 def write_bundle(folder: Path, **given: Any) -> None:
@@ -153,8 +161,8 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
             from a bundle.
 
     Raises:
-        DataError: the folder holds no bundle, a part of it is not what it must be, or the function
-            is needed and not given, or another one.
+        DataError: the folder holds no bundle, a part of it was edited or is not what it must be, or
+            the function is needed and not given, or another one.
     """
     document_path, policy_path = folder / FILES["cases"], folder / FILES["policy"]
     if not document_path.is_file() or not policy_path.is_file():
@@ -165,6 +173,7 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
     document, stored = read_payload(document_path), read_payload(policy_path)
     _require_edition(document, document_path)
     require_document(document, _DOCUMENT, f"bundle {document_path}")
+    _require_unchanged(folder, document)
     cases = require_case_document(document["cases"])
     policy, layout = _built(stored, document, function, folder)
     panels = [panel["name"] for panel in cases["panels"] if not panel["free"]]
@@ -201,6 +210,25 @@ def _require_edition(document: Mapping[str, Any], path: Path) -> None:
         raise DataError(
             f"{path} is no bundle of edition {EDITION}, which this version reads (it says "
             f"{str(edition)[:50]}); make it again"
+        )
+
+
+def _require_unchanged(folder: Path, document: dict[str, Any]) -> None:
+    """Refuse a bundle in which anything was edited: its prices may be others than were judged."""
+    present = {
+        name for name in FILES.values() if name != FILES["cases"] and (folder / name).is_file()
+    }
+    changed = [
+        name
+        for name in sorted(present | set(document["digests"]))
+        if name not in present or file_digest(folder / name) != document["digests"].get(name)
+    ]
+    changed += [] if seal(document) == document["seal"] else [FILES["cases"]]
+    if changed:
+        raise DataError(
+            f"{folder / changed[0]} is not as it was written: its digest is another; a policy was "
+            "judged with its prices and costs of errors, so change these in the table's YAML and "
+            "make the bundle again"
         )
 
 

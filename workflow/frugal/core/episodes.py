@@ -22,7 +22,9 @@ class Policy(Protocol):
     chooses among fewer, as long as that can be had; and that it stops among fewer if among more.
     One that compares actions may tell by `weigh`, which takes what `action_probabilities` takes (of
     a `ReadingPolicy` what `decide` takes), what it compares, "stop" last, −∞ for what it must not
-    do (K, m, a + 1), and by `compares`, what these numbers are.
+    do (K, m, a + 1), and by `compares`, what these numbers are. One that compares nothing may give
+    the reason of each of m decisions of a member by `why(member, values, belief, acquired,
+    available, law, layout)`.
     """
 
     @property

@@ -1,4 +1,14 @@
-"""Errors for people: one sentence with what was found, what is allowed, and where."""
+"""Errors for people: one sentence with what was found, what is allowed, and where.
+
+How a sentence shows names and cells of others is decided here.
+"""
+
+import os
+import sys
+from typing import Any
+
+PRIVATE = "FRUGAL_PRIVATE"  # environment variable: refusals show no cell of a table
+LONGEST_CELL = 60  # characters
 
 
 class FrugalError(ValueError):
@@ -28,6 +38,31 @@ class NoSupportError(FrugalError):
 def printable(text: str) -> str:
     """Text for a terminal: of what is not printed, line ends alone stay; the rest is escaped.
 
-    The name of a file in results that somebody else has made could else rewrite what was said.
+    The name of a file in results that somebody else has made could else rewrite the screen.
     """
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def say(*lines: str, file: Any = None) -> None:
+    """Print lines; the one way by which names of others reach a terminal.
+
+    A line stays one line, and what the terminal's encoding lacks is escaped.
+    """
+    stream = file or sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    for line in lines:
+        text = printable(line).replace("\n", "\\n")
+        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def is_private() -> bool:
+    """Whether refusals leave out the cell that is refused: `--private`, or the environment."""
+    return os.environ.get(PRIVATE, "") not in ("", "0")
+
+
+def shown_cell(value: object) -> str:
+    """A cell of somebody's table as a refusal shows it, in quotes; the only one that it shows."""
+    if is_private():
+        return "a value (not shown: --private)"
+    text = repr(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

@@ -34,6 +34,8 @@ _KINDS = {
 }
 LARGE_BYTES = 1 << 26  # hashed in a tenth of a second
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first character
+_SIGNED = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 _HEADER = "frugal"  # key of the header among a safetensors file's own remarks
 _PAGE_ROWS = 500
 _PAGE_STYLE = (
@@ -84,6 +86,25 @@ def write_bytes(path: Path, content: bytes) -> None:
         DataError: the disk is full, or the folder cannot be written to; the target is untouched.
     """
     replace_files({path: content})
+
+
+def csv_bytes(table: Any) -> bytes:
+    """A table as CSV for spreadsheets, which must not take a text of somebody's for a formula.
+
+    A text that begins like one is written with an apostrophe in front, as they write it themselves.
+    """
+    texts = {
+        name: [_no_formula(cell) for cell in table[name]]
+        for name in table.columns
+        if table[name].dtype.kind not in "biuf"
+    }
+    table = table.assign(**texts).rename(columns=_no_formula)
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def _no_formula(cell: Any) -> Any:
+    formula = isinstance(cell, str) and cell[:1] in _FORMULA and not _SIGNED.fullmatch(cell)
+    return f"'{cell}" if formula else cell
 
 
 def json_bytes(document: Any) -> bytes:

@@ -7,6 +7,7 @@ import difflib
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
@@ -16,7 +17,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, is_private
 from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -151,6 +152,11 @@ def did_you_mean(found: object, allowed: Iterable[object]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def cell_hint(found: object, allowed: Iterable[object]) -> str:
+    """The same for a cell of somebody's table; nothing where cells are not shown."""
+    return "" if is_private() else did_you_mean(found, allowed)
+
+
 def listed(values: Iterable[object], *, at_most: int = 30) -> str:
     """Values as text on one line, separated by commas; the tail of a long list is counted only."""
     texts = [printable(str(v)) for v in values]
@@ -158,6 +164,19 @@ def listed(values: Iterable[object], *, at_most: int = 30) -> str:
     count = max(1, sum(end <= _LONGEST_SHOWN for end in ends))
     shown = ", ".join(texts[:count])
     return shown if len(texts) <= count else f"{shown} and {len(texts) - count} more"
+
+
+def may_be_record(names: Iterable[str]) -> bool:
+    """Whether a number is among what should be names, as in a record: of persons, perhaps."""
+    return any(re.fullmatch(r"[+-]?\d+([.,]\d+)?", name.strip()) for name in names)
+
+
+def columns_listed(names: Iterable[object]) -> str:
+    """The columns of a file in words; none where a number among them tells of a record instead."""
+    texts = [str(name) for name in names]
+    if may_be_record(texts):
+        return "its first line holds a number, so it may be a record and no names"
+    return f"its columns are {listed(texts, at_most=60)}"
 
 
 def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
@@ -205,7 +224,8 @@ def _is_other_type(error: ValidationError) -> bool:
 def _rule_sentence(
     validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
 ) -> str:
-    value = shown(found)
+    # of a whole file only its kind: a table of persons may stand where a YAML is meant
+    value = _kind(found) if key == "top level" else shown(found)
     at = "at top level" if key == "top level" else f"under {key!r}"
     match validator:
         case "additionalProperties":
@@ -243,6 +263,13 @@ def _rule_sentence(
             return f"{key!r} is {value}; allowed is {FORMS.get(rule, f'text of the form {rule}')}"
         case _:
             return f"{key!r}: {message}"
+
+
+def _kind(found: Any) -> str:
+    """What a document is, in words."""
+    kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    kind = next((name for of, name in kinds.items() if isinstance(found, of)), "number")
+    return _TYPE_NAMES[kind]
 
 
 def _counted(number: int, validator: str) -> str:

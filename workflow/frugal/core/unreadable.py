@@ -28,6 +28,8 @@ def readable(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except DataError:
+        raise
     except (OSError, ValueError, RuntimeError, RecursionError) as error:
         raise DataError(_said(path, error)) from error
     except Exception as error:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.errors import DataError, shown_cell
+from frugal.core.schema_check import cell_hint, did_you_mean, listed
 from frugal.cover.action_rules import ActionRules, parse_rules
 from frugal.cover.instance import CoverInstance
 from frugal.cover.sheets import (
@@ -142,8 +142,9 @@ def units_of(
         for i, name in enumerate(frame["group"]):
             if name not in catalogue.groups:
                 raise DataError(
-                    f"{source}, line {lines[i]}: group {name!r} is not in the catalogue, which has "
-                    f"{listed(catalogue.groups)}{did_you_mean(name, catalogue.groups)}"
+                    f"{source}, line {lines[i]}: group {shown_cell(name)} is not in the "
+                    f"catalogue, which has {listed(catalogue.groups)}"
+                    f"{cell_hint(name, catalogue.groups)}"
                 )
             group[i] = catalogue.groups.index(name)
     return names, features, group

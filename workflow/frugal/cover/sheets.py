@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.cover.instance import COST_DECIMALS
 from frugal.data.description_sources import Format
+from frugal.data.opening import as_texts
 from frugal.data.packed import unpacked_bytes
+from frugal.data.raw_cells import ParquetCells, frame_of
 from frugal.data.records import lines_of, parse_text
 
 Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line in which each row stands
@@ -50,26 +52,10 @@ def read_sheet(path: Path) -> Sheet:
     """
     if path.suffix.lower() not in (".parquet", ".pq"):
         return table_of(read_text(path), path.name)
-    try:
-        frame = pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path.name} is no Parquet file that can be read: {error}") from None
-    frame.columns = [str(name) for name in frame.columns]
-    if twice := [name for name in frame.columns if list(frame.columns).count(name) > 1]:
-        raise DataError(f"{path.name} has two columns named {twice[0]!r}; each is written once")
-    cells = {name: [_text(value) for value in frame[name]] for name in frame.columns}
-    return pd.DataFrame(cells, dtype=object), np.arange(1, len(frame) + 1)
-
-
-def _text(value: object) -> str:
-    """A cell of a Parquet file as it would stand in a CSV."""
-    if pd.isna(value):  # type: ignore[call-overload]
-        return ""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    if isinstance(value, bool | np.bool_):
-        return str(int(value))
-    return str(value)
+    stored = ParquetCells(path)
+    cells, _ = as_texts(frame_of(stored))
+    truths = {"True": "1", "False": "0"}
+    return cells.replace(truths).astype(object), np.arange(1, len(stored) + 1)
 
 
 def names_in(cell: str) -> list[str]:
@@ -114,8 +100,8 @@ def require_names(names: Sequence[str], lines: np.ndarray, what: str, source: st
             raise DataError(f"{source}, line {line}: the {what} has no name")
         if name in first:
             raise DataError(
-                f"{source} has two rows for {what} {name!r}, lines {first[name]} and {line}; each "
-                "is written once"
+                f"{source} has two rows for {what} {shown_cell(name)}, lines {first[name]} and "
+                f"{line}; each is written once"
             )
         first[name] = int(line)
 
@@ -130,8 +116,8 @@ def whole_numbers(
         for j, cell in enumerate(row):
             if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
                 raise DataError(
-                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {cell!r}; allowed is "
-                    "a whole number from 0"
+                    f"{source}, line {lines[i]}: column {columns[j]!r} holds {shown_cell(cell)}; "
+                    "allowed is a whole number from 0"
                 )
             numbers[i, j] = int(cell)
     return numbers
@@ -142,7 +128,7 @@ def price_of(cell: str, line: int, source: str, *, what: str = "the cost") -> fl
     cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
     if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
         raise DataError(
-            f"{source}, line {line}: {what} is {cell!r}; allowed is a number from 0 with at most "
-            f"{COST_DECIMALS} decimals"
+            f"{source}, line {line}: {what} is {shown_cell(cell)}; allowed is a number from 0 with "
+            f"at most {COST_DECIMALS} decimals"
         )
     return cost

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean
+from frugal.core.errors import DataError, shown_cell
+from frugal.core.schema_check import cell_hint, did_you_mean
 from frugal.cover.catalogue import Catalogue
 from frugal.cover.sheets import Sheet, names_in, price_of
 
@@ -87,8 +87,8 @@ def rules_of(sheet: Sheet, catalogue: Catalogue, for_all: RulesForAll, *, source
         if cell:
             if not (cell.isascii() and cell.isdigit()):
                 raise DataError(
-                    f"{source}, line {lines[u]}: column 'at_most' holds {cell!r}; allowed is a "
-                    "whole number from 0"
+                    f"{source}, line {lines[u]}: column 'at_most' holds {shown_cell(cell)}; "
+                    "allowed is a whole number from 0"
                 )
             at_most[u] = min(at_most[u], int(cell))
     cost = np.tile(catalogue.instance.cost, (n, 1))
@@ -119,7 +119,7 @@ def unread_columns(sheet: Sheet, catalogue: Catalogue, *, source: str) -> list[s
 def _number(name: str, catalogue: Catalogue, where: str) -> int:
     if name not in catalogue.actions:
         raise DataError(
-            f"{where} names {name!r}, which is no action of the catalogue"
-            f"{did_you_mean(name, catalogue.actions)}"
+            f"{where} names {shown_cell(name)}, which is no action of the catalogue"
+            f"{cell_hint(name, catalogue.actions)}"
         )
     return catalogue.actions.index(name)

@@ -29,6 +29,9 @@ CASES = {
     ],
     "panels": [{"name": str, "columns": [str], "free": bool}],
     "missing": [str],
+    "strip": bool,
+    "decimal": str,
+    "thousands": OrNull(str),
     "missing_values": str,
     "ignored": [str],
 }  # fmt: skip
@@ -83,6 +86,9 @@ def case_document(
             if any(p.name == own.name for own in layout.panels)
         ],
         "missing": [] if form is None else list(form.missing),
+        "strip": form is None or form.kind != "csv" or form.strip,
+        "decimal": "." if form is None else form.decimal,
+        "thousands": None if form is None else form.thousands,
         "missing_values": description.missing_values,
         "ignored": sorted({*left_out, *_told_otherwise(description)}),
     }

@@ -1,21 +1,31 @@
-"""New cases in a CSV, read as the table of a policy was read; an empty cell is not acquired yet.
+"""New cases, read as the table of a policy was read; an empty cell is not acquired yet.
 
-A document says how (`frugal.data.case_document`). Knows no policy and no costs.
+A document says how (`frugal.data.case_document`); files are opened as `frugal init` opens them.
+Knows no policy and no costs.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column
 from frugal.data.description_sources import Format
+from frugal.data.opening import (
+    MARKS,
+    as_texts,
+    is_stored,
+    number_marks,
+    open_stored,
+    plain_name,
+)
 from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
@@ -43,17 +53,18 @@ class Cases:
 
 
 def read_cases(
-    path: Path,
+    source: Path | pd.DataFrame,
     document: Mapping[str, Any],
     *,
     provides: Bool[np.ndarray, "a d"],
     id_column: str | None,
     whole: bool,
 ) -> Cases:
-    """The units of a CSV.
+    """The units of a file or of a data frame.
 
     Args:
-        path: of the file; separated by commas, semicolons or tabs.
+        source: a CSV separated by commas, semicolons or tabs, a Parquet file or a spreadsheet; or a
+            frame, whose index is a column if it has a name.
         document: of `case_document`.
         provides: encoded columns that a panel reveals. (a, d)
         id_column: names the units; None: the first column, if it is no feature.
@@ -64,15 +75,13 @@ def read_cases(
         DataError: the file cannot be read, lacks a column or has one too many, or a cell is not
             what its column holds.
     """
-    if not path.is_file():
-        raise DataError(f"there is no file {path}; a CSV of cases is needed")
-    raw = _raw(path, document)
+    raw = _raw(source, document)
     id_name = _require_columns(raw, document, id_column)
     described = [_described(entry) for entry in document["columns"]]
     typed, notes = _typed(raw, document, described, whole)
     rows = np.arange(len(raw))
     blocks = [
-        level_cells(raw, rows, typed[c.name], c) if c.kind == "categorical"
+        level_cells(raw, rows, typed[c.name], c, strict=False) if c.kind == "categorical"
         else coded_cells(typed[c.name], np.array([v for v, _ in c.special_values]), instead)
         for c, instead in zip(described, (e["instead"] for e in document["columns"]), strict=True)
     ]  # fmt: skip
@@ -107,8 +116,49 @@ def _acquired(
     return acquired
 
 
-def _raw(path: Path, document: Mapping[str, Any]) -> RawTable:
-    """The cells as text; separated by what splits the first line into most of the columns."""
+def _raw(source: Path | pd.DataFrame, document: Mapping[str, Any]) -> RawTable:
+    """The cells as text, and the marks in their numbers: those that they show, or the table's."""
+    form = Format("csv", (), ",", None, None, document["strip"], "utf-8")
+    features = [entry["from"] for entry in document["columns"]]
+    frame, line, name = _cells(source, features, form)
+    if not len(frame):
+        raise DataError(f"{name} is empty: it holds no record below the column names")
+    numeric = [entry["from"] for entry in document["columns"] if entry["type"] == "numeric"]
+    marks, _ = number_marks(
+        frame[[column for column in numeric if column in frame.columns]],
+        otherwise={key: document[key] for key in MARKS if document[key] not in (None, ".")},
+    )
+    where = np.broadcast_to(np.array(name), len(frame))
+    return RawTable(frame, where, line, where, replace(form, **marks))
+
+
+def _cells(
+    source: Path | pd.DataFrame, features: Sequence[str], form: Format
+) -> tuple[pd.DataFrame, np.ndarray, str]:
+    """Cells as texts, the line of each record (as in a CSV), and where they come from."""
+    if isinstance(source, pd.DataFrame):
+        index = [name for name in source.index.names if name is not None]
+        frame, name, line = source.reset_index(index) if index else source, "the frame", None
+    elif not source.is_file():
+        raise DataError(f"there is no file {source}; a CSV of cases is needed")
+    elif is_stored(source):
+        frame, name, line = open_stored(source, source, True).cells, source.name, None
+    else:
+        name = source.name
+        form = replace(form, separator=_separator(source, features))
+        frame, line = parse_file(source, form, source=name)
+        if not form.strip:
+            return frame.astype(object), line, name
+    names = [str(c) if str(c) in features else plain_name(str(c)) for c in frame.columns]
+    twice = [one for one in names if names.count(one) > 1]
+    if twice:
+        raise DataError(f"{name} has two columns named {twice[0]!r}; names must be unique")
+    texts, _ = as_texts(frame.set_axis(names, axis=1))
+    return texts, np.arange(2, len(texts) + 2) if line is None else line, name
+
+
+def _separator(path: Path, features: Sequence[str]) -> str:
+    """What splits the first line into most of the columns."""
     try:
         text = unpacked_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -116,13 +166,9 @@ def _raw(path: Path, document: Mapping[str, Any]) -> RawTable:
             f"{path} is not UTF-8 text at byte {error.start}; save the cases as UTF-8"
         ) from None
     first = text.partition("\n")[0].strip("\r")
-    names = {entry["from"] for entry in document["columns"]}
+    names = {name.strip() for name in features}
     parts = {s: {cell.strip().strip('"') for cell in first.split(s)} for s in _SEPARATORS}
-    separator = max(_SEPARATORS, key=lambda s: len(parts[s] & names))
-    form = Format("csv", tuple(document["missing"]), separator, None, None, True, "utf-8")
-    frame, line = parse_file(path, form, source=path.name)
-    source = np.broadcast_to(np.array(path.name), len(frame))
-    return RawTable(frame, source, line, source)
+    return max(_SEPARATORS, key=lambda s: len(parts[s] & names))
 
 
 def _require_columns(
@@ -174,7 +220,9 @@ def _typed(
     remedy = f"texts that mean no value are {listed(map(repr, missing))}"
     for column in columns:
         if column.kind == "numeric":
-            numbers = numbers_of(raw, column.raw_name, missing, "columns", remedy=remedy)
+            numbers = numbers_of(
+                raw, column.raw_name, missing, "columns", column=column, remedy=remedy
+            )
             typed[column.name], _ = possible(numbers, column)
             for row in np.flatnonzero(np.isnan(typed[column.name]) & ~np.isnan(numbers)):
                 notes[row].append(f"{column.name} {numbers[row]:g} cannot be: taken as missing")
@@ -210,14 +258,19 @@ def _opened(
 def _require_free(
     raw: RawTable, document: Mapping[str, Any], typed: Mapping[str, np.ndarray]
 ) -> None:
+    entry = {one["name"]: one for one in document["columns"]}
+    missing = {"", *document["missing"]}
     for panel in document["panels"]:
         for name in panel["columns"] if panel["free"] else ():
             gaps = is_absent(typed[name])
             if gaps.any():
+                row = int(np.argmax(gaps))
+                cell = str(raw.frame[entry[name]["from"]].iloc[row])
+                outside = entry[name]["valid"] is not None and cell not in missing
+                found = f"holds {shown_cell(cell)}, which cannot be" if outside else "has no value"
                 raise DataError(
-                    f"{raw.place(int(np.argmax(gaps)))}: column {name!r} has no value, and the "
-                    f"panel {panel['name']!r} is free: it is known for every unit before anything "
-                    "is acquired"
+                    f"{raw.place(row)}: column {name!r} {found}, and the panel {panel['name']!r} "
+                    "is free: it is known for every unit before anything is acquired"
                 )
 
 
@@ -229,6 +282,9 @@ def _note_unseen(
 ) -> None:
     """Note numbers beyond those that training saw, and levels and codes that it never saw."""
     numeric = entry["levels"] is None
+    if not numeric:
+        for row in np.flatnonzero(~is_absent(typed) & ~(block == 1).any(axis=1)):
+            notes[row].append(f"{entry['name']} {typed[row]}: never seen")
     names = [f"{code:g}" for code in entry["codes"]] if numeric else entry["levels"]
     for j, name in enumerate(names):
         if name not in entry["seen"]:

@@ -4,22 +4,39 @@ Serves tables and new cases alike, so that both are read in the same way. Knows 
 and no other row.
 """
 
+import re
+
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.errors import DataError, shown_cell
+from frugal.core.schema_check import cell_hint, listed
 from frugal.data.description import Column
 from frugal.data.parsing import RawTable
 
+_WHOLE = re.compile(r"([+-]?\d+)[.,]0")
+
 
 def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
-    """Raw texts under the names of their levels, with the level that stands for missing. (n,)"""
-    recode = dict(column.recode)
+    """Raw texts under the names of their levels, with the level that stands for missing. (n,)
+
+    A whole number with decimals, as a column with gaps may be written, is the one without: 1.0 is
+    the level 1.
+    """
+    levels, recode = column.levels or (), dict(column.recode)
+    for one in set(text) - {None, *levels, *recode}:
+        alike = [level for level in levels if _whole(level) == _whole(one)]
+        recode |= {one: alike[0]} if len(alike) == 1 else {}
     text = np.array([recode.get(t, t) for t in text], dtype=object)
     if column.missing_level is not None:
         text[is_absent(text)] = column.missing_level
     return text
+
+
+def _whole(text: str) -> str:
+    """A whole number without decimals; any other text as it is."""
+    found = _WHOLE.fullmatch(text)
+    return found[1] if found else text
 
 
 def possible(
@@ -58,7 +75,7 @@ def coded_cells(
 
 
 def level_cells(
-    raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column
+    raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column, *, strict: bool = True
 ) -> Float[np.ndarray, "n c"]:
     """An indicator of each level; NaN all over where there is no value. (n, c)
 
@@ -67,18 +84,19 @@ def level_cells(
         rows: which of them these are. (n,)
         text: levels of a column. (n,)
         column: names its levels.
+        strict: refuse a text that is no level; without, it is none of them: zeros.
 
     Raises:
         DataError: a text is no level of the column.
     """
     levels, gaps = column.levels or (), is_absent(text)
-    unknown = set(text[~gaps]) - set(levels)
+    unknown = set(text[~gaps]) - set(levels) if strict else set()
     if unknown:
         row = int(np.argmax([t in unknown for t in text]))
         raise DataError(
             f"{raw.place(int(rows[row]))}: column {column.name!r} holds "
-            f"{shown(text[row], at_most=60)}, which 'levels' lacks: {listed(levels)}"
-            f"{did_you_mean(text[row], levels)}"
+            f"{shown_cell(text[row])}, which 'levels' lacks: {listed(levels)}"
+            f"{cell_hint(text[row], levels)}"
         )
     indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
     indicators[gaps] = np.nan

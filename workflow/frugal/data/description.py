@@ -268,7 +268,7 @@ def _column(column: Mapping[str, Any]) -> Column:
         special_values=tuple(
             (float(s["value"]), s["meaning"]) for s in column.get("special_values", ())
         ),
-        recode=tuple(column.get("recode", {}).items()),
+        recode=tuple((text, str(level)) for text, level in column.get("recode", {}).items()),
         valid=None
         if "valid" not in column
         else (float(column["valid"][0]), float(column["valid"][1])),

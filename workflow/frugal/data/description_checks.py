@@ -24,9 +24,13 @@ _FORMAT_KEYS = {
     "csv": ("separator", "header", "comment", "strip", "encoding"),
     "stays": ("hours", "summaries"),
 }
+_OPTIONAL_KEYS = {
+    ("personal", "skip_lines"): ("csv",),
+    ("decimal", "thousands"): ("csv", "arff", "parquet"),
+}
 _JOINED_FORMATS = ("csv", "xpt")
 _NUMERIC_KEYS = ("unit", "special_values", "valid")
-_CATEGORICAL_KEYS = ("levels", "missing_level", "recode")
+_CATEGORICAL_KEYS = ("levels", "missing_level")
 _RULE_COLUMNS = ("event", "time", "before", "after")
 
 
@@ -145,9 +149,15 @@ def _check_format(form: Mapping[str, Any]) -> None:
                 raise ConfigError(f"'source.format.{key}' is missing; kind {kind!r} needs it")
             if kind != owner and key in form:
                 raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
-    for key in ("personal", "skip_lines"):
-        if key in form and kind != "csv":
-            raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
+    for keys, kinds in _OPTIONAL_KEYS.items():
+        for key in keys:
+            if key in form and kind not in kinds:
+                raise ConfigError(f"'source.format.{key}' does not go with kind {kind!r}")
+    if form.get("decimal", ".") == form.get("thousands"):
+        raise ConfigError(
+            f"'source.format.thousands' is {form['thousands']!r}, the mark of decimals; the two "
+            "differ"
+        )
     _unique((s["name"] for s in form.get("summaries", ())), "'source.format.summaries'", "name")
     for i, summary in enumerate(form.get("summaries", ())):
         if summary["from_hour"] >= summary["to_hour"]:
@@ -193,10 +203,23 @@ def _check_column(column: Mapping[str, Any], i: int, at: str) -> None:
         _known(level, column["levels"], f"'columns[{i}].missing_level'", "levels")
     for level in column.get("recode", {}).values() if "levels" in column else ():
         _known(level, column["levels"], f"'columns[{i}].recode'", "levels")
+    for text, number in column.get("recode", {}).items() if numeric else ():
+        if _is_number(text) or not _is_number(number):
+            raise ConfigError(
+                f"{at}: 'recode' has {text!r}: {number!r}; in a numeric column a text that is no "
+                "number becomes a number"
+            )
     if "valid" in column and column["valid"][0] >= column["valid"][1]:
         raise ConfigError(
             f"'columns[{i}].valid' is {column['valid']}; the first must be below the second"
         )
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _check_panels(document: Mapping[str, Any]) -> None:

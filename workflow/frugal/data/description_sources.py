@@ -36,7 +36,8 @@ class Format:
     """How the files are written; `header` is None where the first record names the columns.
 
     `personal` are columns that name people: they are dropped as soon as a line is read. The first
-    `skip_lines` lines of a csv are no part of the table.
+    `skip_lines` lines of a csv are no part of the table. `decimal` and `thousands` are the marks in
+    numbers that are written as text.
     """
 
     kind: str
@@ -50,6 +51,8 @@ class Format:
     summaries: tuple[StaySummary, ...] = ()
     personal: tuple[str, ...] = ()
     skip_lines: int = 0
+    decimal: str = "."
+    thousands: str | None = None
 
 
 @dataclass(frozen=True)
@@ -159,8 +162,9 @@ def _generator(generator: Mapping[str, Any]) -> Generator | ClinicalGenerator:
 
 def _format(form: Mapping[str, Any]) -> Format:
     missing = tuple(form["missing"])
+    marks = {key: form[key] for key in ("decimal", "thousands") if key in form}
     if form["kind"] == "arff":  # the format itself fixes these
-        return Format("arff", missing, ",", None, "%", True, "utf-8")
+        return Format("arff", missing, ",", None, "%", True, "utf-8", **marks)
     if form["kind"] != "csv":
         summaries = tuple(
             StaySummary(
@@ -175,7 +179,7 @@ def _format(form: Mapping[str, Any]) -> Format:
         hours = form.get("hours")
         return Format(
             form["kind"], missing, ",", None, None, False, "utf-8",
-            None if hours is None else float(hours), summaries,
+            None if hours is None else float(hours), summaries, **marks,
         )  # fmt: skip
     header = form["header"]
     return Format(
@@ -188,4 +192,5 @@ def _format(form: Mapping[str, Any]) -> Format:
         encoding=form["encoding"],
         personal=tuple(form.get("personal", ())),
         skip_lines=form.get("skip_lines", 0),
+        **marks,
     )

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.errors import DataError
-from frugal.core.schema_check import listed, shown
+from frugal.core.errors import DataError, shown_cell
+from frugal.core.schema_check import listed
 from frugal.core.table import Panel, Table
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column, Description
@@ -163,6 +163,7 @@ def _rows_kept(
     missing = description.source.format.missing if description.source.format else ()
     dropped: list[dict[str, Any]] = []
     for rule in description.drop_rows:
+        absent: dict[str, int] = {}
         match rule.rule:
             case "all_features_equal":
                 same = (np.asarray(values == rule.value, dtype=bool) for values in typed)
@@ -170,15 +171,19 @@ def _rows_kept(
             case "any_feature_missing":
                 hit = functools.reduce(np.logical_or, map(is_absent, typed))
             case "feature_missing":
-                absent = (is_absent(typed[name]) for name in rule.columns)
-                hit = functools.reduce(np.logical_or, absent)
+                gaps = (is_absent(typed[name]) for name in rule.columns)
+                hit = functools.reduce(np.logical_or, gaps)
             case "below" | "above":
                 value = float(rule.value or 0.0)
-                numbers = numbers_of(raw, str(rule.column), missing, "drop_rows")
+                features = [c for c in description.columns if c.raw_name == rule.column]
+                column = next(iter(features), None)
+                numbers = numbers_of(raw, str(rule.column), missing, "drop_rows", column=column)
                 hit = ~(numbers >= value if rule.rule == "below" else numbers <= value)
+                absent = {"rows_without_value": int((np.isnan(numbers) & kept).sum())}
             case _:
                 hit = is_absent(answer)
-        dropped.append({"rule": rule.rule, "reason": rule.reason, "rows": int((hit & kept).sum())})
+        count = {"rows": int((hit & kept).sum())} | {k: n for k, n in absent.items() if n}
+        dropped.append({"rule": rule.rule, "reason": rule.reason, **count})
         kept &= ~hit
     if not kept.any():
         raise DataError(
@@ -207,7 +212,7 @@ def class_index(
         index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
     if (index < 0).any():
         row = int(np.argmax(index < 0))
-        found = "no value" if text[row] is None else shown(text[row], at_most=60)
+        found = "no value" if text[row] is None else shown_cell(text[row])
         known = listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
         raise DataError(
             f"{raw.place(int(rows[row]))}: {owner} {rule.column!r} holds {found}; "
@@ -244,7 +249,8 @@ def _check_gaps(
         return
     first, *others = gaps
     row = int(rows[np.argmax(gaps[first])])
-    said = f"{raw.place(row)}: column {first!r} has no value"
+    column = next(c for c in description.columns if c.name == first)
+    said = f"{raw.place(row)}: column {first!r} {_gap_sentence(raw, row, column, description)}"
     said += f", and elsewhere {listed(map(repr, others))}" if others else ""
     if induced:
         raise DataError(
@@ -261,21 +267,32 @@ def _check_gaps(
     )
 
 
+def _gap_sentence(raw: RawTable, row: int, column: Column, description: Description) -> str:
+    """That a cell has no value, or one outside `valid`, which counts as none."""
+    form = description.source.format
+    if column.valid is not None:
+        number = numeric_column(raw, column, form.missing if form else ())[row]
+        if not np.isnan(number):
+            low, high = column.valid
+            return f"holds {shown_cell(float(number))}, outside its 'valid' [{low:g}, {high:g}]"
+    return "has no value"
+
+
 def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
     """Refuse levels that nobody has listed and that are likely one, or that cannot be printed."""
     seen: dict[str, str] = {}
     for level in levels:
         if not level.isprintable():
             raise DataError(
-                f"column {column.name!r} holds {shown(level, at_most=60)}, which has a character "
+                f"column {column.name!r} holds {shown_cell(level)}, which has a character "
                 "that is not printed; clean the file, or list the column's 'levels'"
             )
         plain = " ".join(level.split()).casefold()
         if plain in seen:
             raise DataError(
-                f"column {column.name!r} holds {seen[plain]!r} and {level!r}, which differ by "
-                "blanks or capitals only; if they are one, 'recode' the one to the other, and else "
-                "list both under 'levels'"
+                f"column {column.name!r} holds {shown_cell(level)} and another text that differs "
+                "from it by blanks or capitals only; if they are one, 'recode' the one to the "
+                "other, and else list both under 'levels'"
             )
         seen[plain] = level
 

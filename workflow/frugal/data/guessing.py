@@ -1,30 +1,53 @@
-"""What the columns of an unknown table are, guessed from their cells; every guess is told.
+"""What the columns of an unknown table are, guessed from their cells; every guess is reported.
 
-For `frugal init`, which writes a guess for a person to correct. No step of a study reads it.
+For `frugal init`, which writes a guess for a person to correct. No step of a study reads it. All
+questions about a column are asked of its different values, each once.
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.errors import DataError, shown_cell
+from frugal.core.schema_check import columns_listed, did_you_mean
+from frugal.data.parsing import NumberStyle
 
 NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
-CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0)
+_REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
+CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
 MOST_LEVELS = 30  # of a categorical column
 MOST_CLASSES = 10
 EACH = 5  # rows that a value stands in, on average, to be judged on its own
 LEAST_ROWS = 20  # by which a column can be suspected to tell the label
 NEARLY = 0.9  # share of the errors of the commonest class that a suspect spares, alone
 AGAIN = "names that stand in several rows"
-_DATE = r"\d{4}-\d{1,2}-\d{1,2}(?:[ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}(?:[ T].*)?"
-_ID = re.compile(
-    r"(^|[_\W])(id|ids|uuid|nr|no|number|key|index|mrn|record|subject|patient)$|ID$", re.I
+DATES = "holds dates; make a number of them, such as days since an event, if they matter"
+_FEW = 10  # different values: no names of units
+_FAR = 5.0  # spacings of numbers from the next one on, of a zero that may be a code
+_YES = {"yes", "y", "true", "t", "1", "positive", "pos", "ill", "sick", "dead", "died", "present"}
+_NO = {"no", "n", "false", "f", "0", "negative", "neg", "well", "healthy", "alive", "absent"}
+_DATE = re.compile(
+    r"\d{4}[-/]\d{1,2}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[ T].*)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?:[ T].*)?"
+    r"|\d{1,2}[- ./]?[A-Za-zÀ-ÿ]{3,9}\.?[- ./,]*\d{2,4}(?:[ T].*)?"
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}"
 )
+_DAY = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_SERIAL = (30_000, 60_000)  # days since 1900, as spreadsheets count them: 1982 to 2064
+_YEARS = 12 * 366  # days, within which such days of one table lie
+_TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?")
+_QUANTITY = re.compile(
+    r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?\d(?:[\d.,'’\s]*\d)?)\s*"
+    r"(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)"
+)
+_ID = re.compile(r"(^|[_\W])(id|ids|uuid|mrn|subject|patient|person)$|ID$", re.I)
+_NUMBER = re.compile(r"(^|[_\W])(nr|no|number|key|index|record|case|visit)$", re.I)
+_LOOKED_AT = 1000  # values of a column by which dates are found
 
 
 @dataclass
@@ -36,19 +59,27 @@ class Guess:
         kind: numeric, categorical, or `out`: left out.
         levels: of a categorical column, in order.
         gaps: share of rows without a value.
-        codes: numbers that are probably no quantities.
+        codes: numbers that are probably no quantities, and the share of rows with each.
         low, high: of a numeric column.
-        remarks: to be told on the terminal and beside the column.
+        remarks: for the terminal and beside the column.
+        unit: of a numeric column.
+        recode: text → level or number that stands for it.
+        again: its values seem to name units that have several rows.
+        together: number of the columns that have values in the very same rows.
     """
 
     name: str
     kind: str
     levels: Sequence[str] = ()
     gaps: float = 0.0
-    codes: Sequence[float] = ()
+    codes: Mapping[float, float] = field(default_factory=dict)
     low: float = np.nan
     high: float = np.nan
     remarks: list[str] = field(default_factory=list)
+    unit: str = "1"
+    recode: Mapping[str, str | float] = field(default_factory=dict)
+    again: bool = False
+    together: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,9 +90,10 @@ class TableGuess:
         rows: of the file.
         missing: texts that mean "no value".
         columns: all but the label.
-        classes: values of the label, the one of fewest rows last.
+        classes: values of the label, with all their spellings, the positive one last.
         label_gaps: rows without a label.
-        clusters: columns whose values stand in several rows, and look like names of units.
+        clusters: columns whose values stand in several rows, and look like names of units; those
+            without a gap first, and then the one of most values.
         remarks: on the whole table.
         cut: number that divides the label into the classes below it and from it on; None: they are
             values of the label.
@@ -70,153 +102,430 @@ class TableGuess:
     rows: int
     missing: tuple[str, ...]
     columns: tuple[Guess, ...]
-    classes: tuple[str, ...]
+    classes: Mapping[str, tuple[str, ...]]
     label_gaps: int
-    clusters: tuple[str, ...]
+    clusters: tuple[Guess, ...]
     remarks: tuple[str, ...]
     cut: float | None = None
 
 
-def guess_table(cells: pd.DataFrame, label: str, cut: float | None = None) -> TableGuess:
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Different values of a column. Shapes: n rows, k values.
+
+    Attributes:
+        name: of the column.
+        code: value of each row, in order of appearance; −1 where there is none. (n,)
+        kinds: the values. (k,)
+        style: in which its numbers are written.
+    """
+
+    name: str
+    code: np.ndarray
+    kinds: Sequence[str]
+    style: NumberStyle
+
+    @classmethod
+    def of(cls, name: str, code: np.ndarray, kinds: np.ndarray, style: NumberStyle) -> "_Values":
+        """Of some rows, with those values only that stand there and are a value."""
+        there = np.bincount(code[code >= 0], minlength=len(kinds)) > 0
+        there &= ~np.isin(kinds, NO_VALUE)
+        number = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
+        return cls(name, number[code], list(kinds[there]), style)
+
+    @cached_property
+    def count(self) -> np.ndarray:
+        """Rows of each value. (k,)"""
+        return np.bincount(self.code[self.code >= 0], minlength=len(self.kinds))
+
+    @property
+    def observed(self) -> np.ndarray:
+        """True where there is a value. (n,)"""
+        return self.code >= 0
+
+    @property
+    def rows(self) -> int:
+        """That have a value."""
+        return int(self.count.sum())
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Each value as a number, NaN where it is none. (k,)"""
+        return self.style.numbers(self.kinds)
+
+    def share(self, mask: np.ndarray | list[bool]) -> float:
+        """Of the rows with a value, those whose value has the property, True in the mask. (k,)"""
+        return float(self.count[np.asarray(mask, dtype=bool)].sum() / self.rows)
+
+    def are_mostly(self, form: re.Pattern[str]) -> bool:
+        """Whether nine tenths of the first values have a form."""
+        first = self.kinds[:_LOOKED_AT]
+        return sum(form.fullmatch(kind) is not None for kind in first) > 0.9 * len(first)
+
+
+def guess_table(
+    cells: pd.DataFrame,
+    label: str,
+    cut: float | None = None,
+    *,
+    marks: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    levels: Mapping[str, Sequence[str]] | None = None,
+) -> TableGuess:
     """Guess what the columns are.
 
     Args:
         cells: texts as they stand in the file, blanks around them taken off.
         label: name of the column to predict.
         cut: number that divides the label into two classes; None where its values are classes.
+        marks: keys `decimal` and `thousands` of the file's format.
+        units: of columns, as the file has them.
+        levels: of columns that the file declares to be categories.
 
     Raises:
         DataError: there is no such column, or it has no two classes.
     """
     if label not in cells.columns:
         raise DataError(
-            f"there is no column {label!r} to predict; the table has {listed(cells.columns)}"
+            f"there is no column {label!r} to predict; {columns_listed(cells.columns)}"
             f"{did_you_mean(label, cells.columns)}"
         )
-    missing = tuple(word for word in NO_VALUE if word == "" or (cells == word).any(axis=None))
-    known = cells.mask(cells.isin(missing))
-    if cut is not None:
-        known[label] = _cut(known[label], label, cut)
-    classes = _classes(known[label], label)
-    unlabelled = int(known[label].isna().sum())
-    known = known[known[label].notna()]
-    columns = [_column(known[name]) for name in cells.columns if name != label]
-    target = known[label]
-    for guess in columns:
+    units, levels, marks = units or {}, levels or {}, marks or {}
+    style = NumberStyle(marks.get("decimal", "."), marks.get("thousands"))
+    factors = {str(name): _factors(cells[name]) for name in cells.columns}
+    words = {name: set(kinds) & set(NO_VALUE) for name, (_, kinds) in factors.items()}
+    code, kinds = factors.pop(label)
+    answer = _Values.of(label, code, kinds, style)
+    classes, of_row, remarks = _classes(answer) if cut is None else _cut(answer, cut)
+    labelled = of_row >= 0
+    columns, seen = [], {}
+    for name, (code, kinds) in factors.items():
+        unit = units.get(name, "")
+        values = _Values.of(name, code[labelled], kinds, style._replace(unit=unit))
+        guess = _column(values, levels.get(name), unit)
+        columns.append(guess)
         if guess.kind != "out":
-            _look_for_leak(guess, known[guess.name], target)
-    remarks = []
-    if twice := int(cells.duplicated().sum()):
-        remarks.append(f"{twice:,} rows stand twice, in every cell; an error?")
-    clusters = [
-        one.name for one in columns if one.kind == "out" and "several rows" in one.remarks[0]
+            recode = {text: str(level) for text, level in guess.recode.items()}
+            unit = "" if guess.unit == "1" else guess.unit
+            values = replace(values, style=style._replace(unit=unit, recode=recode))
+            seen[name] = values
+            _look_for_leak(guess, values, of_row[labelled], list(classes))
+    _compare({guess.name: guess for guess in columns}, seen)
+    remarks += [
+        f"{word!r} means no value ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+        for word in NO_VALUE[1:]
+        if (names := [name for name, held in words.items() if word in held])
     ]
+    if twice := int(pd.DataFrame({n: c for n, (c, _) in factors.items()}).duplicated().sum()):
+        remarks.append(f"{twice:,} rows stand twice, in every cell; an error?")
+    again = [guess for guess in columns if guess.again]
+    again.sort(key=lambda guess: (guess.gaps > 0, -len(factors[guess.name][1])))
+    missing = tuple(w for w in NO_VALUE if w == "" or any(w in held for held in words.values()))
     return TableGuess(
-        len(cells), missing, tuple(columns), classes, unlabelled, tuple(clusters),
-        tuple(remarks), cut,
+        len(cells), missing, tuple(columns), classes, int((~labelled).sum()),
+        tuple(again), tuple(remarks), cut,
     )  # fmt: skip
 
 
-def _cut(values: pd.Series, label: str, cut: float) -> pd.Series:
-    """The class of each row: below a number, or from it on."""
-    numbers = pd.to_numeric(values, errors="coerce")
-    wrong = values[values.notna() & numbers.isna()]
+def _factors(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Number of each row's text, in order of appearance, and the texts. ((n,), (k,))"""
+    code, kinds = pd.factorize(column)
+    return code, np.asarray(kinds, dtype=object)
+
+
+def _cut(values: _Values, cut: float) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
+    """Classes, the class of each row, and no remark: below a number, or from it on."""
+    wrong = np.flatnonzero(np.isnan(values.numbers))
     if len(wrong):
         raise DataError(
-            f"the column {label!r} holds {listed(map(repr, wrong.unique()), at_most=3)}, which is "
-            "no number that --cut could divide"
+            f"the column {values.name!r} holds {shown_cell(values.kinds[wrong[0]])}, which is no "
+            "number that --cut could divide"
         )
-    names = np.where(numbers < cut, f"below {cut:g}", f"from {cut:g}")
-    return pd.Series(names, index=values.index, dtype=object).mask(numbers.isna())
-
-
-def _classes(values: pd.Series, label: str) -> tuple[str, ...]:
-    """Values of the label, the rarest last."""
-    count = values.value_counts()
-    if len(count) < 2:
-        found = f"holds {count.index[0]!r} alone" if len(count) else "is empty"
-        raise DataError(f"the column {label!r} {found}; a label needs two classes")
-    if len(count) > MOST_CLASSES:
+    above = (values.numbers >= cut).astype(np.int64)
+    if len(set(above)) < 2:
+        side = "from" if above.all() else "below"
         raise DataError(
-            f"the column {label!r} holds {len(count)} different values, {listed(count.index[:5])}, "
-            f"…; a label has 2 to {MOST_CLASSES} classes: {_remedy(count)}"
+            f"all numbers of the column {values.name!r} are {side} {cut:g}; --cut divides them"
         )
-    return tuple(str(name) for name in count.index)
+    classes = {f"below {cut:g}": (), f"from {cut:g}": ()}
+    return classes, np.append(above, -1)[values.code], []
 
 
-def _remedy(count: pd.Series) -> str:
+def _classes(values: _Values) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
+    """Classes with their spellings, the class of each row, and what was assumed.
+
+    The positive one of two is last: by its name, or the rarer.
+    """
+    spellings = _spellings(values)
+    if len(spellings) < 2:
+        alone = f"holds {shown_cell(values.kinds[0])} alone" if values.kinds else "is empty"
+        raise DataError(f"the column {values.name!r} {alone}; a label needs two classes")
+    if len(spellings) > MOST_CLASSES:
+        raise DataError(
+            f"the column {values.name!r} holds {len(spellings)} different values; a label has 2 to "
+            f"{MOST_CLASSES} classes: {_remedy(values)}"
+        )
+    rows = {name: int(values.count[kinds].sum()) for name, kinds in spellings.items()}
+    order = sorted(rows, key=lambda name: -rows[name])
+    by_name = [name for name in order if name.casefold().rstrip(".") in _YES]
+    if len(order) == 2 and len(by_name) == 1 and {n.casefold().rstrip(".") for n in order} & _NO:
+        order = sorted(order, key=lambda name: name in by_name)
+    share = rows[order[-1]] / values.rows
+    remarks = _spelling_remarks(values, spellings)
+    if len(order) == 2:
+        remarks.append(
+            f"{order[-1]!r} is the positive class ({share:.0%} of the rows); exchange the two "
+            "under 'label' if the other is meant"
+        )
+    of_kind = np.full(len(values.kinds) + 1, -1)
+    for number, name in enumerate(order):
+        of_kind[spellings[name]] = number
+    classes = {name: tuple(values.kinds[k] for k in spellings[name]) for name in order}
+    return classes, of_kind[values.code], remarks
+
+
+def _spellings(values: _Values) -> dict[str, list[int]]:
+    """Values that differ by capitals, blanks or a last period only, under the commonest of them."""
+    alike: dict[str, list[int]] = defaultdict(list)
+    for k, kind in enumerate(values.kinds):
+        alike[" ".join(kind.casefold().split()).rstrip(".") or kind].append(k)
+    groups = (sorted(group, key=lambda k: -values.count[k]) for group in alike.values())
+    return {values.kinds[group[0]]: group for group in groups}
+
+
+def _spelling_remarks(values: _Values, spellings: Mapping[str, Sequence[int]]) -> list[str]:
+    """That spellings were put together."""
+    several = [[values.kinds[k] for k in group] for group in spellings.values() if len(group) > 1]
+    if not several:
+        return []
+    pairs = "; ".join(" and ".join(map(repr, group)) for group in several[:3])
+    return [f"{pairs} {'are' if len(several) > 1 else 'is'} taken for one value"]
+
+
+def _remedy(values: _Values) -> str:
     """What to do with a label of many values."""
-    numbers = pd.to_numeric(pd.Series(count.index), errors="coerce")
-    if numbers.notna().all():
+    if np.isfinite(values.numbers).all():
         return "--cut NUMBER makes two of them, below a number and from it on"
     return "put them together into few in a column of its own"
 
 
-def _column(values: pd.Series) -> Guess:
+def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess:
     """One column."""
-    name, told = str(values.name), values.dropna()
-    gaps = float(values.isna().mean())
-    if told.nunique() < 2:
-        found = f"holds {told.iloc[0]!r} alone" if len(told) else "is empty"
-        return Guess(name, "out", gaps=gaps, remarks=[found])
-    numbers = pd.to_numeric(told, errors="coerce")
-    share = float(numbers.notna().mean())
-    if share > 0.9:
-        return _numeric(name, told, numbers, gaps)
-    if told.str.fullmatch(_DATE).mean() > 0.9:
-        return Guess(name, "out", gaps=gaps, remarks=["holds dates; make a number of them"])
-    levels = sorted(told.unique())
-    if _ID.search(name) and len(levels) > 0.2 * len(told):
-        what = AGAIN if len(levels) < len(told) else "names the rows"
-        return Guess(name, "out", gaps=gaps, remarks=[what])
-    if len(levels) > MOST_LEVELS or len(levels) > 0.5 * len(told):
-        what = f"holds {len(levels)} different texts"
-        return Guess(name, "out", gaps=gaps, remarks=[what])
-    return Guess(name, "categorical", levels=levels, gaps=gaps)
+    name, kinds = values.name, values.kinds
+    gaps = float(1 - values.observed.mean())
+
+    def out(remark: str, *, again: bool = False) -> Guess:
+        return Guess(name, "out", gaps=gaps, remarks=[remark], again=again)
+
+    if len(kinds) < 2:
+        return out(f"holds {shown_cell(kinds[0])} alone" if kinds else "is empty")
+    if declared is not None:
+        return Guess(name, "categorical", levels=list(declared), gaps=gaps)
+    if values.are_mostly(_DATE):
+        return out(DATES)
+    if values.are_mostly(_TIME):
+        return out("holds times of day; make a number of them, such as hours, if they matter")
+    zeros = _have_zeros_in_front(kinds)
+    quantities = None if zeros else _quantities(values, unit)
+    numbers = values.numbers if quantities is None else quantities.numbers
+    if what := _names_of_units(values, numbers):
+        return out(what, again=what == AGAIN)
+    if quantities is not None:
+        return _numeric(values, quantities, gaps)
+    return _category(values, gaps, zeros=zeros)
 
 
-def _numeric(name: str, told: pd.Series, numbers: pd.Series, gaps: float) -> Guess:
+def _have_zeros_in_front(kinds: Sequence[str]) -> bool:
+    """Whether numbers are written with as many digits each, some of them zeros in front."""
+    first = kinds[:_LOOKED_AT]
+    alike = len({len(kind) for kind in first}) == 1 and len(first[0]) > 2
+    return alike and all(map(str.isdigit, first)) and any(kind[0] == "0" for kind in first)
+
+
+def _category(values: _Values, gaps: float, *, zeros: bool) -> Guess:
+    """A column of texts."""
+    name, kinds = values.name, values.kinds
+    named = f"holds {len(kinds):,} different texts"
+    if zeros:
+        named = f"holds {len(kinds):,} different numbers with a zero in front, as a code has"
+    spellings = _spellings(values)
+    if len(spellings) > MOST_LEVELS or len(spellings) > 0.5 * values.rows:
+        return Guess(name, "out", gaps=gaps, remarks=[named])
+    variants = {
+        kinds[k]: level for level, group in spellings.items() for k in group if kinds[k] != level
+    }
+    remarks = _spelling_remarks(values, spellings) + ([named] if zeros else [])
+    rare = [level for level, group in spellings.items() if values.count[group].sum() < EACH]
+    if rare:
+        remarks.append(
+            f"fewer than {EACH} rows have {shown_cell(rare[0])}"
+            + (f" (and each of {len(rare) - 1} other levels)" if len(rare) > 1 else "")
+            + ": put rare levels together by 'recode'"
+        )
+    return Guess(
+        name, "categorical", levels=sorted(spellings), gaps=gaps, recode=variants, remarks=remarks
+    )
+
+
+@dataclass
+class _Quantities:
+    """A column of numbers, some with a unit, a limit, or words among them. (k,)
+
+    Attributes:
+        numbers: of each value; of one below a limit half of it; NaN for words.
+        unit: that stands behind them; empty for none.
+        limits: text of a value that is only known to be below or above, and the number for it.
+        words: texts that are no number.
+    """
+
+    numbers: np.ndarray
+    unit: str
+    limits: dict[str, float]
+    words: list[str]
+
+
+def _quantities(values: _Values, unit: str) -> _Quantities | None:
+    """The numbers of a column; None where it has too few of them to be one of numbers."""
+    numbers = values.numbers.copy()
+    others = np.flatnonzero(~np.isfinite(numbers)).tolist()
+    if not others:
+        return _Quantities(numbers, unit, {}, [])
+    parts = {k: m for k in others if (m := _QUANTITY.fullmatch(values.kinds[k]))}
+    behind = Counter(m["unit"] for m in parts.values() if m["unit"])
+    common, times = behind.most_common(1)[0] if behind else ("", 0)
+    unit = unit or (common if times > 0.9 * behind.total() else "")
+    limits = {}
+    for k, part in parts.items():
+        number = float(values.style.numbers([part["number"]])[0])
+        if part["unit"] in ("", unit) and np.isfinite(number):
+            low = part["limit"][:1] in ("<", "≤")
+            numbers[k] = number = number / 2 if low else number
+            if part["limit"]:
+                limits[values.kinds[k]] = number
+    words = [values.kinds[k] for k in np.flatnonzero(~np.isfinite(numbers)).tolist()]
+    held = numbers[np.isfinite(numbers)]
+    enough = values.share(np.isfinite(numbers)) > 0.9
+    if words and not enough:  # few words among many numbers
+        many = len(held) >= 10 or bool((held != held.round()).any())
+        few = len(held) >= max(3, 3 * len(words)) and values.share(np.isfinite(numbers)) > 0.3
+        enough = many and few
+    return _Quantities(numbers, unit, limits, words) if enough else None
+
+
+def _names_of_units(values: _Values, numbers: np.ndarray) -> str:
+    """Why a column seems to name rows, or units with several rows; empty where it does not."""
+    held, k, rows = numbers[np.isfinite(numbers)], len(values.kinds), values.rows
+    numeric = len(held) == k
+    if numeric and (what := _days(values, held)):
+        return what
+    if numeric and (held != held.round()).any():
+        return ""
+    strong, weak = bool(_ID.search(values.name)), bool(_NUMBER.search(values.name))
+    ascending = numeric and k == rows > 20 and bool((np.diff(held) > 0).all())
+    digits = {len(kind) for kind in values.kinds}
+    long = numeric and len(digits) == 1 and min(digits) >= 8 and k > MOST_LEVELS
+    if k == rows and (ascending or strong or weak or (long and rows > 20)):
+        return "numbers the rows" if numeric else "names the rows"
+    if (strong and k > _FEW) or ((strong or weak) and k > 0.2 * rows) or long:
+        return AGAIN
+    if not len(held) and k > MOST_LEVELS and rows >= 2 * k:
+        return f"holds {k:,} different texts, in {rows / k:.0f} rows each"
+    return ""
+
+
+def _days(values: _Values, held: np.ndarray) -> str:
+    """That whole numbers are dates; empty where they are not."""
+    if len(held) < 10 or (held != held.round()).any():
+        return ""
+    if all(map(_DAY.fullmatch, values.kinds)):
+        return DATES
+    low, high = _SERIAL
+    if held.min() >= low and held.max() <= high and np.ptp(held) <= _YEARS:
+        return f"{DATES} (they are counted in days, as spreadsheets do)"
+    return ""
+
+
+def _numeric(values: _Values, quantities: _Quantities, gaps: float) -> Guess:
     """A column most of whose cells are numbers."""
-    held = numbers.dropna()
-    whole = bool((held == held.round()).all())
-    if _ID.search(name) and whole and held.nunique() > 0.2 * len(held):
-        if held.nunique() == len(held):
-            return Guess(name, "out", gaps=gaps, remarks=["numbers the rows"])
-        return Guess(name, "out", gaps=gaps, remarks=[AGAIN])
-    if whole and held.nunique() == len(held) and held.is_monotonic_increasing and len(held) > 20:
-        return Guess(name, "out", gaps=gaps, remarks=["numbers the rows"])
-    found = Guess(name, "numeric", gaps=gaps, low=float(held.min()), high=float(held.max()))
-    if len(texts := told[numbers.isna()].unique()):
-        found.remarks.append(
-            f"holds text among its numbers ({listed(texts, at_most=3)}); correct the file, or add "
-            "the text to 'missing' if it means no value"
-        )
-    found.codes = _codes(held)
-    return found
-
-
-def _codes(held: pd.Series) -> list[float]:
-    """Numbers that stand for something else: far from all others, and round in the way of codes."""
-    found, rest = [], held[~held.isin(CODES)]
-    for code in CODES:
-        if not (held == code).any() or rest.nunique() < 3:
-            continue
-        wide = float(rest.max() - rest.min())
-        beyond = max(float(rest.min()) - code, code - float(rest.max()))
-        if (code < 0 <= rest.min()) or beyond > wide:
-            found.append(code)
-    return found
-
-
-def _look_for_leak(guess: Guess, values: pd.Series, target: pd.Series) -> None:
-    """Remark on a column that tells the label in all or nearly all rows that have both."""
-    known = values.notna() & target.notna()
-    numbers = pd.to_numeric(values, errors="coerce") if guess.kind == "numeric" else values
-    if told := label_told(numbers[known], target[known]):
+    name, numbers, words = values.name, quantities.numbers, quantities.words
+    held = numbers[np.isfinite(numbers)]
+    guess = Guess(name, "numeric", gaps=gaps, low=float(held.min()), high=float(held.max()))
+    if quantities.unit:
+        guess.unit = quantities.unit
+        if any(kind.endswith(quantities.unit) for kind in values.kinds):
+            guess.remarks.append(f"numbers with the unit {quantities.unit!r}, which is read off")
+    if quantities.limits:
+        guess.recode = quantities.limits
+        share = values.share([kind in quantities.limits for kind in values.kinds])
         guess.remarks.append(
-            f"tells the label in {told_in(told)} of {int(known.sum()):,} rows: if it is known only "
-            "afterwards, leave it out"
+            f"known up to a limit in {share:.0%} of its rows ({next(iter(quantities.limits))}): "
+            "half the limit stands for what is below it, and the limit for what is above"
         )
+    if words:
+        share = values.share([kind in words for kind in values.kinds])
+        more = f" and {len(words) - 1} other texts" if len(words) > 1 else ""
+        guess.remarks.append(
+            f"holds text among its numbers ({shown_cell(words[0])}{more}, in {share:.0%} of its "
+            "rows); add it to 'missing' if it means no value, else correct the file"
+        )
+        guess.gaps = 1 - (1 - gaps) * (1 - share)
+    guess.codes = {code: values.share(numbers == code) for code in _codes(np.unique(held))}
+    return guess
+
+
+def _codes(held: np.ndarray) -> list[float]:
+    """Which of some ascending numbers stand for something else: far from all others, and in the
+    form of a code, or 0.
+    """
+    codes = []
+    rest = held[~np.isin(held, CODES)]
+    for code in CODES:
+        if code in held and len(rest) >= 2:
+            beyond = max(rest[0] - code, code - rest[-1])
+            if (code < 0 <= rest[0]) or beyond > rest[-1] - rest[0]:
+                codes.append(code)
+    others = held[(held != 0) & ~np.isin(held, codes)]
+    if (held == 0).any() and len(others) >= 10 and others[0] > 0:
+        spacing = np.median(np.diff(others[: len(others) // 2 + 1]))
+        if others[0] > _FAR * spacing:
+            codes.append(0.0)
+    return codes
+
+
+def _look_for_leak(guess: Guess, values: _Values, label: np.ndarray, classes: list[str]) -> None:
+    """Remark on a column that tells the label, by its values or by where it has any."""
+    known = values.observed
+    of_rows = pd.Series(values.code[known], dtype=object)
+    if guess.kind == "numeric":
+        of_rows = pd.Series(values.numbers[values.code[known]])
+    if share := label_told(of_rows, pd.Series(label[known])):
+        guess.remarks.append(
+            f"tells the label in {told_in(share)} of {int(known.sum()):,} rows: if it is known "
+            "only afterwards, leave it out"
+        )
+    found, counts = np.unique(label[known], return_counts=True)
+    if len(found) == 1 and guess.gaps:
+        chance = float((label == found[0]).mean()) ** int(counts[0])
+        if chance < 0.01:
+            guess.remarks.append(
+                f"has a value only where the label is {classes[found[0]]!r} ({counts[0]:,} rows): "
+                "if it is measured only afterwards, leave it out"
+            )
+
+
+def _compare(guesses: Mapping[str, Guess], seen: Mapping[str, _Values]) -> None:
+    """Remark on columns that say the same, and number those that have values in the same rows."""
+    first: dict[bytes, str] = {}
+    places: dict[bytes, int] = {}
+    for name, values in seen.items():
+        other = first.setdefault(values.code.tobytes(), name)
+        if other != name:
+            same = list(values.kinds) == list(seen[other].kinds)
+            what = "is the same as" if same else "tells the same as"
+            guesses[name].remarks.append(f"{what} {other} in every row: leave one of the two out")
+        if guesses[name].gaps:
+            number = places.setdefault(values.observed.tobytes(), len(places) + 1)
+            guesses[name].together = number
 
 
 def label_told(values: pd.Series, label: pd.Series) -> float:
@@ -228,20 +537,27 @@ def label_told(values: pd.Series, label: pd.Series) -> float:
     Returns:
         0 too where fewer than 20 rows, or one label, could tell.
     """
-    both = pd.DataFrame({"value": values.to_numpy(), "label": label.to_numpy()}).dropna()
-    if len(both) < LEAST_ROWS or both["label"].nunique() < 2:
+    code, kinds = pd.factorize(values.to_numpy())
+    answer, labels = pd.factorize(label.to_numpy())
+    known = (code >= 0) & (answer >= 0)
+    code, answer = code[known], answer[known]
+    size = np.bincount(answer, minlength=len(labels))
+    if len(code) < LEAST_ROWS or (size > 0).sum() < 2:
         return 0.0
-    value = both["value"]
-    if value.nunique() * EACH > len(both):
-        if not pd.api.types.is_numeric_dtype(value):
+    if (np.bincount(code) > 0).sum() * EACH > len(code):
+        if not pd.api.types.is_numeric_dtype(values):
             return 0.0
-        ordered = both.sort_values("value")["label"]
-        if int((ordered != ordered.shift()).sum()) == both["label"].nunique():
+        numbers = np.asarray(kinds)[code]
+        ordered = answer[np.argsort(numbers, kind="stable")]
+        if int((np.diff(ordered) != 0).sum()) + 1 == (size > 0).sum():
             return 1.0
-        value = pd.qcut(value, max(len(both) // LEAST_ROWS, 2), labels=False, duplicates="drop")
-    right = both.groupby(value)["label"].agg(lambda labels: labels.value_counts().iloc[0]).sum()
-    wrong, guessed = len(both) - int(right), len(both) - int(both["label"].value_counts().iloc[0])
-    return int(right) / len(both) if wrong <= (1 - NEARLY) * guessed else 0.0
+        parts = max(len(code) // LEAST_ROWS, 2)
+        code = np.asarray(pd.qcut(numbers, parts, labels=False, duplicates="drop"))
+    counts = np.zeros((code.max() + 1, len(labels)), dtype=np.int64)
+    np.add.at(counts, (code, answer), 1)
+    right = int(counts.max(axis=1).sum())
+    wrong, guessed = len(code) - right, len(code) - int(size.max())
+    return right / len(code) if wrong <= (1 - NEARLY) * guessed else 0.0
 
 
 def told_in(share: float) -> str:

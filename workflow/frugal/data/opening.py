@@ -1,38 +1,46 @@
-"""How the file of an unknown table is read, guessed from its bytes; every guess is told.
+"""How the file of an unknown table is read, guessed from its bytes; every guess is reported.
 
-For `frugal init`. Packing, encoding, separator, lines above the table and whether its first line
-holds names are found here; what the columns are is `guessing`'s. Writes no file.
+For `frugal init`, and for files of new cases. Packing, encoding, separator, lines around the
+table, lines of names or units, and the marks in numbers are found here; what the columns are is
+`guessing`'s. Writes no file.
 """
 
 import csv
-import warnings
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.data.description_sources import Format
 from frugal.data.guessing import NO_VALUE
-from frugal.data.packed import unpacked_bytes
-from frugal.data.parsing import read_file
-from frugal.data.records import lines_of
+from frugal.data.packed import require_fits, unpacked_bytes
+from frugal.data.parsing import THOUSANDS, number_text, read_file
+from frugal.data.raw_cells import ParquetCells, frame_of
+from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
+from frugal.data.spreadsheets import SUFFIXES, sheet_rows
 
 SEPARATORS = ",;\t|"
 SAMPLE = 1 << 16  # characters that tell a separator
 LINES = 50  # of them
 MOST_SKIPPED = 20  # lines above a table
 _ALIKE = 0.9  # share of lines that have as many cells as most
-_COMMA = r"-?\d+,\d+"
 _NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
 _PACKED = {b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz", b"(\xb5": "zstandard"}  # first two bytes
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+MOST_KINDS = 2000  # different texts of a column by which its marks are guessed
+MARKS = ("decimal", "thousands")  # keys of a format
+_UNITS = "{} holds units"
+_PLAIN = set("0123456789.+-eE")
+_BLANK = THOUSANDS[" "]
+_WRITTEN = re.compile(rf"[+-]?\.?\d[\d.,'’{_BLANK}]*(?:[eE][+-]?\d+)?")
+_WRITTEN_WITH_UNIT = re.compile(rf"[<>≤≥]?=?\s*([+-]?\d(?:[\d.,'’{_BLANK}]*\d)?)\s*[^\d\s.,:/-]*")
 _NO_TEXT = "is no text; allowed are CSV, TSV, ARFF, Parquet, Excel and XPT"
 
 
@@ -44,9 +52,12 @@ class Opened:
         path: of the file that the YAML names: the table, or what it was converted to.
         cells: texts.
         form: the block `format` of the YAML.
-        remarks: what was found, a sentence each.
+        remarks: what was assumed, a sentence each.
         converted: whether `path` is to be written, from the cells.
         named: whether a line of the file holds the names of the columns.
+        units: of columns, where a line of the file holds them.
+        levels: of columns that the file declares to be categories.
+        cleaned: columns in whose cells characters that are not printed became blanks.
     """
 
     path: Path
@@ -55,6 +66,18 @@ class Opened:
     remarks: tuple[str, ...]
     converted: bool = False
     named: bool = True
+    units: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cleaned: frozenset[str] = frozenset()
+
+    def as_csv(self, place: Path, why: str) -> "Opened":
+        """The same, written anew as a plain CSV beside the YAML."""
+        form = {
+            "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
+            "encoding": "utf-8", **{k: self.form[k] for k in MARKS if k in self.form},
+        }  # fmt: skip
+        said = (f"{self.path.name} {why}: written anew as {place}", *self.remarks)
+        return replace(self, path=place, form=form, remarks=said, converted=True)
 
 
 def kind_of(path: Path) -> str:
@@ -63,67 +86,97 @@ def kind_of(path: Path) -> str:
     return plain.suffix.lower()
 
 
-def open_table(path: Path, place: Path, header: bool | None) -> Opened:
+def open_table(path: Path, place: Path, header: bool | None, decimal: str | None = None) -> Opened:
     """The table, by its suffix.
 
     Args:
         path: of the file.
         place: of the plain CSV that a table is converted to where it cannot be read as it is.
         header: whether the first line of a text or sheet holds names; None: guessed.
+        decimal: mark of decimals; None: guessed.
 
     Raises:
         DataError: it cannot be read as a table; the sentence says what to do.
     """
     suffix = kind_of(path)
-    if suffix in (".arff", ".xpt"):
-        form = Format(suffix[1:], (), ",", None, "%", True, "utf-8")
-        cells, _ = read_file(path, form, source=path.name)
-        return Opened(path, as_texts(cells), {"kind": suffix[1:]}, ())
-    if suffix in (".parquet", ".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"):
-        if path.suffix.lower() == ".gz":
-            raise DataError(f"{path} is packed; unpack it: {suffix[1:]} files are packed already")
-        return _parquet(path, place) if suffix == ".parquet" else _sheet(path, place, header)
-    return _text_file(path, place, header)
+    if is_stored(path):
+        opened = open_stored(path, place, header)
+    elif suffix in (".arff", ".xpt"):
+        opened = _declared(path, suffix[1:])
+    else:
+        opened = _text_file(path, place, header)
+    marks, remarks = ({}, []) if suffix == ".xpt" else number_marks(opened.cells, decimal)
+    remarks = [*opened.remarks, *remarks]
+    return replace(opened, form={**opened.form, **marks}, remarks=tuple(remarks))
+
+
+def is_stored(path: Path) -> bool:
+    """Whether a file is a spreadsheet or Parquet by its suffix."""
+    return kind_of(path) in (*SUFFIXES, ".parquet")
+
+
+def open_stored(path: Path, place: Path, header: bool | None) -> Opened:
+    """A spreadsheet or a Parquet file, without the marks in its numbers; see `open_table`."""
+    kind = kind_of(path)
+    if path.suffix.lower() == ".gz":
+        raise DataError(f"{path} is packed; unpack it: {kind[1:]} files are packed already")
+    return _parquet(path, place) if kind == ".parquet" else _sheet(path, place, header)
+
+
+def _declared(path: Path, kind: str) -> Opened:
+    """A file whose format declares its columns."""
+    form = Format(kind, (), ",", None, "%", True, "utf-8")
+    cells, _ = read_file(path, form, source=path.name)
+    levels = {}
+    if kind == "arff":
+        declared = arff_attributes(text_of_file(path, form), path.name)
+        nominal = {name: arff_levels(of) for name, of in declared.items()}
+        levels = {name: of for name, of in nominal.items() if of is not None}
+    texts, cleaned = as_texts(cells)
+    return Opened(path, texts, {"kind": kind}, (), levels=levels, cleaned=cleaned)
 
 
 def _parquet(path: Path, place: Path) -> Opened:
-    try:
-        frame = pd.read_parquet(path)
-    except (ValueError, OSError) as error:
-        raise _unreadable(path, error) from None
-    return _converted(place, as_texts(frame), [f"{path.name} has Parquet"])
+    stored = ParquetCells(path)
+    require_fits(path, 8 * len(stored) * len(stored.columns), path.stat().st_size)
+    frame = frame_of(stored)
+    names, _, remarks = _names([str(name) for name in stored.columns], (), True)
+    texts, cleaned = as_texts(frame.set_axis(names, axis=1))
+    opened = Opened(path, texts, {"kind": "parquet"}, tuple(remarks), cleaned=cleaned)
+    return opened.as_csv(place, "has names that a YAML cannot hold") if remarks else opened
 
 
 def _sheet(path: Path, place: Path, header: bool | None) -> Opened:
     """The first sheet of an Excel file that has cells."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            sheets = pd.read_excel(path, sheet_name=None, header=None, engine="calamine")
-    except (ValueError, OSError, BadZipFile, KeyError, RuntimeError) as error:
-        raise _unreadable(path, error) from None
-    except Exception as error:  # calamine's own class of errors
-        raise _unreadable(path, error) from None
-    name = next((one for one, sheet in sheets.items() if sheet.size), None)
-    if name is None:
-        raise DataError(f"{path} has no sheet with cells")
-    cells = as_texts(sheets[name]).to_numpy()
-    rows = [tuple(row) for row in cells if (row != "").any()]
+    name, count, rows, merged = sheet_rows(path)
     if len(rows) < 2:
         raise DataError(f"{path}, sheet {name!r} has {len(rows)} rows; a table has a head and rows")
-    skipped = _rows_above([sum(cell != "" for cell in row) for row in rows])
+    skipped = _head_row([sum(cell != "" for cell in row) for row in rows])
     names, named, remarks = _names(rows[skipped], rows[skipped + 1 :], header)
-    frame = pd.DataFrame(rows[skipped + named :], columns=names)
-    if len(sheets) > 1:
-        remarks.insert(0, f"of {len(sheets)} sheets the first, {name!r}, is read")
+    below = rows[skipped + named :]
+    units = _units(names, below) if named else {}
+    frame = pd.DataFrame(below[bool(units) :], columns=names)
+    if count > 1:
+        remarks.insert(0, f"of {count} sheets the first, {name!r}, is read")
     if skipped:
         remarks.append(f"{skipped} rows above the table are passed over")
-    return _converted(place, frame, [f"{path.name} has an Excel sheet"], remarks, named)
+    if units:
+        remarks.append(_UNITS.format("the row below the names"))
+    remarks += [f"merged cells of {names[k]!r} are filled downwards" for k in sorted(merged)]
+    texts, cleaned = as_texts(frame)
+    opened = Opened(path, texts, {}, tuple(remarks), named=named, units=units, cleaned=cleaned)
+    return opened.as_csv(place, "has an Excel sheet")
 
 
-def _unreadable(path: Path, error: Exception) -> DataError:
-    words = str(error).splitlines() or [type(error).__name__]
-    return DataError(f"{path} cannot be read as {kind_of(path)[1:]}: {words[0]}")
+def _head_row(filled: Sequence[int]) -> int:
+    """Number of the row that holds the names: the first that is filled nearly as far as any.
+
+    Records have gaps; a title above has few cells; of an index, the name may lack.
+    """
+    top = filled[: MOST_SKIPPED + 1]
+    most = max(top)
+    enough = max(2, min(most - 1, -(-4 * most // 5)))
+    return next((k for k, count in enumerate(top) if count >= enough), 0)
 
 
 def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
@@ -136,36 +189,56 @@ def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
     as_r_writes = len(above) == len(rows[0]) - 1 and header is not False
     if as_r_writes and (header or _holds_names(("", *above), rows)):
         names, named, of_names = _names(("", *above), rows, True)
+        first = rows
     else:
         as_r_writes = False
         names, named, of_names = _names(rows[0], rows[1:], header)
+        first = rows[named:]
     if skipped and not as_r_writes:
         lines = "line 1 is" if skipped == 1 else f"lines 1 to {skipped} are"
         remarks.append(f"{lines} passed over, as the table begins below")
     remarks += of_names
+    units = _units(names, first) if named else {}
+    as_written = named and list(rows[0]) == names and not units
+    if not as_written:
+        records = (named and not as_r_writes) + bool(units)
+        skipped += _lines_of(text, skipped, separator, records)
+    if units:
+        remarks.append(_UNITS.format(f"line {skipped}"))
     described: dict[str, Any] = {
-        "kind": "csv", "separator": separator, "header": True, "comment": None, "strip": True,
-        "encoding": encoding,
-    }  # fmt: skip
-    as_it_stands = named and list(rows[0]) == names
-    if not as_it_stands:
-        described["header"] = names
-        skipped += _lines_of(text, skipped, separator) if named and not as_r_writes else 0
-    if skipped:
-        described["skip_lines"] = skipped
+        "kind": "csv", "separator": separator, "header": True if as_written else names,
+        "comment": None, "strip": True, "encoding": encoding,
+    } | ({"skip_lines": skipped} if skipped else {})  # fmt: skip
     form = Format(
-        "csv", (), separator, None if as_it_stands else tuple(names), None, True, encoding,
+        "csv", (), separator, None if as_written else tuple(names), None, True, encoding,
         skip_lines=skipped,
     )  # fmt: skip
-    cells, _ = read_file(path, form, source=path.name)
-    cells = as_texts(cells)
-    with_comma = [name for name in cells if _with_commas(cells[name])]
-    if with_comma:
-        for name in with_comma:
-            cells[name] = cells[name].str.replace(",", ".", regex=False)
-        what = f"{path.name} has numbers with decimal commas ({with_comma[0]}, …)"
-        return _converted(place, cells, [what], remarks, named)
-    return Opened(path, cells, described, tuple(remarks), named=named)
+    end = _lines_below(text, separator, len(names))
+    read = (
+        parse_text("".join(lines_of(text)[:-end]), form, source=path.name)
+        if end
+        else read_file(path, form, source=path.name)
+    )
+    texts, cleaned = as_texts(read[0])
+    remarks = tuple(remarks)
+    opened = Opened(path, texts, described, remarks, named=named, units=units, cleaned=cleaned)
+    lines = "a line" if end == 1 else f"{end} lines"
+    return opened.as_csv(place, f"has {lines} below the table, left out") if end else opened
+
+
+def _lines_below(text: str, separator: str, width: int) -> int:
+    """Lines at the end that are no records: words in few cells, as an export adds them."""
+    end = 0
+    tail = lines_of(text[-SAMPLE:])[1:]
+    for k, line in enumerate(reversed(tail[-MOST_SKIPPED:]), start=1):
+        cells = [cell.strip() for cell in line.split(separator)]
+        words = sum(cell != "" for cell in cells)
+        if words and (words > max(1, min(2, width // 3)) or len(cells) == width or '"' in line):
+            break
+        if words and re.fullmatch(r"[\d.,+-]*", cells[0]):
+            break
+        end = k if words else end
+    return end
 
 
 def _decoded(path: Path) -> tuple[str, str]:
@@ -252,10 +325,10 @@ def _rows_above(sizes: Sequence[int]) -> int:
     return above if above <= MOST_SKIPPED else 0
 
 
-def _lines_of(text: str, skipped: int, separator: str) -> int:
-    """Lines of the first record below the skipped ones, blank ones above it included."""
+def _lines_of(text: str, skipped: int, separator: str, records: int) -> int:
+    """Lines of the first records below the skipped ones, blank ones above them included."""
     lines = lines_of(text[: 2 * SAMPLE])[skipped:]
-    return _records(lines, separator)[0][0]
+    return _records(lines, separator)[records - 1][0] if records else 0
 
 
 def _names(
@@ -272,13 +345,15 @@ def _names(
     names: list[str] = []
     remarks = []
     for name, number in zip(first, numbered, strict=True):
-        new = name or number
+        new = plain_name(name) or number
         times = 1
         while new in names or (new != name and new in first):
             times += 1
-            new = f"{name or number}_{times}"
+            new = f"{plain_name(name) or number}_{times}"
         if new != name:
-            said = f"a second column {name!r}" if name else "a column without a name"
+            said = "a column without a name"
+            if name:
+                said = f"a second column {name!r}" if times > 1 else f"the column {name!r}"
             remarks.append(f"{said} is called {new!r} here")
         names.append(new)
     return names, True, remarks
@@ -290,49 +365,167 @@ def _holds_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     A column speaks for names where its cells below are numbers and the first is none; against,
     where the first is a number too; without any such column, where the first stands below again.
     """
-    below = pd.DataFrame(list(rows), columns=range(len(first)))
-    known = below.mask(below.isin(NO_VALUE))
-    numeric = [
-        k for k in range(len(first))
-        if known[k].notna().any()
-        and pd.to_numeric(known[k].dropna().str.replace(",", "."), errors="coerce").notna().mean()
-        > _ALIKE
-    ]  # fmt: skip
+    below, numeric = _numeric(rows, len(first))
     if numeric:
-        numbers = pd.to_numeric(
-            pd.Series([first[k] for k in numeric]).str.replace(",", "."), errors="coerce"
-        )
-        absent = np.array([first[k] in NO_VALUE[1:] for k in numeric])
-        return bool((numbers.notna().to_numpy() | absent).mean() <= 0.5)
+        absent = [first[k] in NO_VALUE[1:] or _is_number(first[k]) for k in numeric]
+        return bool(np.mean(absent) <= 0.5)
     again = [name != "" and bool((below[k] == name).any()) for k, name in enumerate(first)]
     return bool(np.mean(again) < 0.5)
 
 
-def _with_commas(cells: pd.Series) -> bool:
-    """Whether nearly all values are numbers, some with a comma where others have a point."""
-    told = cells[~cells.isin(NO_VALUE)].str
-    return bool(told.fullmatch(r"-?\d+(,\d+)?").mean() > _ALIKE and told.fullmatch(_COMMA).any())
+def _numeric(rows: Sequence[Sequence[str]], width: int) -> tuple[pd.DataFrame, list[int]]:
+    """Rows as a frame, and which of its columns hold numbers."""
+    below = pd.DataFrame(list(rows), columns=range(width))
+    told = [below[k][~below[k].isin(NO_VALUE)] for k in range(width)]
+    found = [k for k, cells in enumerate(told) if len(cells) and _share(cells) > _ALIKE]
+    return below, found
 
 
-def _converted(
-    place: Path, cells: pd.DataFrame, what: list[str], further: Sequence[str] = (), named=True
-) -> Opened:
-    """The same as a plain CSV beside the YAML."""
-    form = {
-        "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
-        "encoding": "utf-8",
-    }  # fmt: skip
-    said = (f"{listed(what)}: written anew as {place}", *further)
-    return Opened(place, cells, form, said, True, named)
+def _share(cells: pd.Series) -> float:
+    return float(cells.map(_is_number).mean())
 
 
-def as_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Cells as texts without blanks around them; no value is an empty text."""
-    found = {}
+def _is_number(text: str) -> bool:
+    return bool(_WRITTEN.fullmatch(text.strip()))
+
+
+def _units(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Column → unit, where the first row holds units: words above numbers that never come again."""
+    if len(rows) < 4:
+        return {}
+    below, numeric = _numeric(rows[1:], len(names))
+    words = [k for k in numeric if rows[0][k] and rows[0][k] not in NO_VALUE]
+    words = [k for k in words if not _is_number(rows[0][k]) and not (below[k] == rows[0][k]).any()]
+    if len(words) < 2 or len(words) <= len(numeric) / 2:
+        return {}
+    return {names[k]: plain_name(rows[0][k]) for k in words}
+
+
+def number_marks(
+    cells: pd.DataFrame, decimal: str | None = None, otherwise: Mapping[str, str] | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Keys `decimal` and `thousands` of a format, where they are no points, and a sentence each.
+
+    A comma before three digits is a mark of thousands where another column has decimal points, or
+    where only smaller numbers lack it.
+
+    Args:
+        cells: texts.
+        decimal: mark of decimals; None: guessed.
+        otherwise: what is taken where the cells do not say; None: they are points, and cells that
+            leave it open are refused.
+
+    Raises:
+        DataError: the cells leave open whether a comma is one of decimals or of thousands.
+    """
+    numbers = {str(name): _numbers_in(cells[name]) for name in cells.columns}
+    if otherwise is None and not any(set("".join(t)) - _PLAIN for t in numbers.values()):
+        return {}, []
+    by: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, texts in numbers.items():
+        for fact in set().union(*map(_marks_in, texts)):
+            by[fact].append(name)
+    if otherwise is not None and not any(what != "either" for what, _ in by):
+        return dict(otherwise), []
+    commas, points = by["decimal", ","], by["decimal", "."]
+    open_ones = by["either", ","]
+    if decimal is None and not (commas and points and open_ones):
+        if commas:
+            decimal = ","
+        elif points or by["thousands", ","] or not open_ones:
+            decimal = "."
+        else:
+            plain = [t for name in open_ones for t in numbers[name] if t.isdigit()]
+            decimal = "." if plain and max(map(len, plain)) < 4 else None
+    if decimal is not None:
+        return _marks(decimal, by)
+    if otherwise is not None:
+        return dict(otherwise), []
+    at = next(t for t in numbers[open_ones[0]] if ("either", ",") in _marks_in(t))
+    raise DataError(
+        f"column {open_ones[0]!r} holds {shown_cell(at)}, whose comma may be one of decimals or of "
+        "thousands; say --decimal , or --decimal ."
+    )
+
+
+def _marks(
+    decimal: str, by: Mapping[tuple[str, str], list[str]]
+) -> tuple[dict[str, str], list[str]]:
+    """Keys of a format, and sentences, by which columns have which marks."""
+    marks, remarks = {}, []
+    if decimal == ",":
+        marks["decimal"] = ","
+        names = by["decimal", ","] + by["either", ","]
+        points = f", with points in {listed(by['decimal', '.'])}" if by["decimal", "."] else ""
+        remarks.append(f"numbers with decimal commas ({', '.join(names[:3])}){points}")
+    grouped = {mark: list(by["thousands", mark]) for mark in THOUSANDS}
+    other = {".": ",", ",": "."}[decimal]
+    if other == "," or not by["decimal", "."]:
+        grouped[other] += by["either", other]
+    grouped = {mark: names for mark, names in grouped.items() if names}
+    if len(grouped) > 1 or decimal in grouped:
+        names = [name for names in grouped.values() for name in names[:1]]
+        raise DataError(
+            f"numbers are written in several ways (columns {listed(names)}); write them with "
+            "decimal points and without marks of thousands"
+        )
+    for mark, names in grouped.items():
+        marks["thousands"] = mark
+        remarks.append(f"numbers with {mark!r} between thousands ({', '.join(names[:3])})")
+    return marks, remarks
+
+
+def _numbers_in(column: pd.Series) -> list[str]:
+    """Different numbers of a column in any style; none where few of its texts are any."""
+    kinds = [text for text in pd.unique(column)[:MOST_KINDS] if text not in NO_VALUE]
+    found = [match[1] for match in map(_WRITTEN_WITH_UNIT.fullmatch, kinds) if match]
+    return found if 2 * len(found) >= len(kinds) else []
+
+
+def _marks_in(number: str) -> set[tuple[str, str]]:
+    """What the marks in a number are: decimal, thousands, or either of both."""
+    parts = re.split(rf"([.,'’{_BLANK}])", number.lstrip("+-"))
+    groups = parts[::2]
+    marks = [next(key for key, alike in THOUSANDS.items() if mark in alike) for mark in parts[1::2]]
+    ends = [len(group) == 3 for group in groups[1:]]
+    grouped = 1 <= len(groups[0]) <= 3 and groups[0][:1] != "0"
+    if not marks or "" in groups:
+        return set()
+    if len(set(marks)) == 1:
+        if grouped and all(ends):
+            either = len(marks) == 1 and marks[0] in ".,"
+            return {("either" if either else "thousands", marks[0])}
+        return {("decimal", marks[0])} if len(marks) == 1 and marks[0] in ".," else set()
+    first, last = marks[0], marks[-1]
+    if grouped and all(ends[:-1]) and set(marks[:-1]) == {first} and last in ".,":
+        return {("decimal", last), ("thousands", first)}
+    return set()
+
+
+def plain_name(text: str) -> str:
+    """The text with one blank for what is not printed, and none around it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def as_texts(frame: pd.DataFrame) -> tuple[pd.DataFrame, frozenset[str]]:
+    """Cells as texts without blanks around them, and the columns where more had to be cleaned.
+
+    No value is an empty text; what is not printed is a blank.
+    """
+    texts, cleaned = {}, set()
     for name in frame.columns:
         column = frame[name]
-        texts = column.astype("string").fillna("").astype(object).astype(str).str.strip()
-        if pd.api.types.is_float_dtype(column.dtype):
-            texts = texts.str.replace(r"\.0$", "", regex=True)
-        found[str(name)] = texts
-    return pd.DataFrame(found)
+        code, kinds = pd.factorize(column)
+        as_written = [_text(kind) for kind in kinds]
+        plain = [text if text.isprintable() else plain_name(text) for text in as_written]
+        if plain != as_written:
+            cleaned.add(str(name))
+        texts[str(name)] = np.array([*plain, ""], dtype=object)[code]
+    return pd.DataFrame(texts), frozenset(cleaned)
+
+
+def _text(cell: object) -> str:
+    """A cell of a frame as it would stand in a CSV."""
+    if isinstance(cell, float | np.floating):
+        return number_text(float(cell)) or ""
+    return str(cell).strip()

@@ -33,6 +33,20 @@ _OPENERS = {_GZIP_MARK: gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}  # by t
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, ValueError)
 
 
+def require_fits(path: Path | str, unpacked_bytes: int, size: int) -> None:
+    """Refuse a file before it is read where its content takes more memory than an honest one's.
+
+    Raises:
+        DataError: it is more than a file of `size` bytes may unpack to.
+    """
+    limit = min(MOST_UNPACKED, max(ALWAYS_UNPACKED, MOST_TIMES * size))
+    if unpacked_bytes > limit:
+        raise DataError(
+            f"{path} has {size:,} bytes and unpacks to {unpacked_bytes:,}; at most {limit:,} are "
+            "read from it: if it is the right file, save it as plain CSV"
+        )
+
+
 class _Counted(io.RawIOBase):
     """An unpacked stream that refuses to be read or wound beyond a limit."""
 

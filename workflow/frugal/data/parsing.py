@@ -5,10 +5,12 @@ stands there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as 
 Knows no panel, no cost and no split.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute
 from jaxtyping import Int
 
-from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.errors import ConfigError, DataError, shown_cell
+from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.core.table import LARGEST
 from frugal.data.description import Column, Description
 from frugal.data.description_sources import Format
@@ -26,6 +28,8 @@ from frugal.data.records import parse_cells
 from frugal.data.transport import read_transport
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported
+# What is read as each mark between thousands, in a regular expression's brackets.
+THOUSANDS = {",": ",", ".": ".", "'": "'’", " ": " \u00a0\u202f"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +42,14 @@ class RawTable:
         source: name of the file (or generator) of each record. (n,)
         line: where the record ends in its file, from 1. (n,)
         group: group of each record, for split scheme `given`; empty text without. (n,)
+        form: of the files; None where there are none.
     """
 
     frame: Cells
     source: np.ndarray
     line: Int[np.ndarray, " n"]
     group: np.ndarray
+    form: Format | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -85,7 +91,9 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
         frame, line = read_cells(paths[file.name], form, source=file.name)
         parsed.append(
-            RawTable(frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)))
+            RawTable(
+                frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)), form
+            )
         )
     key = description.source.join
     return one_after_the_other(parsed) if key is None else side_by_side(parsed, key)
@@ -115,6 +123,7 @@ def one_after_the_other(tables: Sequence[RawTable]) -> RawTable:
         np.concatenate([t.source for t in tables]),
         np.concatenate([t.line for t in tables]),
         np.concatenate([t.group for t in tables]),
+        first.form,
     )
 
 
@@ -135,7 +144,7 @@ def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
     for column in joined.select_dtypes("object"):  # an absent text is no number
         joined[column] = joined[column].where(joined[column].notna(), None)
     first = tables[0]
-    return RawTable(joined.copy().reset_index(), first.source, first.line, first.group)
+    return RawTable(joined.copy().reset_index(), first.source, first.line, first.group, first.form)
 
 
 def _by_key(table: RawTable, key: str) -> pd.DataFrame:
@@ -146,8 +155,8 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
         if rows.any():
             row = int(np.argmax(rows))
             raise DataError(
-                f"{table.place(row)}: column {key!r} {fault} ({values[row]}); records are joined "
-                "by it, so each needs one of its own"
+                f"{table.place(row)}: column {key!r} {fault} ({shown_cell(values[row])}); records "
+                "are joined by it, so each needs one of its own"
             )
     return frame_of(table.frame).set_index(key)
 
@@ -175,7 +184,7 @@ def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.
     Raises:
         DataError: the column is not there, or a cell is no finite number (which, and where).
     """
-    return numbers_of(raw, column.raw_name, missing, "columns")
+    return numbers_of(raw, column.raw_name, missing, "columns", column=column)
 
 
 def numbers_of(
@@ -184,55 +193,99 @@ def numbers_of(
     missing: Iterable[str],
     key: str,
     *,
+    column: Column | None = None,
     remedy: str = "if it means a missing value, add it to 'source.format.missing'",
 ) -> np.ndarray:
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
 
-    `remedy` is what a sentence proposes where a cell is no number.
+    A number that stands for missing does so however it is written: -9 also as -9.0. `column` is the
+    feature that is read, if one is: its unit may stand behind a number, and its `recode` says what
+    other texts mean. `remedy` is what a sentence proposes where a cell is no number.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and
             where).
     """
-    cells = _cells(raw, name, key)
-    if isinstance(cells, np.ndarray):
-        values = cells.astype(np.float64)
-        _require_single_precision(raw, name, values)
-        return values
-    missing = tuple(missing)
-    codes = bool(np.isfinite(_converted(missing)).any())  # numbers that stand for missing
-    values, start = np.empty(len(cells)), 0
-    for chunk in cells.chunks:
-        part, wrong = _numbers(chunk, missing, codes=codes)
-        if wrong is not None:
-            row = start + wrong
-            raise DataError(
-                f"{raw.place(row)}: column {name!r} holds "
-                f"{shown(chunk[wrong].as_py(), at_most=60)}, which is not a number; {remedy}"
-            )
-        values[start : start + len(chunk)] = part
-        start += len(chunk)
+    cells, missing = _cells(raw, name, key), tuple(missing)
+    style = NumberStyle.of(raw.form, column)
+    if not isinstance(cells, np.ndarray) and pa.types.is_string(cells.type):
+        values, start = np.empty(len(cells)), 0
+        for chunk in cells.chunks:
+            part, wrong = _numbers(chunk, missing, style)
+            if wrong is not None:
+                raise DataError(
+                    f"{raw.place(start + wrong)}: column {name!r} holds "
+                    f"{shown_cell(chunk[wrong].as_py())}, which is not a number; {remedy}"
+                )
+            values[start : start + len(chunk)] = part
+            start += len(chunk)
+    else:
+        values = np.array(cells, dtype=np.float64)
+    values[_stands_for_missing(values, missing)] = np.nan
     _require_single_precision(raw, name, values)
     return values
 
 
-def _numbers(
-    cells: pa.Array, missing: tuple[str, ...], *, codes: bool
-) -> tuple[np.ndarray, int | None]:
-    """Texts as numbers, NaN where missing, and the position of the first that is no number.
+class NumberStyle(NamedTuple):
+    """How numbers are written as text: marks of decimals and thousands, a unit, other texts."""
 
-    Where no number stands for missing (`codes`), and all are numbers, none is looked up.
-    """
-    values = None if codes else _cast(cells)
+    decimal: str = "."
+    thousands: str | None = None
+    unit: str = ""
+    recode: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, form: Format | None, column: Column | None) -> "NumberStyle":
+        """That of a column of files of a format."""
+        unit = "" if column is None or column.unit[:1].isdigit() else column.unit
+        recode = {} if column is None else dict(column.recode)
+        if form is None:
+            return cls(unit=unit, recode=recode)
+        return cls(form.decimal, form.thousands, unit, recode)
+
+    def plain(self, text: str) -> str:
+        """The text as Python writes a number, if it is one in this style."""
+        if text in self.recode:
+            return self.recode[text]
+        text = text.strip()
+        if (
+            self.unit
+            and text.endswith(self.unit)
+            and text[: -len(self.unit)].strip()[-1:].isdigit()
+        ):
+            text = text[: -len(self.unit)].strip()
+        marks = THOUSANDS.get(self.thousands or "", "")
+        if any(mark in text for mark in marks):
+            whole = rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+"
+            if not re.fullmatch(rf"{whole}([{self.decimal}]\d*)?", text):
+                return "no number"
+            text = re.sub(f"[{marks}]", "", text)
+        return text if self.decimal == "." else text.replace(",", ".")
+
+    def numbers(self, texts: Sequence[str | None] | np.ndarray) -> np.ndarray:
+        """Texts as numbers, NaN where one is none. (n,)"""
+        if self == NumberStyle():
+            return _converted(texts)
+        return _converted([None if text is None else self.plain(text) for text in texts])
+
+
+def _numbers(
+    cells: pa.Array, missing: tuple[str, ...], style: NumberStyle
+) -> tuple[np.ndarray, int | None]:
+    """Texts as numbers, NaN where missing, and the position of the first that is no number."""
+    as_python = style.decimal == "." and style.thousands is None
+    values = _cast(cells) if as_python else None
     if values is not None and np.isfinite(values).all():
         return values, None
     absent = pc.is_null(cells)
     if missing:
         absent = pc.or_(absent, pc.is_in(cells, pa.array(missing, pa.string())))
     texts = pc.if_else(absent, None, cells) if absent.true_count else cells
-    values = _cast(texts)
-    if values is None:  # blanks around one, a sign before it, or no number
-        values = _converted(texts.to_numpy(zero_copy_only=False))
+    values = _cast(texts) if as_python else None
+    if values is None:  # blanks around one, a sign before it, another style, or no number
+        coded = texts.dictionary_encode()
+        kinds = np.append(style.numbers(coded.dictionary.to_pylist()), np.nan)
+        values = kinds[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
     finite = np.isfinite(values)
     if np.count_nonzero(finite) + absent.true_count == len(cells):
         return values, None
@@ -247,10 +300,16 @@ def _cast(cells: pa.Array) -> np.ndarray | None:
         return None
 
 
-def _converted(texts: np.ndarray | Sequence[str]) -> np.ndarray:
+def _converted(texts: np.ndarray | Sequence[str | None]) -> np.ndarray:
     """Texts as numbers, NaN where one is none: as pandas takes them, with blanks around. (n,)"""
-    values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    values = pd.to_numeric(pd.Series(list(texts), dtype=object), errors="coerce")
     return values.to_numpy(dtype=np.float64)
+
+
+def _stands_for_missing(values: np.ndarray, missing: Sequence[str]) -> np.ndarray:
+    """True where a number is one that stands for missing. (n,)"""
+    numbers = _converted(missing)
+    return np.isin(values, numbers[np.isfinite(numbers)])
 
 
 def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:
@@ -259,39 +318,50 @@ def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> N
     if beyond.any():
         row = int(np.argmax(beyond))
         raise DataError(
-            f"{raw.place(row)}: column {name!r} holds {values[row]:g}; allowed are numbers between "
-            f"-{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
+            f"{raw.place(row)}: column {name!r} holds {shown_cell(float(values[row]))}; allowed "
+            f"are numbers between -{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
         )
 
 
 def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
     """A raw column as text; None where it holds a text that stands for missing. (n,)
 
-    Numbers of a source that is no text become text without needless decimals: 2.0 is "2".
+    Numbers of a source that is no text become text digit by digit: 2.0 is "2".
 
     Raises:
         DataError: the column is not there; `key` says which part of the description names it.
     """
-    cells = _cells(raw, name, key)
+    cells, missing = _cells(raw, name, key), tuple(missing)
     if isinstance(cells, np.ndarray):
         kinds, index = np.unique(cells, return_inverse=True)  # NaN are one kind
-        names = [None if np.isnan(k) else f"{k:.15g}" for k in kinds]
+        names = [number_text(kind) for kind in kinds]
     else:
         coded = cells.combine_chunks().dictionary_encode()
         index = coded.indices.fill_null(-1).to_numpy()
-        names = coded.dictionary.to_pylist()
-    stand_for_missing = set(missing)
-    known = [None if text in stand_for_missing else text for text in names]
-    return np.array([*known, None], dtype=object)[index]
+        names = coded.dictionary.cast(pa.string()).to_pylist()
+    absent = set(missing)
+    if isinstance(cells, np.ndarray) or not pa.types.is_string(cells.type):
+        gaps = _stands_for_missing(_converted(names), missing)
+        absent |= {name for name, gap in zip(names, gaps, strict=True) if gap}
+    observed = [None if text in absent else text for text in names]
+    return np.array([*observed, None], dtype=object)[index]
+
+
+def number_text(number: float) -> str | None:
+    """A number digit by digit, a whole one without decimals; None for NaN."""
+    if np.isnan(number):
+        return None
+    whole = np.isfinite(number) and float(number).is_integer()
+    return str(int(number)) if whole else repr(float(number))
 
 
 def _cells(raw: RawTable, name: str, key: str) -> np.ndarray | pa.ChunkedArray:
     """A raw column, which `key` of the description names: numbers, or texts."""
     if name not in raw.frame.columns:
-        known = [str(c) for c in raw.frame.columns]
+        columns = [str(c) for c in raw.frame.columns]
         raise DataError(
             f"{raw.source[0]} has no column {name!r}, which {key!r} names; "
-            f"its columns are {listed(known, at_most=60)}{did_you_mean(name, known)}"
+            f"{columns_listed(columns)}{did_you_mean(name, columns)}"
         )
     column = raw.frame[name]
     if isinstance(column.dtype, pd.ArrowDtype):

@@ -4,7 +4,9 @@ In place of a frame where a table is larger than a block: what is in memory is o
 type that a description asks for.
 """
 
+import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -12,9 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
 
+from frugal.core.errors import DataError
 from frugal.core.unreadable import readable, require_file
+from frugal.data.packed import require_fits
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 _TEXT = pd.ArrowDtype(pa.string())
 
 
@@ -71,13 +77,14 @@ class TextAside:
 
 
 class ParquetCells:
-    """The columns of a Parquet file: numbers as they are, all else as text.
+    """The columns of a Parquet file, those of a data frame's index first: numbers as they are, all
+    else as text.
 
     Args:
         path: of the file.
 
     Raises:
-        DataError: it is none.
+        DataError: it is none, has two columns of one name, or a column would not fit into memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,25 +93,63 @@ class ParquetCells:
         require_file(path)
         self._path = path
         with readable(path):
-            self._file = pq.ParquetFile(path)
-            self.columns = list(self._file.schema_arrow.names)
+            schema = pq.read_schema(path)
+            index = _index_columns(schema)
+            self.columns = index + [name for name in schema.names if name not in index]
+            texts = [f.name for f in schema if _is_text(f.type)]
+            # texts as numbers of a dictionary: one long text could stand in every row
+            self._file = pq.ParquetFile(path, read_dictionary=texts)
             self._rows = self._file.metadata.num_rows
+        twice = [name for name, times in Counter(self.columns).items() if times > 1]
+        if twice:
+            raise DataError(f"{path} has two columns named {twice[0]!r}; names must be unique")
+        groups = (self._file.metadata.row_group(k) for k in range(self._file.num_row_groups))
+        self._require_fits(max(8 * self._rows, sum(group.total_byte_size for group in groups)))
 
     def __len__(self) -> int:
         return self._rows
+
+    def _require_fits(self, unpacked_bytes: int) -> None:
+        require_fits(self._path, unpacked_bytes, self._path.stat().st_size)
 
     def __getitem__(self, name: str) -> pd.Series:
         with readable(self._path):
             column = self._file.read([name], use_threads=False).column(0)
             kind = column.type
-            if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            if pa.types.is_floating(kind):
                 return pd.Series(column.cast(pa.float64()).to_numpy())
+            if pa.types.is_integer(kind):  # digit by digit: a number may be a name
+                return pd.Series(column, dtype=pd.ArrowDtype(kind))
             if pa.types.is_dictionary(kind):
+                self._require_fits(_text_bytes(column))
                 column = column.cast(kind.value_type)
             if not pa.types.is_string(column.type):
                 texts = [None if one is None else str(one) for one in column.to_pylist()]
                 column = pa.chunked_array([pa.array(texts, pa.string())])
             return pd.Series(column, dtype=_TEXT)
+
+
+def _index_columns(schema: pa.Schema) -> list[str]:
+    """Columns that were the index of a data frame, as the file says for pandas."""
+    try:
+        names = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [name for name in schema.names if name in names] if isinstance(names, list) else []
+
+
+def _is_text(kind: Any) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Bytes that the texts of a dictionary take, each written out."""
+    total = 0
+    for chunk in column.chunks:
+        if _is_text(chunk.dictionary.type):
+            sizes = pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
+            total += pc.sum(sizes.cast(pa.int64())).as_py() or 0
+    return total
 
 
 class CellsAfterCells:

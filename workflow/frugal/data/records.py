@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from frugal.core import blocks as micro
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.schema_check import columns_listed, did_you_mean, listed, may_be_record, shown
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
@@ -29,7 +30,11 @@ from frugal.data.raw_cells import Cells, TextAside, frame_of
 _BLOCK = 1 << 22  # characters
 # Encodings of Python that write letters as something else; no file of records is in one
 _NO_CHARACTER_SETS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}
-_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+\S", re.IGNORECASE)
+_QUOTED = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(\S.*)", re.IGNORECASE)
+# A cell of ARFF with the comma or the end behind it; blanks around it do not count.
+_ARFF_CELL = re.compile(rf"\s*(?:({_QUOTED})\s*|([^,]*))(,|$)")
+_NOMINAL = re.compile(rf"\{{((?:{_QUOTED}|[^'\"}}])*)\}}")
 _SPARSE = re.compile(r"^\s*\{", re.MULTILINE)
 _TEXT = pd.ArrowDtype(pa.string())
 
@@ -121,7 +126,8 @@ def _require_character_set(encoding: str) -> None:
 def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[Cells, np.ndarray]:
     header, skipped = form.header, 0
     if form.kind == "arff":
-        header, skipped, stream = _arff_header(stream, source)
+        attributes, skipped, stream = _arff_header(stream, source)
+        header = tuple(name for name, _ in attributes)
     while skipped < form.skip_lines and stream.readline():
         skipped += 1
     records = _Records(stream, form, source, skipped)
@@ -204,7 +210,9 @@ class _Records:
         while block := self._stream.read(_BLOCK):
             if not block.endswith("\n"):
                 block += self._stream.readline()
-            columns = plain_cells(block, self._form, self._quote, len(header), kept)
+            columns = None
+            if not (self._form.kind == "arff" and ('"' in block or "\\" in block)):
+                columns = plain_cells(block, self._form, self._quote, len(header), kept)
             if columns is not None:
                 n = len(columns[0])
                 yield columns, np.arange(self.number + 1, self.number + n + 1)
@@ -214,9 +222,11 @@ class _Records:
             numbers, rows = [], []
             for number, cells in self._line_by_line(io.StringIO(block).readlines()):
                 if len(cells) != len(header):
+                    known = not may_be_record(header)
+                    named = f" ({listed(header, at_most=6)})" if known else ""
                     raise DataError(
                         f"{self._source}, line {number} has {len(cells)} cells, but there are "
-                        f"{len(header)} columns ({listed(header, at_most=6)})"
+                        f"{len(header)} columns{named}"
                     )
                 numbers.append(number)
                 rows.append([cells[j] for j in kept])
@@ -227,11 +237,15 @@ class _Records:
     def _line_by_line(self, lines: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Line number and cells of each record that begins in these lines, the next to be read."""
         above, strip = self.number, self._form.strip
-        reader = csv.reader(
-            self._without_comments(lines),
-            delimiter=self._form.separator,
-            skipinitialspace=strip,
-            quotechar=self._quote,
+        reader: Any = (
+            _ArffReader(self._without_comments(lines))
+            if self._form.kind == "arff"
+            else csv.reader(
+                self._without_comments(lines),
+                delimiter=self._form.separator,
+                skipinitialspace=strip,
+                quotechar=self._quote,
+            )
         )
         begins = above + 1
         try:
@@ -290,22 +304,71 @@ def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]
     if unknown:
         raise DataError(
             f"{source} has no column {unknown[0]!r}, which 'source.format.personal' names; "
-            f"its columns are {listed(header, at_most=60)}{did_you_mean(unknown[0], header)}"
+            f"{columns_listed(header)}{did_you_mean(unknown[0], header)}"
         )
     return [j for j, name in enumerate(header) if name not in form.personal]
 
 
-def _arff_header(stream: io.TextIOBase, source: str) -> tuple[tuple[str, ...], int, io.TextIOBase]:
-    """Attribute names, the number of lines of the header, and the lines below it."""
-    names, number = [], 0
+class _ArffReader:
+    """Cells of each line of ARFF: in quotes of either kind with what they escape, or plain.
+
+    Attributes:
+        line_num: lines that have been read.
+    """
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self.line_num = lines, 0
+
+    def __next__(self) -> list[str]:
+        line, at, cells = next(self._lines).strip(), 0, []
+        self.line_num += 1
+        while found := _ARFF_CELL.match(line, at):
+            quoted, plain, end = found.groups()
+            if plain and plain.strip()[:1] in ("'", '"'):
+                raise csv.Error("a quote is opened and not closed, or text follows it")
+            cells.append(_unquoted(quoted) if quoted else plain.strip())
+            at = found.end()
+            if not end:
+                break
+        return cells
+
+
+def _unquoted(text: str) -> str:
+    """What quotes of ARFF hold; the same text where none are around it."""
+    if text[:1] not in ("'", '"') or len(text) < 2:
+        return text
+    inner = text[1:-1].replace(2 * text[0], text[0])
+    return re.sub(r"\\(.)", r"\1", inner)
+
+
+def arff_attributes(text: str, source: str) -> dict[str, str]:
+    """Name and type of each attribute of an ARFF file, as the type is written.
+
+    Raises:
+        DataError: it has no data line.
+    """
+    return dict(_arff_header(io.StringIO(text, newline=None), source)[0])
+
+
+def arff_levels(kind: str) -> tuple[str, ...] | None:
+    """Levels of a nominal type, {a, b}; None of any other."""
+    found = _NOMINAL.match(kind)
+    return None if found is None else tuple(next(_ArffReader(iter([found[1]]))))
+
+
+def _arff_header(
+    stream: io.TextIOBase, source: str
+) -> tuple[list[tuple[str, str]], int, io.TextIOBase]:
+    """Attributes with their types, the number of lines of the header, and the lines below it."""
+    attributes, number = [], 0
     while line := stream.readline():
         number += 1
         text = line.strip()
-        if found := _ATTRIBUTE.match(text):
-            names.append(found.group(1).strip("'\""))
+        if match := _ATTRIBUTE.match(text):
+            attributes.append((_unquoted(match[1]), match[2]))
         elif text.lower().startswith("@data"):
             data = stream.read()
             if _SPARSE.search(data):
                 raise DataError(f"{source} is a sparse ARFF file; only dense ones are read")
-            return tuple(names), number, io.StringIO(data)
+            return attributes, number, io.StringIO(data)
     raise DataError(f"{source} has no '@data' line; an ARFF file is expected")

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.data.description import Description
 from frugal.data.description_sources import Format, StaySummary
 from frugal.data.packed import archive_members, unpacked_bytes
@@ -205,7 +205,7 @@ class _Lines:
             line = k - int(np.searchsorted(self.stay, self.stay[k])) + 2  # 1 is the header
             raise DataError(
                 f"{self.source}, {self.names[self.stay[k]]}, line {line}: {column} is "
-                f"{texts[code[k]]!r}, which is not {expected}"
+                f"{shown_cell(texts[code[k]])}, which is not {expected}"
             )
 
     def _hours(self) -> Float[np.ndarray, " m"]:
@@ -234,7 +234,7 @@ def _checked(content: bytes, place: str) -> bytes:
     """A member with a final line end, if each of its lines has three cells."""
     if not content.startswith(_HEADER):
         raise DataError(
-            f"{place}: it begins with {content[:32]!r}; the line Time,Parameter,Value is expected"
+            f"{place}: it does not begin with the line Time,Parameter,Value, which is expected"
         )
     if not content.endswith(b"\n"):
         content += b"\n"
@@ -247,7 +247,7 @@ def _require_cells(content: bytes, place: str) -> None:
     for k, line in enumerate(content.split(b"\n")[:-1]):
         if line.count(b",") != 2:
             raise DataError(
-                f"{place}, line {k + 1}: {line[:40]!r} has {line.count(b',') + 1} cells; "
+                f"{place}, line {k + 1} has {line.count(b',') + 1} cells; "
                 "three are expected (time, parameter, value)"
             )
 
@@ -267,7 +267,7 @@ def _outcomes(path: Path, source: str) -> pd.DataFrame:
         row, column = np.argwhere(wrong)[0]
         raise DataError(
             f"{source}, line {line[row]}: column {frame.columns[column]!r} holds "
-            f"{frame.iat[row, column]!r}, which is not a number"
+            f"{shown_cell(frame.iat[row, column])}, which is not a number"
         )
     return numbers
 

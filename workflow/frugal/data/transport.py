@@ -33,10 +33,7 @@ def read_transport(path: Path, *, source: str) -> pd.DataFrame:
     """
     content = unpacked_bytes(path)
     if not content.startswith(_MARK):
-        raise DataError(
-            f"{source} does not begin like a SAS transport file of version 5 ({path}); "
-            f"its first bytes are {content[:24]!r}"
-        )
+        raise DataError(f"{source} does not begin like a SAS transport file of version 5 ({path})")
     if len(content) % _RECORD_BYTES:
         raise DataError(
             f"{source} has {len(content)} bytes; a SAS transport file consists of records of "

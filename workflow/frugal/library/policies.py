@@ -1,7 +1,6 @@
 """A policy, its decisions on the table, and its advice about new cases."""
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,8 +37,8 @@ class _Advises:
         """What to acquire next for each new case, its price, the belief, and why.
 
         Args:
-            cases: the table's columns by their names in its file, or such a CSV; empty or NaN is
-                not acquired yet.
+            cases: the table's columns by their names in its file, or such a CSV, Excel or Parquet
+                file; empty or NaN is not acquired yet.
             without: panels that cannot be had now.
             simulate: the whole path from nothing acquired, where the cases have the values.
             id_column: names the cases; by default the first column, if it is no feature.
@@ -60,12 +59,10 @@ class _Advises:
         kinds = (str, Path, pd.DataFrame)
         require("cases", cases, kinds, "a data frame, or the path of a CSV")
         bundle = self._read
-        with tempfile.TemporaryDirectory(prefix="frugal-") as folder:
-            path = _as_file(cases, Path(folder))
-            read = read_cases(
-                path, bundle.cases, provides=bundle.layout.provides, id_column=id_column,
-                whole=simulate,
-            )  # fmt: skip
+        read = read_cases(
+            Path(cases) if isinstance(cases, str) else cases, bundle.cases,
+            provides=bundle.layout.provides, id_column=id_column, whole=simulate,
+        )  # fmt: skip
         told = advise(bundle, read, without, simulate=simulate, rollout=rollout)
         return advice_frame(bundle, read, told)
 
@@ -188,12 +185,3 @@ class Rollouts:
     def _table(self, output: str) -> "pd.DataFrame":
         policy = self.policy
         return read_payload(made(policy.asked, "roll_out", policy._keys)[output])
-
-
-def _as_file(cases: "pd.DataFrame | str | Path", folder: Path) -> Path:
-    """The CSV of the cases; one is written of a frame."""
-    if isinstance(cases, str | Path):
-        return Path(cases)
-    path = folder / "cases.csv"
-    cases.to_csv(path, index=False)
-    return path

@@ -169,7 +169,8 @@ def advise(
 
     Args:
         policy: from `train`, `answer.policy`, `load_policy`, or a folder of one.
-        cases: columns of the table by their names in its file, or such a CSV.
+        cases: columns of the table by their names in its file, or such a CSV, Excel or Parquet
+            file.
         options: those of `Policy.advise`.
 
     Returns:

@@ -1,6 +1,7 @@
 """`python -m frugal advise BUNDLE cases.csv`: what to acquire next for each new case, and why.
 
-Needs the bundle's folder and the CSV, nothing else: no config, no results. Knows no study.
+Needs the bundle's folder and the cases (CSV, Excel or Parquet), nothing else: no config, no
+results. Knows no study.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from frugal.acquire.advice import (
     advise_next,
     advise_path,
     case_uniforms,
-    reasons,
+    decision_threshold,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
-from frugal.core.errors import DataError, printable
+from frugal.core.errors import DataError, say
+from frugal.core.files import csv_bytes
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.sidecars import write_apart
 from frugal.data.cases import Cases, read_cases
@@ -27,6 +29,7 @@ from frugal.run.arguments import whole_number
 from frugal.run.search_advice import advise_searches, is_search_policy
 
 MOST_SHOWN = 40  # cases on a terminal
+_HEAD = ("predicted probability", "if nothing more is acquired")
 
 
 def advise_command(words: list[str]) -> int:
@@ -66,11 +69,10 @@ def advise_command(words: list[str]) -> int:
     )  # fmt: skip
     advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
     if given.out is not None:
-        text = advice_frame(bundle, cases, advice).to_csv(index=False, lineterminator="\n")
-        write_apart(given.out, text.encode())
+        write_apart(given.out, csv_bytes(advice_frame(bundle, cases, advice)))
     tell = path_lines if given.simulate else next_lines
     lines = tell(bundle, cases, advice)
-    print(*map(printable, [*lines, *last_lines(cases, given.out)]), sep="\n")
+    say(*lines, *last_lines(cases, given.out))
     return 0
 
 
@@ -109,12 +111,12 @@ def next_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
     rows = [
         [cases.ids[row], choices[j], price[j], *said, why, cases.outside[row]]
         for row, j, said, why in zip(
-            advice.row[shown], advice.action[shown], _beliefs(bundle, advice),
-            reasons(bundle, advice), strict=False,
+            advice.row[shown], advice.action[shown], _predictions(bundle, advice), advice.why,
+            strict=False,
         )
     ]  # fmt: skip
     unit = bundle.cost_unit
-    head = [cases.id_name, "next", f"price ({unit})", "belief", "predicted", "why", "outside"]
+    head = [cases.id_name, "next", f"price ({unit})", *_HEAD, "why", "outside"]
     return _table(head, rows)
 
 
@@ -124,13 +126,13 @@ def path_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
     last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
     cost = advice.acquired[last] @ bundle.layout.action_cost
     begins = np.append(-1, last[:-1]) + 1
-    said = _beliefs(bundle, advice)
+    said = _predictions(bundle, advice)
     rows = []
     for first, end, paid in zip(begins, last, cost, strict=True):
         path = " → ".join(panels[advice.action[first:end]]) or "nothing"
         row = advice.row[end]
         rows.append([cases.ids[row], path, f"{paid:.4g}", *said[end], cases.outside[row]])
-    head = [cases.id_name, "path", f"cost ({bundle.cost_unit})", "belief", "predicted", "outside"]
+    head = [cases.id_name, "path", f"cost ({bundle.cost_unit})", *_HEAD, "outside"]
     return _table(head, rows)
 
 
@@ -149,13 +151,19 @@ def last_lines(cases: Cases, out: Path | None) -> list[str]:
     return told
 
 
-def _beliefs(bundle: CaseBundle, advice: Advice) -> list[tuple[str, str]]:
-    """Probability of the second of two classes, or of the likeliest, and what is predicted."""
-    names, two = bundle.layout.classes, advice.belief.shape[1] == 2
-    shown = np.ones_like(advice.label) if two else advice.belief.argmax(axis=1)
+def _predictions(bundle: CaseBundle, advice: Advice) -> list[tuple[str, str]]:
+    """Probability of the second of two classes, or of the likeliest; and how the case is treated.
+
+    With two classes, the second is predicted from a threshold on, where there is one.
+    """
+    names, threshold = bundle.layout.classes, decision_threshold(bundle, advice.told)
+    shown = np.ones_like(advice.label) if len(names) == 2 else advice.belief.argmax(axis=1)
     chance = advice.belief[np.arange(len(shown)), shown]
+    side = ["", ""]
+    if threshold is not None:
+        side = [f" (below {100 * threshold:.3g} %)", f" (from {100 * threshold:.3g} % on)"]
     return [
-        (f"{names[j]} {100 * p:.0f} %", names[k])
+        (f"{names[j]} {100 * p:.3g} %", f"as {names[k]}{side[min(k, 1)]}")
         for j, p, k in zip(shown, chance, advice.label, strict=True)
     ]
 

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import FrugalError, printable
+from frugal.core.errors import FrugalError, say
 from frugal.core.files import file_digest
 from frugal.core.receipts import RESULTS
 from frugal.core.sidecars import FAST, Job, lock_digest, shown_path
@@ -204,7 +204,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     if parsed.published or parsed.publish:
         from frugal.run.published import compare_published, publish
 
-        print(compare_published() if parsed.published else publish())
+        say(*(compare_published() if parsed.published else publish()).split("\n"))
         return 0
     os.environ["TQDM_DISABLE"] = "1"  # progress of steps that run again says nothing here
     target = Path(os.path.relpath(parsed.path))
@@ -226,7 +226,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
         said.append(sign_results(parsed.sign, payloads))
     if parsed.verify:
         said.append(verify_results(parsed.verify, payloads))
-    print("; ".join(said))
+    say("; ".join(said))
     return 0
 
 
@@ -257,8 +257,8 @@ def _show_chain(target: Path, words: str | None) -> None:
     rows = ALL_ROWS
     if words is not None:
         table, rows = selected_rows(target, words)
-        print(printable("\n".join(row_lines(table, load_sidecar(target)))))
-    print(printable("\n".join(chain_lines(target, rows))))
+        say(*row_lines(table, load_sidecar(target)))
+    say(*chain_lines(target, rows))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -329,7 +329,7 @@ def _rerun_sample(
     chosen = random.Random(parsed.pick).sample(able, min(parsed.sample, len(able)))
     reasons: Counter[str] = Counter()
     for key in chosen:
-        print(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
+        say(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
         reasons[rerun(steps[key], outside, trusted, run_job)] += 1
     ran = reasons.pop("", 0)
     yield f"{ran} of {len(steps)} steps were run again{', all with the same bytes' if ran else ''}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, say
 from frugal.core.files import payload_bytes, write_bytes
 from frugal.run.arguments import pair
 from frugal.run.benchmark_figure import benchmark_figure
@@ -93,7 +93,7 @@ def benchmark_command(words: list[str]) -> int:
     write_bytes(parsed.folder / "summary.parquet", payload_bytes(Path("a.parquet"), table))
     write_bytes(parsed.folder / "summary.csv", totals.to_csv(index=False).encode())
     write_bytes(parsed.folder / "summary.png", drawn)
-    print("\n".join(_lines(table, totals)))
+    say(*_lines(table, totals))
     return 0
 
 

@@ -161,7 +161,7 @@ def row_lines(table: pd.DataFrame, document: Mapping[str, Any]) -> Iterator[str]
             yield f"{name} = {value} {units.get(str(name), '')}".rstrip()
         yield ""
     if len(table) > _SHOWN_ROWS:
-        yield f"and {len(table) - _SHOWN_ROWS} more rows\n"
+        yield from (f"and {len(table) - _SHOWN_ROWS} more rows", "")
 
 
 def _is(cell: Any, value: str) -> bool:

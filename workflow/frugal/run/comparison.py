@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, say
 from frugal.core.files import file_digest
 from frugal.core.receipts import RESULTS, STEPS
 from frugal.core.sidecars import FAST
@@ -173,7 +173,7 @@ def diff_command(words: list[str]) -> int:
     if not a | b:
         raise AuditError(f"{parsed.a} and {parsed.b}: there is nothing to compare")
     moved = sorted((p for p in a & b if compared.differs(p)), key=_importance)
-    print("\n".join(_lines(compared, moved, (a, b), parsed.files)))
+    say(*_lines(compared, moved, (a, b), parsed.files))
     return int(bool(moved or a ^ b))
 
 
@@ -182,7 +182,8 @@ def _lines(
 ) -> Iterator[str]:
     """All that is said, a line each."""
     a, b = names
-    yield f"A: {compared.a}\nB: {compared.b}"
+    yield f"A: {compared.a}"
+    yield f"B: {compared.b}"
     yield f"{len(a & b) - len(moved)} files are the same, {len(moved)} differ"
     for side, only in (("A", a - b), ("B", b - a)):
         if only:
@@ -191,7 +192,7 @@ def _lines(
     causes = sorted({cause for found in behind.values() for cause in found})
     number = {cause: k + 1 for k, cause in enumerate(causes)}
     if causes:
-        yield "\nWhat explains it"
+        yield from ("", "What explains it")
     for cause in causes:
         count = sum(cause in found for found in behind.values())
         stage = f" of {cause.stage}" if cause.stage else ""
@@ -199,7 +200,7 @@ def _lines(
     if any(cause.kind == "code" for cause in causes) and (hint := edited_modules(compared, a & b)):
         yield f"      if one module was edited, it is {hint}"
     if moved:
-        yield "\nWhat moved"
+        yield from ("", "What moved")
     for path in moved[:files]:
         marks = " ".join(f"[{k}]" for k in sorted(number[c] for c in behind[path]))
         yield f"  {path}  {marks}"

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from frugal.acquire.bundles import FILES, read_bundle
 from frugal.acquire.policies.cascade_policies import CascadePolicies
 from frugal.acquire.policies.lattice_policies import LatticePolicies
 from frugal.acquire.registry import KINDS, load_policy
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, say
 from frugal.core.files import read_payload
 from frugal.core.layout import Layout
 from frugal.core.stored import StoredArrays
@@ -26,6 +27,7 @@ from frugal.data.availability import available_panels
 from frugal.data.tables import table_from_frames
 from frugal.learn.short_trees import Column, fit_short_tree
 from frugal.run.arguments import whole_number
+from frugal.run.search_advice import is_search_policy
 
 MOST_UNITS = 3000  # evenly spaced over the table
 SHOWN_FIRST = 3  # panels that a line on a member names
@@ -122,18 +124,28 @@ def describe_command(words: list[str]) -> int:
             and not given.
     """
     parser = argparse.ArgumentParser(prog="python -m frugal describe", description=__doc__)
-    parser.add_argument("policy", type=Path, metavar="POLICY", help="its policies.safetensors")
+    parser.add_argument(
+        "policy", type=Path, metavar="POLICY", help="a bundle's folder, or policies.safetensors"
+    )
     parser.add_argument("--member", type=whole_number(0), help="of a front; without it, all")
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="with table.parquet and catalogue.json"
     )
     given = parser.parse_args(words)
-    print(*described(given.policy, given.member, given.data), sep="\n")
+    say(*described(given.policy, given.member, given.data))
     return 0
 
 
 def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
     """The lines of `describe`."""
+    if is_search_policy(path):
+        raise DataError(
+            f"{path} holds a policy of treatment searches; `python -m frugal advise` says what it "
+            "tries next"
+        )
+    if (path / FILES["policy"]).is_file():  # the bundle of one member
+        member = read_bundle(path).member if member is None else member
+        path = path / FILES["policy"]
     policy, layout, kind = _policy(path)
     world = None if folder is None else _units(folder, layout, path)
     count = policy.members

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.onnx_export import export_policy
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, say
 from frugal.core.sidecars import write_apart
 
 
@@ -36,7 +36,7 @@ def export_command(words: list[str]) -> int:
         ) from None
     write_apart(given.model, content)
     panels = ", ".join(panel.name for panel in bundle.layout.actions)
-    print(
+    say(
         f"{given.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
         f"{', '.join(bundle.layout.columns)}; panels {panels}; classes "
         f"{', '.join(bundle.layout.classes)}"

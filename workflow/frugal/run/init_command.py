@@ -1,25 +1,29 @@
 """`python -m frugal init TABLE --label COLUMN`: the YAML of one's own table, guessed and commented.
 
-A guess for a person to correct: prices are left open, and a run without them is refused.
+A guess for a person to correct: every price is left open, and a run without them is refused.
 """
 
 import argparse
 import os
 import re
-import sys
-from collections.abc import Sequence
+import shlex
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from frugal.core.errors import DataError
-from frugal.core.sidecars import write_apart
+from frugal.core.errors import DataError, say
+from frugal.core.replacing import replace_files
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.sources import PACKAGE
 from frugal.data.description_checks import RESERVED_COLUMNS
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
-from frugal.data.opening import Opened, open_table
+from frugal.data.opening import MARKS, Opened, open_table
 
-_KNOWN = "known at the start"
+_START = "known at the start"
+_CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
 
 def init_command(words: Sequence[str]) -> int:
@@ -28,12 +32,56 @@ def init_command(words: Sequence[str]) -> int:
     Raises:
         DataError: the table cannot be read, has no such label, or a file would be overwritten.
     """
+    asked = _parser().parse_args(list(words))
+    out = asked.out or _plain_path(asked.table).with_suffix(".yaml")
+    converted = out.with_name(f"{out.stem}_converted.csv")
+    _require_new(out)
+    if not asked.table.is_file():
+        raise DataError(f"there is no file {asked.table}")
+    if not str(asked.table).isprintable():
+        raise DataError(f"{asked.table} has a character that is not printed in its name; rename it")
+    opened = open_table(asked.table, converted, asked.header, asked.decimal)
+    try:
+        guess = guess_table(
+            opened.cells,
+            asked.label,
+            asked.cut,
+            marks={key: opened.form[key] for key in MARKS if key in opened.form},
+            units=opened.units,
+            levels=opened.levels,
+        )
+    except DataError as error:
+        said = "" if opened.named else f" ({opened.remarks[-1]})"
+        raise DataError(f"{asked.table}: {error}{said}") from None
+    _require_feature(asked.table, guess)
+    texts = {asked.label, *(one.name for one in guess.columns if one.kind == "categorical")}
+    if opened.cleaned & texts and not opened.converted:
+        opened = opened.as_csv(converted, "has characters that are not printed")
+    free = _free_columns(asked.free, guess)
+    text = describe_guess(opened, guess, asked.label, out, free=free, by_prefix=asked.by_prefix)
+    files = {out: text.encode()}
+    if opened.converted:
+        _require_new(opened.path)
+        files[opened.path] = opened.cells.to_csv(index=False, lineterminator="\n").encode()
+    replace_files(files)
+    say(*_lines(opened, guess, out, free))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="frugal init", description="Describe a table of one's own: writes its YAML."
     )
     parser.add_argument("table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=Path)
     parser.add_argument("--label", required=True, help="the column to predict")
     parser.add_argument("--out", type=Path, help="the YAML; beside the table without it")
+    parser.add_argument(
+        "--free",
+        action="append",
+        default=[],
+        metavar="COLUMN,…",
+        help="known at the start and without a price; may be repeated",
+    )
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
     parser.add_argument(
         "--cut", type=float, metavar="NUMBER",
@@ -43,26 +91,10 @@ def init_command(words: Sequence[str]) -> int:
         "--header", action=argparse.BooleanOptionalAction, default=None,
         help="the first line holds the names of the columns, or does not; guessed without",
     )  # fmt: skip
-    asked = parser.parse_args(list(words))
-    out = asked.out or _plain_name(asked.table).with_suffix(".yaml")
-    _require_new(out)
-    if not asked.table.is_file():
-        raise DataError(f"there is no file {asked.table}")
-    opened = open_table(asked.table, out.with_name(f"{out.stem}_converted.csv"), asked.header)
-    if opened.converted:
-        _require_new(opened.path)
-    try:
-        guess = guess_table(opened.cells, asked.label, asked.cut)
-    except DataError as error:
-        said = "" if opened.named else f" ({opened.remarks[-1]})"
-        raise DataError(f"{asked.table}: {error}{said}") from None
-    _require_feature(asked.table, guess)
-    text = describe_guess(opened, guess, asked.label, out, by_prefix=asked.by_prefix)
-    if opened.converted:
-        write_apart(opened.path, opened.cells.to_csv(index=False, lineterminator="\n").encode())
-    write_apart(out, text.encode())
-    _tell(opened, guess, out)
-    return 0
+    parser.add_argument(
+        "--decimal", choices=[".", ","], help="mark of decimals in texts; guessed without"
+    )
+    return parser
 
 
 def _require_new(path: Path) -> None:
@@ -76,50 +108,64 @@ def _require_feature(path: Path, guess: TableGuess) -> None:
         raise DataError(f"{path}: no column could be a feature ({why or 'there is no other'})")
 
 
-def _plain_name(path: Path) -> Path:
+def _plain_path(path: Path) -> Path:
     """The path without `.gz`."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
+def _free_columns(words: Sequence[str], guess: TableGuess) -> set[str]:
+    """Columns that `--free` names: whole words, or parts between commas."""
+    features = [one.name for one in guess.columns if one.kind != "out"]
+    names = [
+        part.strip() for word in words for part in ([word] if word in features else word.split(","))
+    ]
+    for name in names:
+        if name not in features:
+            raise DataError(
+                f"--free names {name!r}; the features are {listed(features)}"
+                f"{did_you_mean(name, features)}"
+            )
+    return set(names)
+
+
 def describe_guess(
-    opened: Opened, guess: TableGuess, label: str, out: Path, *, by_prefix: bool
+    opened: Opened,
+    guess: TableGuess,
+    label: str,
+    out: Path,
+    *,
+    free: set[str],
+    by_prefix: bool,
 ) -> str:
     """The YAML, with comments."""
     used = [one for one in guess.columns if one.kind != "out"]
-    name = re.sub(r"\W+", "_", out.stem.lower()).strip("_") or "table"
-    name = name if name[0].isalpha() else f"t_{name}"
-    try:
-        file = opened.path.resolve().relative_to(out.resolve().parent).as_posix()
-    except ValueError:
-        file = opened.path.resolve().as_posix()
     lines = [
         f"# {opened.path.name}, described by a guess: correct it, and fill in every price (null).",
         "# The keys are explained in config/datasets/template.yaml.",
-        f"name: {name}",
-        f"title: {_told(out.stem.replace('_', ' '))}",
+        f"name: {_short_name(out.stem)}",
+        f"title: {_flow(' '.join(out.stem.replace('_', ' ').split()))}",
         "note: >",
         f"  {guess.rows:,} rows, {len(used)} columns; where they come from and who may use them.",
         "cost_unit: EUR",
         "source:",
         "  kind: path",
         "  files:",
-        f"    - name: {_told(file)}",
+        f"    - name: {_flow(_place(opened.path, out))}",
         "  format:",
-        *(f"    {key}: {_told(value)}" for key, value in opened.form.items()),
-        f"    missing: {_told(list(guess.missing))}",
+        *(f"    {key}: {_flow(value)}" for key, value in opened.form.items()),
+        f"    missing: {_flow(list(guess.missing))}   # texts that mean no value",
         "columns:",
         *(line for one in guess.columns for line in _column_lines(one)),
         "panels:                   # what is acquired together; a price, or free: true",
-        *_panel_lines(used, by_prefix=by_prefix),
+        *_panel_lines(used, free, by_prefix=by_prefix),
         "cost_draw: null",
         "label:",
-        f"  column: {_told(label)}",
+        f"  column: {_flow(label)}",
         "  classes:                # with two, the second is the positive one",
-        *(f"    - {{name: {_told(one)}, {bounds}}}" for one, bounds in _classes(guess)),
+        *(f"    - {{name: {_flow(name)}, {bounds}}}" for name, bounds in _classes(guess)),
         "sensitive: null",
-        *(f"# cluster: {_told(one)}     # rows of one value belong together" for one in
-          guess.clusters[:1]),
-        "misclassification_cost:   # row: what is true; column: what is said; in cost_unit",
+        *_cluster_lines(guess.clusters),
+        "misclassification_cost:   # row: what is true; column: what is predicted; in cost_unit",
         *(_error_line(k, len(guess.classes)) for k in range(len(guess.classes))),
         f"drop_rows: {_dropped(guess)}",
         "missing_values: own",
@@ -131,14 +177,34 @@ def describe_guess(
     return "\n".join(lines) + "\n"
 
 
+def _place(path: Path, out: Path) -> str:
+    """Where the table lies: from the folder of the YAML on, if it is in there."""
+    place, folder = path.resolve(), out.resolve().parent
+    return (place.relative_to(folder) if place.is_relative_to(folder) else place).as_posix()
+
+
+def _short_name(stem: str) -> str:
+    """A name for paths: small letters without marks, digits, underscores."""
+    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_") or "table"
+    return (name if name[0].isalpha() else f"t_{name}")[:100]
+
+
 def _classes(guess: TableGuess) -> list[tuple[str, str]]:
     """Name and meaning of each class."""
     if guess.cut is None:
-        return [(one, f"values: [{_told(one)}]") for one in guess.classes]
+        return [(name, f"values: {_flow(list(texts))}") for name, texts in guess.classes.items()]
     return [
-        (one, f"{'below' if one.startswith('below') else 'from'}: {guess.cut:.15g}")
-        for one in guess.classes
+        (name, f"{'below' if name.startswith('below') else 'from'}: {guess.cut:.15g}")
+        for name in guess.classes
     ]
+
+
+def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
+    """The column that says which rows belong together, and others that could."""
+    for k, one in enumerate(clusters):
+        gaps = f"; {one.gaps:.0%} of the rows have no value yet" if one.gaps else ""
+        yield f"{'# ' if k or gaps else ''}cluster: {_flow(one.name)}   # {_CLUSTER}{gaps}"
 
 
 def _error_line(k: int, classes: int) -> str:
@@ -156,48 +222,76 @@ def _column_lines(one: Guess) -> list[str]:
     said = "".join(f"  # {_plain(remark)}" for remark in one.remarks)
     if one.kind == "out":
         return [f"  # left out: {_plain(one.name)}{said}"]
-    name = _told(_free(one.name))
-    if name != _told(one.name):
-        name += f", from: {_told(one.name)}"
-    if one.kind == "categorical":
-        levels = _told(list(one.levels))
-        return [f"  - {{name: {name}, type: categorical, levels: {levels}}}{said}"]
+    entry: dict[str, Any] = {"name": _unreserved(one.name)}
+    if entry["name"] != one.name:
+        entry["from"] = one.name
+    entry |= {"type": one.kind}
+    entry |= {"levels": list(one.levels)} if one.kind == "categorical" else {"unit": one.unit}
+    entry |= {"recode": dict(one.recode)} if one.recode else {}
     gaps = f", {one.gaps:.0%} missing" if one.gaps else ""
-    lines = [
-        f'  - {{name: {name}, type: numeric, unit: "1"}}  # {one.low:g} to {one.high:g}{gaps}{said}'
-    ]
+    ends = "" if one.kind == "categorical" else f"  # {one.low:g} to {one.high:g}{gaps}"
+    lines = [f"  - {_flow(entry)}{ends}{said}"]
     if one.codes:
         codes = ", ".join(f"{{value: {code:g}, meaning: FILL IN}}" for code in one.codes)
         lines.append(f"  #   a code and no quantity? then add special_values: [{codes}]")
     return lines
 
 
-def _panel_lines(used: Sequence[Guess], *, by_prefix: bool) -> list[str]:
-    """One panel per column or prefix; columns without a gap are known, if others have gaps."""
-    gaps = {one.name for one in used if one.gaps > 0}
-    always = [_free(one.name) for one in used if one.name not in gaps]
-    priced = [_free(one.name) for one in used if one.name in gaps] if gaps else always
+def _panel_lines(used: Sequence[Guess], free: set[str], *, by_prefix: bool) -> list[str]:
+    """Panels without a price: one per column, per columns with the same gaps, or per prefix."""
+    panels: list[dict[str, Any]] = []
+    at_start = [_unreserved(one.name) for one in used if one.name in free]
+    if at_start:
+        panels.append({"name": _START, "columns": at_start, "free": True})
+    priced = [one for one in used if one.name not in free]
+    gaps = {_unreserved(one.name) for one in priced if one.gaps}
+    for panel, columns in _groups(priced, by_prefix=by_prefix).items():
+        panels.append({"name": panel, "columns": columns, "cost": None})
+    names: set[str] = set()
     lines = []
-    if gaps and always:
-        lines.append(
-            f"  - {{name: {_KNOWN}, columns: {_told(always)}, free: true}}"
-            "  # no gap: move what has a price to a panel of its own"
-        )
-    groups = grouped(priced) if by_prefix else {name: [name] for name in priced}
-    for panel, columns in groups.items():
-        lines.append(f"  - {{name: {_told(panel)}, columns: {_told(columns)}, cost: null}}")
+    for panel in panels:
+        while panel["name"] in names:
+            panel["name"] += "_"
+        names.add(panel["name"])
+        columns = set(panel["columns"])
+        note = "  # no gap: free: true if it is known at the start" if not columns & gaps else ""
+        if len(columns) > 1 and columns <= gaps and not by_prefix:
+            note = "  # always missing together"
+        lines.append(f"  - {_flow(panel)}{'' if 'free' in panel else note}")
     return lines
 
 
-def _free(name: str) -> str:
+def _groups(priced: Sequence[Guess], *, by_prefix: bool) -> Mapping[str, list[str]]:
+    """Columns of each panel by the panel's name."""
+    if by_prefix:
+        return grouped(_unreserved(one.name) for one in priced)
+    alike: dict[object, list[str]] = {}
+    for one in priced:
+        alike.setdefault(one.together or one.name, []).append(_unreserved(one.name))
+    return {_panel_name(columns): columns for columns in alike.values()}
+
+
+def _panel_name(columns: Sequence[str]) -> str:
+    """That of the only column, a prefix of all, or the first ones."""
+    prefixes = list(grouped(columns))
+    if len(columns) == 1 or len(prefixes) == 1:
+        return prefixes[0]
+    return (
+        " and ".join(columns) if len(columns) == 2 else f"{columns[0]} and {len(columns) - 1} more"
+    )
+
+
+def _unreserved(name: str) -> str:
     """A name that no column of the project has."""
     return f"{name}_" if name in RESERVED_COLUMNS else name
 
 
-def _told(value: Any) -> str:
-    """A value as YAML writes it on one line."""
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**9)
-    return text.removesuffix("\n").removesuffix("\n...")
+def _flow(value: Any) -> str:
+    """A value as YAML writes it on one line, inside of lists and mappings too."""
+    text = yaml.safe_dump(
+        [value], default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
+    )
+    return text.strip()[1:-1]
 
 
 def _plain(text: str) -> str:
@@ -205,20 +299,43 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _tell(opened: Opened, guess: TableGuess, out: Path) -> None:
-    """What was found, for a person."""
+def _lines(opened: Opened, guess: TableGuess, out: Path, free: set[str]) -> Iterator[str]:
+    """What was found, for a person, and what to do next."""
     used = [one for one in guess.columns if one.kind != "out"]
-    print(f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}")
-    for remark in (*opened.remarks, *guess.remarks):
-        print(f"  {remark}")
+    yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
+    yield from (f"  {remark}" for remark in (*opened.remarks, *guess.remarks))
     for one in guess.columns:
         for remark in one.remarks:
-            print(f"  {'left out: ' if one.kind == 'out' else 'look: '}{one.name}: {remark}")
+            yield f"  {'left out: ' if one.kind == 'out' else 'look: '}{one.name}: {remark}"
         if one.codes:
-            codes = ", ".join(f"{code:g}" for code in one.codes)
-            print(f"  look: {one.name}: {codes} may be a code and no quantity")
-    print(
-        "Fill in the prices of panels and errors (null), then:\n"
-        f"  snakemake --cores 2 decide --config table={out}",
-        file=sys.stdout,
-    )
+            codes = ", ".join(f"{code:g} ({share:.0%})" for code, share in one.codes.items())
+            yield f"  look: {one.name}: {codes} may be a code and no quantity"
+    if guess.clusters:
+        first = guess.clusters[0]
+        says = "fill the gaps in, then add the line" if first.gaps else "remove the line if not"
+        yield f"  cluster: {first.name}: {_CLUSTER}; {says}"
+    together = {}
+    for one in used:
+        together.setdefault(one.together, []).append(one.name)
+    for number, names in together.items():
+        if number and len(names) > 1:
+            yield f"  one panel: {', '.join(names)} are always missing together"
+    whole = [one.name for one in used if not one.gaps and one.name not in free]
+    if whole:
+        yield (
+            f"  no gap in {listed(map(repr, whole))}: a price for each that is measured; "
+            "free: true (or --free NAME,NAME) for what is known at the start"
+        )
+    yield "Fill in the prices of panels and errors (null), then:"
+    yield f"  {_command(out)}"
+
+
+def _command(out: Path) -> str:
+    """The command that judges the table, as it works from the working folder."""
+    project = PACKAGE.parents[1] / "Snakefile"
+    table = shlex.quote(f"table={_flow(str(out))}")
+    if not project.is_file():
+        return f'python -c "import frugal; print(frugal.decide({str(out)!r}).text)"'
+    here = Path("Snakefile").exists() and Path("Snakefile").samefile(project)
+    where = "" if here else f"--snakefile {shlex.quote(str(project))} "
+    return f"snakemake {where}--cores 2 decide --config {table}"

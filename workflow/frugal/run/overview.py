@@ -48,6 +48,7 @@ def overview() -> str:
             "More:",
             *listed(REST, "python -m frugal"),
             "",
+            "With --private, or FRUGAL_PRIVATE=1, refusals show no cell of a table.",
             "Pages: README.md, docs/how-to/own_table.md, docs/tutorials/.",
             "",
             *textwrap.wrap(f"Stages: {', '.join(STAGES)}", width=100),

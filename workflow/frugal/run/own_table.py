@@ -5,7 +5,7 @@ Read by the Snakefile where `table` is given. Reads the table once, to see which
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -280,7 +280,8 @@ def _gaps(described: Description, files: Files, seed: int) -> _Gaps:
 
     from frugal.data.prepare import prepare
 
-    table = prepare(described, files, seed).table
+    prepared = prepare(described, files, seed)
+    table = prepared.table
     known = np.isfinite(table.values)
     share = {}
     for k, panel in enumerate(table.actions):
@@ -289,7 +290,20 @@ def _gaps(described: Description, files: Files, seed: int) -> _Gaps:
             share[panel.name] = missing
     always = [name for k, name in enumerate(table.columns) if known[:, k].all()]
     varied = [n for n in always if np.ptp(table.values[:, table.columns.index(n)]) > 0]
-    return _Gaps(share, tuple(varied), len(table), tuple(_suspicions(table, described)))
+    dropped = prepared.report["rows_dropped"]
+    return _Gaps(
+        share, tuple(varied), len(table), (*_dropped(dropped), *_suspicions(table, described))
+    )
+
+
+def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Rows that a rule on a number leaves out because they have none."""
+    for rule in rules:
+        if count := rule.get("rows_without_value"):
+            yield (
+                f"Look: of {rule['rows']:,} rows that are left out for {rule['reason']!r}, "
+                f"{count:,} have no value in the column of the rule."
+            )
 
 
 def _suspicions(table: Table, described: Description) -> Iterator[str]:

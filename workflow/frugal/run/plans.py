@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, say
 from frugal.core.files import hive_keys
 from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.run.arguments import whole_number
@@ -281,5 +281,5 @@ def plan_command(words: list[str]) -> int:
     parsed = parser.parse_args(words)
     costs = load_costs(parsed.costs)
     plan = planned(jobs_of_summary(sys.stdin, parsed.sizes), costs)
-    print("\n".join(plan_lines(plan, cores=parsed.cores, measured_on=costs.measured_on)))
+    say(*plan_lines(plan, cores=parsed.cores, measured_on=costs.measured_on))
     return 0

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from frugal.core.errors import DataError, printable
+from frugal.core.errors import DataError, say
+from frugal.core.files import csv_bytes
 from frugal.core.sidecars import write_apart
 from frugal.cover.advice import Advice, advice_frame, sentence
 from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
@@ -67,7 +68,7 @@ def recourse_command(words: list[str]) -> int:
     )
     if given.out is not None:
         write_apart(given.out, _table(advice, given.out.suffix.lower()))
-    print(*map(printable, [*said, *summary_lines(advice, given.out)]), sep="\n")
+    say(*said, *summary_lines(advice, given.out))
     status = {advice.status(u) for u in range(len(advice.units))}
     return 1 if status & {"unproven", "not_found"} else 0
 
@@ -123,7 +124,7 @@ def summary_lines(advice: Advice, out: Path | None) -> list[str]:
 def _table(advice: Advice, suffix: str) -> bytes:
     frame = advice_frame(advice)
     if suffix == ".csv":
-        return frame.to_csv(index=False, lineterminator="\n").encode()
+        return csv_bytes(frame)
     return frame.to_parquet(index=False)
 
 

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, say
 from frugal.core.files import json_bytes
 from frugal.core.sidecars import sidecar_path, write_apart
 from frugal.core.sources import PACKAGE
@@ -44,7 +44,7 @@ def rocrate_command(words: list[str]) -> int:
     parser = argparse.ArgumentParser("frugal rocrate", description=__doc__)
     parser.parse_args(words)
     path = write_crate()
-    print(f"{path}: {len(json.loads(path.read_bytes())['@graph'])} entities")
+    say(f"{path}: {len(json.loads(path.read_bytes())['@graph'])} entities")
     return 0
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import DataError, printable
-from frugal.core.files import read_payload
+from frugal.core.errors import DataError, say
+from frugal.core.files import csv_bytes, read_payload
 from frugal.core.sidecars import write_apart
 from frugal.search.levels import combined
 from frugal.search.own_records import describe_records, read_own_records
@@ -36,14 +36,12 @@ def advise_searches(given: argparse.Namespace) -> int:
             raise DataError(f"--{name} does not apply to a policy of treatment searches")
     rows = search_advice(given.bundle, given.cases)
     if given.out is not None:
-        write_apart(given.out, rows.to_csv(index=False, lineterminator="\n").encode())
+        write_apart(given.out, csv_bytes(rows))
     for row in rows.head(MOST_SHOWN).to_dict("records"):
         known = f" (so far {row['history']})" if row["history"] else ""
-        print(printable(f"{row['unit']}{known}: {row['next']}; {row['why']}"))
+        say(f"{row['unit']}{known}: {row['next']}; {row['why']}")
     if len(rows) > MOST_SHOWN:
-        print(
-            f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all."
-        )
+        say(f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all.")
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.data.description_sources import Format
 from frugal.data.records import parse_file
@@ -66,7 +66,9 @@ def kpneumoniae_table(
     frame = read_text_table(path, ["Genome", "Antibiotic", "Actual MIC"])
     twice = frame.duplicated(["Genome", "Antibiotic"])
     if twice.any():
-        raise DataError(f"{path} has isolate {frame['Genome'][twice].iloc[0]!r} twice for one drug")
+        raise DataError(
+            f"{path} has isolate {shown_cell(frame['Genome'][twice].iloc[0])} twice for one drug"
+        )
     isolates, first = np.unique(frame["Genome"].to_numpy(dtype=str), return_index=True)
     wide = pd.DataFrame("", index=isolates, columns=list(drugs))
     unclear = {}
@@ -172,7 +174,8 @@ def _levels(
     strange = ~values.isin(list(order))
     if strange.any():
         raise DataError(
-            f"{values.name} is {values[strange].iloc[0]!r}; allowed are {', '.join(order)}"
+            f"{values.name} is {shown_cell(values[strange].iloc[0])}; allowed are "
+            f"{', '.join(order)}"
         )
     return values.map(order).to_numpy(dtype=np.int64), tuple(names)
 
@@ -180,5 +183,7 @@ def _levels(
 def _ages(values: pd.Series) -> np.ndarray:
     ages = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
     if not (ages >= 0).all():
-        raise DataError(f"age is {values[~(ages >= 0)].iloc[0]!r}; allowed are numbers from 0")
+        raise DataError(
+            f"age is {shown_cell(values[~(ages >= 0)].iloc[0])}; allowed are numbers from 0"
+        )
     return ages

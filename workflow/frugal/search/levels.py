@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from frugal.core.errors import DataError
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.errors import DataError, shown_cell
+from frugal.core.schema_check import cell_hint, listed
 
 MISSING = "missing"  # level of a covariate that the file leaves empty
 
@@ -43,11 +43,11 @@ class Levels:
         for row, cell in enumerate(cells):
             if cell == "":
                 continue
-            where = f"{source}, line {lines[row]}: column {self.column!r} holds {cell!r}"
+            where = f"{source}, line {lines[row]}: column {self.column!r} holds {shown_cell(cell)}"
             if self.texts:
                 if cell not in self.texts:
                     raise DataError(
-                        f"{where}; allowed are {listed(self.texts)}{did_you_mean(cell, self.texts)}"
+                        f"{where}; allowed are {listed(self.texts)}{cell_hint(cell, self.texts)}"
                     )
                 coded[row] = self.texts.index(cell)
                 continue

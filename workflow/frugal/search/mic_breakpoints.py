@@ -6,7 +6,7 @@ table the values come from.
 
 import numpy as np
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 
 # Concentrations in mg/L: susceptible at or below, resistant at or above; between: intermediate.
 # CLSI, Performance Standards for Antimicrobial Susceptibility Testing, 27th edition, supplement
@@ -83,8 +83,8 @@ def _bounds(text: str) -> tuple[float, float]:
             return value, np.inf
         case _:
             raise DataError(
-                f"the concentration {text!r} cannot be read; allowed are texts such as 8, <=2, "
-                ">16 and 64/4"
+                f"the concentration {shown_cell(text)} cannot be read; allowed are texts such as "
+                "8, <=2, >16 and 64/4"
             )
 
 

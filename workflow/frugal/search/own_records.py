@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import (
     SCHEMAS,
+    cell_hint,
     check_against_schema,
     did_you_mean,
     listed,
@@ -185,8 +186,8 @@ def read_own_records(
     for name, line in zip(long["treatment"], long["line"], strict=True):
         if name not in known:
             raise DataError(
-                f"{source}, line {line}: treatment {name!r} is none that the policy knows; these "
-                f"are {listed(known)}{did_you_mean(name, known)}"
+                f"{source}, line {line}: treatment {shown_cell(name)} is none that the policy "
+                f"knows; these are {listed(known)}{cell_hint(name, known)}"
             )
     return _searches(frame, lines, long, described, known, fresh=fresh)
 
@@ -263,7 +264,8 @@ def _numbers(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -
         if len(wrong):
             raise DataError(
                 f"{source}, line {lines[wrong[0]]}: column {column!r} holds "
-                f"{cells.iloc[wrong[0]]!r}; allowed is a number, or a date such as 2024-03-31"
+                f"{shown_cell(cells.iloc[wrong[0]])}; allowed is a number, or a date such as "
+                "2024-03-31"
             )
         numbers = (dates - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
     return numbers.to_numpy(dtype=np.float64)
@@ -302,8 +304,8 @@ def _searches(
     if long["step"].isna().any():
         at = long[long["step"].isna()].iloc[0]
         raise DataError(
-            f"{source}, line {at['line']}: treatment {at['treatment']!r} has an outcome and no "
-            "step; the order of trials decides what was known before each"
+            f"{source}, line {at['line']}: treatment {shown_cell(at['treatment'])} has an outcome "
+            "and no step; the order of trials decides what was known before each"
         )
     rows = long.sort_values(["unit", "step"], kind="stable")
     repeated = rows.duplicated(["unit", "treatment"])
@@ -357,8 +359,8 @@ def _require_constant(unit, codes: np.ndarray, column: str, lines: np.ndarray, s
         if seen.setdefault(name, row) != row and codes[seen[name]] != codes[row]:
             raise DataError(
                 f"{source}, lines {lines[seen[name]]} and {lines[row]}: column {column!r} differs "
-                f"within unit {name!r}; what is known before the first trial is the same in all of "
-                "its rows"
+                f"within unit {shown_cell(name)}; what is known before the first trial is the same "
+                "in all of its rows"
             )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 
 WORTH = {"R": 0.0, "I": 1.0, "S": 2.0}  # resistant, intermediate, susceptible: higher is better
 AGE_GROUPS = ("[0,15]", "(15,31]", "(31,60]", "(60,∞)")
@@ -89,8 +89,8 @@ def code_results(text: pd.DataFrame, results: Sequence[str]) -> Int[np.ndarray, 
     if strange.any():
         row, column = (int(v) for v in np.argwhere(strange)[0])
         raise DataError(
-            f"the result of {text.columns[column]!r} in row {row} is {str(values[row, column])!r}; "
-            f"allowed are {', '.join(results)} or nothing"
+            f"the result of {text.columns[column]!r} in row {row} is "
+            f"{shown_cell(str(values[row, column]))}; allowed are {', '.join(results)} or nothing"
         )
     return coded
 

@@ -134,6 +134,24 @@ class AacoPolicies(Reading):
             for w, t in zip(self.weight, self.threshold, strict=True)
         ]
 
+    def why(
+        self,
+        member: int,
+        values: Float[np.ndarray, "m d"],
+        belief: Float[np.ndarray, "m 2"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+        law: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """Whether a set of panels pays among the units that are most alike, for each state."""
+        del member, values, acquired, available, layout
+        bought = ("no set of panels pays", "in the set of panels that pays most")
+        return [
+            f"risk {100 * risk:.3g} %: {bought[int(stop < 1)]} among the units most alike"
+            for risk, stop in zip(belief[:, 1].tolist(), law[:, -1].tolist(), strict=True)
+        ]
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
         oracle, payoff = self.oracle, self.oracle.payoff

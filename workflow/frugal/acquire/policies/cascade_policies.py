@@ -130,6 +130,42 @@ class CascadePolicies(Reading):
         ordered = "; then ".join(said) or "no panel"
         return f"{ordered}; positive from {100 * self.threshold[k]:.3g} % on"
 
+    def why(
+        self,
+        member: int,
+        values: Float[np.ndarray, "m d"],
+        belief: Float[np.ndarray, "m 2"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+        law: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """The risk in each state, and the window that leads to the decision or ends the search."""
+        del values, law
+        names = np.array([panel.name for panel in layout.actions], dtype=object)
+        states = zip(belief[:, 1].tolist(), acquired, available, strict=True)
+        return [self._why(member, risk, own, own | ~can, names) for risk, own, can in states]
+
+    def _why(
+        self, k: int, risk: float, own: np.ndarray, closed: np.ndarray, names: np.ndarray
+    ) -> str:
+        said, within = f"risk {100 * risk:.3g} %", ""
+        stage = int((own & self.sets[k, -1] <= self.sets[k]).all(axis=1).argmax())
+        for t in range(stage, self.sets.shape[1]):
+            low, high = float(self.low[k, t]), float(self.high[k, t])
+            if (self.sets[k, t] & ~closed).any():
+                begun = names[own & self.sets[k, t] & ~(self.sets[k, t - 1] if t else False)]
+                if within:
+                    return f"{said}: bought{within}"
+                return f"goes with {' + '.join(begun)}" if len(begun) else "bought for everyone"
+            if low >= high:
+                break
+            if not low <= risk < high:
+                end = f"below {100 * low:.3g} %" if risk < low else f"{100 * high:.3g} % or more"
+                return f"{said}, {end}: nothing more is bought"
+            within = _range(low, high) or " for everyone"
+        return f"{said}: no further panel"
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policies are; `from_arrays` is the inverse."""
         own = {name: getattr(self, name) for name in ("sets", "model", "low", "high", "threshold")}

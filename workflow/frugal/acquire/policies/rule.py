@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
@@ -44,6 +44,12 @@ class Range:
         coded = (values[:, list(self.codes)] == 1).any(axis=1)
         return (number > self.above) & (number < self.below) & ~coded
 
+    def words(self, row: Float[np.ndarray, " d"], columns: Sequence[str]) -> str:
+        """The condition, and the number of a row for which it holds."""
+        ends = {"above": self.above, "below": self.below}
+        bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if np.isfinite(end))
+        return f"{columns[self.column]} {row[self.column]:g} is {bounds}"
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -68,6 +74,10 @@ class Levels:
     def holds(self, values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
         """True where the condition holds. (n,)"""
         return (values[:, list(self.columns)] == 1).any(axis=1)
+
+    def words(self, row: Float[np.ndarray, " d"], columns: Sequence[str]) -> str:
+        """The level of a row for which the condition holds."""
+        return next(columns[j] for j in self.columns if row[j] == 1).replace("=", " is ", 1)
 
 
 @dataclass(frozen=True)
@@ -121,11 +131,46 @@ class RulePolicy(SingleWithoutVerdict):
     ) -> Float[np.ndarray, "1 m a+1"]:
         """1 for the panel of the first step that applies and is still to do, else for "stop"."""
         (seen,), (taken,), (possible,) = values, acquired, available
+        panel = np.array([*(step.panel for step in self.steps), taken.shape[1]])
+        return np.eye(taken.shape[1] + 1)[None, panel[self._steps(seen, taken, possible)]]
+
+    def why(
+        self,
+        member: int,
+        values: Float[np.ndarray, "m d"],
+        belief: Float[np.ndarray, "m k"] | None,
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+        law: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """The step that each state came to, and its conditions."""
+        del member, belief, law
+        numbers = self._steps(values, acquired, available)
+        return [
+            "no further step applies"
+            if number < 0
+            else ": ".join(
+                [
+                    f"step {number + 1}",
+                    *(one.words(row, layout.columns) for one in self.steps[number].conditions),
+                ]
+            )
+            for number, row in zip(numbers.tolist(), values, strict=True)
+        ]
+
+    def _steps(
+        self,
+        seen: Float[np.ndarray, "m d"],
+        taken: Bool[np.ndarray, "m a"],
+        possible: Bool[np.ndarray, "m a"],
+    ) -> Int[np.ndarray, " m"]:
+        """Number of the first step that applies and is still to do, −1 for "stop". (m,)"""
         n, a = taken.shape
-        result = np.zeros((n, a + 1))
+        result = np.full(n, -1)
         undecided = np.ones(n, dtype=bool)
         passed = np.zeros((n, a), dtype=bool)  # what the steps so far have acquired
-        for step in self.steps:
+        for number, step in enumerate(self.steps):
             applies = undecided & possible[:, step.panel] & ~passed[:, step.panel]
             for condition in step.conditions:
                 known = self.free_columns[condition.column] | (
@@ -134,10 +179,9 @@ class RulePolicy(SingleWithoutVerdict):
                 applies &= known & condition.holds(seen)
             passed[applies, step.panel] = True
             chosen = applies & ~taken[:, step.panel]
-            result[chosen, step.panel] = 1.0
+            result[chosen] = number
             undecided &= ~chosen
-        result[undecided, -1] = 1.0
-        return result[None]
+        return result
 
 
 def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy:
