@@ -1,9 +1,46 @@
-"""To which group each row of a table belongs, and which rows belong together."""
+"""To which group each row of a table belongs, which rows belong together, and which are copies."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+import pandas as pd
+from jaxtyping import Bool, Int
+
+BY_CHANCE = 0.05  # rows that agree with a row in all cells, expected by chance: below, it is a copy
+
+
+def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
+    """True for a row with the cells of an earlier one, if that is no chance. (n,)
+
+        min_j c_j f_j < 0.05
+
+    with c_j the distinct rows that agree with it in all columns but j, and f_j the share of
+    distinct rows with its value there. So of rows that lack all panels and have few other values,
+    none is a copy. A gap is no value: its column is not looked at. Of columns that say the same in
+    other words one counts.
+
+    Args:
+        cells: NaN where there is no value.
+    """
+    found = cells.duplicated().to_numpy(copy=True)
+    if not found.any():
+        return found
+    coded = {name: pd.factorize(cells[name], use_na_sentinel=False)[0] for name in cells}
+    columns = {code.tobytes(): name for name, code in coded.items()}.values()
+    rng = np.random.default_rng(0)  # rows agree in all columns if sums of random numbers do
+    numbers = {
+        name: rng.integers(2**64, size=coded[name].max() + 1, dtype=np.uint64)[coded[name]]
+        for name in columns
+    }
+    whole, copies = np.sum([*numbers.values()], axis=0, dtype=np.uint64), np.flatnonzero(found)
+    expected = np.full(len(copies), np.inf)
+    for name, number in numbers.items():
+        count, others = np.bincount(coded[name][~found]), pd.Series(whole - number)
+        agree = others[copies].map(others[~found].value_counts()).to_numpy()
+        chance = agree * count[coded[name][copies]] / count.sum()
+        expected = np.where(cells[name].iloc[copies].isna(), expected, np.minimum(expected, chance))
+    found[copies[expected >= BY_CHANCE]] = False
+    return found
 
 
 def random_folds(
