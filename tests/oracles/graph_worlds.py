@@ -19,12 +19,11 @@ from frugal.missing.identification import identify
 from frugal.studies.afape.stages.check_graph import check_graph
 
 ODDS = np.log(3.0)
-SHIPPED = {
-    name: yaml.safe_load(Path(name).read_text(encoding="utf-8"))["afape"]["nuisance"]
+PLAIN, DECIDE = (
+    yaml.safe_load(Path(name).read_text(encoding="utf-8"))["afape"]["nuisance"]
     for name in ("config.yaml", "config/decide.yaml")
-}
-FOLDS = (SHIPPED["config.yaml"] | SHIPPED["config/decide.yaml"])["folds"]
-LOGISTIC = SHIPPED["config/decide.yaml"]["logistic"]
+)
+NUISANCE: dict[str, Any] = {**PLAIN, **DECIDE}  # as `decide` fits
 
 # What the graph says of each panel. `overlap`: A and B hold s, and B follows from C, so that the
 # law of C is that of records with A; `tube`: A and B are always missing together.
@@ -118,9 +117,9 @@ def checked_graph(
     parents = {panel: set(law.indicators) for panel, law in graph.indicators.items()}
     given = Records(table, observed, known, parents, {})
     heads = [given.factor_head(factor) for factor in known["factors"]]
-    rule = {"fold": random_folds(None, len(table), FOLDS, rng)}
+    rule = {"fold": random_folds(None, len(table), NUISANCE["folds"], rng)}
     fits = fit_probabilities(
-        heads, rule=rule, method="logistic", settings={"logistic": LOGISTIC}, rng=rng
+        heads, rule=rule, method=NUISANCE["method"], settings=NUISANCE, rng=rng
     )
     factors = {f["panel"]: fit.values for f, fit in zip(known["factors"], fits, strict=True)}
     names = [panel.name for panel in table.actions]
