@@ -68,6 +68,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "value outside X_adj",
     ),
     "answers_rows": ("", "True where the policy is a table of states, which knows no values"),
+    "gaps_matter": ("", "False where the policy asks for no panel that can be missing"),
     "lacks": ("", "which state the policy's table lacks for its AFA propensity; else empty"),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),
@@ -125,10 +126,6 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "True where `agent` cannot be told from the best policy (comparisons with "
         "the best, 95 %); in verdicts the names of all such policies",
     ),
-    "simultaneous_half_width": (
-        COST,
-        "half of the interval of the cost of `agent` that holds for all policies at once",
-    ),
     "runner_up": ("", "the next policy: of those that cannot be told apart, else of all"),
     "difference_low": (COST, "lower end of its interval, all pairs at once"),
     "difference_high": (COST, "upper end of its interval, all pairs at once"),
@@ -150,6 +147,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "std_error": (COST, "standard error by influence function; nuisances taken as known"),
     "ci_low": (COST, "lower end of the 95 % interval, within what a unit can cost"),
     "ci_high": (COST, "upper end of the 95 % interval, within what a unit can cost"),
+    "simultaneous_low": (COST, "the same of an interval that holds for all policies at once"),
+    "simultaneous_high": (COST, "its upper end"),
     "resample_sd": (COST, "standard deviation over resamples, scaled to the full sample"),
     "resample_low": (COST, "the same by resampling: lower end"),
     "resample_high": (COST, "the same by resampling: upper end"),
