@@ -3,10 +3,12 @@
   OMP_NUM_THREADS=1 python -m tests.trust.coverage [DRAWS] [FOLDER]
 
 Rows come from a population of 10⁶ of the synthetic world. A draw takes n of them, draws their gaps,
-fits the probabilities of gaps on the same rows, cross-fitted, and judges every policy. One Parquet
-for each cell and block of draws; what is there is not made again. Prints, for each mechanism, n,
-policy and estimator: how many intervals of 95 % held the truth, the mean error, the mean standard
-error over the spread of the estimates, and the share of draws in which it would not be read.
+fits the probabilities of gaps on the same rows as `decide` does, and judges every policy by the
+estimators that verdicts read. One Parquet for each cell and block of draws; what is there is not
+made again. Prints, for each mechanism, n, policy and estimator: how many intervals of 95 % held the
+truth, the mean error, the mean standard error over the spread of the estimates, and the share of
+draws in which it would not be read. Below, for the estimator that is read: the share of draws in
+which the simultaneous intervals of all policies held, and that of the policy of least estimate.
 """
 
 import sys
@@ -22,25 +24,32 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
-from frugal.judge.registry import READ
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.mechanisms import calibrate
+from frugal.studies.afape import judging
 from frugal.studies.afape.draws import Judges
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 from sklearn.datasets import make_classification
 
-SIZES, DRAWS, BLOCK = (500, 2_000, 10_000), 400, 20
+SIZES, DRAWS, BLOCK = (800, 2_000), 400, 50
 POPULATION, CHUNK, TRAIN = 1_000_000, 100_000, 5_000
-COMPLETE = 0.25  # share of complete cases
-CONFIG = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["afape"]
+COMPLETE = {"strong": 0.15}  # share of complete cases
+ELSE = 0.25  # of other mechanisms
+CONFIG, DECIDE = (
+    yaml.safe_load(Path(name).read_text(encoding="utf-8"))["afape"]
+    for name in ("config.yaml", "config/decide.yaml")
+)
 LAWS: dict[str, dict[str, Any]] = {
     "mcar": {"X2": {"intercept": 1.0}, "superX3": {"intercept": 0.0}},
     "mar": {"X2": {"intercept": 1.0, "values": {"X1": 0.75}},
             "superX3": {"intercept": 0.0, "values": {"X1": -0.75}}},
     "mnar": {"X2": {"intercept": 2.0, "values": {"X1": 0.5}},
              "superX3": {"intercept": 0.0, "values": {"X2": -0.75}}},
+    "strong": {"X2": {"intercept": 2.0, "values": {"X1": 1.5}},
+               "superX3": {"intercept": 0.0, "values": {"X2": -1.5}}},
 }  # fmt: skip
 AGENTS: dict[str, dict[str, Any]] = {
     "never": {"kind": "fixed", "panels": "none"},
@@ -51,16 +60,15 @@ AGENTS: dict[str, dict[str, Any]] = {
              "when": {"column": "X2", "above": 0}}]},
 }  # fmt: skip
 NUISANCE = {
-    "method": "logistic", "outcome_method": "boosting", "folds": 5, "rows": 1_000_000, "bins": 10,
-    "logistic": CONFIG["nuisance"]["logistic"],
-    "boosting": {"trees": 1, "leaves": 2, "learning_rate": 0.1, "min_leaf": 20},
+    **CONFIG["nuisance"], **DECIDE["nuisance"],
+    "boosting": {"trees": 1, "leaves": 2, "learning_rate": 0.1, "min_leaf": 20},  # of mean costs
 }  # fmt: skip
 EVALUATION = {
     **CONFIG["evaluation"], "resamples": 2, "convergence_sizes": [],
-    "hidden_causes": {**CONFIG["evaluation"]["hidden_causes"], "gammas": [1.0]},
+    "hidden_causes": {"gammas": [1.0], "folds": 2, "leaves": 2, "leaf_rows": 50, "rows": 1_000},
 }  # fmt: skip
 COLUMNS = ["agent", "estimator", "draw", "status", "estimate", "std_error", "ci_low", "ci_high",
-           "ess", "largest_weight_share"]  # fmt: skip
+           "simultaneous_low", "simultaneous_high", "ess", "largest_weight_share"]  # fmt: skip
 
 
 def population() -> Table:
@@ -83,6 +91,7 @@ class World:
     """The population, a classifier of its first rows, and what every policy costs in it."""
 
     def __init__(self, folder: Path) -> None:
+        judging.ESTIMATORS = {name: ESTIMATORS[name] for name in READ}  # a third of the time
         self.table = population()
         rows = self.table.take(np.arange(TRAIN))
         frame, catalogue = table_to_frames(rows, np.full(TRAIN, "train"))
@@ -108,10 +117,11 @@ class World:
         return [float(np.concatenate(parts).mean()) for parts in costs.values()]
 
     def law(self, mechanism: str) -> dict[str, Any]:
-        """Of the gaps, with a quarter of complete cases in the population."""
+        """Of the gaps, with a given share of complete cases in the population."""
+        complete = COMPLETE.get(mechanism, ELSE)
         law = {"source": "induced", "standardise": False, "panels": LAWS[mechanism]}
-        graph = parse_graph(mechanism, law | {"complete_share": COMPLETE}, self.table)
-        found = calibrate(graph, self.table, complete_share=COMPLETE).indicators
+        graph = parse_graph(mechanism, law | {"complete_share": complete}, self.table)
+        found = calibrate(graph, self.table, complete_share=complete).indicators
         return {name: {**one, "intercept": found[name].intercept}
                 for name, one in LAWS[mechanism].items()}  # fmt: skip
 
@@ -176,14 +186,33 @@ def show(folder: Path) -> None:
         f"{read['read'].sum()} intervals hold the truth; least of a cell "
         f"{(read['covered'] / read['read']).min():.3f}"
     )
+    print(at_once(folder).to_string(index=False, float_format="%.3f"))
+
+
+def at_once(folder: Path) -> pd.DataFrame:
+    """By mechanism and n: draws in which simultaneous intervals of all, and of the least, hold."""
+    rows = judged_rows(folder)
+    rows = rows[rows["is_read"] & (rows["estimator"] == READ[0])]
+    held = rows["truth"].between(rows["simultaneous_low"], rows["simultaneous_high"])
+    least = rows.groupby(["mechanism", "n", "draw"])["estimate"].transform("min")
+    rows = rows.assign(held=held, named=held | (rows["estimate"] > least))
+    draws = rows.groupby(["mechanism", "n", "draw"])[["held", "named"]].all()
+    return draws.groupby(["mechanism", "n"]).mean().reset_index()
+
+
+def judged_rows(folder: Path) -> pd.DataFrame:
+    """Every estimate of every draw, with the truth, and whether it is read and holds it."""
+    truth = pd.read_parquet(folder / "truth.parquet").set_index("agent")["truth"]
+    files = [path for law in LAWS for path in sorted(folder.glob(f"{law}-*.parquet"))]
+    rows = pd.concat([pd.read_parquet(path) for path in files])
+    rows = rows.assign(truth=rows["agent"].map(truth), is_read=readable(rows))
+    covers = rows["is_read"] & rows["truth"].between(rows["ci_low"], rows["ci_high"])
+    return rows.assign(covers=covers)
 
 
 def tabulate(folder: Path) -> pd.DataFrame:
     """One row a cell: draws, how many were read, how many of these cover, errors."""
-    truth = pd.read_parquet(folder / "truth.parquet").set_index("agent")["truth"]
-    rows = pd.concat([pd.read_parquet(p) for p in sorted(folder.glob("m*-*.parquet"))])
-    rows = rows.assign(truth=rows["agent"].map(truth), is_read=readable(rows))
-    rows["covers"] = rows["is_read"] & rows["truth"].between(rows["ci_low"], rows["ci_high"])
+    rows = judged_rows(folder)
     made = []
     for key, cell in rows.groupby(["mechanism", "n", "agent", "estimator"]):
         read = cell[cell["is_read"]]

@@ -64,8 +64,10 @@ def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
         "runner_up": agents[1], "estimator": READ, "not_worse": ",".join(agents[:2]),
         "left_out": "", "sure": False, "reason": "some 300 rows would tell", "sentence": "",
     } | changed  # fmt: skip
-    pairs = rows.assign(simultaneous_half_width=0.2)
-    return answer_figure(table, pairs, pd.Series(verdict), cost_unit="€")
+    ends = {
+        "simultaneous_low": table["estimate"] - 0.2, "simultaneous_high": table["estimate"] + 0.2
+    }  # fmt: skip
+    return answer_figure(table.assign(**ends), pd.Series(verdict), cost_unit="€")
 
 
 DRAWN = {

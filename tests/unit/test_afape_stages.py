@@ -213,7 +213,6 @@ def scenario_figures(chain, catalogue):
         frequencies=chain.estimates["frequencies"],
         calibration=chain.nuisances["calibration"],
         verdicts=verdicts_of(chain),
-        comparisons=chain.estimates["comparisons"].assign(dataset="d", mechanism="m"),
         settings={"frequency_agent": "half"},
         streams=Streams(0, "draw_scenario_figures", {"dataset": "d", "mechanism": "m"}),
         progress=no_bar,

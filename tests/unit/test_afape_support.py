@@ -1,9 +1,10 @@
 """Which estimates of afape can be trusted: warnings, refusals and what records support."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from frugal.judge.estimator import Need
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS, READ
 
 from tests.unit.afape_chain import run_chain, small_table
 
@@ -143,3 +144,40 @@ def test_a_law_without_a_row_to_learn_from_costs_its_estimators_and_nothing_else
             assert words in reason
         assert rows.loc[(agent, "off_policy_set"), "reason"] == reason
     assert chain.estimates["efficiency"]["minimum_probability"].isna().all()
+
+
+LEAVES_GAPS_ALONE = {
+    "never": {"kind": "fixed", "panels": "none"},
+    "recorded": {"kind": "fixed", "panels": ["P2"]},  # P2 is in every record
+    "rule": {"kind": "rule", "steps": [{"panel": "P2", "when": {"column": "X1", "above": 0}}]},
+}
+
+
+@pytest.mark.parametrize("cause", ["X2", "X3"])  # X3 is of P3 itself: not identified
+def test_what_a_policy_costs_that_asks_for_no_panel_with_gaps_is_the_mean_of_all_rows(cause):
+    laws = {"P3": {"intercept": 0.0, "values": {cause: 1.0}}}
+    agents = LEAVES_GAPS_ALONE | {"always": {"kind": "fixed", "panels": "all"}}
+    chain = run_chain(small_table(), laws, source="induced", agents=agents)
+    numbers = ["estimate", "std_error", "ci_low", "ci_high"]
+    rows = chain.estimates["estimates"].query("agent in @LEAVES_GAPS_ALONE").set_index("agent")
+    truth = rows.query("estimator == 'ground_truth'")
+    for name in READ:
+        read = rows[rows["estimator"] == name]
+        assert set(zip(read["status"], read["ess"], strict=True)) == {("ok", 160)}
+        pd.testing.assert_series_equal(read["warning"], truth["warning"])
+        pd.testing.assert_frame_equal(read[numbers], truth[numbers], rtol=1e-12)
+    ranges = chain.estimates["sensitivity"].query("agent in @LEAVES_GAPS_ALONE")
+    assert (ranges["high"] - ranges["low"]).abs().max() < 1e-12  # no hidden cause can matter
+    matters = chain.nuisances["agents"].groupby("agent")["gaps_matter"].unique()
+    assert matters.to_dict() == {name: [name == "always"] for name in agents}
+    assert chain.status("always")[READ[0]] == ("ok" if cause == "X2" else "not_identified")
+
+
+def test_a_policy_that_would_ask_for_a_gap_is_not_taken_for_one_that_asks_for_none():
+    """It buys P3 where X1 is high, and there P3 is missing: on these records it never buys any."""
+    table = small_table()
+    table.values[table.values[:, 0] > 1, 2:] = np.nan
+    asks = {"kind": "rule", "steps": [{"panel": "P3", "when": {"column": "X1", "above": 1}}]}
+    chain = run_chain(table, {"P3": {"values": ["X1"]}}, source="own", agents={"asks": asks})
+    assert not chain.blocked["acquired:P3"].any()
+    assert chain.nuisances["agents"]["gaps_matter"].all()

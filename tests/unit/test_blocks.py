@@ -41,6 +41,7 @@ CAUSES = {"P2": {"values": ["X1"]}, "P3": {"values": ["X1"]}}
 AGENTS = {
     "half": {"kind": "random", "probability": 0.5},
     "always": {"kind": "fixed", "panels": "all"},
+    "never": {"kind": "fixed", "panels": "none"},
     "rule": {
         "kind": "rule",
         "steps": [{"panel": "P2"}, {"panel": "P3", "when": {"column": "X2", "above": 0.0}}],

@@ -10,7 +10,7 @@ from frugal.core.terms import Terms
 from frugal.data.prepare import prepare
 from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import CostRange, unseen_errors
-from frugal.judge.graph_check import Indicators, check_graph
+from frugal.judge.graph_check import GraphRows, Indicators, check_graph
 from frugal.judge.intervals import estimate, influence, standard_error, together
 from frugal.judge.resampling import resample
 from frugal.judge.summary import summarise
@@ -90,9 +90,10 @@ def test_a_graph_is_not_refuted_by_rows_that_stand_often():
     def checked(times, cluster):
         given_ = Indicators(
             ["A"], np.tile(observed, (times, 1)), np.full((n * times, 1), observed.mean()),
-            [np.empty((n * times, 0))], cluster,
+            [np.empty((n * times, 0))], np.zeros((1, 1), dtype=bool), cluster,
         )  # fmt: skip
-        return check_graph(given_, {"x": np.tile(x, times)}, {}, np.random.default_rng(0))
+        block = GraphRows(given_, {"x": np.tile(x, times)}, {})
+        return check_graph([block], None if cluster is None else n, np.random.default_rng(0))
 
     once, often = checked(1, None), checked(k, np.tile(np.arange(n), k))
     assert often.contrasts[0].score == pytest.approx(once.contrasts[0].score)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.core import blocks
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.data.tables import table_to_frames
@@ -76,6 +77,11 @@ def test_a_table_without_a_free_column_keeps_a_panel_recorded():
 
 @pytest.fixture(scope="module")
 def judged():
+    return judged_by(WORLD)
+
+
+def judged_by(settings):
+    """A world of 400 rows, of which 300 are the population."""
     table = three_panels(400, seed=5)
     table.label[:] = table.values[:, 1] > 0
     table.values[::7, 2:4] = np.nan  # filled by values of the same column
@@ -86,9 +92,19 @@ def judged():
         streams=Streams(1, "fit_classifier", {}), progress=no_bar,
     )["classifier"]  # fmt: skip
     return judge_world(
-        table=frame, catalogue=catalogue, classifier=classifier, settings=WORLD,
+        table=frame, catalogue=catalogue, classifier=classifier, settings=settings,
         streams=Streams(1, "judge_world", {}), progress=no_bar,
     )  # fmt: skip
+
+
+def test_a_world_of_several_blocks_of_rows_is_judged_as_one(monkeypatch, judged):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 130)
+    apart = judged_by(WORLD | {"imputed_draws": 0})
+    key, numbers = ["draw", "graph", "agent", "estimator"], ["estimate", "std_error", "truth"]
+    whole = judged["estimates"].query("status == 'ok' and not estimator.str.contains('imputation')")
+    found = apart["estimates"].query("status == 'ok'").set_index(key)[numbers]
+    pd.testing.assert_frame_equal(found, whole.set_index(key)[numbers], rtol=1e-9)
+    pd.testing.assert_frame_equal(apart["draws"], judged["draws"], rtol=1e-9)
 
 
 def test_a_world_is_judged_under_its_graph_and_under_none(judged):

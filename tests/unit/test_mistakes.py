@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -77,6 +78,17 @@ def gaps_that_alternate(found: pd.DataFrame) -> pd.DataFrame:
     return found.assign(crp=found["crp"].mask(odd, ""), lactate=found["lactate"].mask(~odd, ""))
 
 
+def a_hospital_without_lactate(place: Path) -> None:
+    """Rows to learn from are of a hospital that never measured it."""
+    found = pd.read_csv(place / "clinic.csv", dtype=str, keep_default_na=False)
+    found.iloc[:400].assign(lactate="").to_csv(place / "clinic.csv", index=False)
+    found.iloc[400:].to_csv(place / "new.csv", index=False)
+    source = yaml.safe_load((place / "clinic.yaml").read_text())["source"]
+    source["files"] = [{"name": "clinic.csv", "group": "a"}, {"name": "new.csv", "group": "b"}]
+    groups = {"a": {"train": 0.5, "agent": 0.5}, "b": {"test": 1.0}}
+    keys(source=source, split={"scheme": "given", "seed": 0, "groups": groups})(place)
+
+
 SPLIT = {"scheme": "fractions", "seed": 0, "parts": {"train": 0.4, "agent": 0.3, "test": 0.4}}
 MISTAKES: dict[str, tuple[Change, str]] = {
     "the label's column misspelt": (
@@ -143,8 +155,26 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         both(table(lambda t: t.assign(outcome=t["pneumonia"])), feature("outcome", "categorical")),
         "column 'outcome' tells the label in every row",
     ),
-    "units that stand twice": (table(lambda t: pd.concat([t, t])), "800 rows stand twice"),
+    "units that stand twice": (
+        table(lambda t: pd.concat([t, t])), "rows are copies of others; if of the same"
+    ),
     "no complete row": (table(gaps_that_alternate), "no row has every panel"),
+    "two hospitals that are to be kept whole": (
+        both(table(lambda t: t.assign(site=t.index % 2)), keys(cluster="site")),
+        "2 values of 'site' ('cluster') for 3 parts",
+    ),
+    "three hospitals that are to be kept whole": (
+        both(table(lambda t: t.assign(site=t.index % 3)), keys(cluster="site")),
+        "part 'test' has one of 3 values of 'site' ('cluster')",
+    ),
+    "seven cases of a disease": (
+        table(lambda t: t.assign(pneumonia=np.where(t.index < 7, "yes", "no"))),
+        "class 'pneumonia' has 7 rows, of which part 'agent' has 2; policies (cascade, lattice, "
+        "permutation) learn from it in 3 folds",
+    ),
+    "a test that only new records have": (
+        a_hospital_without_lactate, "no row of part 'train' or 'agent' has panel 'lactate'"
+    ),
 }  # fmt: skip
 
 

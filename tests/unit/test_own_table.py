@@ -66,6 +66,40 @@ def test_a_panel_that_few_rows_lack_is_no_cause(folder):
     assert laws["lactate"]["indicators"] == ["procalcitonin"]
 
 
+def test_a_column_without_a_gap_is_no_cause_if_its_panel_has_gaps(folder):
+    """A panel that has gaps is bought as a whole: none of its columns is known before."""
+    text = (folder / "clinic.yaml").read_text()
+    text = text.replace("[age, sex, temperature]", "[age, sex]")
+    (folder / "clinic.yaml").write_text(text.replace("[crp]", "[crp, temperature]"))
+    laws = asked(folder).config["afape"]["scenarios"][0]["missingness"]["panels"]
+    assert {tuple(law["values"]) for law in laws.values()} == {("age", "sex=f", "sex=m")}
+
+
+def test_panels_that_are_always_missing_together_have_an_edge_even_if_few_rows_lack_them(folder):
+    import pandas as pd
+
+    table = pd.read_csv(folder / "clinic.csv", dtype=str).fillna({"crp": "5", "lactate": "2"})
+    table.loc[:39, ["crp", "lactate"]] = None
+    table.to_csv(folder / "clinic.csv", index=False)
+    laws = asked(folder).config["afape"]["scenarios"][0]["missingness"]["panels"]
+    assert laws["lactate"]["indicators"] == ["crp", "procalcitonin"]
+    assert laws["chest film"]["indicators"] == ["procalcitonin"]
+
+
+def test_causes_that_identify_nothing_are_refused_before_anything_runs(folder):
+    laws = {name: {"values": ["age"]} for name in ("crp", "procalcitonin", "lactate", "chest film")}
+    for law, words in (
+        ({"values": ["crp"]}, "column crp causes missingness of crp and is revealed by crp alone"),
+        ({"values": ["crpp"]}, "parent column 'crpp', which the table lacks"),
+        ({"values": [], "indicators": ["crp"]}, "has the cycle R_crp → R_crp"),
+    ):
+        (folder / "causes.yaml").write_text(yaml.safe_dump(laws | {"crp": law}))
+        with pytest.raises(ConfigError, match=r"causes\.yaml: ") as refusal:
+            asked(folder, causes=str(folder / "causes.yaml"))
+        assert words in str(refusal.value)
+        assert str(refusal.value).count(". ") <= 1  # two sentences at most
+
+
 def test_a_table_without_gaps_needs_no_causes(folder):
     found = asked(folder, table=str(folder / "form.yaml"))
     assert found.config["afape"]["scenarios"][0]["missingness"]["panels"] == {}

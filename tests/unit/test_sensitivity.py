@@ -129,6 +129,8 @@ def test_whatever_the_quantiles_the_sharp_range_lies_within_the_plain_and_holds_
     assert (found.high <= plain.high + 1e-12).all()
     assert (found.low <= given.estimate + 1e-12).all()
     assert (given.estimate <= found.high + 1e-12).all()
+    assert (np.diff(found.high) >= 0).all()  # nested, the larger Γ the wider
+    assert (np.diff(found.low) <= 0).all()
 
 
 def test_what_predicts_nothing_makes_no_range_shorter():
@@ -234,6 +236,17 @@ def test_the_tipping_gamma_is_where_the_largest_difference_is_zero():
     assert largest_difference(named, rivals[1], gamma) == pytest.approx(0, abs=1e-3)
     apart = [Rival(one.weighted, np.zeros(400, dtype=bool)) for one in rivals]
     assert tipping_gamma(named, apart, 10.0)[0] < gamma  # as if each alone were shifted
+
+
+@pytest.mark.parametrize(("unit", "least"), [(1e-9, 0.0), (3e38, 0.0), (1e-6, 1.0)])
+def test_the_tipping_gamma_does_not_depend_on_the_unit_of_cost(unit, least):
+    named, rng = _drawn(400), np.random.default_rng(5)
+    costs = named.cost, named.cost + 0.5 + rng.normal(size=400)
+    found = []
+    for by, more in ((1.0, 0.0), (unit, least)):
+        one, other = (Weighted(cost * by + more, named.sure, named.doubtful) for cost in costs)
+        found.append(tipping_gamma(one, [Rival(other, np.ones(400, dtype=bool))], 10.0))
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
 
 
 def test_policies_that_need_the_same_sets_and_differ_by_a_constant_never_tip():

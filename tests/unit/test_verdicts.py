@@ -18,7 +18,8 @@ def _rows(costs: dict[str, float], **changes: Any) -> pd.DataFrame:
     rows = pd.DataFrame(
         [
             {"agent": agent, "estimator": name, "estimate": cost, "status": "ok", "reason": "",
-             "n": 1000, "ess": 400.0, "largest_weight_share": 0.01}
+             "n": 1000, "ess": 400.0, "largest_weight_share": 0.01,
+             "simultaneous_low": cost - 0.05, "simultaneous_high": cost + 0.05}
             for agent, cost in costs.items()
             for name in ORDER
         ]
@@ -41,8 +42,7 @@ def _pairs(rows: pd.DataFrame, error: float) -> pd.DataFrame:
                          "difference": told.difference[a, b],
                          "ci_low": told.difference[a, b] - half,
                          "ci_high": told.difference[a, b] + half,
-                         "not_worse": told.not_worse[a],
-                         "simultaneous_half_width": told.simultaneous[a]}
+                         "not_worse": told.not_worse[a]}
                     )  # fmt: skip
     columns = ["estimator", "agent", "other", "not_worse"]
     return pd.DataFrame(found, columns=None if found else columns)
@@ -152,7 +152,7 @@ def test_what_nothing_can_read_is_a_verdict_with_its_reason():
 def test_a_single_policy_is_judged_and_not_preferred():
     found = _told({"a": 1.0}, 0.1)
     assert (found["agent"], found["runner_up"], found["sure"]) == ("a", "", False)
-    assert str(found["sentence"]).startswith("Only a can be judged: 1 euro a case.")
+    assert str(found["sentence"]).startswith("Only a can be judged: 1 euro a case (0.95 to 1.05)")
 
 
 def test_what_is_read_is_weighted_and_known_without_the_truth():

@@ -10,7 +10,6 @@ rule draw_scenario_figures:
         frequencies="results/estimates/dataset={dataset}/mechanism={mechanism}/frequencies.parquet",
         calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}/calibration.parquet",
         verdicts=rules.give_verdicts.output.verdicts,
-        comparisons=rules.give_verdicts.output.comparisons,
     output:
         **figure_outputs(
             "draw_scenario_figures",

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from frugal.core.belonging import copied
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean
 from frugal.data.parsing import NumberStyle
@@ -216,8 +217,9 @@ def guess_table(
         for word in NO_VALUE[1:]
         if (names := [name for name, held in words.items() if word in held])
     ]
-    if twice := int(pd.DataFrame({n: c for n, (c, _) in factors.items()}).duplicated().sum()):
-        remarks.append(f"{twice:,} rows stand twice, in every cell; an error?")
+    held = {n: np.where(np.isin(k, NO_VALUE)[c], np.nan, c) for n, (c, k) in factors.items()}
+    if copies := int(copied(pd.DataFrame(held | {label: of_row})).sum()):
+        remarks.append(f"{copies:,} rows are copies of others, in every cell; an error?")
     again = [guess for guess in columns if guess.again]
     again.sort(key=lambda guess: (guess.gaps > 0, -len(factors[guess.name][1])))
     missing = tuple(w for w in NO_VALUE if w == "" or any(w in held for held in words.values()))

@@ -93,8 +93,10 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     pa.default_memory_pool().release_unused()
     try:
         split = split_rows(
-            label, group, description.split, rng_seed=rng_seed, cluster=belonging.cluster
-        )
+            label, group, description.split, rng_seed=rng_seed, cluster=belonging.cluster,
+            cluster_name=description.cluster or "",
+            classes=description.label.classes,
+        )  # fmt: skip
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
     report = {

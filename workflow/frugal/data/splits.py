@@ -3,7 +3,7 @@
 Knows labels and sizes only; the same seed gives the same parts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,8 @@ PART_NAMES = (
     "nuisance",
     "test",
 )
+
+_OTHER_CLUSTERS = "name a column with more values, or leave 'cluster' out"
 
 
 def part_sizes(n: int, fractions: Mapping[str, float]) -> dict[str, int]:
@@ -100,6 +102,8 @@ def split_rows(
     *,
     rng_seed: int,
     cluster: Int[np.ndarray, " n"] | None = None,
+    cluster_name: str = "",
+    classes: Sequence[str] = (),
 ) -> np.ndarray:
     """Part name (one of `PART_NAMES`) of each row. (n,)
 
@@ -109,12 +113,19 @@ def split_rows(
         spec: scheme, sizes and seed of the data set.
         rng_seed: seed of the run; drawn together with the data set's own.
         cluster: rows of one number get one part; None where each row stands for itself. (n,)
+        cluster_name: column that says which rows belong together, for sentences.
+        classes: names of the classes, for sentences; none: their numbers are named.
 
     Raises:
         DataError: counts do not sum to n, or a part that the study cannot do without
-            (`train` or `encoder`, `agent` of the latter, `test`) lacks a class; or files of two
-            groups share a cluster.
+            (`train` or `encoder`, `agent` of the latter, `test`) lacks a class; there are fewer
+            clusters than parts, or only one in `test`; or files of two groups share a cluster.
     """
+    if cluster is not None and len(np.unique(cluster)) < len(spec.parts):
+        raise DataError(
+            f"there are {len(np.unique(cluster))} values of {cluster_name!r} ('cluster') for "
+            f"{len(spec.parts)} parts, and rows of one value get one part; {_OTHER_CLUSTERS}"
+        )
 
     def assign(rows: np.ndarray, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
         if cluster is None:
@@ -142,10 +153,17 @@ def split_rows(
         here = np.bincount(label[split == part], minlength=len(rows_of_class))
         absent = np.flatnonzero((rows_of_class > 0) & (here == 0))
         if len(absent):
+            k = int(absent[0])
             raise DataError(
                 f"part {part!r} has {int((split == part).sum())} rows and none of class "
-                f"{int(absent[0])}; give it more rows under 'split'"
+                f"{repr(classes[k]) if len(classes) else k}, of which there are "
+                f"{rows_of_class[k]} in all; give it more rows under 'split'"
             )
+    if cluster is not None and len(np.unique(cluster[split == "test"])) < 2:
+        raise DataError(
+            f"part 'test' has one of {len(np.unique(cluster))} values of {cluster_name!r} "
+            f"('cluster'), and rows of one value count as one; {_OTHER_CLUSTERS}"
+        )
     return split
 
 

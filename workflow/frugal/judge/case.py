@@ -4,7 +4,7 @@ Knows the columns of stored tables; must not know an estimator.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class Case:
         cluster: rows of one number belong together; None where each stands for itself. (n,)
         answers_rows: the policy is a table of states, which knows no values.
         lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
+        gaps_matter: False if the policy asks for no panel that can be missing.
     """
 
     blocked: np.ndarray
@@ -67,6 +68,7 @@ class Case:
     cluster: np.ndarray | None = None
     answers_rows: bool = False
     lacks: str = ""
+    gaps_matter: bool = True
 
     @property
     def complete(self) -> np.ndarray:
@@ -82,6 +84,23 @@ class Case:
     def blocked_costs(self) -> np.ndarray:
         """Cost and its two parts of the rollout on the records. (n, 3)"""
         return self.blocked[:, : len(COSTS)]
+
+    def without_gaps(self) -> "Case":
+        """The case as of a table without the panels that can be missing.
+
+        So it is for a policy that asks for none of them: s is empty, each probability 1, each
+        weight too.
+        """
+        sure = dict.fromkeys([*_BY_RECORDS, *_BY_AGENT], np.ones(len(self.observed)))
+        return replace(
+            self,
+            observed=np.ones_like(self.observed),
+            s_observed=np.ones_like(self.s_observed),
+            fitted={**self.fitted, **sure},
+            factors=np.ones_like(self.factors),
+            identification={**self.identification, "s": (), "propensity_identified": True},
+            lacks="",
+        )
 
 
 def acquired_sets(outcomes: np.ndarray) -> np.ndarray:
@@ -135,6 +154,7 @@ def build_case(
         cluster=cluster,
         answers_rows=bool(agents["answers_rows"].iloc[0]),
         lacks=str(agents["lacks"].iloc[0]),
+        gaps_matter=bool(agents["gaps_matter"].iloc[0]),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import ndtr
 
 from frugal.core.blocks import tree_sum
 
@@ -59,8 +60,9 @@ class Comparison:
             probability `LEVEL`. (k, k)
         not_worse: policies that cannot be told from the best: the best is among them with the
             probability `LEVEL`. (k,)
-        simultaneous: half of the interval of each estimate; all at once, so that it also holds for
-            the one that is picked. (k,)
+        simultaneous: half of the normal interval of each estimate; all at once, so that it also
+            holds for the one that is picked. (k,)
+        level: of an interval of one estimate that makes those of all hold at once with `LEVEL`.
     """
 
     difference: Float[np.ndarray, "k k"]
@@ -68,6 +70,7 @@ class Comparison:
     half_width: Float[np.ndarray, "k k"]
     not_worse: Bool[np.ndarray, " k"]
     simultaneous: Float[np.ndarray, " k"]
+    level: float
 
 
 def compare(
@@ -104,13 +107,14 @@ def compare(
         tops[a] = np.quantile(scaled.max(axis=1), LEVEL)
         widest = np.maximum(widest, np.abs(scaled).max(axis=1))
     own = np.where(variance > nothing, np.sqrt(variance), np.inf)
-    picked = np.quantile(np.abs(drawn / own).max(axis=1), LEVEL)
+    picked = float(np.quantile(np.abs(drawn / own).max(axis=1), LEVEL))
     return Comparison(
         difference,
         error,
         float(np.quantile(widest, LEVEL)) * error,
         np.all(difference <= tops[:, None] * error, axis=1, keepdims=True)[:, 0],
         picked * np.sqrt(variance),
+        max(LEVEL, float(2 * ndtr(picked) - 1)),  # of one policy it is LEVEL but for the draws
     )
 
 

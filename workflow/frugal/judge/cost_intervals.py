@@ -5,6 +5,7 @@ and that of the dearest case [afape, eq. 1], and n cases without an error leave 
 must not know how an estimator weighs, nor the names of estimators.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,27 @@ def cost_interval(
     """
     low, high = low - unseen.below, high + unseen.above
     return cut_interval(centre, low, high, least=within.least, most=within.most)
+
+
+@dataclass(frozen=True, eq=False)
+class CostInterval:
+    """Intervals of one estimated cost, at any level: the higher it is, the longer they are.
+
+    Attributes:
+        value: estimated cost per case.
+        around: level → ends of the interval of the estimator alone.
+        unseen: room for errors that no row shows.
+        within: what a case can cost.
+    """
+
+    value: float
+    around: Callable[[float], tuple[float, float]]
+    unseen: UnseenErrors
+    within: CostRange
+
+    def at(self, level: float) -> tuple[float, float]:
+        """Lower and upper end, see `cost_interval`."""
+        return cost_interval(self.value, *self.around(level), self.unseen, self.within)
 
 
 def range_findings(value: float, within: CostRange) -> tuple[Finding, ...]:

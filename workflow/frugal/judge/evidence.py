@@ -98,6 +98,7 @@ class Evidence:
         self._estimators, self._clusters = list(estimators), clusters
         self.rows = 0
         self.complete = 0
+        self.gaps_matter = False  # to the policy, in any row
         self.nan = dict.fromkeys(_ASKED, 0)  # rows without a value
         self.s_unknown = 0  # rows with R_s = 1 and no p(R_s=1|X_adj)
         self.never_fitted = np.zeros(0, dtype=bool)  # panels whose law is known in no row
@@ -140,6 +141,7 @@ class Evidence:
         self.never_fitted = self.never_fitted & unknown
         self.rows += n
         self.complete += int(case.complete.sum())
+        self.gaps_matter |= case.gaps_matter
         for name in _ASKED:
             self.nan[name] += int(np.isnan(case.fitted[name]).sum())
         self.s_unknown += int(np.isnan(case.fitted["s_propensity"][case.s_observed]).sum())

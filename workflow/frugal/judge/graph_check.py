@@ -1,24 +1,34 @@
 """Do the records contradict the graph by which their gaps are explained?
 
-By the graph whether a panel is recorded depends on its causes alone. So what is left of an
-indicator, once its fitted probability is taken off, has nothing to do with the other columns, with
-the label, or with what is left of the other indicators. Each product of two such rests has mean
-zero (the generalised covariance measure of Shah & Peters, Ann. Stat. 48, 2020), and errors of
-either fit count only by their product. Knows no policy and no estimator.
+By the graph whether a panel is recorded depends on its causes alone. So the residual of its
+indicator, R less the fitted probability, has nothing to do with the columns, with the label, or
+with the indicators that are no effects of it. Its products with each of these, less a regression on
+the causes, have mean zero (the generalised covariance measure of Shah & Peters, Ann. Stat. 48,
+2020), and errors of either fit count only by their product.
+
+A panel's probability holds on records that show the panels by which its law is conditioned: those
+whose indicators cause it, and those that reveal the values that cause it. Others are left out.
+Blocks of rows are gone through twice: for the regressions on causes, then for the products. Knows
+no policy and no estimator.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.scaling import fit_scaling
+from frugal.core.blocks import TreeSum
+from frugal.core.scaling import Scaling, fit_scaling
 
 DRAWS = 20_000  # of the law of the largest score
 LEAST_ROWS = 30  # on which a score is looked at
 LEVEL = 0.05  # below it a graph counts as refuted
+ENTRIES_AT_ONCE = 1 << 24  # products held at a time: bounds memory
+GRAM_ROUNDING = 1e-10  # of the largest eigenvalue: smaller ones are zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +38,55 @@ class Indicators:
     Attributes:
         panels: that can be missing.
         observed: whether each is recorded. (n, a)
-        probability: fitted by the graph; NaN where a cause is not recorded. (n, a)
+        probability: fitted by the graph; NaN where it is not known, or a row does not count. (n, a)
         causes: values of the columns that cause each panel's gaps; NaN where not recorded.
+        conditions: True where the row's panel has a law on records with the column's panel. (a, a)
         cluster: rows of one number belong together, and their products count as one, their sum;
-            None where each stands for itself. (n,)
+            numbered from 0 on over all blocks. None where each stands for itself. (n,)
     """
 
     panels: Sequence[str]
     observed: Bool[np.ndarray, "n a"]
     probability: Float[np.ndarray, "n a"]
     causes: Sequence[Float[np.ndarray, "n _"]]
+    conditions: Bool[np.ndarray, "a a"]
     cluster: Int[np.ndarray, " n"] | None = None
+
+    @cached_property
+    def valid(self) -> Bool[np.ndarray, "n a"]:
+        """Rows in which a panel's probability holds."""
+        lacking = (~self.observed).astype(np.float64) @ self.conditions.T.astype(np.float64)
+        return np.isfinite(self.probability) & (lacking == 0)
+
+    @cached_property
+    def effects(self) -> Bool[np.ndarray, "a a"]:
+        """True where the column's panel may follow from the row's; every panel from itself."""
+        found = np.eye(len(self.panels), dtype=bool) | self.conditions.T
+        for _ in range(len(self.panels).bit_length()):
+            found = found | (found.astype(np.float64) @ found.astype(np.float64) > 0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class GraphRows:
+    """Some rows.
+
+    Attributes:
+        indicators: of the panels that can be missing.
+        columns: name → values that every record holds. (n,)
+        label: class → 1 where a unit is of it; one fewer than there are. (n,)
+    """
+
+    indicators: Indicators
+    columns: Mapping[str, Float[np.ndarray, " n"]]
+    label: Mapping[str, Float[np.ndarray, " n"]]
+
+    @cached_property
+    def known(self) -> Float[np.ndarray, "n v"]:
+        """What every row tells: columns, classes, indicators."""
+        told = [*self.columns.values(), *self.label.values()]
+        return np.column_stack([np.empty((len(self.indicators.observed), 0)), *told,
+                                self.indicators.observed])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +99,8 @@ class Contrast:
         other: panel, column or class.
         score: in standard errors; by the graph about normal with variance 1.
         rows: on which it stands.
-        share: of all rows where both panels are recorded, NaN of a column or label.
-        expected: the same by the graph; NaN where some row's cause is not recorded.
+        share: of these rows where both panels are recorded, NaN of a column or label.
+        expected: the same by the graph.
     """
 
     kind: str
@@ -62,10 +110,6 @@ class Contrast:
     rows: int
     share: float
     expected: float
-
-    def scored(self, score: float) -> "Contrast":
-        """The same with its score."""
-        return replace(self, score=score)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,28 +136,46 @@ class GraphCheck:
 
 
 def check_graph(
-    indicators: Indicators,
-    columns: Mapping[str, Float[np.ndarray, " n"]],
-    label: Mapping[str, Float[np.ndarray, " n"]],
-    rng: np.random.Generator,
+    blocks: Iterable[GraphRows], clusters: int | None, rng: np.random.Generator
 ) -> GraphCheck:
     """Every contrast, and their joint test by the largest score.
 
-        e_a = R_a − p̂_a,   ψ = e_a e_b,   or e_a (x − E[x | causes of a]);   score = Σ ψ / √(Σ ψ²)
+        ψ = (R_a − p̂_a) (z − E[z | causes of a]),   score = Σ ψ / √(Σ ψ²)
+
+    with z a column, a class, or the indicator of a panel that is no effect of a, in the rows in
+    which p̂_a holds.
 
     Args:
-        indicators: of the panels that can be missing.
-        columns: name → values that every record holds. (n,)
-        label: class → 1 where a unit is of it; one fewer than there are. (n,)
+        blocks: in order; gone through twice.
+        clusters: how many there are; None where each row stands for itself.
         rng: of the draws of the largest score's law.
     """
-    found, terms = [], []
-    for contrast, psi in _contrasts(indicators, columns, label):
-        found.append(contrast)
-        terms.append(psi / np.sqrt((psi**2).sum()))
-    if not found:
+    regressions: list[_Regression] = []
+    counts, head = _Counts(0), None
+    for block in blocks:
+        given = block.indicators
+        if head is None:
+            head, counts = block, _Counts(len(given.panels))
+            regressions = [_Regression() for _ in given.panels]
+        counts.add(given)
+        for k, regression in enumerate(regressions):
+            rows = given.valid[:, k]
+            regression.add(given.causes[k][rows], block.known[rows])
+    if head is None:
         return GraphCheck([], float("nan"))
-    return joint_test(found, np.array(terms) @ np.array(terms).T, rng)
+    asked = _Asked(head, counts, regressions)
+    if not asked.contrasts:
+        return GraphCheck([], float("nan"))
+    total, gram = _products(blocks, asked, clusters)
+    size = np.sqrt(np.diag(gram))
+    told = np.flatnonzero(size > 1e-12 * np.array([one.rows for one in asked.contrasts]))
+    scores = total[told] / size[told]
+    correlation = gram[np.ix_(told, told)] / np.outer(size[told], size[told])
+    found = [
+        replace(asked.contrasts[k], score=float(score))
+        for k, score in zip(told, scores, strict=True)
+    ]
+    return joint_test(found, correlation, rng)
 
 
 def joint_test(
@@ -140,66 +202,144 @@ def joint_test(
     return GraphCheck([found[k] for k in order], p_value)
 
 
-def _contrasts(
-    given: Indicators,
-    columns: Mapping[str, Float[np.ndarray, " n"]],
-    label: Mapping[str, Float[np.ndarray, " n"]],
-) -> Iterator[tuple[Contrast, Float[np.ndarray, " n"]]]:
-    rest = given.observed - given.probability
-    for k, panel in enumerate(given.panels):
-        rows = np.isfinite(rest[:, k])
-        if rows.sum() < LEAST_ROWS or not _varies(given, k, rows):
-            continue
-        for kind, known in (("column", columns), ("label", label)):
-            for name, values in known.items():
-                psi = np.where(rows, rest[:, k], 0.0)
-                psi[rows] *= _left_over(values[rows], given.causes[k][rows])
-                psi = _summed(psi, given.cluster)
-                yield from _scored(kind, panel, name, psi, rows, (np.nan, np.nan))
-    for a, b in combinations(range(len(given.panels)), 2):
-        rows = np.isfinite(rest[:, a] * rest[:, b])
-        if not (_varies(given, a, rows) and _varies(given, b, rows)):
-            continue
-        psi = _summed(np.where(rows, rest[:, a] * rest[:, b], 0.0), given.cluster)
-        both = given.observed[:, a] & given.observed[:, b]
-        by_graph = given.probability[:, a] * given.probability[:, b]
-        shares = (both.mean(), by_graph.mean())  # NaN where some row's cause is not recorded
-        yield from _scored("panels", given.panels[a], given.panels[b], psi, rows, shares)
+@dataclass(eq=False)
+class _Regression:
+    """What the causes of one panel and their squares say of all that every row tells, linearly."""
+
+    scaling: Scaling | None = None
+    gram: Any = None
+    crossed: Any = None
+    slopes: Any = None
+
+    def design(self, causes: Float[np.ndarray, "m c"]) -> Float[np.ndarray, "m w"]:
+        """1, causes, squares; scaled as in the first block with rows."""
+        if self.scaling is None:
+            self.scaling = fit_scaling(causes)
+            self.gram, self.crossed = TreeSum(), TreeSum()
+        plain = self.scaling.standardise(causes)
+        return np.hstack([np.ones((len(causes), 1)), plain, plain**2])
+
+    def add(self, causes: np.ndarray, known: np.ndarray) -> None:
+        """The rows of a block on which the panel's law is known."""
+        if len(causes):
+            design = self.design(causes)
+            self.gram.put(design.T @ design)
+            self.crossed.put(design.T @ known)
+
+    def left_over(self, causes: np.ndarray, known: np.ndarray) -> Float[np.ndarray, "m v"]:
+        """Known values less what the causes say of them, once all blocks were added."""
+        if self.slopes is None:
+            inverse = np.linalg.pinv(self.gram.total, rcond=GRAM_ROUNDING, hermitian=True)
+            self.slopes = inverse @ self.crossed.total
+        return known - self.design(causes) @ self.slopes
 
 
-def _summed(psi: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
-    """Sums over rows that belong together. (n or g,)"""
-    if cluster is None:
-        return psi
-    return np.bincount(np.unique(cluster, return_inverse=True)[1], weights=psi)
+class _Counts:
+    """Rows in which the row's panel has a law; of these, rows with the column's panel. (a, a)"""
+
+    def __init__(self, panels: int) -> None:
+        self.rows = np.zeros(panels, dtype=np.int64)
+        self.recorded = np.zeros((panels, panels), dtype=np.int64)
+        self.both = np.zeros((panels, panels), dtype=np.int64)  # with either panel
+        self.expected = TreeSum()  # the same by the graph
+
+    def add(self, given: Indicators) -> None:
+        """The next block."""
+        valid, observed = given.valid.astype(np.float64), given.observed.astype(np.float64)
+        self.rows += given.valid.sum(axis=0)
+        self.recorded += (valid.T @ observed).astype(np.int64)
+        self.both += ((valid * observed).T @ observed).astype(np.int64)
+        self.expected.put(np.where(given.valid, given.probability, 0.0).T @ observed)
+
+    def vary(self, panel: int, other: int) -> bool:
+        """Enough rows in which some have, and some lack, either panel.
+
+        Where all have it, all that is left of it is by how much fitted laws are never sure.
+        """
+        rows = self.rows[panel]
+        return bool(rows >= LEAST_ROWS) and all(
+            0 < self.recorded[panel, one] < rows for one in (panel, other)
+        )
 
 
-def _varies(given: Indicators, panel: int, rows: Bool[np.ndarray, " n"]) -> bool:
-    """Whether a panel is recorded in some of the rows and missing in others.
+class _Asked:
+    """The contrasts that are looked at, panel by panel, and their products on a block."""
 
-    Where it is not, all that is left of it is by how much fitted laws are never sure.
-    """
-    recorded = given.observed[rows, panel]
-    return bool(recorded.any() and not recorded.all())
+    def __init__(self, head: GraphRows, counts: _Counts, regressions: list[_Regression]) -> None:
+        self._regressions, self._counts = regressions, counts
+        panels, nan = head.indicators.panels, float("nan")
+        named = [("column", name) for name in head.columns]
+        named += [("label", name) for name in head.label]
+        partners: list[list[int]] = [[] for _ in panels]
+        for a, b in combinations(range(len(panels)), 2):
+            for panel, other in self._direction(head.indicators.effects, a, b):
+                partners[panel].append(other)
+        self._places: list[tuple[int, list[int]]] = []  # panel, and what it is multiplied with
+        self.contrasts: list[Contrast] = []
+        for k in [k for k in range(len(panels)) if counts.vary(k, k)]:
+            rows = int(counts.rows[k])
+            self._places.append((k, [*range(len(named)), *(len(named) + j for j in partners[k])]))
+            self.contrasts += [
+                Contrast(kind, panels[k], name, nan, rows, nan, nan) for kind, name in named
+            ]
+            for j in partners[k]:
+                first, second = sorted((j, k))
+                shares = counts.both[k, j] / rows, counts.expected.total[k, j] / rows
+                self.contrasts.append(
+                    Contrast("panels", panels[first], panels[second], nan, rows,
+                             *map(float, shares))
+                )  # fmt: skip
+
+    def _direction(self, effects: np.ndarray, a: int, b: int) -> list[tuple[int, int]]:
+        """Whose residual is multiplied with whose indicator: that with more rows, if either.
+
+        The other must be no effect: to have an effect recorded tells of the residual.
+        """
+        able = [
+            (k, other)
+            for k, other in ((b, a), (a, b))
+            if not effects[k, other] and self._counts.vary(k, other)
+        ]
+        return sorted(able, key=lambda pair: -self._counts.rows[pair[0]])[:1]
+
+    def products(self, block: GraphRows, rows: slice) -> Float[np.ndarray, "p n"]:
+        """ψ of every contrast in some rows of a block; 0 where a law does not hold."""
+        given, known = block.indicators, block.known[rows]
+        parts = []
+        for k, places in self._places:
+            valid = given.valid[rows, k]
+            psi = np.zeros((len(known), len(places)))
+            if valid.any():
+                rest = given.observed[rows, k][valid] - given.probability[rows, k][valid]
+                left = self._regressions[k].left_over(given.causes[k][rows][valid], known[valid])
+                psi[valid] = rest[:, None] * left[:, places]
+            parts.append(psi.T)
+        return np.vstack(parts)
 
 
-def _scored(
-    kind: str, panel: str, other: str, psi: np.ndarray, rows: np.ndarray, shares: tuple
-) -> Iterator[tuple[Contrast, np.ndarray]]:
-    """The contrast with its score, unless it stands on too few rows or nothing varies."""
-    count, size = int(rows.sum()), float(np.sqrt((psi**2).sum()))
-    if count >= LEAST_ROWS and size > 1e-12 * count:
-        score = float(psi.sum()) / size
-        yield Contrast(kind, panel, other, score, count, *map(float, shares)), psi
-
-
-def _left_over(
-    values: Float[np.ndarray, " m"], causes: Float[np.ndarray, "m c"]
-) -> Float[np.ndarray, " m"]:
-    """Values less what the causes and their squares say of them, linearly. (m,)"""
-    plain = fit_scaling(causes).standardise(causes)
-    design = np.hstack([np.ones((len(values), 1)), plain, plain**2])
-    return values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+def _products(
+    blocks: Iterable[GraphRows], asked: _Asked, clusters: int | None
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+    """Σ ψ of every contrast, and Σ ψ ψᵀ; over clusters, whose products count as one."""
+    at_once = max(1, ENTRIES_AT_ONCE // len(asked.contrasts))
+    total, gram = TreeSum(), TreeSum()
+    summed = None if clusters is None else np.zeros((len(asked.contrasts), clusters))
+    for block in blocks:
+        n = len(block.indicators.observed)
+        for start in range(0, n, at_once):
+            rows = slice(start, start + at_once)
+            psi = asked.products(block, rows)
+            if summed is None:
+                total.put(psi.sum(axis=1))
+                gram.put(psi @ psi.T)
+            else:
+                cluster = block.indicators.cluster
+                assert cluster is not None, "bug: clusters of no rows"
+                for into, one in zip(summed, psi, strict=True):
+                    into += np.bincount(cluster[rows], weights=one, minlength=len(into))
+    if summed is not None:
+        return summed.sum(axis=1), summed @ summed.T
+    return total.total, gram.total
 
 
 def _words(worst: Contrast) -> str:
@@ -207,15 +347,10 @@ def _words(worst: Contrast) -> str:
     size = f"{abs(worst.score):.1f} standard errors"
     if worst.kind == "panels":
         together = "together more" if worst.score > 0 else "together less"
-        shares = ""
-        if np.isfinite(worst.expected):
-            shares = (
-                f": both are recorded in {worst.share:.0%} of the rows, by the graph in "
-                f"{worst.expected:.0%}"
-            )
         return (
             f"gaps of {worst.panel!r} and {worst.other!r} come {together} often than the graph "
-            f"allows ({size}){shares}; consider an edge R → R between them"
+            f"allows ({size}): both are recorded in {worst.share:.0%} of the rows, by the graph in "
+            f"{worst.expected:.0%}; consider an edge R → R between them"
         )
     what = "the label" if worst.kind == "label" else f"the column {worst.other!r}"
     return (

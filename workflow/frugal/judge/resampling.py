@@ -4,11 +4,11 @@ From [afape, sec. 4.2, sec. A.12]: 300 subsamples of 70 % of the rows. It must n
 estimators: it sees numerators and denominators of E ratios.
 
 Each chunk of subsamples is one 0/1 matrix, multiplied with all numerators and denominators at once
-in float32. Four steps keep the ratios within 1e-6 of float64 (1e-8 in practice):
-numerators are centred by Ĵ × denominator, so that the product holds the deviation alone; the rows
-that weigh most are summed in float64; the others are multiplied in short blocks of rows whose
-products are added up in float64; a ratio whose denominator falls below a tenth of its expectation
-is taken again in float64.
+in float32. Five steps keep the ratios within 1e-6 of float64 (1e-8 in practice):
+numerators are centred by Ĵ × denominator, so that the product holds the deviation alone; columns
+are in a unit of their size; the rows that weigh most are summed in float64; the others are
+multiplied in short blocks of rows whose products are added up in float64; a ratio whose denominator
+falls below a tenth of its expectation is taken again in float64.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -78,6 +78,8 @@ def resample(
     mean_denominator = denominators.mean(axis=0)
     centre = numerators.mean(axis=0) / mean_denominator
     parts = np.hstack((numerators - centre * denominators, denominators))
+    unit = np.ldexp(1.0, np.frexp(np.abs(parts).max(axis=0))[1])  # a power of two rounds nothing
+    parts /= unit
     heavy = _heaviest_rows(parts)
     apart = parts[heavy]
     parts[heavy] = 0
@@ -86,7 +88,7 @@ def resample(
     ratios = np.empty((resamples, numerators.shape[1]))
     for start in range(0, resamples, CHUNK):
         chosen = sample_subsets(n, size, count=min(CHUNK, resamples - start), rng=rng)
-        total = _block_product(chosen, light) + chosen[:, heavy] @ apart
+        total = unit * (_block_product(chosen, light) + chosen[:, heavy] @ apart)
         top, bottom = np.split(total, 2, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             part = centre + top / bottom

@@ -179,8 +179,10 @@ def sharp_range(
     The fitted weights average one only about, and where hidden causes act need not. So the end is
     taken from the estimate or, if that is further out, from mean(Q) + Σ w (C − Q) / n, which are
     the same by the graph: then the fitted weights themselves are among those allowed, the estimate
-    lies in its range, and at Γ = 1 is all of it. Never wider than the plain range. A tail
-    regression ρ of its own is not used: it would need fitted weights that average one given x.
+    lies in its range, and at Γ = 1 is all of it. Never wider than the plain range. An end that
+    holds for a larger Γ holds for a smaller one: each is the nearest of those of its Γ or more, so
+    that ranges are nested whatever error quantiles have. A tail regression ρ of its own is not
+    used: it would need fitted weights that average one given x.
 
     Args:
         given: of the estimate; at least one row with weight.
@@ -191,8 +193,8 @@ def sharp_range(
     plain = plain_range(given, gammas)
     high = _sharp_highest(given, gammas, quantiles.cell, quantiles.high)
     mirrored = _sharp_highest(given.mirrored(), gammas, quantiles.cell, -quantiles.low)
-    high, high_error = _nearer((plain.high, plain.high_error), high)
-    low, low_error = _nearer((-plain.low, plain.low_error), mirrored)
+    high, high_error = _nested(*_nearer((plain.high, plain.high_error), high), gammas)
+    low, low_error = _nested(*_nearer((-plain.low, plain.low_error), mirrored), gammas)
     return Range(-low, low_error, high, high_error)
 
 
@@ -229,6 +231,14 @@ def _nearer(
     """The smaller of two ends, with its standard error."""
     smaller = first[0] <= second[0]
     return np.where(smaller, first[0], second[0]), np.where(smaller, first[1], second[1])
+
+
+def _nested(
+    end: Float[np.ndarray, " g"], error: Float[np.ndarray, " g"], gammas: Float[np.ndarray, " g"]
+) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
+    """The least end of each Γ or more, with its standard error."""
+    least = [np.where(gammas >= gamma, end, np.inf).argmin() for gamma in gammas]
+    return end[least], error[least]
 
 
 def _check(given: Weighted, gammas: Float[np.ndarray, " g"]) -> None:

@@ -82,27 +82,34 @@ def largest_difference(
     """
     from scipy.optimize import linprog  # a quarter of a second to import
 
-    function = _Bound(named, rival, gamma)
-    cuts, values, points = [], [], []
-    at = np.array([named.estimate, rival.weighted.estimate])
-    best, limits = np.inf, [_limits(named), _limits(rival.weighted)]
-    scale = max(high - low for low, high in limits) or 1.0
+    limits = np.array([_limits(named), _limits(rival.weighted)])
+    least, unit = limits.min(), float(np.ptp(limits)) or 1.0  # a solver's tolerances are absolute
+    named, other = (_in_unit(one, least, unit) for one in (named, rival.weighted))
+    function = _Bound(named, Rival(other, rival.same), gamma)
+    cuts, values = [], []
+    at = np.array([named.estimate, other.estimate])
+    best, bounds = np.inf, [*((limits - least) / unit), (None, None)]
     for _ in range(CUTS):
         value, slope = function(at)
         best = min(best, value)
         cuts.append([*slope, -1.0])
         values.append(slope @ at - value)
-        points.append(at)
-        lowest = linprog([0, 0, 1], A_ub=cuts, b_ub=values, bounds=[*limits, (None, None)])
+        lowest = linprog([0, 0, 1], A_ub=cuts, b_ub=values, bounds=bounds)
         at, floor = lowest.x[:2], float(lowest.fun)
-        if best - floor <= CLOSE * scale or (only_sign and (best < 0 or floor >= 0)):
+        if best - floor <= CLOSE or (only_sign and (best < 0 or floor >= 0)):
             break
-    return best
+    return best * unit
 
 
 def _limits(given: Weighted) -> tuple[float, float]:
     cost = given.cost[given.weight > 0]
     return float(cost.min()), float(cost.max())
+
+
+def _in_unit(given: Weighted, least: float, unit: float) -> Weighted:
+    """The same with costs from `least` on, in another unit, where a row carries weight."""
+    cost = np.where(given.weight > 0, (given.cost - least) / unit, 0.0)
+    return Weighted(cost, given.sure, given.doubtful, given.cluster)
 
 
 class _Bound:

@@ -84,7 +84,7 @@ def verdict(
     others = alike[1:] if len(alike) > 1 else list(chosen["agent"][1:])
     found: dict[str, object] = {
         "agent": best["agent"], "estimator": name, "estimate": best["estimate"],
-        "ci_low": best["estimate"], "ci_high": best["estimate"], "runner_up": "",
+        "ci_low": best["simultaneous_low"], "ci_high": best["simultaneous_high"], "runner_up": "",
         "difference": np.nan, "difference_low": np.nan, "difference_high": np.nan,
         "not_worse": ",".join(alike or [best["agent"]]), "sure": len(alike) == 1,
         "left_out": ",".join(left), "ess": best["ess"], "n": best["n"],
@@ -94,9 +94,7 @@ def verdict(
         found |= {"sure": False, "reason": "only one policy can be judged"}
         return found | {"sentence": _sentence(found, words)}
     pair = own[(own["agent"] == best["agent"]) & (own["other"] == others[0])].iloc[0]
-    half = pair["simultaneous_half_width"]
     found |= {
-        "ci_low": best["estimate"] - half, "ci_high": best["estimate"] + half,
         "runner_up": others[0], "difference": -pair["difference"],
         "difference_low": -pair["ci_high"], "difference_high": -pair["ci_low"],
         **_tip(tipping, name, str(best["agent"])),
@@ -211,7 +209,7 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     stands = f"Read from {read}; {_worth(found['ess'], found['n'])} rows' worth"
     told = f" Left out, on too few rows: {_listed(found['left_out'])}." if found["left_out"] else ""
     if not other:
-        return f"Only {agent} can be judged: {cost}{unit} a case. {stands}.{told}"
+        return f"Only {agent} can be judged: {cost}{unit} a case ({low} to {high}). {stands}.{told}"
     gap = float(str(found["difference"]))
     if found["sure"]:
         return (

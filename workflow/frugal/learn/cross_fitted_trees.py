@@ -87,8 +87,9 @@ def folds_of(
         rows = np.flatnonzero(learns & (label == name))
         if len(rows) < folds:
             raise DataError(
-                f"trees are cross-fitted in {folds} folds; class {name} has {len(rows)} training "
-                "rows; allowed are at least as many as folds"
+                f"trees are cross-fitted in {folds} folds, which need a row of either class each; "
+                f"the {('first', 'second')[name]} class has {len(rows)} rows to learn from: give "
+                "the part that trees learn from more rows under 'split', or set fewer folds"
             )
         for repeat in range(repeats):
             fold[repeat, rng.permutation(rows)] = np.arange(len(rows)) % folds

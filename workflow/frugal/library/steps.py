@@ -152,7 +152,7 @@ STEPS: Mapping[str, Step] = {
     ),
     "draw_scenario_figures": Step(
         ("prepare_data.catalogue", "estimate_costs.estimates", "estimate_costs.frequencies",
-         "fit_nuisances.calibration", "give_verdicts.verdicts", "give_verdicts.comparisons"),
+         "fit_nuisances.calibration", "give_verdicts.verdicts"),
         _figures("draw_scenario_figures"), _PLACE, _of_afape("figures"),
     ),
     "write_answer": Step(

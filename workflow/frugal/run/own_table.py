@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frugal.core.errors import ConfigError
+import numpy as np
+
+from frugal.core.errors import ConfigError, FrugalError
 from frugal.core.files import write_bytes
 from frugal.core.schema_check import (
     check_against_schema,
@@ -26,8 +28,12 @@ from frugal.run.config_schema import config_schema, learns
 from frugal.studies.diagnosis.spec import ASKED, TREE_KINDS, run_folder
 
 Files = Mapping[str, Path]  # name in the YAML → where it lies
+if TYPE_CHECKING:
+    from frugal.data.prepare import Prepared
+
 MECHANISM = "own"
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
+LEAST_TOGETHER = 30  # without two panels that are always missing together
 SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, for which F1 is told
 F1_PARTS = {
     "encoder": 0.2, "encoder_validation": 0.05, "agent": 0.4, "validation": 0.1, "test": 0.25,
@@ -162,7 +168,9 @@ def _for_cost(own: dict[str, Any], described: Description, gaps: "_Gaps", base: 
             "nuisance_method": None, "s": None,
         }
     ]  # fmt: skip
-    return [said, *_without_learners(own, described)]
+    remarks = [said, *_without_learners(own, described)]
+    _require_rows_to_learn_from(own, described, gaps)
+    return remarks
 
 
 def _for_f1(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
@@ -263,37 +271,58 @@ class _Gaps:
 
     Attributes:
         share: panel → share of rows without it, of panels that are missing somewhere.
-        known: encoded columns without a gap.
+        together: panel → an earlier one that is missing in the same rows.
+        known: encoded columns that vary, have no gap, and are in a panel without one.
         rows: of the table.
+        learned: rows of each class in the part `agent`, and in the table. (k,) each
+        layout: the table without its rows.
         suspicions: what is probably not meant, a sentence each.
     """
 
     share: Mapping[str, float]
+    together: Mapping[str, str]
     known: tuple[str, ...]
     rows: int
+    learned: tuple[np.ndarray, np.ndarray]
+    layout: Table
     suspicions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, prepared: "Prepared", described: Description) -> "_Gaps":
+        """Of a table in memory."""
+        table = prepared.table
+        known = np.isfinite(table.values)
+        observed = {
+            panel.name: np.asarray(known[:, inside].all(axis=1))
+            for panel, inside in zip(table.actions, table.provides, strict=True)
+        }
+        lacking = {name: here for name, here in observed.items() if not here.all()}
+        patterns: dict[bytes, str] = {}
+        first = {name: patterns.setdefault(here.tobytes(), name) for name, here in lacking.items()}
+        shown = {c for panel in table.panels if panel.name not in lacking for c in panel.columns}
+        varied = [
+            name
+            for name, values, here in zip(table.columns, table.values.T, known.T, strict=True)
+            if name in shown and here.all() and np.ptp(values) > 0
+        ]
+        labels = table.label[prepared.split == "agent"], table.label
+        here, every = (np.bincount(one, minlength=len(table.classes)) for one in labels)
+        return cls(
+            {name: float(1 - here.mean()) for name, here in lacking.items()},
+            {name: other for name, other in first.items() if name != other},
+            tuple(varied), len(table), (here, every), table.take(np.arange(0)),
+            (
+                *_dropped(prepared.report["rows_dropped"]), *_suspicions(table, described),
+                *_never_recorded(lacking, prepared.split),
+            ),
+        )  # fmt: skip
 
 
 def _gaps(described: Description, files: Files, seed: int) -> _Gaps:
     """Read the table."""
-    import numpy as np
-
     from frugal.data.prepare import prepare
 
-    prepared = prepare(described, files, seed)
-    table = prepared.table
-    known = np.isfinite(table.values)
-    share = {}
-    for k, panel in enumerate(table.actions):
-        inside = table.provides[k] > 0
-        if missing := float(1 - known[:, inside].all(axis=1).mean()):
-            share[panel.name] = missing
-    always = [name for k, name in enumerate(table.columns) if known[:, k].all()]
-    varied = [n for n in always if np.ptp(table.values[:, table.columns.index(n)]) > 0]
-    dropped = prepared.report["rows_dropped"]
-    return _Gaps(
-        share, tuple(varied), len(table), (*_dropped(dropped), *_suspicions(table, described))
-    )
+    return _Gaps.of(prepare(described, files, seed), described)
 
 
 def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -306,11 +335,23 @@ def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             )
 
 
+def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> Iterator[str]:
+    """Panels that no row has of a part that something is learned from."""
+    for name, here in observed.items():
+        parts = [p for p in ("train", "agent") if (split == p).any() and not here[split == p].any()]
+        if parts:
+            yield (
+                f"Look: no row of part {' or '.join(map(repr, parts))} has panel {name!r}, so that "
+                "nothing learns what it tells, and policies that buy it pay for nothing; leave it "
+                "out, or divide rows otherwise under 'split'."
+            )
+
+
 def _suspicions(table: Table, described: Description) -> Iterator[str]:
-    """Columns that name units or tell the label, rows that stand twice, and no complete row."""
-    import numpy as np
+    """Columns that name units or tell the label, rows that are copies, and no complete row."""
     import pandas as pd
 
+    from frugal.core.belonging import copied
     from frugal.data.guessing import label_told, told_in
 
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
@@ -334,8 +375,8 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
                 f"Look: column {name!r} tells the label in {where}; if it is known only "
                 "afterwards, leave it out."
             )
-    if twice := int(frame.assign(label=label).duplicated().sum()):
-        yield f"Look: {twice:,} rows stand twice; where these are the same units, leave them out."
+    if copies := int(copied(frame.assign(label=label)).sum()):
+        yield f"Look: {copies:,} rows are copies of others; if of the same units, leave them out."
     if np.isnan(table.values).any(axis=1).all():
         yield (
             "Look: no row has every panel, so that only policies that need few panels can be "
@@ -363,18 +404,59 @@ def _causes(
                 f"{path}: has causes for {names}; panels with gaps are {listed(gaps.share)}"
                 f"{did_you_mean(next(iter(given or ['']), ''), gaps.share)}"
             )
+        _require_identified(path, given, gaps)
         return given, f"Causes of gaps are those of {path.name}."
     causes: dict[str, dict[str, Any]] = {}
     for panel in gaps.share:
-        before = [name for name in causes if _often(gaps, name)]
+        enough = gaps.share[panel] * gaps.rows >= LEAST_TOGETHER
+        same = gaps.together.get(panel) if enough else None
+        before = [name for name in causes if _often(gaps, name) or name == same]
         causes[panel] = {"values": list(gaps.known), "indicators": before}
     worst = max(gaps.share, key=lambda panel: gaps.share[panel])
     return causes, (
         f"{gaps.rows:,} rows, gaps in {len(causes)} panels (most in {worst}: "
-        f"{gaps.share[worst]:.0%}); assumed is that they depend only on columns that are always "
-        f"known ({listed(gaps.known) or 'none'}) and on which other panels are recorded; the "
-        "answer says where the records contradict that."
+        f"{gaps.share[worst]:.0%}); assumed is that they depend only on columns of panels that "
+        f"all rows have ({listed(gaps.known) or 'none'}) and on which other panels are recorded; "
+        "the answer says where the records contradict that."
     )
+
+
+def _require_identified(path: Path, causes: Mapping[str, Any], gaps: _Gaps) -> None:
+    """Refuse causes by which no probability of a gap can be estimated."""
+    from frugal.missing.graphs import parse_graph  # networkx
+    from frugal.missing.identification import identify
+
+    try:
+        graph = parse_graph(MECHANISM, {"source": "own", "panels": causes}, gaps.layout)
+        found = identify(graph, gaps.layout, s=None)
+    except FrugalError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    if not found.propensity_identified:
+        why = next(reason for reason in found.reasons if "not identified: " in reason)
+        raise ConfigError(
+            f"{path}: with these causes no cost can be estimated: "
+            f"{why.partition('not identified: ')[2]} Columns of panels that all rows have may "
+            f"always be causes: {listed(gaps.known) or 'none here'}"
+        )
+
+
+def _require_rows_to_learn_from(
+    own: Mapping[str, Any], described: Description, gaps: _Gaps
+) -> None:
+    """Refuse a class of fewer rows than the folds in which policies learn."""
+    agents = own["afape"]["agents"]
+    folds = {n: one["boosting"]["folds"] for n, one in agents.items() if one and "boosting" in one}
+    here, every = gaps.learned
+    k = int(here.argmin())
+    few = [name for name, count in folds.items() if count > here[k]]
+    if few:
+        name = described.label.classes[k]
+        raise ConfigError(
+            f"{described.path.name}: class {name!r} has {every[k]} rows, of which part 'agent' has "
+            f"{here[k]}; policies ({listed(few)}) learn from it in {max(folds.values())} folds, "
+            f"each of which needs one: give 'agent' more rows under 'split', or record more of "
+            f"{name!r}"
+        )
 
 
 def _often(gaps: _Gaps, panel: str) -> bool:

@@ -22,7 +22,7 @@ from frugal.studies.afape.stages.give_verdicts import give_verdicts
 from frugal.studies.afape.stages.impute_features import impute_features
 from frugal.studies.afape.stages.roll_out import roll_out
 
-_NO_COPY = pd.DataFrame({"seed": [], "method": [], "draw": []})
+_NO_COPY = pd.DataFrame({"row_id": [], "seed": [], "method": [], "draw": []})
 _WHERE = {"dataset": "drawn", "mechanism": "drawn"}
 
 

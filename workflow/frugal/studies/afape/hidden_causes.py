@@ -96,7 +96,7 @@ class Shifted:
                 ("plain", plain_range(one, gammas)),
                 ("sharp", sharp_range(one, gammas, quantiles)),
             ):
-                ends = _interval(data, terms, name, one.estimate, found)
+                ends = _interval(data, terms, name, one.estimate, (gammas, found))
                 frame = {"estimator": name, "kind": kind, "gamma": gammas}
                 frame |= {"low": found.low, "high": found.high}
                 frames.append(pd.DataFrame(frame | ends))
@@ -110,13 +110,23 @@ def no_ranges() -> pd.DataFrame:
 
 
 def _interval(
-    data: Table, terms: ClusteredTerms, name: str, centre: float, found: Range
+    data: Table,
+    terms: ClusteredTerms,
+    name: str,
+    centre: float,
+    given: tuple[np.ndarray, Range],
 ) -> dict[str, list[float]]:
-    """Interval of each range, with room for unseen errors, where a cost can be."""
+    """Interval of the range of each Γ, with room for unseen errors, where a cost can be.
+
+    It holds those of smaller Γ, whatever their standard errors.
+    """
+    gammas, found = given
     within, together = cost_range(data), terms.of(name)
     unseen = unseen_errors_of(together.error_costs(name), together.tally(name).weight, within)
     low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
     _, high = normal_interval(found.high, found.high_error, level=LEVEL)
+    low = [low[gammas <= gamma].min() for gamma in gammas]
+    high = [high[gammas <= gamma].max() for gamma in gammas]
     pairs = [cost_interval(centre, *ends, unseen, within) for ends in zip(low, high, strict=True)]
     return {"range_low": [a for a, _ in pairs], "range_high": [b for _, b in pairs]}
 

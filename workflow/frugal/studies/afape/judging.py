@@ -4,8 +4,8 @@ Blocks are gone through for what stands in the way of estimators, then for terms
 and columns that were set aside say the rest.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.judge.case import COSTS, Case, acquired_sets, fitted_records
 from frugal.judge.cost_intervals import (
+    CostInterval,
     cost_interval,
     cost_range,
     range_findings,
@@ -26,6 +27,7 @@ from frugal.judge.cost_intervals import (
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.evidence import Evidence
 from frugal.judge.influences import CountedFit, Influences, WholeFit
+from frugal.judge.intervals import interval_of
 from frugal.judge.kept_terms import ClusteredTerms, KeptTerms
 from frugal.judge.nuisance_fit import BlockFit, NuisanceFit, ScoreBlocks
 from frugal.judge.obstacles import LEAST_MASS, obstacle_of
@@ -36,11 +38,11 @@ from frugal.judge.positivity import (
     policy_findings,
     resample_findings,
 )
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.resampling import full_sample_interval
-from frugal.judge.rubin import rubin
+from frugal.judge.rubin import PooledEstimate, rubin
 from frugal.judge.summary import OK, Summary, summary_of
-from frugal.judge.sums import Spread
+from frugal.judge.sums import Spread, WeightSums
 from frugal.judge.views import Seen
 from frugal.studies.afape.cases import StoredCases
 from frugal.studies.afape.completed import CompletedSums
@@ -49,7 +51,6 @@ from frugal.studies.afape.subsets import prefixes, resamples
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
 DECISIONS = COSTS.index("misclassification_cost")
-INTERVALS = (("ci_low", "ci_high"), ("resample_low", "resample_high"))
 
 
 class Fits:
@@ -97,6 +98,8 @@ class Judged:
     Attributes:
         agent, seed: whose.
         evidence: of all rows.
+        read_evidence: the same for estimators that verdicts read: where gaps do not matter to the
+            policy, of a table without them.
         terms: of every estimator that could be computed.
         together: the same, those of rows that belong together as one.
         stopped: status and reason of every other.
@@ -104,11 +107,14 @@ class Judged:
         completed: what completed tables tell, by method.
         views: what the views read.
         influences: of every estimator of which some row carries weight.
+        around: of the same, level → ends of the interval of the estimator alone.
+        intervals: of the same, with room for unseen errors, where a cost can be.
     """
 
     agent: str
     seed: int
     evidence: Evidence
+    read_evidence: Evidence
     terms: KeptTerms
     together: ClusteredTerms
     stopped: dict[str, tuple[str, str]]
@@ -116,6 +122,16 @@ class Judged:
     completed: dict[str, CompletedSums]
     views: Seen
     influences: Influences
+    around: dict[str, Callable[[float], tuple[float, float]]] = field(default_factory=dict)
+    intervals: dict[str, CostInterval] = field(default_factory=dict)
+
+    def ignores_gaps(self, estimator: Estimator) -> bool:
+        """The estimator is the mean of all rows, as gaps cannot change what the policy does."""
+        return estimator.read is not None and not self.evidence.gaps_matter
+
+    def evidence_of(self, estimator: Estimator) -> Evidence:
+        """By which an estimator can be computed, or not."""
+        return self.read_evidence if self.ignores_gaps(estimator) else self.evidence
 
     @property
     def names(self) -> list[str]:
@@ -143,15 +159,21 @@ def judge_blocks(
         evidence.add(case)
         views = Seen.of(case) if views is None else views + Seen.of(case)
     assert views is not None, "bug: a case without a row"
+    read = evidence
+    if not evidence.gaps_matter:
+        read = Evidence((ESTIMATORS[name] for name in READ), cases.clusters)
+        for k in blocks:
+            read.add(cases.case(agent, seed, k).without_gaps())
     outcomes = 1 if cases.cluster is None else None
     terms = KeptTerms(own, cases.sizes, outcomes=outcomes, decisions=DECISIONS)
     found = Judged(
-        agent, seed, evidence, terms,
-        ClusteredTerms(terms, cases.cluster, own, decisions=DECISIONS),
-        {n: why for n, one in ESTIMATORS.items() if (why := obstacle_of(one, evidence))},
-        {}, {}, views,
+        agent, seed, evidence, read, terms,
+        ClusteredTerms(terms, cases.cluster, own, decisions=DECISIONS), {}, {}, {}, views,
         Influences(terms, cases.cluster, shared, lambda name: (seed, name, agent)),
     )  # fmt: skip
+    for name, estimator in ESTIMATORS.items():
+        if why := obstacle_of(estimator, found.evidence_of(estimator)):
+            found.stopped[name] = why
     for k in blocks:
         _add_terms(found, cases.case(agent, seed, k), shifted, cases.single)
     for name in found.stopped:
@@ -166,14 +188,15 @@ def _add_terms(found: Judged, case: Case, shifted: Shifted, single: bool) -> Non
         if name in found.stopped:
             continue
         try:
-            terms = estimator.terms(case)
+            own = case.without_gaps() if found.ignores_gaps(estimator) else case
+            terms = estimator.terms(own)
         except DataError as refusal:  # what no obstacle foresees costs one row, not the study
             why = f"It cannot be computed from these records: {refusal}."
             found.stopped[name] = "no_support", why
             continue
         found.terms.put(name, terms)
         if (terms.weight > 0).any() or not single:
-            shifted.add(name, case, terms)
+            shifted.add(name, own, terms)
         if case.full is not None and estimator.propensity is not None:
             off_policy = estimator.propensity is Need.PATTERN_PROPENSITY
             sets = acquired_sets(case.recorded if off_policy else case.blocked)
@@ -186,12 +209,17 @@ def _add_terms(found: Judged, case: Case, shifted: Shifted, single: bool) -> Non
         before.add(draws, case.cluster)
 
 
+def divides(name: str, found: Judged) -> bool:
+    """Whether an estimate divides by a probability that was fitted."""
+    return ESTIMATORS[name].fitted and not found.ignores_gaps(ESTIMATORS[name])
+
+
 def summary_rows(
     found: Judged, data: Table, fit: CountedFit
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Summary]]:
     """One row per estimator, whatever became of it, without what resamples say."""
     usable = [name for name in found.names if found.terms.tally(name).weight.usable]
-    found.influences.make(usable, lambda name: fit if ESTIMATORS[name].fitted else None)
+    found.influences.make(usable, lambda name: fit if divides(name, found) else None)
     rows, summaries = {}, {}
     for name, estimator in ESTIMATORS.items():
         if name in found.stopped:
@@ -203,10 +231,12 @@ def summary_rows(
             if name in usable
             else Spread(0, np.zeros(len(tally.numerator)), np.zeros(len(tally.numerator)))
         )
+        counted = found.together.of(name).tally(name).weight
         summaries[name] = summary_of(
-            tally, found.together.of(name).tally(name).weight, spread, level=LEVEL,
-            findings=_warnings(estimator, found),
-        )  # fmt: skip
+            tally, counted, spread, level=LEVEL, findings=_warnings(estimator, found)
+        )
+        if name in usable:
+            found.around[name] = _around(estimator, found, summaries[name], spread, counted)
         rows[name] = _row(estimator, summaries[name], found)
     return rows, summaries
 
@@ -225,16 +255,35 @@ def _row(estimator: Estimator, summary: Summary, found: Judged) -> dict[str, Any
         "misclassification_cost": summary.estimate[2],
         "warning": ",".join(finding.name for finding in summary.findings),
     }
-    method = estimator.imputation
-    if method is not None and (draws := found.completed[method]).count > 1:
-        pooled = rubin(draws.means, draws.squared_errors)
-        low, high = pooled.interval(level=LEVEL)
-        row |= {
-            "std_error": float(np.sqrt(pooled.variance[0])),
-            "ci_low": low[0],
-            "ci_high": high[0],
-        }
+    if (pooled := _pooled(estimator, found)) is not None:
+        row |= {"std_error": float(np.sqrt(pooled.variance[0]))}
     return row
+
+
+def _pooled(estimator: Estimator, found: Judged) -> PooledEstimate | None:
+    """An estimate on several completed tables; None of other estimates."""
+    draws = found.completed.get(estimator.imputation or "")
+    if draws is None or draws.count < 2:
+        return None
+    return rubin(draws.means, draws.squared_errors)
+
+
+def _around(
+    estimator: Estimator, found: Judged, summary: Summary, spread: Spread, counted: WeightSums
+) -> Callable[[float], tuple[float, float]]:
+    """Level → ends of an estimate's interval."""
+    pooled, told = _pooled(estimator, found), len(spread.squares)
+    centre = summary.estimate[:told]
+
+    def ends(level: float) -> tuple[float, float]:
+        low, high = (
+            interval_of(centre, spread, counted, level=level)
+            if pooled is None
+            else pooled.interval(level=level)
+        )
+        return float(low[0]), float(high[0])
+
+    return ends
 
 
 def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
@@ -254,7 +303,7 @@ def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
 
 def _warnings(estimator: Estimator, found: Judged) -> tuple[Finding, ...]:
     """What about the records makes a weighted estimate less than it seems."""
-    propensity, evidence = estimator.propensity, found.evidence
+    propensity, evidence = estimator.propensity, found.evidence_of(estimator)
     if propensity is None:
         return ()
     told = mean_findings(found.terms.tally(estimator.name).weight.mean)
@@ -307,11 +356,12 @@ def _within(row: Mapping[str, Any], found: Judged, name: str, data: Table) -> di
     within, together = cost_range(data), found.together.of(name)
     unseen = unseen_errors_of(together.error_costs(name), together.tally(name).weight, within)
     told = unseen.findings + range_findings(row["estimate"], within)
-    changed: dict[str, Any] = {}
-    for low, high in INTERVALS:
-        changed[low], changed[high] = cost_interval(
-            row["estimate"], row[low], row[high], unseen, within
-        )
+    interval = CostInterval(row["estimate"], found.around[name], unseen, within)
+    ends = (row["estimate"], row["resample_low"], row["resample_high"])
+    low, high = cost_interval(*ends, unseen, within)
+    changed: dict[str, Any] = {"resample_low": low, "resample_high": high}
+    changed["ci_low"], changed["ci_high"] = interval.at(LEVEL)
+    found.intervals[name] = interval
     names = [row["warning"], *(finding.name for finding in told)]
     return changed | {"warning": ",".join(name for name in names if name)}
 

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.rollouts import columns_read, reads_values
+from frugal.acquire.set_probability import blocked_set_probability
 from frugal.core.episodes import Policy, RowPolicy
 from frugal.core.errors import MissingStateError
+from frugal.core.world import World
 from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.judge.records import PARTS, Records, in_s
@@ -128,7 +130,7 @@ def tell(
                 }
                 | {"mean_cost": mean.sum(axis=1)}
                 | {f"mean_{name}": mean[:, k] for k, name in enumerate(PARTS)}
-                | _reading(policies[agent], records)
+                | _reading(policies[agent], records, played)
                 | {"lacks": lacks}
             )
         )
@@ -165,11 +167,12 @@ def _afa_name(agent: str) -> str:
     return f"AFA, {agent}"
 
 
-def _reading(policy: Policy, records: Records) -> dict[str, bool]:
+def _reading(policy: Policy, records: Records, played: np.ndarray) -> dict[str, bool]:
     """Whether a policy reads values, and whether the paper's AFA propensity is enough for it.
 
-    That propensity is given X_adj and R̂ alone. It is enough where decisions depend on no column
-    outside X_adj, and where R_s = 1 leaves nothing that could be missing (it is 1 there).
+    And whether gaps can change what it does. That propensity is given X_adj and R̂ alone. It is
+    enough where decisions depend on no column outside X_adj, and where R_s = 1 leaves nothing that
+    could be missing (it is 1 there).
     """
     known, data = records.identification, records.data
     outside = [name not in known["adjustment_columns"] for name in data.columns]
@@ -179,7 +182,31 @@ def _reading(policy: Policy, records: Records) -> dict[str, bool]:
         "reads_values": reads_values(policy),
         "afa_propensity_suffices": is_complete or not reads.any(),
         "answers_rows": isinstance(policy, RowPolicy),
+        "gaps_matter": _gaps_matter(policy, records, played),
     }
+
+
+def _gaps_matter(policy: Policy, records: Records, played: np.ndarray) -> bool:
+    """Whether a policy asks for a panel that can be missing, in any of these rows.
+
+    It does not where it acquires none, and what it did would be as likely if nothing were missing.
+    """
+    names = [panel.name for panel in records.data.actions]
+    missable = np.isin(names, records.identification["missable_panels"])
+    if played[:, missable | ~records.observed.all(axis=0)].any():
+        return True
+    rows = np.flatnonzero(~records.complete)
+    if not len(rows):
+        return False
+    world, observed = World.of_table(records.data).take(rows), records.observed[rows]
+    try:
+        done, undisturbed = (
+            blocked_set_probability(policy, world, available=available, target=played[rows])
+            for available in (observed, np.ones_like(observed))
+        )
+    except MissingStateError:
+        return True
+    return not np.allclose(done, undisturbed, rtol=1e-9, atol=0.0)
 
 
 def _propensities(
@@ -240,8 +267,11 @@ def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> Told:
     row_id = records.data.row_id
     per_agent = [
         pd.DataFrame(
-            {"agent": a, "row_id": row_id} | fits | _reading(policies[a], records) | {"lacks": ""}
+            {"agent": agent, "row_id": row_id}
+            | fits
+            | _reading(policies[agent], records, panel_matrix(played, "acquired", records.data))
+            | {"lacks": ""}
         )
-        for a in records.played
+        for agent, played in records.played.items()
     ]
     return Told(pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {})

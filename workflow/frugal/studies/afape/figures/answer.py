@@ -21,21 +21,20 @@ LOOKS = {
     "worse": style.Look("worse by more than chance", style.GREY, "s"),
     "truth": style.Look("true cost", style.BLACK, "|", line="none"),
 }
-_NEEDED = ["agent", "estimator", "estimate", "truth"]
+ENDS = ["simultaneous_low", "simultaneous_high"]
+_NEEDED = ["agent", "estimator", "estimate", *ENDS, "truth"]
 
 
 @style.printed
-def answer_figure(
-    estimates: pd.DataFrame, comparisons: pd.DataFrame, verdict: pd.Series, *, cost_unit: str
-) -> Figure:
+def answer_figure(estimates: pd.DataFrame, verdict: pd.Series, *, cost_unit: str) -> Figure:
     """What every policy costs by the estimator that is read, the cheapest first.
 
     Lines: intervals that hold for all policies at once (95 %). Policies that are left out stand
     below, without a mark. Where the truth is known a short black line has it.
 
     Args:
-        estimates: agent, estimator, estimate, truth, of one data set, mechanism and seed.
-        comparisons: of the same: estimator, agent, not_worse, simultaneous_half_width.
+        estimates: agent, estimator, estimate, simultaneous_low, simultaneous_high, truth, of one
+            data set, mechanism and seed.
         verdict: row of the table of verdicts.
         cost_unit: the data set's unit of cost.
 
@@ -46,15 +45,14 @@ def answer_figure(
     if not verdict["estimator"]:
         scenario = scenario_title((verdict["dataset"], verdict["mechanism"]))
         return style.sentence_figure(f"{scenario}: {verdict['sentence']}")
-    rows = _placed(estimates, comparisons, verdict)
+    rows = _placed(estimates, verdict)
     figure = style.new_figure(height_in=1.0 + 0.24 * len(rows))
     axes = figure.subplots()
     style.shade_every_second(axes, len(rows), vertical=False)
-    ends = np.array([rows["estimate"] - rows["half"], rows["estimate"] + rows["half"]])
     judged = ~rows["out"].to_numpy()
     draw_series(
         axes, rows[judged], LOOKS, by="kind", x="estimate", y="y", line=None, size=5.5,
-        x_ends=ends[:, judged],
+        x_ends=rows.loc[judged, ENDS].to_numpy(dtype=float).T,
     )  # fmt: skip
     truth = rows[rows["truth"].notna()].assign(kind="truth")
     draw_series(axes, truth, LOOKS, by="kind", x="truth", y="y", line=None, size=9.0)
@@ -68,10 +66,8 @@ def answer_figure(
     return figure
 
 
-def _placed(estimates: pd.DataFrame, comparisons: pd.DataFrame, verdict: pd.Series) -> pd.DataFrame:
+def _placed(estimates: pd.DataFrame, verdict: pd.Series) -> pd.DataFrame:
     """Rows of the estimator that is read, from the cheapest; policies that are left out last."""
-    mine = comparisons[comparisons["estimator"].astype(str) == verdict["estimator"]]
-    half = mine.groupby("agent", observed=True)["simultaneous_half_width"].first()
     alike, left = (str(verdict[key]).split(",") for key in ("not_worse", "left_out"))
     rows = estimates[estimates["estimator"] == verdict["estimator"]]
     rows = rows[_NEEDED].assign(out=rows["agent"].isin(left))
@@ -79,10 +75,7 @@ def _placed(estimates: pd.DataFrame, comparisons: pd.DataFrame, verdict: pd.Seri
     rows = rows.sort_values(["out", "estimate", "agent"], kind="stable").reset_index(drop=True)
     kind = np.where(rows["agent"].isin(alike), "alike", "worse").astype(object)
     kind[(rows["agent"] == verdict["agent"]).to_numpy()] = "named"
-    return rows.assign(
-        kind=np.where(rows["out"], "", kind), y=np.arange(len(rows)),
-        half=rows["agent"].map(half).fillna(0.0),
-    )  # fmt: skip
+    return rows.assign(kind=np.where(rows["out"], "", kind), y=np.arange(len(rows)))
 
 
 def _dress(axes: Axes, rows: pd.DataFrame, cost_unit: str) -> None:
@@ -117,7 +110,7 @@ def _title(verdict: pd.Series) -> str:
 
 
 def _answer(given: Scenario) -> tuple[Figure, pd.DataFrame]:
-    figure = answer_figure(given.estimates, given.comparisons, given.verdict, **given.unit)
+    figure = answer_figure(given.estimates, given.verdict, **given.unit)
     return figure, given.estimates[given.estimates["estimator"] == given.verdict["estimator"]]
 
 

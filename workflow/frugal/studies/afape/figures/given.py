@@ -15,7 +15,6 @@ class Scenario:
     Attributes:
         estimates: rows of the summary.
         verdict: row of the table of verdicts.
-        comparisons: of pairs of policies.
         frequencies: of panels, of one agent.
         calibration: of what was fitted.
         unit: `cost_unit`, as figures take it.
@@ -23,7 +22,6 @@ class Scenario:
 
     estimates: pd.DataFrame
     verdict: pd.Series
-    comparisons: pd.DataFrame
     frequencies: pd.DataFrame
     calibration: pd.DataFrame
     unit: Mapping[str, str]

@@ -68,6 +68,10 @@ def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
             done["ci_low"] <= done["ci_high"]
         )
         & (_holds_estimate(done) | done["warning"].str.contains("outside_range")),
+        "an interval for all policies at once holds that of one": (
+            done["simultaneous_low"] <= done["ci_low"]
+        )
+        & (done["ci_high"] <= done["simultaneous_high"]),
         "the effective sample size is at most the usable rows": done["ess"]
         <= done["usable_rows"] + 1e-6,
         "the parts sum to the cost": np.abs(

@@ -1,20 +1,20 @@
 """Stage `check_graph`: whether the records contradict the graph that explains their gaps."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.belonging import copied
 from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows, rows_of, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns
-from frugal.judge.graph_check import Contrast, GraphCheck, Indicators
-from frugal.judge.graph_check import check_graph as check_whole
-from frugal.judge.graph_check_blocks import GraphRows, check_graph_blocks
-from frugal.judge.records import always_known
+from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
+from frugal.judge.graph_check import check_graph as check_blocks
 from frugal.studies.afape.judged_rows import JudgedRows
 from frugal.studies.afape.stored import StoredRecords
 
@@ -38,13 +38,10 @@ def check_graph(
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     given = _Given(records, identification, rows_of(propensities))
     contrasts, found = [], []
+    clusters = None if given.numbered is None else int(given.numbered.max(initial=-1)) + 1
     for seed in progress(records.seeds, desc="seeds"):
         rng = streams.generator("graph", seed)
-        if given.single:
-            known = always_known(given.data(0), given.observed(seed, 0))
-            checked = check_whole(given.indicators(seed, 0), *known, rng)
-        else:
-            checked = check_graph_blocks(_Blocks(given, seed), given.clusters, rng)
+        checked = check_blocks(_Blocks(given, seed), clusters, rng)
         rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=list(_COLUMNS))
         rows = rows.astype(_COLUMNS) if rows.empty else rows
         contrasts.append(rows.assign(seed=seed))
@@ -74,13 +71,19 @@ class _Given(JudgedRows):
         self._known, self._fitted = identification, fitted
         self._places = slices_of(fitted, self.counts, "propensities")
 
+    @cached_property
+    def numbered(self) -> np.ndarray | None:
+        """Cluster of each row, from 0 on; None where each row stands for itself. (n,)"""
+        found = self.cluster
+        return None if found is None else np.unique(found, return_inverse=True)[1]
+
     def indicators(self, seed: int, at: int) -> Indicators:
         """What the graph says of the gaps of a block's test rows."""
         data, fitted = self.data(at), self._fitted.read(self._places[self.numbers[at]])
         fitted = fitted[fitted["seed"] == seed]
         assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
-        observed, cluster = self.observed(seed, at), self.cluster_of(at)
-        return _indicators(data, observed, self._known, fitted, cluster)
+        cluster = None if self.numbered is None else self.numbered[self.rows(at)]
+        return _indicators(data, self.observed(seed, at), self._known, fitted, cluster)
 
 
 class _Blocks:
@@ -92,8 +95,11 @@ class _Blocks:
 
     def __iter__(self) -> Iterator[GraphRows]:
         for at in range(len(self._given.numbers)):
-            known = self._given.known(self._names, at)
-            yield GraphRows(self._given.indicators(self._seed, at), *known)
+            yield self._given.once("graph", (self._seed, at), lambda at=at: self._block(at))
+
+    def _block(self, at: int) -> GraphRows:
+        known = self._given.known(self._names, at)
+        return GraphRows(self._given.indicators(self._seed, at), *known)
 
 
 def _indicators(
@@ -103,20 +109,22 @@ def _indicators(
     fitted: pd.DataFrame,
     cluster: np.ndarray | None,
 ) -> Indicators:
-    """The panels that can be missing, with their fitted probabilities and their causes' values."""
-    factors = fitted[panel_columns("factor", data)].to_numpy(np.float64)
+    """The panels that can be missing, with their fitted probabilities and their causes' values.
+
+    Rows that are copies of others in their block do not count.
+    """
+    laws = identification["factors"]
     values = np.where(data.columns_observed(observed), data.values, np.nan)
-    place = {panel.name: k for k, panel in enumerate(data.actions)}
-    at = [place[law["panel"]] for law in identification["factors"]]
-    causes = [
-        np.stack([values[:, list(data.columns).index(c)] for c in law["columns"]], axis=1)
-        if law["columns"]
-        else np.empty((len(data), 0))
-        for law in identification["factors"]
-    ]
-    probability = factors[:, at]
+    actions = [panel.name for panel in data.actions]
+    at = [actions.index(law["panel"]) for law in laws]
+    causes = [values[:, [data.columns.index(c) for c in law["columns"]]] for law in laws]
+    probability = fitted[panel_columns("factor", data)].to_numpy(np.float64)[:, at]
     for k, known in enumerate(causes):
         probability[np.isnan(known).any(axis=1), k] = np.nan
+    probability[copied(pd.DataFrame(values).assign(label=data.label))] = np.nan
+    panels = [law["panel"] for law in laws]
+    conditions = [np.isin(panels, law["condition_panels"]) for law in laws]
     return Indicators(
-        [data.actions[k].name for k in at], observed[:, at], probability, causes, cluster
-    )
+        panels, observed[:, at], probability, causes,
+        np.array(conditions, dtype=bool).reshape(len(laws), len(laws)), cluster,
+    )  # fmt: skip

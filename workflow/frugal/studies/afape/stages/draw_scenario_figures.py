@@ -18,7 +18,6 @@ def draw_scenario_figures(
     frequencies: pd.DataFrame,
     calibration: pd.DataFrame,
     verdicts: pd.DataFrame,
-    comparisons: pd.DataFrame,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -31,7 +30,6 @@ def draw_scenario_figures(
     given = Scenario(
         estimates=estimates[estimates["seed"] == seed].assign(**streams.wildcards),
         verdict=_here(verdicts, streams, seed).iloc[0],
-        comparisons=_here(comparisons, streams, seed),
         frequencies=chosen.assign(**streams.wildcards),
         calibration=calibration[calibration["seed"] == seed],
         unit={"cost_unit": catalogue["report"]["cost_unit"]},

@@ -19,9 +19,8 @@ from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
 from frugal.judge.by_group import no_groups, plain_ratios, plain_sums, ratios, told_by_group
 from frugal.judge.case import COSTS
-from frugal.judge.estimator import Estimator
+from frugal.judge.cost_intervals import CostInterval
 from frugal.judge.group_terms import GroupTerms
-from frugal.judge.influences import CountedFit
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
@@ -31,6 +30,7 @@ from frugal.studies.afape.judging import (
     Fits,
     Judged,
     convergence,
+    divides,
     frequencies,
     judge_blocks,
     resampled,
@@ -63,6 +63,7 @@ def estimate_costs(
     cases = StoredCases(records, identification, (blocked, worlds), (propensities, agents))
     fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
     found: dict[str, list[pd.DataFrame]] = {}
+    intervals: dict[tuple[int, str, str], CostInterval] = {}
     with Scratch() as kept:
         fits = Fits(cases, kept, fitted_apart)
         for agent in progress(cases.agents, desc="agents"):
@@ -70,6 +71,7 @@ def estimate_costs(
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
             judging = _Judging(cases, agent, settings, own, kept, fits)
             judged = judging.tables()
+            intervals |= judging.intervals
             judged["efficiency"] = compare_views(
                 cases.view_rows(), records.table.layout, records.graph, judging.seen,
                 identification, settings,
@@ -80,7 +82,9 @@ def estimate_costs(
         tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
         if "groups" not in tables:
             tables["groups"] = no_groups().assign(agent="", seed=0, estimator="")
-        tables["comparisons"] = pairs(tables["estimates"], kept, streams)
+        tables["comparisons"], tables["estimates"] = pairs(
+            tables["estimates"], intervals, kept, streams
+        )
         tables["tipping"] = tipping(
             tables["estimates"], kept, float(max(settings["hidden_causes"]["gammas"]))
         )
@@ -102,6 +106,7 @@ class _Judging:
         self._cases, self._agent, self._settings = cases, agent, settings
         self._streams, self._kept, self._fits = streams, kept, fits
         self._seen: list[Seen] = []
+        self.intervals: dict[tuple[int, str, str], CostInterval] = {}
 
     @property
     def seen(self) -> Seen:
@@ -127,6 +132,7 @@ class _Judging:
         rows, _ = summary_rows(judged, layout, fit)
         tables = {"resamples": resampled(judged, rows, layout, settings, self._streams)}
         tables = {"estimates": pd.DataFrame(rows.values()), **tables}
+        self.intervals |= {(seed, n, self._agent): one for n, one in judged.intervals.items()}
         self._keep(judged, rows, shifted)
         tables["sensitivity"] = shifted.ranges(
             layout, cases.known_rows(seed), judged.together, settings["hidden_causes"],
@@ -167,13 +173,10 @@ class _Judging:
             for name, terms in apart.items():
                 told = told_by_group(
                     terms, layout, truth=plain_ratios(sums), rng=rng,
-                    fit=self._fit_of(ESTIMATORS[name], seed),
+                    fit=self._fits.of(self._agent, seed) if divides(name, judged) else None,
                 )  # fmt: skip
                 found.append(told.assign(estimator=name))
         return pd.concat(found[1:] or found, ignore_index=True)
-
-    def _fit_of(self, estimator: Estimator, seed: int) -> CountedFit | None:
-        return self._fits.of(self._agent, seed) if estimator.fitted else None
 
     def _groups_of(
         self, judged: Judged, at: int, apart: Mapping[str, GroupTerms]
