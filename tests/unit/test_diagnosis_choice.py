@@ -119,7 +119,11 @@ def chosen(budget: float, family: str, value: float) -> dict:
     told |= {"auroc": {"value": 0.9}, "cost": {"value": budget - 1}}
     return {
         "budget": budget, "family": family, "cost_unit": "EUR", "sentence": f"Take {family}.",
-        "expected_on_test": told, "positive_for_all": {"value": 0.4, "low": 0.3, "high": 0.5},
+        "method": f"{family}_x", "expected_on_test": told | {"units": 99},
+        "positive": {"class": "ill", "units": 33},
+        "positive_for_all": {"value": 0.4, "low": 0.3, "high": 0.5},
+        "without_panels": [{"method": "logistic_free", "expected_on_test": told | {
+            "f1": {"value": 0.55, "low": 0.4, "high": 0.7}, "cost": {"value": 0.0}}}],
     }  # fmt: skip
 
 
@@ -129,14 +133,16 @@ def test_budgets_are_told_beside_calling_all_positive_and_who_advises_new_cases(
         catalogue={"report": {"title": "Clinic"}, "classes": ["well", "ill"]},
         settings={"remarks": ["800 rows."], "reading": {"A new case": "frugal advise B"}},
         streams=Streams(1, "write_budgets", {}), progress=list, asked=chosen(9.0, "stacked", 0.8),
-        choice_0=chosen(9.0, first, 0.85), choice_1=chosen(3.0, "stacked", 0.6),
+        choice_0=chosen(1234567.5, first, 0.85), choice_1=chosen(3.0, "stacked", 0.6),
     )  # fmt: skip
     text = found["text"].decode()
     lines = [line.split() for line in text.splitlines()]
     at = lines.index(next(line for line in lines if line[:2] == ["budget", "panels"]))
-    told = [(line[0], line[2]) for line in lines[at + 1 : at + 4]]
-    assert told == [("0", "0.4"), ("3", "0.6"), ("9", "0.85")]
+    told = [(line[0], line[2]) for line in lines[at + 1 : at + 5]]
+    assert told == [("0", "0.4"), ("0", "0.55"), ("3", "0.6"), ("1234567.5", "0.85")]
     assert "none: 'ill' said of all" in text
+    assert "none: logistic_free" in text
+    assert "F1 counts the class 'ill', 33 of 99 test cases; to count the other one" in text
     advised = "advised by the best family that keeps one, stacked: F1 0.800 (0.500 to 0.950)"
     assert (advised in text) == (first == "baselines")
     assert "A new case: frugal advise B" in text
