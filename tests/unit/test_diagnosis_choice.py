@@ -117,13 +117,14 @@ def chosen(budget: float, family: str, value: float) -> dict:
     """What `choose_policy` says, as far as it is read."""
     told = {name: {"value": value, "low": 0.5, "high": 0.95} for name in ("f1", "sensitivity")}
     told |= {"auroc": {"value": 0.9}, "cost": {"value": budget - 1}}
+    free = {"f1": {"value": 0.55, "low": 0.4, "high": 0.7}, "cost": {"value": 0.0}}
     return {
         "budget": budget, "family": family, "cost_unit": "EUR", "sentence": f"Take {family}.",
         "method": f"{family}_x", "expected_on_test": told | {"units": 99},
         "positive": {"class": "ill", "units": 33},
         "positive_for_all": {"value": 0.4, "low": 0.3, "high": 0.5},
-        "without_panels": [{"method": "logistic_free", "expected_on_test": told | {
-            "f1": {"value": 0.55, "low": 0.4, "high": 0.7}, "cost": {"value": 0.0}}}],
+        "without_panels": [{"method": "logistic_free", "family": "baselines",
+                            "expected_on_test": told | free}],
     }  # fmt: skip
 
 

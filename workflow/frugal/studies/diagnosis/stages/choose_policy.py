@@ -144,8 +144,11 @@ def _without_panels(
         pair = compared([chosen, other], 0, outcomes, score=score, rng=rng).iloc[1]
         less = {name: _plain(pair[name]) for name in ("less", "less_low", "less_high")}
         same = other.key == chosen.key
-        told.append({name: _plain(row[name]) for name in SOLUTION} | {"expected_on_test": expected}
-                    | (dict.fromkeys(less) if same else less))  # fmt: skip
+        told.append(
+            {name: _plain(row[name]) for name in ("family", *SOLUTION)}
+            | {"expected_on_test": expected}
+            | (dict.fromkeys(less) if same else less)
+        )
     return told
 
 

@@ -37,7 +37,7 @@ def write_budgets(
         sentence=first["sentence"],
         curve=pd.DataFrame(
             [_all_positive(first["positive_for_all"], positive)]
-            + [_line("0", one, f"none: {one['method']}") for one in first["without_panels"]]
+            + [_line("0", one, f"none: {one['method']}") for one in _classifiers(first)]
             + [
                 _line(all_digits(budget), by_budget[budget], _family(by_budget[budget]))
                 for budget in sorted(by_budget)
@@ -68,6 +68,12 @@ def _other_family(first: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
         f"advised by the best family that keeps one, {asked['family']}: F1 {reached['value']:.3f} "
         f"({reached['low']:.3f} to {reached['high']:.3f})."
     ]
+
+
+def _classifiers(first: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Classifiers that read no panel; where there are none, the best policy that buys nothing."""
+    free = first["without_panels"]
+    return [one for one in free if one["family"] == BASELINES] or free[:1]
 
 
 def _all_positive(reached: Mapping[str, float], positive: str) -> dict[str, Any]:
