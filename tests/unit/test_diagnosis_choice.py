@@ -72,6 +72,15 @@ def test_of_a_family_the_best_pooled_policy_within_the_budget_is_taken():
         candidates(scores, told, budget=2.5, score="auroc")
 
 
+def test_the_price_of_all_panels_is_within_a_budget_of_all_of_it():
+    """A mean of sums of prices misses the sum in its last digit, at any size of prices."""
+    for unit in (1.0, 1e7, 1e-7):
+        scores, _ = frames({"trees": [(unit * (0.1 + 0.2), said(1), said(1))]})
+        assert len(candidates(scores, None, budget=unit * 0.3, score="f1")) == 1
+        with pytest.raises(ConfigError, match="no solution costs at most"):
+            candidates(scores, None, budget=unit * 0.2999999, score="f1")
+
+
 @pytest.mark.parametrize(("wrong", "first"), [(18, 0), (2, 1)])
 def test_validation_alone_takes_the_lead_beyond_a_standard_error(wrong, first):
     """Two units of difference are within one standard error, eighteen are not."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from frugal.core.files import all_digits
 from frugal.core.streams import Streams
 from frugal.search.off_policy import (
     ESTIMATORS,
@@ -211,7 +212,7 @@ def verdict(
         "own searches.",
     ]
     told.append(
-        f"Worth: {', '.join(f'{name} {value:g}' for name, value in worth.items())}. "
+        f"Worth: {', '.join(f'{name} {all_digits(value)}' for name, value in worth.items())}. "
         "Whether an untried treatment would have been better is not known from such records; "
         "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
     )
