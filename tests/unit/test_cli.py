@@ -195,3 +195,15 @@ def test_an_output_of_no_known_format_is_refused_before_any_work(capsys, monkeyp
     said = refused(capsys, *[w.replace(str(SUMMARY), name) for w in COMMAND])
     assert f"--output summary={name} ends in " in said
     assert "allowed are .parquet, .json, .safetensors, .png, .pdf, .html" in said
+
+
+@pytest.mark.parametrize("words", [["recourse", "u", "a", "--max", "3"], ["audit", "--sam", "1"]])
+def test_an_option_is_written_in_full(capsys, words):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "unrecognized arguments: --" in capsys.readouterr().err
+
+
+def test_every_command_has_the_parser_that_takes_no_abbreviation():
+    sources = (ROOT / "workflow" / "frugal").rglob("*.py")
+    assert [p.name for p in sources if "ArgumentParser(" in p.read_text()] == ["arguments.py"]

@@ -8,6 +8,7 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.studies.dadi.figures.effects import panels_figure, tradeoff_figure
+from frugal.studies.dadi.figures.seen import tradeoff
 from frugal.studies.dadi.figures.style import (
     METHODS,
     ends_of,
@@ -41,7 +42,8 @@ def means_frame():
         | interval("disparity", 0.1 + 0.01 * k, 0.01) | interval("adversary_auc", np.nan, 0.0)
         for k, name in enumerate(METHODS)
     ]  # fmt: skip
-    return pd.DataFrame(agents + others).assign(dataset="adult")
+    table = pd.DataFrame(agents + others)
+    return table.assign(dataset="adult", degenerate=False, positive_share=0.3)
 
 
 def singles_frame():
@@ -129,6 +131,22 @@ def test_the_front_shows_every_agent_and_baseline():
     table = means_frame()
     wanted = set(zip(table["disparity"].round(6), table["auc"].round(6), strict=True))
     assert wanted <= shown
+
+
+def test_who_decides_nearly_all_alike_is_a_cross_and_is_not_called_fair():
+    table = means_frame()
+    table.loc[0, ["degenerate", "disparity", "auc", "positive_share"]] = [True, 0.0, 0.79, 0.0]
+    figure = tradeoff_figure(table, **WORDS)
+    crosses = [line for line in figure.axes[2].lines if line.get_marker() == "x"]
+    assert [np.asarray(line.get_xydata()).tolist() for line in crosses] == [[[0.0, 0.79]]]
+    said = tradeoff(table[:3], table[table["method"] == "full_features"])
+    assert "disparity 0.100 instead of 0.100" in said
+    every = table.assign(degenerate=True)
+    assert tradeoff(every[:3], every[3:4]).startswith(
+        "no disparity to compare: every agent decides"
+    )
+    whole = table[3:4].assign(degenerate=True, positive_share=0.0)
+    assert "all panels decides nearly all alike (0 % positive)" in tradeoff(table[:3], whole)
 
 
 def test_bars_are_as_high_as_their_shares():

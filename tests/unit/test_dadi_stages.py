@@ -3,21 +3,29 @@
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.acquire.bundles import FILES, read_bundle
 from frugal.core.columns import describe_columns
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import payload_bytes
 from frugal.core.streams import Streams
-from frugal.judge.fair_scores import least_disparities
+from frugal.data.cases import Cases
+from frugal.data.tables import table_from_frames
+from frugal.judge.fair_scores import fairness_row, least_disparities, with_front
 from frugal.judge.fairness import contingency, demographic_disparity
+from frugal.run.advise import advise
 from frugal.studies.dadi import columns
-from frugal.studies.dadi.frames import fold_of
+from frugal.studies.dadi.frames import decision_cut, fold_of
 from frugal.studies.dadi.spec import FAMILIES
+from frugal.studies.dadi.stages.bundle_dadi import bundle_dadi
 from frugal.studies.dadi.stages.check_dadi import check_dadi
 from frugal.studies.dadi.stages.train_dadi import train_dadi
+from frugal.studies.dadi.stages.write_dadi_answer import write_dadi_answer
 from sklearn.metrics import roc_auc_score
 
 from tests.unit.fair_chain import (
     FOLDS,
     GAMMAS,
+    ROOT,
     Bar,
     Notebook,
     given,
@@ -26,6 +34,7 @@ from tests.unit.fair_chain import (
     study,
     summarised,
 )
+from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
 
@@ -79,7 +88,7 @@ def test_decisions_and_outcomes_tell_the_same(folds):
     assert (test["gamma"] == np.array(GAMMAS)[test["member"]]).all()
     assert set(decisions["member"]) == set(range(len(GAMMAS)))
     assert (decisions["probability"] == 1).all()
-    assert (test["verdict"] == (test["probability"] >= 0.5)).all()
+    assert (test["verdict"] == (test["probability"] >= test["decision_threshold"])).all()
 
 
 def test_each_unit_stops_or_has_everything_and_never_repeats_a_panel(folds):
@@ -162,7 +171,7 @@ def test_a_coin_of_two_agents_saves_what_both_save_fold_by_fold():
     rows += [("dadi", 0.5, f, 0.8, 0.1) for f in (0, 1)]
     rows += [("dadi", 0.6, 0, 0.88, 0.4), ("dadi", 0.6, 1, 0.92, 0.4)]
     table = pd.DataFrame(rows, columns=["method", "gamma", "fold", "auc", "disparity"])
-    table = table.assign(dataset="d", features_acquired=1.0, cost=1.0)
+    table = table.assign(dataset="d", features_acquired=1.0, cost=1.0, degenerate=False)
     (row,) = least_disparities(
         table, {"dadi": "dadi"}, reference="full", auc_slack=0.02, level=0.95
     ).to_dict("records")
@@ -182,13 +191,113 @@ def test_a_solution_without_a_score_in_one_fold_is_never_the_fairest():
     rows += [("dadi", 0.0, 0, np.nan, 0.0), ("dadi", 0.0, 1, 0.9, 0.0)]
     rows += [("dadi", 0.5, 2, 0.9, 0.4), ("dadi", 0.5, 1, 0.9, 0.2)]
     table = pd.DataFrame(rows, columns=["method", "gamma", "fold", "auc", "disparity"])
-    table = table.assign(dataset="d", features_acquired=1.0, cost=1.0)
+    table = table.assign(dataset="d", features_acquired=1.0, cost=1.0, degenerate=False)
     table.loc[table["method"] == "full", "disparity"] = [9.0, 0.5, 0.5]
     (row,) = least_disparities(
         table, {"dadi": "dadi"}, reference="full", auc_slack=0.02, level=0.95
     ).to_dict("records")
     assert (row["method"], row["gamma"], row["folds"]) == ("dadi", 0.5, 2)
     np.testing.assert_allclose([row["disparity"], row["disparity_cut"]], [0.3, 0.2])
+
+
+def test_thresholds_come_from_validation_rows_of_which_as_many_are_decided_as_have_the_label(
+    stored, folds
+):
+    fold = fold_of(
+        stored["table"], stored["catalogue"], study().train_settings("loans")["design"],
+        Streams(1, "roll_out_dadi", {"dataset": "loans", "fold": "0"}),
+    )  # fmt: skip
+    share = fold.label[fold.part != "test"].mean()
+    probability = np.random.default_rng(0).random(200)
+    cut = decision_cut("label_share", probability, fold)
+    assert (probability >= cut).sum() == round(200 * share)
+    assert decision_cut(0.5, probability, fold) == 0.5
+    assert decision_cut("label_share", np.full(9, 0.2), fold) == 0.2  # all alike, and named so
+    with pytest.raises(DataError, match="no row validates; allowed are a number"):
+        decision_cut("label_share", np.zeros(0), fold)
+    scores = folds[0]["scores"]
+    assert scores["decision_threshold"].notna().all()
+    outcomes = folds[0]["outcomes"].groupby("gamma")["decision_threshold"].first()
+    agents = scores[scores["method"] == "dadi"].set_index("gamma")["decision_threshold"]
+    pd.testing.assert_series_equal(agents, outcomes)
+
+
+def test_who_decides_nearly_all_alike_is_neither_fairest_nor_on_the_front():
+    label, group = np.arange(400) % 4 == 0, np.arange(400) % 2
+    none, few = np.zeros(400, dtype=bool), np.arange(400) % 100 == 0
+    rows = [
+        fairness_row(label.astype(int), group, label * 0.5, said, level=0.95, resamples=20,
+                     rng=np.random.default_rng(0))
+        for said in (none, few, ~none, label)
+    ]  # fmt: skip
+    assert [row["degenerate"] for row in rows] == [True, True, True, False]
+    keys = {"dataset": "d", "fold": 0, "features_acquired": 1.0, "cost": 1.0}
+    keys |= {"adversary_auc": 0.5, "audit_auc": 0.5}
+    methods = [("dadi", 0.0), ("dadi", 0.5), ("dadi", 1.0), ("full", np.nan)]
+    table = pd.DataFrame(
+        [row | keys | {"method": m, "gamma": g} for row, (m, g) in zip(rows, methods, strict=True)]
+    )
+    table.loc[2, ["degenerate", "disparity"]] = [False, 0.2]
+    (row,) = least_disparities(
+        table, {"dadi": "dadi"}, reference="full", auc_slack=0.02, level=0.95
+    ).to_dict("records")
+    assert (row["gamma"], row["solutions"]) == (1.0, 1)
+    assert with_front(table)["on_front"].tolist() == [False, False, True, False]
+
+
+def _answer(summary, catalogue, tmp_path, **changed):
+    tables = {name: summary[name] for name in ("summary", "means", "least_disparity")}
+    (tmp_path / "p.png").write_bytes(b"picture")
+    return write_dadi_answer(
+        **tables | changed, catalogue=catalogue, picture=tmp_path / "p.png",
+        settings=study().answer_settings("loans"), progress=Bar,
+        streams=Streams(1, "write_dadi_answer", {"dataset": "loans"}),
+    )  # fmt: skip
+
+
+def test_the_run_ends_with_an_answer_and_nobody_flagged_is_none(summary, stored, tmp_path):
+    catalogue = stored["catalogue"] | {"report": {"title": "Loans", "cost_unit": "EUR"}}
+    made = _answer(summary, catalogue, tmp_path)
+    text, page = made["sentence"].decode(), made["page"].decode()
+    assert "the agent of γ = " in text.splitlines()[0]
+    assert "instead of" in text.splitlines()[0]
+    assert "← this one" in text
+    assert "data:image/png;base64,cGljdHVyZQ==" in page
+    agents = summary["means"]["method"] == "dadi"
+    spoilt = summary["means"].assign(degenerate=agents, positive_share=0.0)
+    none = summary["least_disparity"].assign(gamma=np.nan)
+    text = _answer(summary, catalogue, tmp_path, means=spoilt, least_disparity=none)["sentence"]
+    assert text.decode().startswith("No answer: every agent decides nearly all cases alike")
+    assert f"{len(GAMMAS)} of {len(spoilt)} methods decide nearly all cases alike" in text.decode()
+
+
+def test_the_bundle_decides_about_new_cases_as_the_study_did(summary, stored, folds, tmp_path):
+    catalogue = stored["catalogue"] | {"report": {"title": "Loans", "cost_unit": "EUR"}}
+    choice = _answer(summary, catalogue, tmp_path)["choice"]
+    made = bundle_dadi(
+        choice=choice, table=stored["table"], catalogue=catalogue,
+        description=ROOT / "config/datasets/telling_loans.yaml",
+        weights=as_read(folds[choice["fold"]]["weights"]),
+        settings=study().bundle_settings("loans"),
+        streams=Streams(1, "bundle_dadi", {"dataset": "loans"}), progress=Bar,
+    )  # fmt: skip
+    for name, payload in made.items():
+        path = tmp_path / FILES[name]
+        path.write_bytes(payload_bytes(path, payload))
+    bundle = read_bundle(tmp_path)
+    data, _ = table_from_frames(stored["table"], catalogue)
+    units = folds[choice["fold"]]["outcomes"].query("part == 'test' and gamma == @choice['gamma']")
+    rows = np.searchsorted(data.row_id, units["row_id"].to_numpy())
+    seen = np.ones((len(rows), len(data.actions)), dtype=bool)
+    cases = Cases("row", [str(row) for row in rows], data.values[rows], seen, [""] * len(rows))
+    advice = advise(bundle, cases, [], simulate=True, rollout=None)
+    last = advice.action == len(data.actions)
+    assert (advice.label[last] == units["verdict"].to_numpy()).all()
+    np.testing.assert_allclose(
+        advice.belief[last][:, 1], units["probability"].to_numpy(), atol=1e-6
+    )
+    wanted = units.filter(like="acquired:").to_numpy(dtype=bool)
+    np.testing.assert_array_equal(advice.acquired[last], wanted)
 
 
 def test_the_fairest_of_a_family_is_nearly_as_accurate_as_who_reads_all(summary):

@@ -72,6 +72,15 @@ def test_of_a_family_the_best_pooled_policy_within_the_budget_is_taken():
         candidates(scores, told, budget=2.5, score="auroc")
 
 
+def test_the_price_of_all_panels_is_within_a_budget_of_all_of_it():
+    """A mean of sums of prices misses the sum in its last digit, at any size of prices."""
+    for unit in (1.0, 1e7, 1e-7):
+        scores, _ = frames({"trees": [(unit * (0.1 + 0.2), said(1), said(1))]})
+        assert len(candidates(scores, None, budget=unit * 0.3, score="f1")) == 1
+        with pytest.raises(ConfigError, match="no solution costs at most"):
+            candidates(scores, None, budget=unit * 0.2999999, score="f1")
+
+
 @pytest.mark.parametrize(("wrong", "first"), [(18, 0), (2, 1)])
 def test_validation_alone_takes_the_lead_beyond_a_standard_error(wrong, first):
     """Two units of difference are within one standard error, eighteen are not."""
@@ -117,9 +126,14 @@ def chosen(budget: float, family: str, value: float) -> dict:
     """What `choose_policy` says, as far as it is read."""
     told = {name: {"value": value, "low": 0.5, "high": 0.95} for name in ("f1", "sensitivity")}
     told |= {"auroc": {"value": 0.9}, "cost": {"value": budget - 1}}
+    free = {"f1": {"value": 0.55, "low": 0.4, "high": 0.7}, "cost": {"value": 0.0}}
     return {
         "budget": budget, "family": family, "cost_unit": "EUR", "sentence": f"Take {family}.",
-        "expected_on_test": told, "positive_for_all": {"value": 0.4, "low": 0.3, "high": 0.5},
+        "method": f"{family}_x", "expected_on_test": told | {"units": 99},
+        "positive": {"class": "ill", "units": 33},
+        "positive_for_all": {"value": 0.4, "low": 0.3, "high": 0.5},
+        "without_panels": [{"method": "logistic_free", "family": "baselines",
+                            "expected_on_test": told | free}],
     }  # fmt: skip
 
 
@@ -129,14 +143,16 @@ def test_budgets_are_told_beside_calling_all_positive_and_who_advises_new_cases(
         catalogue={"report": {"title": "Clinic"}, "classes": ["well", "ill"]},
         settings={"remarks": ["800 rows."], "reading": {"A new case": "frugal advise B"}},
         streams=Streams(1, "write_budgets", {}), progress=list, asked=chosen(9.0, "stacked", 0.8),
-        choice_0=chosen(9.0, first, 0.85), choice_1=chosen(3.0, "stacked", 0.6),
+        choice_0=chosen(1234567.5, first, 0.85), choice_1=chosen(3.0, "stacked", 0.6),
     )  # fmt: skip
     text = found["text"].decode()
     lines = [line.split() for line in text.splitlines()]
     at = lines.index(next(line for line in lines if line[:2] == ["budget", "panels"]))
-    told = [(line[0], line[2]) for line in lines[at + 1 : at + 4]]
-    assert told == [("0", "0.4"), ("3", "0.6"), ("9", "0.85")]
+    told = [(line[0], line[2]) for line in lines[at + 1 : at + 5]]
+    assert told == [("0", "0.4"), ("0", "0.55"), ("3", "0.6"), ("1234567.5", "0.85")]
     assert "none: 'ill' said of all" in text
+    assert "none: logistic_free" in text
+    assert "F1 counts the class 'ill', 33 of 99 test cases; to count the other one" in text
     advised = "advised by the best family that keeps one, stacked: F1 0.800 (0.500 to 0.950)"
     assert (advised in text) == (first == "baselines")
     assert "A new case: frugal advise B" in text

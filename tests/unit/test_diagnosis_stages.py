@@ -217,8 +217,40 @@ def test_budgets_hold_on_validation_and_name_the_best_full_baseline(tiny):
     assert front.sort_values("budget_share")["validation_f1"].is_monotonic_increasing
 
 
+def test_classifiers_without_a_panel_read_the_free_columns_and_are_beside_every_choice(tiny):
+    runs = {name: tiny.runs[NAME, name, "f1", "0"] for name in (FRONT, "baselines")}
+    free = runs["baselines"]["scores"].query("method == 'logistic_free'")
+    assert (free["cost"] == 0).all()
+    assert (free["setting"] == "columns known at the start").all()
+    assert free["auroc"].min() > 0.55
+    given = {
+        name: pd.concat([frame[name].assign(family=run) for run, frame in runs.items()])
+        for name in ("scores", "outcomes")
+    }
+    settings = _settings(400.0) | {"positive": "ill"}
+    found = run(choose_policy, settings, {"seed": "0", "family": "all"}, **given)
+    told = {one["method"]: one for one in found["choice"]["without_panels"]}["logistic_free"]
+    test = free.query("split == 'test'")["f1"].iloc[0]
+    assert told["expected_on_test"]["f1"]["value"] == test
+    reached = found["choice"]["expected_on_test"]["f1"]["value"]
+    assert told["less"] == pytest.approx(reached - test)
+    assert told["less_low"] < told["less"] < told["less_high"]
+    sentence = found["sentence"].decode()
+    assert "Positive is 'ill' (" in sentence
+    assert "Without panels " in sentence
+    nothing = run(choose_policy, _settings(0), {"seed": "0", "family": "all"}, **given)["choice"]
+    assert (nothing["method"], nothing["expected_on_test"]["cost"]["value"]) == ("logistic_free", 0)
+    assert nothing["without_panels"][0]["less"] is None
+
+
+def _settings(budget):
+    return {
+        "budget": budget, "score": "f1", "cost_unit": "USD", "positive": "ill", "resamples": 50
+    }  # fmt: skip
+
+
 def _chosen(tiny, budget):
-    settings = {"budget": budget, "score": "f1", "cost_unit": "USD", "resamples": 50}
+    settings = _settings(budget)
     settings |= {"policies": {FRONT: {str(k): {"file": "f", "position": k} for k in range(4)}}}
     frames = tiny.runs[RUN]
     given = {name: frames[name] for name in ("scores", "outcomes")}
@@ -241,7 +273,7 @@ def test_a_budget_is_answered_with_a_policy_and_intervals(tiny):
 def test_a_budget_that_nothing_fits_is_one_sentence(tiny):
     frames = tiny.runs[RUN]
     dear = frames["scores"].assign(cost=frames["scores"]["cost"] + 10)
-    settings = {"budget": 5, "score": "f1", "cost_unit": "USD", "resamples": 50}
+    settings = _settings(5)
     with pytest.raises(ConfigError, match="no solution costs at most 5 on average; the cheapest"):
         run(choose_policy, settings, {"seed": "0"}, scores=dear, outcomes=frames["outcomes"])
     with pytest.raises(ConfigError, match="needs the setting 'resamples'"):

@@ -1,6 +1,7 @@
 """One's own records of searches: read, judged off-policy, told, and asked about new units."""
 
 import itertools
+import json
 
 import numpy as np
 import pandas as pd
@@ -20,12 +21,14 @@ from frugal.search.off_policy import (
 )
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_tables import smoothed_table, true_table
+from frugal.search.own_policies import require_memory
 from frugal.search.own_records import describe_records, read_own_records
 from frugal.search.planning.constrained import expected_trials, plan_constrained
 from frugal.search.planning.stopping import stopping_statistic
-from frugal.search.records import TrialRecords
-from frugal.search.support import records_behind, step_values
+from frugal.search.records import SearchSizeError, TrialRecords
+from frugal.search.support import records_behind, step_values, trials_left
 from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
+from safetensors.numpy import save_file
 
 from tests.workflow.runs import ROOT
 
@@ -187,7 +190,7 @@ def test_records_behind_a_step_and_the_value_of_another_are_counted(world):
     assert again.sum() > 0
     assert other.sum() > 0
     x, h = np.array([0]), np.array([0])
-    values = step_values(policy, table, x, h)[0]
+    values = step_values(policy, table, trials_left(policy, table), x, h)[0]
     assert values[int(policy.action[0, 0])] == pytest.approx(expected_trials(table, policy)[0])
 
 
@@ -228,6 +231,36 @@ def test_numbers_are_cut_at_edges_and_lower_may_be_better(tmp_path):
     ).outcome.tolist() == [[2, 1, 0]]
 
 
+def test_times_with_a_zone_are_ordered_as_moments(tmp_path):
+    rows = (
+        "who,day,drug,result\nx,2024-03-01T09:00:00+02:00,A,bad\nx,2024-03-01T08:00:00Z,B,fair\n"
+        "x,2024-03-01T08:30:00+01:00,C,good\n"
+    )
+    own = _read(tmp_path, rows)
+    assert own.action.tolist() == [[0, 2, 1]]
+    frame = pd.read_csv(tmp_path / "own.csv").assign(
+        day=lambda f: pd.to_datetime(f["day"], utc=True).dt.tz_convert("Europe/Paris")
+    )
+    frame.to_parquet(tmp_path / "own.parquet")
+    described = describe_records(LONG | {"file": "own.parquet"}, tmp_path / "own.yaml")
+    assert read_own_records(described, described.file).action.tolist() == [[0, 2, 1]]
+
+
+def test_identifiers_stored_as_numbers_keep_all_their_digits(tmp_path):
+    who = [1234567.0, 1234568.0, 2.0**53 - 1, 12.5]
+    frame = pd.DataFrame(
+        {"who": who, "day": 1, "drug": "A", "result": "bad", "patient": np.arange(4) + 10**17}
+    )
+    described = describe_records(
+        LONG | {"file": "own.parquet", "belongs_to": "patient"}, tmp_path / "own.yaml"
+    )
+    for indexed in (False, True):
+        (frame.set_index("who") if indexed else frame).to_parquet(tmp_path / "own.parquet")
+        own = read_own_records(described, described.file)
+        assert own.names == ("12.5", "1234567", "1234568", "9007199254740991")
+        assert len(set(own.cluster.tolist())) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "changed", "sentence"),
     [
@@ -240,6 +273,26 @@ def test_numbers_are_cut_at_edges_and_lower_may_be_better(tmp_path):
             "who,day,drug,result,age\nx,1,A,bad,40\nx,2,B,good,41\n",
             {"covariates": {"age": {"edges": [41]}}},
             "lines 2 and 3: column 'age' differs within unit 'x'",
+        ),
+        (
+            ROWS.replace("x,3,B", "x,3,a"),
+            {},
+            "column 'drug' holds 'A' and another text that differs from it by blanks or capitals",
+        ),
+        (
+            ROWS.replace("x,3", "x,2024-01-03T08:00Z").replace("x,1", "x,2024-01-01T08:00"),
+            {},
+            "line 2: column 'day' has a time without a zone, and others with one",
+        ),
+        (
+            "who,day,drug,result,patient\nx,1,A,bad,p\ny,2,B,good,\n",
+            {"belongs_to": "patient"},
+            "line 3: column 'patient' is empty",
+        ),
+        (
+            "who,day,drug,result,patient\nx,1,A,bad,p\nx,2,B,good,q\n",
+            {"belongs_to": "patient"},
+            "lines 2 and 3: column 'patient' differs within unit 'x'",
         ),
     ],
 )
@@ -288,6 +341,66 @@ def test_a_treatment_bundle_refuses_options_of_other_policies(tmp_path, capsys):
     assert "--simulate does not apply" in capsys.readouterr().err
     assert main(["advise", *words]) == 2
     assert "is no policy of treatment searches, edition 1" in capsys.readouterr().err
+
+
+_TABLE = {  # of two treatments with two outcomes: 0, then 1
+    "action": np.array([[0, 1, 0, 2]], dtype=np.int8),
+    "statistic": np.array([[np.nan, 0.4, 0.4, 0.0]]),
+    "records": np.array([[9, 4, 3, 0]]),
+    "visits": np.array([[9, 4, 3, 0]]),
+    "runner_up": np.array([[1, -1, -1, -1]]),
+    "trials_left": np.full((1, 4, 2), 1.5),
+}
+_NAMES = {
+    "searches": 1, "gaps": [], "contexts": ["all"], "treatments": ["A", "B"],
+    "outcomes": ["bad", "good"], "description": LONG | {"outcomes": {"levels": ["bad", "good"]}},
+}  # fmt: skip
+
+
+def _spoilt():
+    """Bundles that are none, each with what is wrong."""
+    for name, array in _TABLE.items():
+        yield f"no {name}", {k: v for k, v in _TABLE.items() if k != name}, _NAMES
+        for what, other in {
+            "type": array.astype(np.float32), "length": array[:, :3], "axes": array[0],
+            "contexts": np.repeat(array, 2, axis=0), "low": array * 0 - 2,
+        }.items():  # fmt: skip
+            yield f"{what} of {name}", _TABLE | {name: np.ascontiguousarray(other)}, _NAMES
+    for name, other in {
+        "action": [[3, 1, 0, 2]], "runner_up": [[2, -1, -1, -1]],
+        "trials_left": np.full((1, 4, 2), np.inf),
+    }.items():  # fmt: skip
+        yield f"high {name}", _TABLE | {name: np.asarray(other, _TABLE[name].dtype)}, _NAMES
+    again = np.array([[0, 0, 0, 2]], dtype=np.int8)
+    yield "a treatment twice", _TABLE | {"action": again}, _NAMES
+    yield "another array", _TABLE | {"more": np.zeros(2)}, _NAMES
+    for key in _NAMES:
+        yield f"no {key}", _TABLE, {k: v for k, v in _NAMES.items() if k != key}
+        for other in (None, 3, "A", {}, [None], ["A"], ["A", "A"], ["A", "B", "C"], [[]]):
+            yield f"{key}: {other}", _TABLE, _NAMES | {key: other}
+
+
+@pytest.mark.parametrize(("what", "arrays", "names"), list(_spoilt()), ids=lambda v: str(v)[:20])
+def test_a_bundle_that_is_none_is_refused_in_a_sentence(tmp_path, capsys, what, arrays, names):
+    (tmp_path / "policy.json").write_text(json.dumps(names))
+    save_file(arrays, tmp_path / "policy.safetensors")
+    (tmp_path / "new.csv").write_text("who,drug,result\nx,A,bad\ny,,\n")
+    words = ["advise", str(tmp_path), str(tmp_path / "new.csv")]
+    assert main(words) == 2, what
+    assert capsys.readouterr().err.count("\n") == 1
+    if what == "no action":
+        save_file(_TABLE, tmp_path / "policy.safetensors")
+        assert main(words) == 0
+        assert capsys.readouterr().out.splitlines()[1].startswith("y: A; 9 of 9 records tried it")
+
+
+def test_tables_that_are_too_large_are_refused_with_what_fits(tmp_path):
+    rows = "".join(f"x,{t},drug{t},bad\ny{t},1,drug{t},good\n" for t in range(14))
+    own = _read(tmp_path, f"who,day,drug,result\n{rows}")
+    with pytest.raises(
+        SearchSizeError, match=r"own.csv: 14 actions .* at most 12 actions fit; lea"
+    ):
+        require_memory(own, describe_records(LONG, tmp_path / "own.yaml"))
 
 
 def test_the_example_is_described_as_the_schema_asks():

@@ -1,5 +1,6 @@
 """What `snakemake decide` asks of a table of one's own."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -175,6 +176,19 @@ def test_f1_divides_rows_anew_where_the_split_lacks_its_parts_and_tells_several_
     assert "divided anew" in found.remarks[0]
     assert asked(folder, objective="f1").budgets[0] == 15.0  # a fifth of 75
     load_study(found.config, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [("1000000", "1000000"), ("1234567.25", "1234567.25"), (0.00001, "0.00001"), (15, "15")],
+)
+def test_any_budget_is_a_folder_that_the_rules_name(folder, budget, text):
+    found = asked(folder, objective="f1", budget=budget)
+    study = load_diagnosis_study(found.config, load_study(found.config, ROOT).descriptions)
+    assert re.fullmatch("[0-9.]+", text)  # the wildcard of rules/diagnosis.smk
+    for path in (study.chosen_file("choice.json", found.budgets[0]), study.bundle_file()):
+        assert f"/budget={text}/" in path
+    assert f"/budget={text} " in found.answer_settings()["reading"]["A new case"]
 
 
 def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):

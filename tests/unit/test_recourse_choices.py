@@ -130,3 +130,21 @@ def test_a_search_that_stops_says_so_and_its_bound_holds():
         assert (stopped.cost[stopped.proven, 0] == exact.cost[stopped.proven, 0]).all()
         stopped_early += (~stopped.proven).sum()
     assert stopped_early > 5
+
+
+@pytest.mark.parametrize("base", [0.0, 1.25, 10_000.0, 12_345_678.9, 300_000_000.0])
+def test_ties_are_counted_at_any_price_and_whatever_number_of_sets_is_sought(base):
+    rng = np.random.default_rng(int(base))
+    tied = 0
+    for _ in range(200):
+        case = random_case(rng, actions=6, features=4, units=2, density=0.5, free=False)
+        few = base + rng.integers(1, 10**6, 3) / 10**6  # three prices: ties, and nearly ties
+        case.rules.cost[:] = rng.choice(few, 6)
+        answers = [_answers(case, keep) for keep in (1, 2, 4)]
+        for u in range(2):
+            wanted = lean_sets(case, u)
+            optima = sum(cost == wanted[0][0] for cost, _ in wanted)
+            assert [choices.optima[u] for choices in answers] == [optima] * 3
+            assert _sets(answers[2], u) == [(round(c, 6), s) for c, s in wanted[:4]]
+            tied += optima > 1
+    assert tied > 20

@@ -157,3 +157,51 @@ def test_a_word_that_is_wrong_is_one_sentence(recourse, words, sentence):
 def test_a_column_that_nothing_reads_is_told(recourse):
     _, said, _ = recourse(units=UNITS.replace("forbidden", "forbiden"))
     assert said[0] == "units.csv: column 'forbiden' is not read; did you mean 'forbidden'?"
+
+
+TIES = """action,cost,f0,f1
+threshold,,1,1
+a,10000.488589,1,0
+b,10000.342585,1,1
+c,10000.342585,1,1
+"""
+ZERO = "unit,f0,f1\nann,0,0\n"
+
+
+@pytest.mark.parametrize("scale", [1, 1_000, 100_000])  # prices to a billion, with six decimals
+def test_the_certificate_is_the_same_for_any_number_of_sets_and_prices_are_whole(recourse, scale):
+    actions = TIES.replace("10000.", f"{10_000 * scale}.")
+    for best in ("1", "2", "3"):
+        status, said, _ = recourse("--best", best, "--unit", "EUR", units=ZERO, actions=actions)
+        assert status == 0
+        assert (
+            f"The cheapest way: b ({10_000 * scale}.342585 EUR) (proven: nothing is cheaper; 2 "
+            in said[0]
+        )
+    assert f"Next: c for {10_000 * scale}.342585 EUR." in said[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "actions", "sentence"),
+    [
+        (["--best", "1000000000"], TIES, "at most 5000000 sets of each unit are possible"),
+        ([], TIES.replace("10000.488589", "9000000000"), "use a larger unit"),
+        ([], TIES.replace("10000.488589", "12345678.1234567"), "at most 6 decimals"),
+    ],
+)
+def test_what_cannot_be_exact_or_held_is_refused_in_a_sentence(recourse, words, actions, sentence):
+    status, said, wrong = recourse(*words, units=ZERO, actions=actions)
+    assert (status, said, len(wrong)) == (2, [], 1)
+    assert sentence in wrong[0]
+    assert "float64" not in wrong[0]
+
+
+def test_a_budget_above_all_prices_is_none(recourse):
+    assert recourse("--budget", "1e300")[:2] == recourse()[:2]
+
+
+def test_groups_are_summed_up(recourse):
+    units, actions = ((EXAMPLES / f"recourse_{n}.csv").read_text() for n in ("units", "actions"))
+    _, said, _ = recourse(units=units, actions=actions)
+    assert "group 'young': 2 units, mean cost 5.5" in said
+    assert "group 'old': 1 unit, no cost, 1 without a set" in said

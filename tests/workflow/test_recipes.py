@@ -57,7 +57,9 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     said = (folder / "verdict.txt").read_text()
     assert said.startswith("Within 15 EUR: policy ")
     budgets = [line.split()[0] for line in _numbers(said)]
-    assert budgets == ["budget", "0", "3.75", "7.5", "15", "30", "75"]
+    assert budgets == ["budget", "0", "0", "0", "3.75", "7.5", "15", "30", "75"]
+    assert "none: logistic_free" in said
+    assert "Positive is 'pneumonia' (39 of 200 test units)" in said
     share = 39 / 200  # of the test part's labels
     nothing = next(line.split() for line in _numbers(said) if line.startswith("0 "))
     assert nothing[2] == f"{2 * share / (1 + share):.3g}"
@@ -78,6 +80,12 @@ def test_a_form_is_asked_fairly(tmp_path):
     # learned on 1,333 rows: another maker's processor rounds otherwise and learns other policies
     assert max(disparity[0.1], disparity[0.5]) < disparity[1.0] < rows["disparity"].max()
     assert cost[0.1] < cost[0.5] < cost[1.0] < 12
+    assert not rows["degenerate"].any()
+    verdict = (tmp_path / "results/dadi/dataset=form/verdict.txt").read_text()
+    assert verdict in done.stdout
+    assert "the agent of γ = " in verdict.splitlines()[0]
+    bundle = tmp_path / "results/bundles/study=dadi/dataset=form"
+    assert main(["advise", str(bundle), str(EXAMPLES / "form.csv"), "--simulate"]) == 0
 
 
 def test_an_applicant_is_told_what_to_do(capsys, tmp_path):

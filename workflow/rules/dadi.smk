@@ -210,11 +210,67 @@ rule draw_dadi_figures:
         run_stage("draw_dadi_figures")
 
 
+rule write_dadi_answer:
+    input:
+        summary=rules.summarise_dadi.output.summary,
+        means=rules.summarise_dadi.output.means,
+        least_disparity=rules.summarise_dadi.output.least_disparity,
+        catalogue=rules.prepare_data.output.catalogue,
+        picture="results/figures/study=dadi/dataset={dataset}/dadi_tradeoff.png",
+    output:
+        **audited(
+            choice="results/dadi/dataset={dataset}/choice.json",
+            sentence="results/dadi/dataset={dataset}/verdict.txt",
+            page="results/dadi/dataset={dataset}/answer.html",
+        ),
+    log:
+        said="logs/write_dadi_answer/dataset={dataset}.log",
+        used="benchmarks/write_dadi_answer/dataset={dataset}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("write_dadi_answer", lambda w: DADI.answer_settings(w.dataset)),
+    shell:
+        run_stage("write_dadi_answer")
+
+
+rule bundle_dadi:
+    input:
+        unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
+        choice=rules.write_dadi_answer.output.choice,
+        table=rules.prepare_data.output.table,
+        catalogue=rules.prepare_data.output.catalogue,
+        weights=lambda w: DADI.bundle_weights(w.dataset),
+    output:
+        **audited(
+            policy="results/bundles/study=dadi/dataset={dataset}/policy.safetensors",
+            cases="results/bundles/study=dadi/dataset={dataset}/cases.json",
+        ),
+    log:
+        said="logs/bundle_dadi/dataset={dataset}.log",
+        used="benchmarks/bundle_dadi/dataset={dataset}.jsonl",
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    params:
+        **stage_params("bundle_dadi", lambda w: DADI.bundle_settings(w.dataset)),
+    shell:
+        run_stage("bundle_dadi")
+
+
 rule dadi:
     """Which features to collect, so that what is predicted is accurate and fair."""
     input:
         rules.summarise_dadi.output.summary,
         rules.check_dadi.output.checks,
+        DADI.answer_files("answer.html"),
+        expand(
+            "results/bundles/study=dadi/dataset={dataset}/cases.json",
+            dataset=DADI.datasets,
+        ),
         expand(
             "results/figures/study=dadi/dataset={dataset}/{name}.png",
             dataset=DADI.datasets,

@@ -28,6 +28,7 @@ def job_sizes():
         RECOURSE,
         rows=UNIT_COSTS.rows,
         portions=PORTIONS,
+        own_records=None if config["records"] is None else OWN_RECORDS.size,
     )
 
 

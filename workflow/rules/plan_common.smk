@@ -62,6 +62,10 @@ def say_results():
         section = f"{EXPLORED}/study={study}/section.json"
         if f"explore_{study}" in named and (told := result_text(section)):
             print(said_of(study, told), file=sys.stderr)
+        elif study == "dadi" and study in named:
+            for path in DADI.answer_files("verdict.txt"):
+                if told := result_text(path):
+                    print(f"\n{told}", file=sys.stderr)
         elif study in named:
             print(
                 f"{study} → {shown(f'results/summary/{study}.parquet')}",

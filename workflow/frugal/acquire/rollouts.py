@@ -123,6 +123,8 @@ class _Asked:
         """Class probabilities where it may go on; None without. (m, k)"""
         if isinstance(self.policy, ReadingPolicy):
             return self._together(self.policy.believe, self._reading(self.policy), self.acquired)
+        if believe := getattr(self.policy, "believe", None):
+            return self._together(believe, self._values(), self.acquired)
         return self.verdict()
 
     def scores(self, available: np.ndarray) -> np.ndarray | None:

@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,12 @@ def hive_keys(path: Path) -> dict[str, str]:
     """The `key=value` folders of a path, in order."""
     found = (_HIVE.fullmatch(part) for part in path.parent.parts)
     return {match[1]: match[2] for match in found if match}
+
+
+def all_digits(number: float | int) -> str:
+    """A number with all its digits and no exponent, as names of folders and sentences have it."""
+    text = format(Decimal(repr(float(number))), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def write_bytes(path: Path, content: bytes) -> None:

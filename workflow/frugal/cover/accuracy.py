@@ -89,7 +89,7 @@ def judge_answers(
     return Outcomes(
         correct=(chosen == truth).all(axis=1),
         feasible=repaired.was_feasible,
-        answer_cost=chosen @ instance.cost,
+        answer_cost=instance.cost_of(chosen),
         true_cost=test.cost,
         repaired_cost=repaired.cost_after,
         repaired_set=as_action_sets(repaired.chosen),

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from frugal.core.schema_check import listed
 from frugal.cover.catalogue import Catalogue
 from frugal.cover.choices import Choices
+from frugal.cover.instance import price_text
 from frugal.cover.solvers.lagrangian_tree import MOST_TIES
 from frugal.cover.unit_rules import UnitRules
 
@@ -28,6 +29,8 @@ class Advice:
         choices: the cheapest sets.
         without: what forbidding each action of the cheapest set would cost more. (n, a)
         reasons: why a unit has no set; empty where it has. (n,)
+        groups: of each unit, the name; empty where the catalogue has none. (n,)
+        cost_unit: unit of all costs; may be empty.
     """
 
     units: tuple[str, ...]
@@ -37,6 +40,12 @@ class Advice:
     choices: Choices
     without: Float[np.ndarray, "n a"]
     reasons: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    cost_unit: str = ""
+
+    def price(self, cost: float) -> str:
+        """A cost with all its decimals and its unit."""
+        return price_text(cost, self.cost_unit)
 
     def status(self, u: int) -> str:
         """`positive`, `proven`, `unproven`, `none` or `not_found`."""
@@ -52,7 +61,7 @@ class Advice:
 def certificate(advice: Advice, u: int) -> str:
     """How sure it is that nothing is cheaper, and whether something is as cheap."""
     choices = advice.choices
-    bound = f"{choices.lower_bound[u]:.6g}"
+    bound = advice.price(choices.lower_bound[u])
     match advice.status(u):
         case "none":
             return "proven: no set is enough"
@@ -94,7 +103,7 @@ def forbidding(advice: Advice, u: int) -> str:
         price = (
             "nothing else is enough" if more == np.inf
             else "not settled" if more == -np.inf
-            else f"+{more:g}"
+            else f"+{advice.price(more)}"
         )  # fmt: skip
         told.append(f"{advice.catalogue.actions[i]}: {price}")
     return "; ".join(told)
@@ -113,18 +122,34 @@ def sentence(advice: Advice, u: int) -> str:
     lack = known.instance.deficit(advice.features[u : u + 1])[0]
     lacking = listed([known.features[j] for j in np.flatnonzero(lack)])
     priced = [
-        f"{known.actions[i]} ({advice.rules.cost[u, i]:g})"
+        f"{known.actions[i]} ({advice.price(advice.rules.cost[u, i])})"
         for i in np.flatnonzero(choices.chosen[u, 0])
     ]
-    total = f", {choices.cost[u, 0]:g} in all" if len(priced) > 1 else ""
+    total = f", {advice.price(choices.cost[u, 0])} in all" if len(priced) > 1 else ""
     lacks = f"{name} lacks {lacking}. " if lacking else f"{name} lacks nothing. "
     said = f"{lacks}The cheapest way: {listed(priced)}{total} ({certificate(advice, u)})."
     if choices.cost.shape[1] > 1 and np.isfinite(choices.cost[u, 1]):
-        said += f" Next: {_names(advice, u, 1)} for {choices.cost[u, 1]:g}."
+        said += f" Next: {_names(advice, u, 1)} for {advice.price(choices.cost[u, 1])}."
     needed = [known.actions[i] for i in np.flatnonzero(advice.without[u] == np.inf)]
     if needed:
         said += f" There is no way without {listed(needed)}."
     return said
+
+
+def group_lines(advice: Advice) -> list[str]:
+    """One line for each group: how many units, and what the cheapest sets cost on average.
+
+    Units that meet every threshold cost 0; those without a set are counted apart.
+    """
+    lines = []
+    for name in dict.fromkeys(advice.groups):
+        rows = np.flatnonzero(np.array(advice.groups) == name)
+        cost = advice.choices.cost[rows, 0]
+        paid = cost[np.isfinite(cost)]
+        mean = f"mean cost {advice.price(round(paid.mean(), 2))}" if len(paid) else "no cost"
+        without = f", {len(cost) - len(paid)} without a set" if len(paid) < len(cost) else ""
+        lines.append(f"group {name!r}: {len(rows)} unit{'s'[: len(rows) > 1]}, {mean}{without}")
+    return lines
 
 
 def advice_frame(advice: Advice) -> pd.DataFrame:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.errors import DataError
 from frugal.cover.action_rules import Lists
 from frugal.cover.catalogue import Catalogue
-from frugal.cover.instance import COST_DECIMALS
+from frugal.cover.instance import COST_DECIMALS, MOST_COST, check_total, in_millionths
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
 from frugal.cover.solvers.lagrangian_tree import MOST_TIES
 from frugal.cover.solvers.links import action_links
@@ -20,6 +19,7 @@ from frugal.cover.solvers.proofs import solve_proven
 from frugal.cover.unit_rules import UnitRules
 
 _SCALE = 10**COST_DECIMALS
+Sets = tuple[np.ndarray, ...]  # costs (n, k), sets (n, k, m) and optima (n,) of `solve_choices`
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,8 @@ def cheapest_choices(
     for p, price in enumerate(prices):
         rows = np.flatnonzero(of_unit.reshape(-1) == p)
         some = replace(rules.take(rows), forbidden=shut[rows])
-        _solve(answer, rows, deficit[rows], _in_millionths(price), catalogue, some, max_nodes)
+        check_total(price, "the prices of a unit")
+        _solve(answer, rows, deficit[rows], in_millionths(price), catalogue, some, max_nodes)
     return answer
 
 
@@ -121,24 +122,50 @@ def _solve(
         _matrix(between.excludes, order) if between else None,
     )
     budget = np.full(len(rows), NOTHING_LEFT)
-    limited = np.isfinite(rules.budget)
-    budget[limited] = np.round(rules.budget[limited] * _SCALE).astype(np.int64) // known.step
+    limited = rules.budget < MOST_COST
+    budget[limited] = in_millionths(rules.budget[limited]) // known.step
     member = [
         np.ascontiguousarray(m[:, order]) for m in (rules.required, rules.forbidden | granted)
     ]
     own = (*member, rules.at_most, budget)
     keep = answer.cost.shape[1]
-    found, sets, optima, unsearched, _ = solve_proven(left, known, own, keep, max_nodes)
+    found, sets, optima, unsearched, _ = solve_proven(left, known, own, 1, max_nodes)
+    if keep > 1:
+        several = solve_proven(left, known, own, keep, max_nodes)[:3]
+        found, sets, optima = _joined((found, sets, optima), several)
     unit, rank, place = np.nonzero(sets >= 0)
     chosen = np.zeros((len(rows), keep, len(cost)), dtype=bool)
     chosen[unit, rank, order[sets[unit, rank, place]]] = True
     answer.chosen[rows] = _with_granted(chosen, granted, found >= 0, deficit, catalogue)
-    step = known.step / _SCALE
-    answer.cost[rows] = np.where(found >= 0, found * step, np.inf)
-    left = np.where(unsearched < NOTHING_LEFT, unsearched * step, np.inf)
+    answer.cost[rows] = np.where(found >= 0, found * known.step / _SCALE, np.inf)
+    limit = NOTHING_LEFT // known.step
+    left = np.where(unsearched < limit, np.minimum(unsearched, limit) * known.step / _SCALE, np.inf)
     answer.lower_bound[rows] = np.minimum(answer.cost[rows, 0], left)
     answer.optima[rows] = np.where(found[:, 0] >= 0, np.maximum(optima, 1), 0)
     answer.complete[rows] = (unsearched == NOTHING_LEFT) | (optima >= MOST_TIES)
+
+
+def _joined(cheapest: Sets, several: Sets) -> Sets:
+    """Several sets behind the cheapest, each once; the certificate remains that of the cheapest.
+
+    A search for several sets may be cut off where that for one is not, so that a certificate from
+    it would depend on how many sets are sought.
+    """
+    width = max(cheapest[1].shape[2], several[1].shape[2])
+    one, more = (
+        np.pad(s[1], ((0, 0), (0, 0), (0, width - s[1].shape[2])), constant_values=-1)
+        for s in (cheapest, several)
+    )
+    repeated = (one == more).all(axis=2)
+    cost = np.concatenate([cheapest[0], np.where(repeated, -1, several[0])], axis=1)
+    rank = np.where(cost >= 0, cost, NOTHING_LEFT)
+    order = np.argsort(rank, axis=1, kind="stable")[:, :-1]
+    cost = np.take_along_axis(cost, order, axis=1)
+    sets = np.take_along_axis(np.concatenate([one, more], axis=1), order[:, :, None], axis=1)
+    cheaper = (several[0][:, 0] >= 0) & (cost[:, 0] != cheapest[0][:, 0])
+    listed = ((cost == cost[:, :1]) & (cost >= 0)).sum(axis=1)
+    optima = np.where(cheaper, several[2], cheapest[2])
+    return cost, np.where((cost >= 0)[:, :, None], sets, -1), np.maximum(optima, listed)
 
 
 def _granted(
@@ -182,16 +209,6 @@ def _matrix(lists: Lists, order: Int[np.ndarray, " a"]) -> Bool[np.ndarray, "a a
     return member[np.ix_(order, order)]
 
 
-def _in_millionths(price: Float[np.ndarray, " a"]) -> Int[np.ndarray, " a"]:
-    scaled = np.round(price * _SCALE)
-    if scaled.sum() > 2**53:
-        raise DataError(
-            f"the prices of a unit sum to {price.sum():.3g}; at most {2**53 / _SCALE:.3g} can be "
-            "compared exactly"
-        )
-    return scaled.astype(np.int64)
-
-
 def prices_of_forbidding(
     choices: Choices,
     features: Int[np.ndarray, "n d"],
@@ -213,6 +230,9 @@ def prices_of_forbidding(
         features[unit], group[unit], catalogue, without, keep=1, max_nodes=max_nodes
     )
     more = np.full(choices.chosen[:, 0].shape, np.nan)
-    dearer = np.round(other.cost[:, 0] - choices.cost[unit, 0], COST_DECIMALS)
-    more[unit, action] = np.where(other.proven, dearer, -np.inf)
+    dearer = np.full(len(unit), np.inf)
+    works = other.found
+    now = in_millionths(choices.cost[unit[works], 0])
+    dearer[works] = (in_millionths(other.cost[works, 0]) - now) / _SCALE
+    more[unit, action] = np.where(other.proven & choices.proven[unit], dearer, -np.inf)
     return more

@@ -12,6 +12,46 @@ from jaxtyping import Bool, Float, Int, Integer
 from frugal.core.errors import DataError
 
 COST_DECIMALS = 6  # costs are exact multiples of 10⁻⁶, so that two equal costs are a tie
+MOST_COST = 8.5e9  # of all actions together: below 2³³ a double is one multiple of 10⁻⁶ at most
+
+
+def in_millionths(price: Float[np.ndarray, "*s"]) -> Int[np.ndarray, "*s"]:
+    """Prices as whole multiples of 10⁻⁶, exact up to `MOST_COST`.
+
+    Args:
+        price: from 0; any shape.
+
+    Raises:
+        DataError: a price has more than `COST_DECIMALS` decimals, beyond its own rounding error.
+    """
+    scale = 10**COST_DECIMALS
+    near = np.rint(price * scale)
+    for step in (-1, 1):  # the product may be rounded to a neighbour
+        closer = np.abs((near + step) / scale - price) < np.abs(near / scale - price)
+        near = np.where(closer, near + step, near)
+    uneven = np.abs(near / scale - price) > np.maximum(1e-9, np.spacing(price))
+    if uneven.any():
+        raise DataError(
+            f"a price is {float(price[uneven].flat[0])!r}; at most {COST_DECIMALS} decimals are "
+            "allowed, so that ties can be told from near ties"
+        )
+    return near.astype(np.int64)
+
+
+def check_total(price: Float[np.ndarray, " a"], what: str) -> None:
+    """Refuses prices whose sum is too large to be exact."""
+    with np.errstate(over="ignore"):
+        total = float(price.sum())
+    if total > MOST_COST:
+        raise DataError(
+            f"{what} sum to {total:.3g}; at most {MOST_COST:.3g} can be compared exactly; use a "
+            "larger unit"
+        )
+
+
+def price_text(price: float, unit: str = "") -> str:
+    """A price with all its decimals, and no more."""
+    return f"{price:.{COST_DECIMALS}f}".rstrip("0").rstrip(".") + (f" {unit}" if unit else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,25 +75,12 @@ class CoverInstance:
     access: Bool[np.ndarray, "g a"]
 
     def __post_init__(self) -> None:
-        with np.errstate(over="ignore"):  # what is too large is refused below
-            scaled = self.cost * 10**COST_DECIMALS
-            total, units = self.cost.sum(), scaled.sum()
         wrong = ~(np.isfinite(self.cost) & (self.cost >= 0))
         if wrong.any():
             i = int(np.argmax(wrong))
             raise DataError(f"action {i} costs {self.cost[i]}; a cost is a number from 0")
-        if units > 2**53:
-            raise DataError(
-                f"the costs sum to {total:.3g}; at most {2**53 / 10**COST_DECIMALS:.3g} "
-                "can be compared exactly"
-            )
-        uneven = np.abs(scaled - np.round(scaled)) > 1e-3
-        if uneven.any():
-            i = int(np.argmax(uneven))
-            raise DataError(
-                f"action {i} costs {self.cost[i]!r}; at most {COST_DECIMALS} decimals are allowed, "
-                "so that ties can be told from near ties"
-            )
+        check_total(self.cost, "the costs")
+        in_millionths(self.cost)
         if self.provides.dtype != bool and (self.provides < 0).any():
             i, j = (int(v) for v in np.argwhere(self.provides < 0)[0])
             raise DataError(
@@ -69,7 +96,11 @@ class CoverInstance:
     @cached_property
     def cost_units(self) -> Int[np.ndarray, " a"]:
         """Costs as whole multiples of 10⁻⁶ of the catalogue's unit. (a,)"""
-        return np.round(self.cost * 10**COST_DECIMALS).astype(np.int64)
+        return in_millionths(self.cost)
+
+    def cost_of(self, chosen: Bool[np.ndarray, "n a"]) -> Float[np.ndarray, " n"]:
+        """Cost of each set of actions, free of rounding. (n,)"""
+        return chosen.astype(np.int64) @ self.cost_units / 10**COST_DECIMALS
 
     def deficit(self, features: np.ndarray) -> Int[np.ndarray, "n d"]:
         """How much each feature of each unit lacks to its threshold; 0 where it is met. (n, d)"""
@@ -86,8 +117,9 @@ class Covers:
         lower_bound: no set is cheaper than this; equal to `cost` where optimality is proven. (n,)
         optima: number of irredundant sets of that cost, of those seen where the search did not
             finish; 0 if uncoverable. (n,)
-        unique: True where no other set whatever has that cost: one irredundant optimum, and no
-            action of cost zero that could be added to it. (n,)
+        unique: True where it is proven that no other set has that cost: one irredundant optimum,
+            and no action of cost zero that could be added to it. False where the search stopped
+            before that was settled; `tied` is then False, too. (n,)
         finished: True where every set that could be as cheap was looked at. (n,)
         addable: True where some action of cost zero is not in the set: it is not unique. (n,)
         nodes: branches that the search opened; 0 where listing sets by cost was enough. (n,)
@@ -111,6 +143,11 @@ class Covers:
     def proven(self) -> Bool[np.ndarray, " n"]:
         """True where the lower bound meets the cost, uncoverable units included. (n,)"""
         return self.lower_bound >= self.cost
+
+    @property
+    def tied(self) -> Bool[np.ndarray, " n"]:
+        """True where another set is known to cost the same. (n,)"""
+        return self.settled & self.coverable & ~self.unique
 
     @property
     def settled(self) -> Bool[np.ndarray, " n"]:

@@ -65,7 +65,7 @@ def unique_labels(
     positive = covers.coverable & (size == 0)
     labelled = covers.unique & (size > 0)
     kept = labelled & (size <= most_actions)
-    tied = covers.settled & covers.coverable & ~covers.unique & ~positive
+    tied = covers.tied & ~positive
     width = int(size[kept].max(initial=1))
     units = LabelledUnits(
         features=world.features[kept],

@@ -12,6 +12,7 @@ from jaxtyping import Int
 from frugal.core.schema_check import listed
 from frugal.cover.catalogue import Catalogue, refusal_sentences
 from frugal.cover.choices import Choices, cheapest_choices
+from frugal.cover.instance import price_text
 from frugal.cover.solvers.branch_and_bound import unreachable_features
 from frugal.cover.unit_rules import UnitRules
 
@@ -26,6 +27,7 @@ def none_sentences(
     rules: UnitRules,
     *,
     max_nodes: int,
+    cost_unit: str = "",
 ) -> list[str]:
     """One sentence for each of these units, none of which has a set of actions.
 
@@ -36,6 +38,7 @@ def none_sentences(
         catalogue: actions, thresholds, rules between actions.
         rules: of each unit.
         max_nodes: see `cheapest_choices`.
+        cost_unit: unit of all costs; may be empty.
     """
     out_of_reach = unreachable_features(features, group, catalogue.instance)
     reasons = refusal_sentences(units, features, group, out_of_reach, catalogue)
@@ -50,7 +53,7 @@ def none_sentences(
         for place in np.flatnonzero(found.found):
             u = int(rows[place])
             reasons[units[u]] = f"unit {units[u]!r} has no set: " + _told(
-                kind, u, found, int(place), catalogue, rules
+                kind, u, found, int(place), catalogue, rules, cost_unit
             )
         rows = rows[~found.found]
     freed, relaxed = catalogue, rules.take(rows)
@@ -60,9 +63,10 @@ def none_sentences(
         features[rows], group[rows], freed, relaxed, keep=1, max_nodes=max_nodes
     )
     for place, u in enumerate(rows):
+        names = _set(found, place, catalogue, cost_unit)
         reasons[units[u]] = (
             f"unit {units[u]!r} has no set: its rules together allow none, whichever kind of them "
-            f"is left out; without all of them it would be {_set(found, place, catalogue)}"
+            f"is left out; without all of them it would be {names}"
         )
     return [reasons[name] for name in units]
 
@@ -82,14 +86,15 @@ def _without(kind: str, catalogue: Catalogue, some: UnitRules) -> tuple[Catalogu
 
 
 def _told(
-    kind: str, u: int, found: Choices, place: int, catalogue: Catalogue, rules: UnitRules
+    kind: str, u: int, found: Choices, place: int, catalogue: Catalogue, rules: UnitRules, unit: str
 ) -> str:
     """What stands in the way, and what would be enough without it."""
     chosen = found.chosen[place, 0]
-    names = _set(found, place, catalogue)
+    names = _set(found, place, catalogue, unit)
     match kind:
         case "budget":
-            return f"its budget is {rules.budget[u]:g}, and the cheapest set is {names}"
+            budget = price_text(rules.budget[u], unit)
+            return f"its budget is {budget}, and the cheapest set is {names}"
         case "at_most":
             return (
                 f"it may take {rules.at_most[u]} actions, and no such set is enough; without that "
@@ -107,7 +112,7 @@ def _told(
     )
 
 
-def _set(found: Choices, place: int, catalogue: Catalogue) -> str:
+def _set(found: Choices, place: int, catalogue: Catalogue, unit: str) -> str:
     """The cheapest set with its cost."""
     names = [catalogue.actions[i] for i in np.flatnonzero(found.chosen[place, 0])]
-    return f"{listed(names)}, {found.cost[place, 0]:.6g} in all"
+    return f"{listed(names)}, {price_text(found.cost[place, 0], unit)} in all"

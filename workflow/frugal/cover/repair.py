@@ -91,8 +91,8 @@ def repair_answers(
         coverable=can,
         added=result & ~chosen,
         removed=chosen & ~result,
-        cost_before=chosen @ instance.cost,
-        cost_after=np.where(can, result @ instance.cost, np.inf),
+        cost_before=instance.cost_of(chosen),
+        cost_after=np.where(can, instance.cost_of(result), np.inf),
     )
 
 

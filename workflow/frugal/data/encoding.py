@@ -280,21 +280,29 @@ def _gap_sentence(raw: RawTable, row: int, column: Column, description: Descript
 
 def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
     """Refuse levels that nobody has listed and that are likely one, or that cannot be printed."""
-    seen: dict[str, str] = {}
+    levels = list(levels)
     for level in levels:
         if not level.isprintable():
             raise DataError(
                 f"column {column.name!r} holds {shown_cell(level)}, which has a character "
                 "that is not printed; clean the file, or list the column's 'levels'"
             )
-        plain = " ".join(level.split()).casefold()
-        if plain in seen:
-            raise DataError(
-                f"column {column.name!r} holds {shown_cell(level)} and another text that differs "
-                "from it by blanks or capitals only; if they are one, 'recode' the one to the "
-                "other, and else list both under 'levels'"
-            )
-        seen[plain] = level
+    if alike := spelled_alike(levels):
+        raise DataError(
+            f"column {column.name!r} holds {shown_cell(alike[1])} and another text that differs "
+            "from it by blanks or capitals only; if they are one, 'recode' the one to the "
+            "other, and else list both under 'levels'"
+        )
+
+
+def spelled_alike(names: Iterable[str]) -> tuple[str, str] | None:
+    """The first two names that differ by blanks or capitals only."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(" ".join(name.split()).casefold(), name)
+        if other != name:
+            return other, name
+    return None
 
 
 def _encode_column(

@@ -26,8 +26,9 @@ from frugal.judge.fronts import non_dominated
 KEYS = ("dataset", "method", "gamma", "fold")
 MEASURES = (
     "auc", "disparity", "features_acquired", "cost", "equal_opportunity_gap",
-    "equalised_odds_gap", "adversary_auc", "audit_auc",
+    "equalised_odds_gap", "adversary_auc", "audit_auc", "positive_share",
 )  # fmt: skip
+ALIKE = 0.1  # of the rarer label's share, below which the rarer decision is next to none
 RANGES = {
     "features_acquired": (0.0, np.inf), "cost": (0.0, np.inf),
     "disparity_cut": (-1.0, 1.0), "coin_cut": (-1.0, 1.0),
@@ -69,8 +70,15 @@ def fairness_row(
         "equal_opportunity_gap": float(equal_opportunity_gap(counts)),
         "equalised_odds_gap": float(equalised_odds_gap(counts)),
         "positive_share": float(decision.mean()),
+        "degenerate": _rarer(decision) < ALIKE * _rarer(label),
         "n": len(label),
     }
+
+
+def _rarer(values: np.ndarray) -> float:
+    """Share of the rarer of two values."""
+    share = float(values.mean())
+    return min(share, 1 - share)
 
 
 def over_folds(
@@ -99,13 +107,14 @@ def with_front(means: pd.DataFrame) -> pd.DataFrame:
     """Whether a method is on its data set's front of AUC and disparity  [dadi, fig. 2].
 
     A point is on the front if no other has at least its AUC and at most its disparity, and more or
-    less of one. Baselines and agents compete.
+    less of one. Baselines and agents compete; a degenerate one, which decides nearly all alike, is
+    neither on the front nor beats another.
     """
     on_front = np.zeros(len(means), dtype=bool)
     for _, rows in means.groupby("dataset", sort=False).indices.items():
         part = means.iloc[rows]
         disparity = part["disparity"].to_numpy(dtype=np.float64)
-        known = np.isfinite(disparity)
+        known = np.isfinite(disparity) & ~part["degenerate"].to_numpy(dtype=bool)
         on_front[np.asarray(rows)[known]] = non_dominated(
             disparity[known], part["auc"].to_numpy(dtype=np.float64)[known]
         )
@@ -125,10 +134,10 @@ def least_disparities(
     Among the solutions of a family (methods, or agents by γ) whose AUC, as a mean over folds, is at
     most `auc_slack` below that of the reference: the one with the least mean disparity, beside the
     reference. `disparity_cut` is what it saves, fold by fold. A solution without a score in one of
-    its folds is not among them. And, to compare at an equal AUC, a coin between two solutions of
-    the family whose AUC is `auc_slack` below the reference's on the line between theirs
-    (`coin_at`). Chosen and judged on the same folds, so that the best of many solutions looks a
-    little fairer than it is.
+    its folds, or that decides nearly all alike there (`degenerate`), is not among them. And, to
+    compare at an equal AUC, a coin between two solutions of the family whose AUC is `auc_slack`
+    below the reference's on the line between theirs (`coin_at`). Chosen and judged on the same
+    folds, so that the best of many solutions looks a little fairer than it is.
 
     Args:
         summary: one row per data set, method, γ and fold.
@@ -149,7 +158,11 @@ def least_disparities(
         for family in dict.fromkeys(families.values()):
             names = [name for name, other in families.items() if other == family]
             members = part[part["method"].isin(names)].sort_values("fold")
-            solutions = [one for _, one in members.groupby(["method", "gamma"], dropna=False)]
+            solutions = [
+                one
+                for _, one in members.groupby(["method", "gamma"], dropna=False)
+                if not one["degenerate"].any()
+            ]
             auc, disparity = (
                 np.array([one[name].mean(skipna=False) for one in solutions])
                 for name in ("auc", "disparity")

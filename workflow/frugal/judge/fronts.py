@@ -10,6 +10,9 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import all_digits
+
+ROUNDING = 1e-9  # of a budget: a mean of prices may miss their sum in the last digits
 
 
 def non_dominated(
@@ -90,6 +93,11 @@ def hypervolume(
     return float(np.diff(steps) @ (score[front][order] - reference_score))
 
 
+def within(cost: Float[np.ndarray, " m"], budget: float | int) -> Bool[np.ndarray, " m"]:
+    """True where a cost fits a budget, up to rounding: all panels fit the price of all. (m,)"""
+    return cost <= budget * (1 + ROUNDING)
+
+
 def policy_for_budget(front: pd.DataFrame, budget: float | int, *, score: str) -> int:
     """Position of the solution to use within a budget: highest score, then lowest cost, then first.
 
@@ -112,11 +120,12 @@ def policy_for_budget(front: pd.DataFrame, budget: float | int, *, score: str) -
     scored = ~np.isnan(value)
     if not scored.any():
         raise ConfigError(f"none of the {len(front)} solutions has a {score}; it is not defined")
-    fits = np.flatnonzero((cost <= budget) & scored)
+    fits = np.flatnonzero(within(cost, budget) & scored)
     if not len(fits):
         cheapest = cost[scored].min()
         raise ConfigError(
-            f"no solution costs at most {budget:g} on average; the cheapest costs {cheapest:g}"
+            f"no solution costs at most {all_digits(budget)} on average; the cheapest costs "
+            f"{all_digits(float(f'{cheapest:.10g}'))}"
         )
     return int(fits[np.lexsort((cost[fits], -value[fits]))[0]])
 

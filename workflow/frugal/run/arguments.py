@@ -2,19 +2,27 @@
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 
-def whole_number(least: int) -> Callable[[str], int]:
-    """Reads a whole number from `least` on."""
+def command_parser(command: str, description: str | None, **more: Any) -> argparse.ArgumentParser:
+    """The parser of a command; options are written in full, so that none is taken for another."""
+    prog = f"python -m frugal {command}".rstrip()
+    return argparse.ArgumentParser(prog=prog, description=description, allow_abbrev=False, **more)
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Reads a whole number from `least` on, to `most` if it is given."""
+    allowed = f"from {least} on" if most is None else f"from {least} to {most}"
 
     def read(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
             number = least - 1
-        if number < least:
+        if number < least or (most is not None and number > most):
             raise argparse.ArgumentTypeError(
-                f"{text[:50]!r} is not allowed; allowed are whole numbers from {least} on"
+                f"{text[:50]!r} is not allowed; allowed are whole numbers {allowed}"
             )
         return number
 

@@ -24,7 +24,7 @@ from frugal.core.files import file_digest
 from frugal.core.receipts import RESULTS
 from frugal.core.sidecars import FAST, Job, lock_digest, shown_path
 from frugal.core.sources import texts_in
-from frugal.run.arguments import whole_number
+from frugal.run.arguments import command_parser, whole_number
 from frugal.run.chains import ALL_ROWS, FETCHED, chain, chain_lines, row_lines, selected_rows
 from frugal.run.inventory import missing_files, payloads_and_strays
 from frugal.run.sidecar_checks import (
@@ -262,7 +262,7 @@ def _show_chain(target: Path, words: str | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m frugal audit", description=__doc__)
+    parser = command_parser("audit", __doc__)
     parser.add_argument("path", type=Path, nargs="?", default=Path("results"))
     parser.add_argument("--row", metavar="COLUMN=VALUE,…", help="only what is behind these rows")
     parser.add_argument(

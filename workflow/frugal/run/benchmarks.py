@@ -4,7 +4,6 @@ A measurement is not the same twice, so it lies under benchmarks/, never under r
 files in which jobs say what they used; must not know what a stage computes, nor any engine.
 """
 
-import argparse
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ import pandas as pd
 
 from frugal.core.errors import DataError, say
 from frugal.core.files import payload_bytes, write_bytes
-from frugal.run.arguments import pair
+from frugal.run.arguments import command_parser, pair
 from frugal.run.benchmark_figure import benchmark_figure
 
 ENGINE = "engine"  # the stage under which the engine's own time is written
@@ -82,7 +81,7 @@ def benchmark_command(words: list[str]) -> int:
 
     Writes `summary.parquet`, `summary.csv` and `summary.png` into the folder.
     """
-    parser = argparse.ArgumentParser(prog="python -m frugal benchmark", description=__doc__)
+    parser = command_parser("benchmark", __doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("benchmarks"))
     parser.add_argument("--study", action="append", type=pair, default=[], metavar="STAGE=STUDY")
     parsed = parser.parse_args(words)

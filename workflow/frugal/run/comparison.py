@@ -5,7 +5,6 @@ differs: a parameter, the root seed, a file from outside, the code, or the locke
 sidecars; must not know what any stage computes.
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from frugal.core.files import file_digest
 from frugal.core.receipts import RESULTS, STEPS
 from frugal.core.sidecars import FAST
 from frugal.core.sources import STAGES, reached_modules
-from frugal.run.arguments import whole_number
+from frugal.run.arguments import command_parser, whole_number
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 from frugal.run.table_changes import DRAWN, file_changes, leaf_changes, shown
 
@@ -161,7 +160,7 @@ def diff_command(words: list[str]) -> int:
     Raises:
         AuditError: a folder is none of results, or a sidecar on the way is lacking or edited.
     """
-    parser = argparse.ArgumentParser(prog="python -m frugal diff", description=__doc__)
+    parser = command_parser("diff", __doc__)
     parser.add_argument("a", type=Path, metavar="A", help="folder that holds results/")
     parser.add_argument("b", type=Path, metavar="B", help="the other one")
     parser.add_argument(

@@ -69,13 +69,14 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
 
 def compile_command(words: list[str]) -> int:
     """Compile all kernels that are not compiled yet; returns the exit status."""
-    import argparse
     import sys
     from concurrent.futures import ProcessPoolExecutor
 
     from tqdm import tqdm
 
-    parser = argparse.ArgumentParser(prog="python -m frugal compile", description=__doc__)
+    from frugal.run.arguments import command_parser
+
+    parser = command_parser("compile", __doc__)
     parser.add_argument(
         "--arithmetic",
         choices=("fast", "portable"),

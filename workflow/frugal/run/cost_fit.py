@@ -53,6 +53,7 @@ GROWS = {
     "apply_bayes_rule": ("rows", "panels"),
     "recount_diagnoses": ("rows", "policies"),
     "prepare_searches": ("rows",),
+    "judge_searches": ("rows", "panels"),
     "compare_planners": ("rows", "seeds", "policies"),
     "time_planners": ("policies",),
     "label_units": ("rows", "panels"),

@@ -5,7 +5,6 @@ any other agent one fitted to what it orders first: both need units to decide on
 Knows no study.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from frugal.core.world import World
 from frugal.data.availability import available_panels
 from frugal.data.tables import table_from_frames
 from frugal.learn.short_trees import Column, fit_short_tree
-from frugal.run.arguments import whole_number
+from frugal.run.arguments import command_parser, whole_number
 from frugal.run.search_advice import is_search_policy
 
 MOST_UNITS = 3000  # evenly spaced over the table
@@ -123,7 +122,7 @@ def describe_command(words: list[str]) -> int:
         DataError: the file holds no trained policy, it has no such member, or its units are needed
             and not given.
     """
-    parser = argparse.ArgumentParser(prog="python -m frugal describe", description=__doc__)
+    parser = command_parser("describe", __doc__)
     parser.add_argument(
         "policy", type=Path, metavar="POLICY", help="a bundle's folder, or policies.safetensors"
     )

@@ -5,13 +5,13 @@ truth), a row for each state. Outputs: `probabilities` of each panel and, last, 
 `belief`, the class probabilities. Names of columns, panels and classes stand in the model.
 """
 
-import argparse
 from pathlib import Path
 
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.onnx_export import export_policy
 from frugal.core.errors import DataError, say
 from frugal.core.sidecars import write_apart
+from frugal.run.arguments import command_parser
 
 
 def export_command(words: list[str]) -> int:
@@ -20,7 +20,7 @@ def export_command(words: list[str]) -> int:
     Raises:
         DataError: the folder holds no bundle, or its policy cannot be written as a graph.
     """
-    parser = argparse.ArgumentParser(prog="python -m frugal export", description=__doc__)
+    parser = command_parser("export", __doc__)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
     parser.add_argument("model", type=Path, metavar="MODEL.onnx")
     given = parser.parse_args(words)

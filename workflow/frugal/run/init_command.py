@@ -21,6 +21,7 @@ from frugal.core.sources import PACKAGE
 from frugal.data.description_checks import RESERVED_COLUMNS
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened, open_table
+from frugal.run.arguments import command_parser
 
 _START = "known at the start"
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
@@ -69,9 +70,7 @@ def init_command(words: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="frugal init", description="Describe a table of one's own: writes its YAML."
-    )
+    parser = command_parser("init", "Describe a table of one's own: writes its YAML.")
     parser.add_argument("table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=Path)
     parser.add_argument("--label", required=True, help="the column to predict")
     parser.add_argument("--out", type=Path, help="the YAML; beside the table without it")

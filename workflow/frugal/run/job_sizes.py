@@ -72,6 +72,7 @@ def config_sizes(
     *,
     rows: Mapping[str, int],
     portions: Portions | None = None,
+    own_records: tuple[int, int] | None = None,
 ) -> list[Sizing]:
     """What the config says of the size of its jobs.
 
@@ -83,6 +84,7 @@ def config_sizes(
         recourse: its block.
         rows: of data sets whose files do not tell them.
         portions: how large scenarios are divided; None: none is.
+        own_records: rows of the tables of one's own searches, and treatments; None: there are none.
 
     Returns:
         `stages` (none: every one), `keys` and `sizes` each, and `kind` or None. All of it JSON.
@@ -98,6 +100,7 @@ def config_sizes(
         *_of_dadi(dadi, study, tables),
         *_of_diagnosis(diagnosis, tables),
         *_of_searches(searches, rows),
+        *_of_own_records(own_records),
         *_of_recourse(recourse, rows),
     ]
 
@@ -280,6 +283,11 @@ def _of_searches(searches: TreatmentStudy, rows: Mapping[str, int]) -> Iterator[
             policies=sum(prod(map(len, each)) for each in lists),
         )
         yield _sizing(_PLANNERS, {"dataset": name}, sizes)
+
+
+def _of_own_records(size: tuple[int, int] | None) -> Iterator[Sizing]:
+    if size is not None:
+        yield _sizing(("judge_searches",), {}, _told(rows=size[0], panels=size[1]))
 
 
 def _of_recourse(recourse: RecourseStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:

@@ -20,15 +20,18 @@ class SearchFiles:
         description: the YAML.
         records: the file that it names.
         folder: `results/search/NAME` in the folder of the start.
+        size: rows of the tables that the search needs, see `own_policies.require_memory`, and
+            number of treatments.
     """
 
     description: Path
     records: Path
     folder: Path
+    size: tuple[int, int]
 
 
 def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchFiles:
-    """The files that the key `records` leads to.
+    """The files that the key `records` leads to, read once, so that a fault is found at the start.
 
     Args:
         config: of the run.
@@ -37,8 +40,11 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
 
     Raises:
         ConfigError: a sentence with the key or file, what was found and what is allowed.
+        DataError: of the records.
+        SearchSizeError: their tables would take too much memory.
     """
-    from frugal.search.own_records import load_records_description
+    from frugal.search.own_policies import require_memory
+    from frugal.search.own_records import load_records_description, read_own_records
 
     if config["table"] is not None:
         raise ConfigError(
@@ -56,4 +62,6 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
             f"{path}: 'file' is {described.document['file']!r}, and there is no such file"
         )
     where = folder / "results" / "search" / described.document["name"]
-    return SearchFiles(path.absolute(), described.file.absolute(), where)
+    own = read_own_records(described, described.file)
+    size = require_memory(own, described), len(own.treatments)
+    return SearchFiles(path.absolute(), described.file.absolute(), where, size)

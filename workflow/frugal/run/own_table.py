@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal.core.errors import ConfigError, FrugalError
-from frugal.core.files import write_bytes
+from frugal.core.files import all_digits, write_bytes
 from frugal.core.schema_check import (
     check_against_schema,
     did_you_mean,
@@ -96,7 +96,7 @@ class Decision:
         """Folder of the policy that new cases are asked by, within the first budget."""
         run = run_folder(self.dataset, ASKED, "f1", "0")
         bundles = self.place / run.replace("results/diagnoses", "results/bundles")
-        return (bundles / f"budget={self.budgets[0]:g}").as_posix()
+        return (bundles / f"budget={all_digits(self.budgets[0])}").as_posix()
 
 
 def decision(

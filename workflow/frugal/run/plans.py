@@ -18,7 +18,7 @@ from typing import Any
 from frugal.core.errors import ConfigError, say
 from frugal.core.files import hive_keys
 from frugal.core.schema_check import check_against_schema, read_yaml
-from frugal.run.arguments import whole_number
+from frugal.run.arguments import command_parser, whole_number
 from frugal.run.job_sizes import SIZES, Sizing, sizes_of
 
 AMOUNTS = ("cpu_s", "memory_mb")
@@ -274,7 +274,7 @@ def plan_command(words: list[str]) -> int:
     Raises:
         ConfigError: the costs or the table are not of their form.
     """
-    parser = argparse.ArgumentParser(prog="python -m frugal plan", description=__doc__)
+    parser = command_parser("plan", __doc__)
     parser.add_argument("--costs", type=Path, required=True)
     parser.add_argument("--sizes", type=_sizings, required=True, metavar="JSON")
     parser.add_argument("--cores", type=whole_number(1), required=True)

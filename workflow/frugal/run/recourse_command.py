@@ -13,15 +13,16 @@ import numpy as np
 from frugal.core.errors import DataError, say
 from frugal.core.files import csv_bytes
 from frugal.core.sidecars import write_apart
-from frugal.cover.advice import Advice, advice_frame, sentence
-from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
+from frugal.cover.advice import Advice, advice_frame, group_lines, sentence
+from frugal.cover.catalogue import EVERYONE, catalogue_of, group_warnings, units_of
 from frugal.cover.choices import cheapest_choices, prices_of_forbidding
 from frugal.cover.obstacles import none_sentences
 from frugal.cover.sheets import price_of, read_sheet
 from frugal.cover.unit_rules import RulesForAll, rules_of, unread_columns
-from frugal.run.arguments import whole_number
+from frugal.run.arguments import command_parser, whole_number
 
 MOST_SHOWN = 20  # units on a terminal
+MOST_CELLS = 2 * 10**7  # units × sets × actions in memory, about 300 MB
 _STATUS = {
     "positive": "{n} meet{s} every threshold already",
     "proven": "{n} with a proven cheapest set",
@@ -37,13 +38,14 @@ def recourse_command(words: list[str]) -> int:
     Raises:
         DataError: a file does not hold what it should; which, where, and what is allowed.
     """
-    parser = argparse.ArgumentParser(prog="python -m frugal recourse", description=__doc__)
+    parser = command_parser("recourse", __doc__)
     parser.add_argument("units", type=Path, metavar="units.csv", help="CSV or Parquet")
     parser.add_argument("actions", type=Path, metavar="actions.csv", help="CSV or Parquet")
     parser.add_argument("--out", type=Path, metavar="FILE", help="all answers; .csv or .parquet")
     parser.add_argument(
         "--best", type=whole_number(1), default=3, metavar="K", help="different sets told (3)"
     )
+    parser.add_argument("--unit", default="", metavar="WORD", help="of all costs, as EUR")
     parser.add_argument("--budget", type=_price, default=math.inf, help="for every unit")
     parser.add_argument("--at-most", type=whole_number(0), metavar="N", help="actions of a unit")
     for rule in ("forbid", "require"):
@@ -51,7 +53,7 @@ def recourse_command(words: list[str]) -> int:
             f"--{rule}", action="append", default=[], metavar="ACTION", help="for every unit"
         )
     parser.add_argument(
-        "--max-nodes", type=whole_number(1), default=100_000, metavar="N",
+        "--max-nodes", type=whole_number(1, 10**12), default=100_000, metavar="N",
         help="branches after which the search of one unit stops (100000)",
     )  # fmt: skip
     given = parser.parse_args(words)
@@ -64,8 +66,9 @@ def recourse_command(words: list[str]) -> int:
         raise DataError(f"--out {given.out} is a file that is read; name another")
     for_all = RulesForAll(given.require, given.forbid, given.budget, given.at_most)
     advice, said = advise_units(
-        given.units, given.actions, for_all, best=given.best, max_nodes=given.max_nodes
-    )
+        given.units, given.actions, for_all, best=given.best, max_nodes=given.max_nodes,
+        cost_unit=given.unit,
+    )  # fmt: skip
     if given.out is not None:
         write_apart(given.out, _table(advice, given.out.suffix.lower()))
     say(*said, *summary_lines(advice, given.out))
@@ -74,7 +77,7 @@ def recourse_command(words: list[str]) -> int:
 
 
 def advise_units(
-    units: Path, actions: Path, for_all: RulesForAll, *, best: int, max_nodes: int
+    units: Path, actions: Path, for_all: RulesForAll, *, best: int, max_nodes: int, cost_unit: str
 ) -> tuple[Advice, list[str]]:
     """Answers for all units of a file, and what is to be said of the files."""
     for path in (units, actions):
@@ -91,6 +94,12 @@ def advise_units(
     said = unread_columns(people, known, source=units.name) + group_warnings(
         people, group, known, source=actions.name, of_units=units.name
     )
+    most = max(MOST_CELLS // max(len(names) * (len(known.actions) + 1), 1), 1)
+    if best > most:
+        raise DataError(
+            f"--best {best} needs too much memory; with {len(known.actions)} actions and "
+            f"{len(names)} rows in {units.name}, at most {most} sets of each unit are possible"
+        )
     choices = cheapest_choices(features, group, known, rules, keep=best, max_nodes=max_nodes)
     without = prices_of_forbidding(choices, features, group, known, rules, max_nodes=max_nodes)
     none = np.flatnonzero(~choices.found & choices.proven)
@@ -98,11 +107,14 @@ def advise_units(
     if len(none):
         told = none_sentences(
             tuple(names[u] for u in none), features[none], group[none], known, rules.take(none),
-            max_nodes=max_nodes,
+            max_nodes=max_nodes, cost_unit=cost_unit,
         )  # fmt: skip
         for u, reason in zip(none, told, strict=True):
             reasons[u] = reason
-    return Advice(names, features, known, rules, choices, without, tuple(reasons)), said
+    grouped = tuple(known.groups[g] for g in group) if known.groups != (EVERYONE,) else ()
+    return Advice(
+        names, features, known, rules, choices, without, tuple(reasons), grouped, cost_unit
+    ), said
 
 
 def summary_lines(advice: Advice, out: Path | None) -> list[str]:
@@ -111,6 +123,7 @@ def summary_lines(advice: Advice, out: Path | None) -> list[str]:
     lines = [sentence(advice, u) for u in range(min(n, MOST_SHOWN))]
     if n > MOST_SHOWN:
         lines.append(f"… {n - MOST_SHOWN} more" + ("; name a file by --out" if out is None else ""))
+    lines += group_lines(advice)
     count = Counter(advice.status(u) for u in range(n))
     parts = [
         text.format(n=count[status], s="s" if count[status] == 1 else "")

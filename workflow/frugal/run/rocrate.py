@@ -6,7 +6,6 @@ The profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) o
 checks nothing that `audit` checks. Knows sidecars; must not know what any stage computes.
 """
 
-import argparse
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from frugal.core.errors import DataError, say
 from frugal.core.files import json_bytes
 from frugal.core.sidecars import sidecar_path, write_apart
 from frugal.core.sources import PACKAGE
+from frugal.run.arguments import command_parser
 from frugal.run.inventory import payloads_and_strays
 from frugal.run.sidecar_checks import commit_here, load_sidecar, made_by_other_code
 
@@ -41,7 +41,7 @@ Entity = dict[str, Any]
 
 def rocrate_command(words: list[str]) -> int:
     """Write the description of the results in this folder; returns the exit status."""
-    parser = argparse.ArgumentParser("frugal rocrate", description=__doc__)
+    parser = command_parser("rocrate", __doc__)
     parser.parse_args(words)
     path = write_crate()
     say(f"{path}: {len(json.loads(path.read_bytes())['@graph'])} entities")

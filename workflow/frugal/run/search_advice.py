@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import DataError, say
+from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.files import csv_bytes, read_payload
 from frugal.core.sidecars import write_apart
-from frugal.search.levels import combined
-from frugal.search.own_records import describe_records, read_own_records
-from frugal.search.plain_words import next_step, step_table
+from frugal.search.levels import Strata, combined
+from frugal.search.own_records import RecordsDescription, describe_records, read_own_records
+from frugal.search.plain_words import StepTable, next_step, step_table
 
 MOST_SHOWN = 40  # units on a terminal
 _OTHERS = ("id", "simulate", "without", "function", "rollout")  # of policies of acquisition
@@ -45,15 +45,42 @@ def advise_searches(given: argparse.Namespace) -> int:
     return 0
 
 
+def load_search_policy(folder: Path) -> tuple[StepTable, RecordsDescription, Strata]:
+    """A stored policy, its records' description and its contexts; all of them fit together.
+
+    Raises:
+        DataError: the folder holds no such policy, or its parts are not what they should be.
+    """
+    path = folder / "policy.json"
+    document = read_payload(path)
+    if not isinstance(document, dict) or document.get("searches") != 1:
+        raise DataError(f"{path} is no policy of treatment searches, edition 1")
+    try:
+        table = step_table(read_payload(folder / "policy.safetensors"), document)
+        described = describe_records(document.get("description"), path)
+    except (ConfigError, DataError) as error:
+        raise DataError(f"{path}: {error}") from None
+    gaps = document.get("gaps")
+    if not isinstance(gaps, list) or [type(gap) for gap in gaps] != [bool] * len(
+        described.covariates
+    ):
+        raise DataError(f"{path}: 'gaps' is not true or false for each covariate")
+    strata = combined(described.covariates, tuple(gaps))
+    names = tuple(described.document.get("treatments", table.treatments))
+    for key, wanted in (
+        ("contexts", strata.names),
+        ("outcomes", described.outcomes.names),
+        ("treatments", names),
+    ):
+        if getattr(table, key) != wanted:
+            raise DataError(f"{path}: {key!r} are not those of its 'description'")
+    return table, described, strata
+
+
 def search_advice(folder: Path, file: Path) -> pd.DataFrame:
     """One row per unit: its history, what to try next, why, and the records behind it."""
-    document = read_payload(folder / "policy.json")
-    if not isinstance(document, dict) or document.get("searches") != 1:
-        raise DataError(f"{folder / 'policy.json'} is no policy of treatment searches, edition 1")
-    table = step_table(read_payload(folder / "policy.safetensors"), document)
-    described = describe_records(document["description"], folder / "policy.json")
+    table, described, strata = load_search_policy(folder)
     own = read_own_records(described, file, treatments=table.treatments)
-    strata = combined(described.covariates, tuple(document["gaps"]))
     context = strata.index(own.covariate, own.names)
     known = np.full((len(own.names), len(table.treatments)), -1, dtype=np.int64)
     unit, place = np.nonzero(own.action >= 0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast, get_origin
 
 from frugal.core.errors import ConfigError
 from frugal.core.sources import STAGES
-from frugal.run.arguments import pair, whole_number
+from frugal.run.arguments import command_parser, pair, whole_number
 
 if TYPE_CHECKING:
     from frugal.core.sidecars import Job
@@ -218,9 +218,9 @@ def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m frugal",
-        description="Run one stage of the workflow by hand, exactly as Snakemake runs it.",
+    parser = command_parser(
+        "",
+        "Run one stage of the workflow by hand, exactly as Snakemake runs it.",
         epilog=f"Stages: {', '.join(STAGES)}. Commands that run no stage, each with its own "
         f"--help: {', '.join(OTHER_COMMANDS)}.",
     )

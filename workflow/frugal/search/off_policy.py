@@ -270,18 +270,25 @@ def estimates(policy: SearchPolicy, judged: Judged) -> "Estimates":
         steps_of(policy, judged),
         within_strata(policy, judged),
     )
-    reached = np.stack([comes_to(table, own) for table in judged.tables])
-    ratio = (
-        reached[judged.fold[steps.unit], judged.stratum[steps.unit], steps.history] / steps.tried
-    )
+    stratum, fold = judged.stratum[steps.unit], judged.fold[steps.unit]
+    reached, ratio = np.zeros(own.action.shape), np.zeros(len(steps.unit))
+    for f, table in enumerate(judged.tables):
+        often, rows = comes_to(table, own), fold == f
+        ratio[rows] = often[stratum[rows], steps.history[rows]] / steps.tried[rows]
+        reached += often
+    reached /= len(judged.tables)
     cells: dict[tuple[str, str], dict[str, float]] = {}
     influence = {}
     for name, (step, end) in _ends(policy).items():
-        values = np.stack([model_value(t, own, step=step, end=end) for t in judged.tables])
-        value = values[judged.fold, judged.stratum]
-        after = np.where(steps.later >= 0, value[steps.unit, steps.later], end[-1])
-        surprise = ratio * (step + after - value[steps.unit, steps.history])
-        terms = value[:, 0] + np.bincount(steps.unit, weights=surprise, minlength=len(value))
+        first, before, after = np.zeros(len(judged.fold)), np.zeros(len(fold)), np.zeros(len(fold))
+        for f, table in enumerate(judged.tables):
+            value, rows = model_value(table, own, step=step, end=end), fold == f
+            first[judged.fold == f] = value[judged.stratum[judged.fold == f], 0]
+            before[rows] = value[stratum[rows], steps.history[rows]]
+            after[rows] = value[stratum[rows], steps.later[rows]]
+        after = np.where(steps.later >= 0, after, end[-1])
+        surprise = ratio * (step + after - before)
+        terms = first + np.bincount(steps.unit, weights=surprise, minlength=len(first))
         influence[name] = terms
         cells[name, "doubly_robust"] = _interval(terms, terms.mean(), judged.cluster)
         outcome = step * followed.steps + np.append(end, 0.0)[followed.best]
@@ -293,13 +300,13 @@ def estimates(policy: SearchPolicy, judged: Judged) -> "Estimates":
             cell = cells[name, estimator]
             cell["ci_low"] = float(np.clip(cell["ci_low"], least, most))
             cell["ci_high"] = float(np.clip(cell["ci_high"], least, most))
-        plain = {"estimate": float(value[:, 0].mean())}
+        plain = {"estimate": float(first.mean())}
         cells[name, "model"] = plain | dict.fromkeys(("std_error", "ci_low", "ci_high"), np.nan)
     counts = np.bincount(judged.stratum)
     seen = np.zeros(own.action.shape, dtype=bool)
-    seen[judged.stratum[steps.unit], steps.history] = True
+    seen[stratum, steps.history] = True
     going = (own.action < policy.n_actions) & ~seen
-    unseen = float(((reached.mean(axis=0) * going).sum(axis=1) * counts).sum() / counts.sum())
+    unseen = float(((reached * going).sum(axis=1) * counts).sum() / counts.sum())
     squares = np.bincount(steps.unit, weights=ratio, minlength=len(judged.stratum))
     return Estimates(
         cells, influence, followed, unseen, float(squares.sum() ** 2 / (squares**2).sum())

@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from frugal.core.files import all_digits
 from frugal.core.streams import Streams
 from frugal.search.off_policy import (
     ESTIMATORS,
+    FOLDS,
     QUANTITIES,
     Estimates,
     Judged,
@@ -22,10 +24,17 @@ from frugal.search.off_policy import (
     final_weights,
 )
 from frugal.search.outcome_forest import ForestOptions
-from frugal.search.records import TrialRecords
+from frugal.search.own_records import OwnRecords, RecordsDescription
+from frugal.search.records import (
+    SearchSizeError,
+    TrialRecords,
+    history_count,
+    require_search_memory,
+)
 from frugal.search.searches import PlannedSearch, SearchOptions, plan_searches
 
 LEAST_EFFECTIVE, MOST_UNSEEN = 50.0, 0.02
+MEMORY_GIB = 2.0  # of all tables together
 Z95 = 1.959963984540054
 PLANNERS = {"cdp": "constrained dynamic programming", "cg": "the greedy planner"}
 WARNINGS = {
@@ -71,8 +80,36 @@ def search_options(
         deltas=deltas, trial_prices=(), price_offset=0.0, epsilon=epsilon, alpha=1.0,
         stop_rule="<=", ties="improving", smoothing="release", pseudo_count=0.0,
         forest=ForestOptions(action_code="onehot", trees=50, max_depth=None, min_leaf_trials=10),
-        outcome_value=worth, memory_gib=2.0,
+        outcome_value=worth, memory_gib=MEMORY_GIB,
     )  # fmt: skip
+
+
+def require_memory(own: OwnRecords, described: RecordsDescription) -> int:
+    """Refuses records whose tables would be too large; returns the rows of one table.
+
+    A row is a history in one stratum of covariates and confounders.
+
+    Raises:
+        SearchSizeError: treatments, outcomes and covariates ask for too much memory.
+    """
+    pairs = np.concatenate([own.covariate, own.confounder], axis=1)
+    strata = len(np.unique(pairs, axis=0)) if pairs.shape[1] else 1
+    contexts = 1
+    for c, level in enumerate(described.covariates):
+        gap = (own.covariate[:, c] == len(level.names)).any()
+        contexts *= len(level.names) + int(gap)
+    size = {"n_actions": len(own.treatments), "n_outcomes": len(described.worth)}
+    try:
+        require_search_memory(
+            n_contexts=max(contexts, strata), **size, memory_gib=MEMORY_GIB,
+            policies=4 * len(described.deltas) + 1, judging=FOLDS * strata,
+        )  # fmt: skip
+    except SearchSizeError as error:
+        raise SearchSizeError(
+            f"{described.file.name}: {error}; leave out treatments that are rare, or join "
+            "treatments, outcomes or levels of covariates"
+        ) from None
+    return max(contexts, strata) * history_count(**size)
 
 
 def judge_policies(
@@ -175,7 +212,7 @@ def verdict(
         "own searches.",
     ]
     told.append(
-        f"Worth: {', '.join(f'{name} {value:g}' for name, value in worth.items())}. "
+        f"Worth: {', '.join(f'{name} {all_digits(value)}' for name, value in worth.items())}. "
         "Whether an untried treatment would have been better is not known from such records; "
         "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
     )

@@ -26,11 +26,15 @@ from frugal.core.schema_check import (
     read_yaml,
 )
 from frugal.data.description_sources import Format
+from frugal.data.encoding import spelled_alike
+from frugal.data.opening import as_texts
+from frugal.data.raw_cells import ParquetCells, frame_of
 from frugal.data.records import parse_file
 from frugal.search.levels import Levels
 from frugal.search.records import TrialRecords
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
+_ZONE = r"\d{2}:\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 _BY_LAYOUT = {"long": ("step", "treatment", "outcome"), "wide": ("treatments", "order")}
 
 
@@ -53,6 +57,11 @@ class RecordsDescription:
     worth: tuple[float, ...]
     covariates: tuple[Levels, ...]
     confounders: tuple[Levels, ...]
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """Probabilities of stopping too early that are tried; the first decides."""
+        return tuple(float(d) for d in self.document.get("delta", (0.2, 0.0, 0.1, 0.4)))
 
     @property
     def file(self) -> Path:
@@ -134,7 +143,7 @@ def _levels(path: Path, key: str, column: str, own: Mapping[str, Any], *, fallin
     edges = tuple(float(v) for v in own["edges"])
     if not (np.diff(edges) > 0).all():
         raise ConfigError(f"{path}: edges of {key!r} ({listed(edges)}) do not ascend")
-    text = [f"{v:g}" for v in edges]
+    text = [f"{v:.15g}" for v in edges]
     names = [f"below {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text))]
     names.append(f"{text[-1]} or more")
     return Levels(column, tuple(names[::-1] if falling else names), (), edges, falling)
@@ -182,7 +191,7 @@ def read_own_records(
                 f"{did_you_mean(name, frame.columns)}"
             )
     long = _long(frame, lines, described, source, fresh=fresh)
-    known = _treatments(long, document) if treatments is None else tuple(treatments)
+    known = _treatments(long, document, source) if treatments is None else tuple(treatments)
     for name, line in zip(long["treatment"], long["line"], strict=True):
         if name not in known:
             raise DataError(
@@ -196,17 +205,9 @@ def _cells(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
     """Cells as text, and the line of each row."""
     if file.suffix.lower() not in (".parquet", ".pq"):
         return parse_file(file, _CSV, source=file.name)
-    try:
-        frame = pd.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file.name} is no Parquet file that can be read: {error}") from None
-    cells = {
-        str(name): [
-            "" if pd.isna(v) else f"{v:g}" if isinstance(v, float) else str(v) for v in frame[name]
-        ]
-        for name in frame.columns
-    }
-    return pd.DataFrame(cells, dtype=object), np.arange(1, len(frame) + 1)
+    stored = ParquetCells(file)
+    cells, _ = as_texts(frame_of(stored))
+    return cells.astype(object), np.arange(1, len(stored) + 1)
 
 
 def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bool) -> pd.DataFrame:
@@ -252,13 +253,22 @@ def _fields(level: Levels):
 
 
 def _numbers(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -> np.ndarray:
-    """Steps as numbers; NaN where the cell is empty. Dates are read as days."""
+    """Steps as numbers; NaN where the cell is empty. Dates and times are read as days.
+
+    Times with a zone are compared as moments; with and without a zone they cannot be ordered.
+    """
     cells = pd.Series([cell or None for cell in frame[column]], dtype=object)
     numbers = pd.to_numeric(cells, errors="coerce")
     if (numbers.isna() & cells.notna()).any():
         if numbers.notna().sum() > cells.notna().sum() / 2:
             cells = cells.where(numbers.isna())  # numbers; what is none is refused below
-        dates = pd.to_datetime(cells, errors="coerce", format="ISO8601")
+        zoned = cells.str.contains(_ZONE, na=False) | cells.isna()
+        if not zoned.all() and (zoned & cells.notna()).any():
+            raise DataError(
+                f"{source}, line {lines[np.flatnonzero(~zoned)[0]]}: column {column!r} has a time "
+                "without a zone, and others with one; write all of them with a zone, or none"
+            )
+        dates = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
         unread = dates.isna() | bool(numbers.notna().any())
         wrong = np.flatnonzero(unread & cells.notna())
         if len(wrong):
@@ -267,7 +277,7 @@ def _numbers(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -
                 f"{shown_cell(cells.iloc[wrong[0]])}; allowed is a number, or a date such as "
                 "2024-03-31"
             )
-        numbers = (dates - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+        numbers = (dates - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
     return numbers.to_numpy(dtype=np.float64)
 
 
@@ -335,8 +345,17 @@ def _searches(
     outcome[unit, place] = rows["outcome"].to_numpy()
     cluster = np.arange(len(names))
     if document.get("belongs_to") and not fresh:
-        whose = frame[document["belongs_to"]].to_numpy(dtype=str)[first]
-        cluster = np.unique(whose, return_inverse=True)[1]
+        column = document["belongs_to"]
+        whose = frame[column].to_numpy(dtype=str)
+        if (whose == "").any():
+            raise DataError(
+                f"{source}, line {lines[np.flatnonzero(whose == '')[0]]}: column {column!r} is "
+                "empty; 'belongs_to' says for every row whose unit it is, and units of nobody "
+                "known would be one: write a name for each, or leave the rows out"
+            )
+        numbers = np.unique(whose, return_inverse=True)[1]
+        _require_constant(frame[document["unit"]], numbers, column, lines, source)
+        cluster = numbers[first]
     kept = np.ones(len(names), dtype=bool) if fresh else action[:, 0] >= 0
     if not kept.all():
         said.append(f"{int((~kept).sum())} units have no trial with an outcome; they are left out")
@@ -346,14 +365,21 @@ def _searches(
     )  # fmt: skip
 
 
-def _treatments(long: pd.DataFrame, document: Mapping[str, Any]) -> tuple[str, ...]:
+def _treatments(long: pd.DataFrame, document: Mapping[str, Any], source: str) -> tuple[str, ...]:
     if document["layout"] == "wide":
         return tuple(document["treatments"])
-    return tuple(sorted(long["treatment"].unique()))
+    names = tuple(sorted(long["treatment"].unique()))
+    if alike := spelled_alike(names):
+        raise DataError(
+            f"{source}: column {document['treatment']!r} holds {shown_cell(alike[0])} and another "
+            "text that differs from it by blanks or capitals only; write a treatment always in the "
+            "same way, and give different ones different names"
+        )
+    return names
 
 
 def _require_constant(unit, codes: np.ndarray, column: str, lines: np.ndarray, source: str) -> None:
-    """A covariate is known before the first trial: the same in all rows of a unit."""
+    """What is known before the first trial is the same in all rows of a unit."""
     seen: dict[str, int] = {}
     for row, name in enumerate(unit):
         if seen.setdefault(name, row) != row and codes[seen[name]] != codes[row]:

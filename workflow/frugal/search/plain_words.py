@@ -3,6 +3,7 @@
 Knows tables of steps; must not know how they were planned.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from frugal.core.errors import DataError
+from frugal.core.schema_check import shown
+from frugal.core.stored import Array, Stored, StoredArrays
 from frugal.search.records import outcomes_of
 
 
@@ -50,12 +54,55 @@ class StepTable:
 
 
 def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> StepTable:
-    """The table that `arrays` and its names were taken from."""
+    """The table that `arrays` and its names were taken from; the only place that reads one.
+
+    Raises:
+        DataError: a list of names, or an array, is not what a policy of searches has.
+    """
+    known: dict[str, tuple[str, ...]] = {}
+    for key, least in (("contexts", 1), ("treatments", 1), ("outcomes", 2)):
+        texts = names.get(key)
+        if (
+            not isinstance(texts, list)
+            or len(texts) < least
+            or not all(isinstance(text, str) and text for text in texts)
+            or len(set(texts)) < len(texts)
+        ):
+            raise DataError(
+                f"the stored search policy has the {key} {shown(texts, at_most=60)}; allowed is a "
+                f"list of {least} or more different names"
+            )
+        known[key] = tuple(texts)
+    x, k, base = (len(known[key]) for key in ("contexts", "treatments", "outcomes"))
+    numbers = {n: np.nan_to_num(v) if v.dtype.kind == "f" else v for n, v in arrays.items()}
+    source = getattr(arrays, "source", "")
+    stored = Stored("search policy", StoredArrays(numbers, source))  # NaN: there is none
+    whole, cell = {"dtype": "int64", "shape": ("x", "h"), "low": 0}, ("x", "h")
+    stored.require(
+        {
+            "action": Array("int8", cell, low=0, high=k),
+            "statistic": Array("float64", cell, low=-1e-6),  # a sum, with its rounding
+            "records": Array(**whole),
+            "visits": Array(**whole),
+            "runner_up": Array("int64", cell, low=-1, high=k - 1),
+            "trials_left": Array("float64", ("x", "h", 2), low=0),
+        },
+        x=x,
+    )
+    h = arrays["action"].shape[1]
+    if round(math.log(h, base), 6) != k or h != base**k:
+        raise stored.refusal(
+            f"has {h} histories; {k} treatments of {base} outcomes have {base} to the {k}"
+        )
+    tried = np.append(outcomes_of(np.arange(h), k, base) >= 0, np.zeros((h, 1), bool), axis=1)
+    for name in ("action", "runner_up"):
+        if tried[np.arange(h), arrays[name]].any():
+            raise stored.refusal(f"has an array {name!r} with a treatment that was tried before")
     return StepTable(
         **arrays,
-        contexts=tuple(names["contexts"]),
-        treatments=tuple(names["treatments"]),
-        outcomes=tuple(names["outcomes"]),
+        contexts=known["contexts"],
+        treatments=known["treatments"],
+        outcomes=known["outcomes"],
     )
 
 

@@ -33,17 +33,27 @@ def history_count(n_actions: int, n_outcomes: int) -> int:
     return n_outcomes**n_actions
 
 
-def search_bytes(*, n_contexts: int, n_actions: int, n_outcomes: int) -> int:
-    """Memory of planning one policy, in bytes: model, smoothing, statistic, value, policy."""
+def search_bytes(
+    *, n_contexts: int, n_actions: int, n_outcomes: int, policies: int = 1, judging: int = 0
+) -> int:
+    """Memory of planning policies, in bytes: model, smoothing, statistic, value, policy.
+
+    Args:
+        n_contexts: distinct values of the covariates.
+        n_actions: k.
+        n_outcomes: |Y|.
+        policies: held at one time.
+        judging: contexts of all models together that judge them.
+    """
     histories = history_count(n_actions, n_outcomes)
-    model = 8 * n_contexts * n_actions * histories
+    model = 8 * (n_contexts + judging) * n_actions * histories
     smoothing = 8 * n_actions * histories
-    planning = (4 * 8 + 2) * n_contexts * histories
+    planning = (2 * 8 + 1) * (1 + policies) * n_contexts * histories
     return model + smoothing + planning
 
 
 def require_search_memory(
-    *, n_contexts: int, n_actions: int, n_outcomes: int, memory_gib: float
+    *, n_contexts: int, n_actions: int, n_outcomes: int, memory_gib: float, **held: int
 ) -> None:
     """Refuses, before anything is allocated, a search whose tables would be too large.
 
@@ -52,11 +62,12 @@ def require_search_memory(
         n_actions: k.
         n_outcomes: |Y|.
         memory_gib: what the tables may take, in GiB.
+        held: policies and judging models, see `search_bytes`.
 
     Raises:
         SearchSizeError: names what was asked, the limit, and what would fit.
     """
-    size = {"n_contexts": n_contexts, "n_outcomes": n_outcomes}
+    size = {"n_contexts": n_contexts, "n_outcomes": n_outcomes, **held}
     needed = search_bytes(n_actions=n_actions, **size) / GIB
     if needed <= memory_gib:
         return
@@ -65,7 +76,7 @@ def require_search_memory(
         fits -= 1
     told = f"at most {fits} actions fit"
     if not fits:
-        one = search_bytes(n_contexts=1, n_actions=n_actions, n_outcomes=n_outcomes)
+        one = search_bytes(n_contexts=1, n_actions=n_actions, n_outcomes=n_outcomes, **held)
         contexts = int(n_contexts * memory_gib / needed) if one <= memory_gib * GIB else 0
         told = f"at most {contexts} contexts fit with {n_actions} actions"
     raise SearchSizeError(

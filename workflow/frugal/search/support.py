@@ -22,15 +22,23 @@ def records_behind(counts: OutcomeCounts, *, contexts: int) -> Float[np.ndarray,
     return behind
 
 
+def trials_left(policy: SearchPolicy, table: OutcomeTable) -> Float[np.ndarray, "x h"]:
+    """Expected trials of the policy from every history on, by a model of the outcomes. (x, h)"""
+    return model_value(table, policy, step=1.0, end=np.zeros(policy.n_outcomes))
+
+
 def step_values(
-    policy: SearchPolicy, table: OutcomeTable, x: Int[np.ndarray, " m"], h: Int[np.ndarray, " m"]
+    policy: SearchPolicy,
+    table: OutcomeTable,
+    trials: Float[np.ndarray, "x h"],
+    x: Int[np.ndarray, " m"],
+    h: Int[np.ndarray, " m"],
 ) -> Float[np.ndarray, "m a"]:
     """Expected trials left, this one counted, if an action is tried next and the policy goes on.
 
-    By a model of the outcomes; NaN for actions that were tried. (m, a)
+    By a model of the outcomes and its `trials_left`; NaN for actions that were tried. (m, a)
     """
     k, base = policy.n_actions, policy.n_outcomes
-    trials = model_value(table, policy, step=1.0, end=np.zeros(base))
     tried = outcomes_of(h, k, base) >= 0
     values = np.full((len(h), k), np.nan)
     for a in range(k):

@@ -20,6 +20,7 @@ from frugal.core.stored import Array, under
 from frugal.core.stored import Stored as Checked
 
 NETWORKS = "networks."  # prefix among the bundle's arrays
+THRESHOLD = "threshold"  # of decisions; in bundles of the study `dadi`
 SIZES = ("memory_width", "encoding_width", "head_width")
 
 
@@ -93,10 +94,15 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> DadiPo
     Checked("DADI agent", own).require(
         {"centre": Array("float64", (d,)), "scale": Array("float64", (d,), above=0)}
     )
-    return DadiPolicies(
+    policies = DadiPolicies(
         under(stored, NETWORKS), _settings(settings), panel_of_columns(layout),
         scaling=Scaling(own["centre"], own["scale"]), exploration=settings["exploration"],
+        threshold=stored.get(THRESHOLD),
     )  # fmt: skip
+    if THRESHOLD in stored:
+        wanted = {THRESHOLD: Array("float64", (policies.members,), above=0, high=1)}
+        Checked("DADI agent", {THRESHOLD: stored[THRESHOLD]}).require(wanted)
+    return policies
 
 
 DADI = AgentKind(

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
+from frugal.acquire.reading import tilted_belief
 from frugal.acquire.train.dadi_acquisition import logits_at_sets, values_at_sets
 from frugal.acquire.train.dadi_networks import NetworkSizes, require_weights, stacked_weights
 from frugal.acquire.train.dadi_settings import DadiSettings
@@ -53,6 +54,8 @@ class DadiPolicies:
         panel_of_column: action that reveals each column, or −1 if it is known from the start. (d,)
         scaling: of values before the networks read them; None: they come in that scale.
         exploration: probability of a decision drawn evenly from all that are allowed.
+        threshold: of each learner, least probability of class 1 that it decides as 1; None: the
+            likelier class. (K,)
 
     Raises:
         DataError: the weights are not those of such learners; the sentence says where.
@@ -66,6 +69,7 @@ class DadiPolicies:
         *,
         scaling: Scaling | None,
         exploration: float = 0.0,
+        threshold: Float[np.ndarray, " K"] | None = None,
     ) -> None:
         torch.set_num_threads(1)  # the same sums whatever the number of cores
         self.panels = int(panel_of_column.max()) + 1
@@ -74,6 +78,7 @@ class DadiPolicies:
         self.named = stacked_weights(weights)
         self._settings, self.processing_steps = settings, settings.processing_steps
         self._panel, self.scaling, self.exploration = panel_of_column, scaling, exploration
+        self._threshold = threshold
 
     @property
     def consistent(self) -> bool:
@@ -116,6 +121,15 @@ class DadiPolicies:
         return np.where(allowed, value, np.float32(-np.inf))
 
     def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        belief = self.believe(values, acquired)
+        if self._threshold is None:
+            return belief
+        return tilted_belief(belief, self._threshold[:, None])
+
+    def believe(
         self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
     ) -> Float[np.ndarray, "K m 2"]:
         """Class probabilities by the classifier of each learner. (K, m, 2)"""

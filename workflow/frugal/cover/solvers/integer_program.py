@@ -2,7 +2,8 @@
 
 One mixed-integer program for each set, each set cut off before the next. HiGHS computes in double
 precision: sets are checked in whole numbers here, and bounds are rounded up to the next whole step
-of cost only where they miss it by less than 10⁻⁶. Knows no catalogue and no batch of units.
+of cost only where they miss it by less than 10⁻⁶, or 10⁻⁹ of it. That no set is left is taken from
+HiGHS only where it can tell one step of cost from none. Knows no catalogue and no batch of units.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from frugal.cover.solvers.bitsets import NOTHING_LEFT
 from frugal.cover.solvers.links import ActionLinks, Links
 
 _SLACK, _RELATIVE = 1e-6, 1e-9  # of a bound, in steps of cost
+TELLS_STEPS = 1e9  # sum of costs in steps up to which a row of costs tells one step from none
 Program = tuple[Any, np.ndarray, np.ndarray]  # sparse rows; the least and the most that each may be
 _OPTIMAL, _INFEASIBLE = 0, 2  # status of scipy.optimize.milp
 
@@ -63,19 +65,20 @@ def cheapest_by_program(
         keep: sets at most.
         most_nodes: of HiGHS, for each set.
     """
-    program = _program(need, known, own)
-    if below is not None:
+    program, tells = _program(need, known, own), known.cost.sum() <= TELLS_STEPS
+    if below is not None and tells:
         program = _at_most(program, known.cost, below - 0.5)
     found: list[tuple[int, ...]] = []
     lowest = int(NOTHING_LEFT)
     while len(found) < keep:
         answer = _solved(known, own, program, most_nodes)
         if answer.status == _INFEASIBLE:
-            return ProgramAnswer(found, lowest, True)
+            proven = bool(tells or own.budget >= NOTHING_LEFT)
+            return ProgramAnswer(found, lowest if proven or found else 0, proven)
         bound = _whole(answer.mip_dual_bound)
         lowest = lowest if found else bound
         members = _lean_members(answer.x, need, known, own)
-        if members is None:
+        if members is None or known.cost[list(members)].sum() > own.budget:
             break
         found.append(members)
         if answer.status != _OPTIMAL or int(known.cost[list(members)].sum()) > bound:

@@ -18,7 +18,12 @@ import numpy as np
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
 from frugal.cover.solvers.dominance import mark_dominated
-from frugal.cover.solvers.lagrangian_bound import first_prices, raise_bound
+from frugal.cover.solvers.lagrangian_bound import (
+    first_prices,
+    least_cost,
+    raise_bound,
+    rounding_error,
+)
 from frugal.cover.solvers.local_search import improve
 from frugal.cover.solvers.ties import comes_before
 
@@ -26,7 +31,6 @@ FREE, TAKEN, SHUT = 0, 1, -1  # what became of an action
 MOST_TIES = 1000  # sets of one cost that are told apart; from there on only cheaper ones are sought
 _ROOT_STEPS, _NODE_STEPS, _ROOT_LENGTH, _NODE_LENGTH = 300, 10, 1.0, 0.3
 _PROOF_STEPS = 40  # at a node where no tie is counted: these searches are long
-_SLACK = 1e-6  # of a bound, in steps of cost; costs are whole numbers
 
 
 @numba.njit(cache=True)
@@ -161,10 +165,10 @@ def _narrowest(lack, state, providers, reduced, options):
 
 @numba.njit(cache=True)
 @no_type_check
-def _shut_dear(state, free, reduced, spare, dependents):
+def _shut_dear(state, free, reduced, bound, spare, dependents):
     """Shut the free actions whose reduced cost no set as cheap as allowed can bear."""
     for i in free:
-        if reduced[i] > spare:
+        if reduced[i] + bound > spare:
             _shut(state, i, dependents)
 
 
@@ -200,7 +204,7 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
         price[0] = start
     else:
         first_prices(need, cost, links, price[0])
-    floor = np.zeros(len(spent))
+    floor = np.zeros(len(spent), dtype=np.int64)
     for i in range(len(cost)):
         if shut[i]:
             _shut(state[0], i, dependents)
@@ -237,14 +241,13 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
             if nodes > 2 * max_nodes:
                 for k in range(at):
                     floor[at] = min(floor[at], floor[k]) if begin[k] < end[k] else floor[at]
-                left = np.int64(np.ceil(max(floor[at], 0.0) - _SLACK))
-                return optima, min(left, costs[0]) if known[0] > 0 else left, nodes
+                return optima, min(floor[at], costs[0]) if known[0] > 0 else floor[at], nodes
             strict = full and (prove or ties >= MOST_TIES or nodes > max_nodes)
             if prove and full:
                 some = free[at, : frees[at]]
                 mark_dominated(lack[at], some, cost, links, providers, state[at], effect, SHUT)
                 frees[at] = _still_free(state[at], some.copy(), free[at])
-            spare = limit - spent[at] - (1 if strict else 0) + _SLACK
+            spare = limit - spent[at] - (1 if strict else 0)
             hoped = spare if limit < NOTHING_LEFT else max(aim - spent[at], 1)
             bound = raise_bound(
                 lack[at],
@@ -257,14 +260,15 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
                 (_PROOF_STEPS if prove else _NODE_STEPS) if at else _ROOT_STEPS,
                 _NODE_LENGTH if at else _ROOT_LENGTH,
             )
-            floor[at] = spent[at] + bound
+            bound -= rounding_error(lack[at], free[at, : frees[at]], cost, price[at], reduced)
+            floor[at] = spent[at] + least_cost(bound)
             if bound > spare or (
                 most_actions < len(cost)
                 and taken[at] + _more_actions(lack[at], free[at, : frees[at]], links) > most_actions
             ):
                 at -= 1
                 continue
-            _shut_dear(state[at], free[at, : frees[at]], reduced, spare - bound, dependents)
+            _shut_dear(state[at], free[at, : frees[at]], reduced, bound, spare, dependents)
             place = begin[at]
             end[at] = place + _narrowest(lack[at], state[at], providers, reduced, options[place:])
         if begin[at] >= end[at]:

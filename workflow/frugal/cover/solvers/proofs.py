@@ -12,6 +12,7 @@ from jaxtyping import Int
 
 from frugal.cover.solvers.bitsets import NOTHING_LEFT
 from frugal.cover.solvers.integer_program import (
+    TELLS_STEPS,
     OwnRules,
     ProgramAnswer,
     cheapest_by_program,
@@ -45,6 +46,7 @@ def solve_proven(
         return answer
     rules = len(known.rules[0][1]) + len(known.rules[2][1]) > 0
     plain = ~own[0].any(axis=1) & (own[2] >= len(known.cost)) & (keep == 1) & (not rules)
+    plain &= answer[0][:, 0] >= 0
     for rows, further in ((left[plain[left]], _one), (left[~plain[left]], _several)):
         if len(rows):
             mine = tuple(part[rows] for part in own)
@@ -53,6 +55,11 @@ def solve_proven(
                 answer, rows, further(need[rows], known, mine, keep, max_nodes, first, some)
             )
     return answer
+
+
+def _longer(known: ActionLinks, few: int, max_nodes: int) -> int:
+    """Branches of the second search; all of them where a program can prove little."""
+    return few if known.cost.sum() <= TELLS_STEPS else max_nodes
 
 
 def _tree(
@@ -73,7 +80,8 @@ def _one(
     if len(open_):
         mine = tuple(part[open_] for part in own)
         price = prices_by_program(need[open_], known, mine[1])
-        some = _tree(need[open_], known, mine, 1, min(max_nodes, PROOF_NODES), price)
+        most = _longer(known, min(max_nodes, PROOF_NODES), max_nodes)
+        some = _tree(need[open_], known, mine, 1, most, price)
         answer = _written(answer, open_, _cheaper(_rows(answer, open_), some))
     for k, u in enumerate(open_):
         if answer[3][u] >= answer[0][u, 0]:
@@ -102,7 +110,7 @@ def _several(
     answer: Answer,
 ) -> Answer:  # fmt: skip
     """Several sets a unit, or rules: a longer search, then programs."""
-    most = max(max_nodes // COUNTED, first)
+    most = _longer(known, max(max_nodes // COUNTED, first), max_nodes)
     if most > first:
         answer = _tree(need, known, own, keep, most)
     for u in np.flatnonzero(answer[4] > 2 * most):

@@ -4,13 +4,13 @@ python -m frugal reference PAGE              # prints one
 python -m frugal reference --into FOLDER     # writes all
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean
 from frugal.core.sidecars import write_apart
+from frugal.run.arguments import command_parser
 from frugal.run.reference.columns import columns_page
 from frugal.run.reference.commands import commands_page
 from frugal.run.reference.config_keys import config_page
@@ -36,9 +36,7 @@ def reference_command(words: list[str]) -> int:
     Raises:
         ConfigError: there is no such page, or neither a page nor a folder is given.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m frugal reference", description="Pages made from the declarations."
-    )
+    parser = command_parser("reference", "Pages made from the declarations.")
     parser.add_argument("page", nargs="?", metavar="PAGE", help=", ".join(PAGES))
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="write all pages there")
     given = parser.parse_args(words)

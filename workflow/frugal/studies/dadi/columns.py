@@ -25,6 +25,15 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "equal_opportunity_gap": ("", "gap between the groups' shares of decisions 1 among labels 1"),
     "equalised_odds_gap": ("", "the larger of the gaps among labels 0 and labels 1"),
     "positive_share": ("", "share of positive decisions"),
+    "degenerate": (
+        "",
+        "True where the rarer decision is made for less than a tenth of the share of the rarer "
+        "label: nearly all are decided alike, and disparity says nothing",
+    ),
+    "decision_threshold": (
+        "",
+        "least probability decided 1; empty where a method decides by a random cut",
+    ),
     "features_acquired": ("panels", "number of panels acquired"),
     "adversary_auc": ("", "AUC of the agent's own adversary for the group (rows of its objective)"),
     "audit_auc": ("", "AUC for the group of the best outsider trained afterwards on the same sets"),
@@ -50,13 +59,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
 PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (
         r"(features_acquired|cost|equal_opportunity_gap|equalised_odds_gap|adversary_auc|audit_auc"
-        r"|frequency|reference_auc|reference_disparity|disparity_cut"
+        r"|positive_share|frequency|reference_auc|reference_disparity|disparity_cut"
         r"|coin_disparity|coin_cut)_(low|high)",
         (OF_ITS_COLUMN, "{1} end of the 95 % interval of {0} over folds; none of one fold"),
     ),
     (
         r"(auc|disparity|features_acquired|cost|equal_opportunity_gap|equalised_odds_gap"
-        r"|adversary_auc|audit_auc|frequency)_(least|most)",
+        r"|adversary_auc|audit_auc|positive_share|frequency)_(least|most)",
         (OF_ITS_COLUMN, "{1} of {0} in any fold"),
     ),
 )

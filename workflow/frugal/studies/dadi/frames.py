@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.acquire.registry import load_policy
@@ -18,6 +19,7 @@ from frugal.core.table import Table
 from frugal.data.folds import fold_parts, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
 
+LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
 
 
@@ -160,6 +162,37 @@ def agents_of(
             f"the stored DADI agent has {pretrained.members} pretrained networks; allowed: 1"
         )
     return learners, pretrained
+
+
+def decision_cut(
+    threshold: float | int | str, validation: Float[np.ndarray, " v"], fold: Fold
+) -> float:
+    """Least probability that is decided 1.
+
+    `label_share` takes it from validation rows: as many of these are decided 1 as have the label,
+    as a share of training and validation rows. So methods differ in whom they decide 1, not in how
+    many, and no disparity is small because nobody is.
+
+    Args:
+        threshold: a number, which is taken as it is, or `label_share`.
+        validation: probabilities of the validation rows. (v,)
+        fold: of these rows.
+
+    Raises:
+        DataError: `label_share` without validation rows.
+    """
+    if threshold != LABEL_SHARE:
+        return float(threshold)
+    if not len(validation):
+        raise DataError(
+            f"dadi.threshold is {LABEL_SHARE}, and no row validates; allowed are a number, or a "
+            "larger dadi.folds.validation_share"
+        )
+    share = float(fold.label[fold.part != "test"].mean())
+    count = min(max(round(share * len(validation)), 1), len(validation))
+    ordered = np.sort(validation)
+    below = ordered[-count - 1] if count < len(ordered) else ordered[0]
+    return float((below + ordered[-count]) / 2)
 
 
 def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | None:

@@ -130,6 +130,35 @@ class DadiStudy:
             "families": families,
         }
 
+    def answer_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `write_dadi_answer`: the rule of the choice, and what to read next."""
+        compared, folder = self.block["comparison"], f"results/dadi/dataset={dataset}"
+        return {
+            "reference": compared["reference"],
+            "auc_slack": compared["auc_slack"],
+            "threshold": self.block["threshold"],
+            "reading": {
+                "A new case": "python -m frugal advise "
+                f"results/bundles/study=dadi/dataset={dataset} cases.csv",
+                "All on one page": f"{folder}/answer.html",
+                "Every number": "results/summary/dadi.parquet",
+                "What the columns mean": "docs/reference/dadi.md",
+            },
+        }
+
+    def bundle_weights(self, dataset: str) -> str:
+        """The agents of which a bundle is made: those of the first fold that is run."""
+        fold = min(self.block["folds"]["run"])
+        return f"results/agents/dataset={dataset}/fold={fold}/weights.safetensors"
+
+    def bundle_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `bundle_dadi`."""
+        return self._common(dataset)
+
+    def answer_files(self, name: str) -> list[str]:
+        """One path per data set, of what `write_dadi_answer` makes."""
+        return [f"results/dadi/dataset={dataset}/{name}" for dataset in self.datasets]
+
     def figure_settings(self, dataset: str) -> dict[str, Any]:
         """Settings of `draw_dadi_figures`."""
         entry = self.scenario(dataset)

@@ -17,7 +17,7 @@ import pandas as pd
 from frugal.core.errors import ConfigError, DataError
 from frugal.judge.comparisons import compare, covariance_of
 from frugal.judge.diagnosis import score_effects
-from frugal.judge.fronts import policy_for_budget
+from frugal.judge.fronts import policy_for_budget, within
 
 SCORES = ("f1", "am")
 
@@ -74,7 +74,7 @@ def _of_family(
     family: str, rows: pd.DataFrame, told: pd.DataFrame | None, budget: float, score: str
 ) -> Candidate | None:
     by = rows if told is None or told.empty else told.rename(columns={"pooled_score": score})
-    fits = (by["cost"] <= budget) & by[score].notna()
+    fits = within(by["cost"].to_numpy(dtype=np.float64), budget) & by[score].notna()
     if not fits.any():
         return None
     best = by.iloc[policy_for_budget(by, budget, score=score)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frugal.core.errors import ConfigError
+from frugal.core.files import all_digits
 from frugal.data.description import Description
 
 PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
@@ -139,6 +140,7 @@ class DiagnosisStudy:
             "budget": float(budget),
             "score": criterion,
             "cost_unit": self.descriptions[dataset].cost_unit,
+            "positive": self.descriptions[dataset].label.classes[1],
             "resamples": self.block["resamples"],
             "policies": {
                 one: self._places(front_folder(dataset, one, criterion, seed), one)
@@ -200,7 +202,7 @@ class DiagnosisStudy:
         front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
         folder = run_folder(*front).replace("results/diagnoses", "results/choices")
         most = float(chosen["budget"] if budget is None else budget)
-        return f"{folder}/budget={most:g}/{name}"
+        return f"{folder}/budget={all_digits(most)}/{name}"
 
     def bundle_file(self, budget: float | None = None, among: str | None = None) -> str:
         """Where the policy of `chosen_file` is told to new cases."""
@@ -269,7 +271,9 @@ class DiagnosisStudy:
     def _methods(self, entry: Mapping[str, Any], family: str) -> list[str]:
         """Methods of a family, as the summary names them."""
         if family == BASELINES:
-            sets = ["full", "fixed"] if entry["fixed_panels"] else ["full"]
+            panels = self.descriptions[entry["dataset"]].panels
+            sets = ["full"] + ["fixed"] * bool(entry["fixed_panels"])
+            sets += ["free"] * any(panel.free for panel in panels)
             return [f"{name}_{which}" for name in entry["baselines"] for which in sets]
         if family == SELECTION:
             return list(entry["selection"])

@@ -42,11 +42,13 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
     """AUC and disparity along γ, and one against the other with the baselines  [dadi, fig. 2].
 
     Args:
-        means: of one data set: method, gamma, on_front, and auc and disparity with intervals.
+        means: of one data set: method, gamma, on_front, degenerate, positive_share, and auc and
+            disparity with intervals.
         title: name of the data set.
         caution: what must be known before it is read; None if nothing.
     """
     columns = ["method", "gamma", "auc", "auc_low", "disparity", "disparity_low", "on_front"]
+    columns += ["degenerate", "positive_share"]
     style.require(means, [*columns, "folds"], single=["dataset"])
     agents = means[means["method"] == "dadi"].sort_values("gamma")
     others = means[means["method"] != "dadi"]
@@ -60,10 +62,16 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
         limit(axes, [(agents, measure), (whole, measure)], least=least)
         for value in whole[measure]:
             axes.axhline(value, color=style.BLACK, linestyle=":")
+    alike = agents[agents["degenerate"]].assign(kind="degenerate")
+    draw_series(
+        middle, alike, AGENT, by="kind", x="gamma", y="disparity", line=None, size=7.0, zorder=5
+    )
     left.set_title("AUC of the label")
     middle.set_title("demographic disparity")
     _draw_front(right, agents, others)
     handles = [AGENT["dadi"].handle(), *method_handles(others["method"], dotted="full_features")]
+    if means["degenerate"].any():
+        handles.append(AGENT["degenerate"].handle())
     style.add_legend(figure, handles)
     over = told_of(int(means["folds"].max()), whiskers=True)
     titled(figure, title, seen.tradeoff(agents, whole), over, caution)
@@ -71,9 +79,15 @@ def tradeoff_figure(means: pd.DataFrame, *, title: str, caution: str | None) -> 
 
 
 def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
-    """AUC against disparity; agents joined along γ, those on the front filled."""
+    """AUC against disparity; agents joined along γ, those on the front filled.
+
+    Whoever decides nearly all alike is a cross: its disparity says nothing.
+    """
     kinds = agents.assign(kind=np.where(agents["on_front"], "dadi", "behind"))
+    alike = pd.concat((agents, others))[lambda rows: rows["degenerate"]].assign(kind="degenerate")
+    kinds = pd.concat((kinds[~kinds["degenerate"]], alike))
     beside = others.assign(kind=[method_kind(name) for name in others["method"]])
+    beside = beside[~beside["degenerate"]]
     places: dict[str, Any] = {"by": "kind", "x": "disparity", "y": "auc"}
     joined = agents.assign(kind="dadi")
     draw_series(axes, joined, AGENT, line=0.7, size=0.0, alpha=0.6, **places)

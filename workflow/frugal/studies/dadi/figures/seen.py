@@ -13,10 +13,26 @@ _GIVEN_UP = 0.02  # AUC that one would give up for less disparity
 def tradeoff(agents: pd.DataFrame, whole: pd.DataFrame) -> str:
     """The least disparity at nearly the AUC of all panels, or what the most accurate agent has.
 
+    Nobody that decides nearly all alike is called fair.
+
     Args:
-        agents: gamma, auc, disparity.
-        whole: auc, disparity of the classifier that reads every panel; none or one row.
+        agents: gamma, auc, disparity, degenerate, positive_share.
+        whole: the same of the classifier that reads every panel; none or one row.
     """
+    every, agents = agents, agents[~agents["degenerate"]]
+    if not len(agents):
+        shares = 100 * every["positive_share"]
+        return (
+            f"no disparity to compare: every agent decides nearly all alike ({shares.min():.0f} to "
+            f"{shares.max():.0f} % positive)"
+        )
+    if len(whole) and whole["degenerate"].iloc[0]:
+        best = style.highest(agents, "auc")
+        return (
+            f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.3f}; "
+            "the classifier on all panels decides nearly all alike "
+            f"({100 * whole['positive_share'].iloc[0]:.0f} % positive)"
+        )
     if not len(whole):
         best = style.highest(agents, "auc")
         return f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.2f}"

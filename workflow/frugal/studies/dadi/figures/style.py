@@ -19,6 +19,7 @@ from frugal.draw.style import Look
 AGENT = {
     "dadi": Look("DADI (filled: on the front)", style.BLUE, "o"),
     "behind": Look("DADI", style.BLUE, "o", hollow=True),
+    "degenerate": Look("decides nearly all alike", style.VERMILLION, "x"),
 }
 FEWEST_FOLDS = 3  # that have an interval worth drawing
 HALF_MARK = 0.03  # of an axis that is as tall as those here, with some air

@@ -42,7 +42,12 @@ def check_dadi(
         "costs and numbers of features are not below zero": (summary["cost"] >= 0)
         & (summary["features_acquired"] >= 0),
         "a frequency is a share": selection["frequency"].between(0, 1),
-        "each data set has a front": means.groupby("dataset")["on_front"].any(),
+        "each data set has a front, or decisions that are nearly all alike": (
+            means["on_front"] | means["degenerate"]
+        )
+        .groupby(means["dataset"])
+        .any(),
+        "no degenerate decisions are on a front": ~(means["on_front"] & means["degenerate"]),
         "no solution of a family is as accurate as asked and fairer than the one that is named": (
             _none_is_fairer(means, least_disparity, settings)
         ),
@@ -63,7 +68,8 @@ def _families(
     family = means["method"].map(dict(settings["families"]))
     for _, row in least.iterrows():
         here = means["dataset"] == row["dataset"]
-        own = means[here & (family == row["family"])].dropna(subset=["auc", "disparity"])
+        own = means[here & (family == row["family"]) & ~means["degenerate"]]
+        own = own.dropna(subset=["auc", "disparity"])
         yield row, own, means[here & (means["method"] == settings["reference"])].iloc[0]
 
 

@@ -26,7 +26,8 @@ KEYS = ["dataset", "method", "gamma", "fold", "stratum", "panel", "family", "tar
 NEARLY_ALL = 0.95  # of the people, of whom a panel is collected
 _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "means": ("Every method, means over folds", (
-        "method", "gamma", "auc", "disparity", "features_acquired", "audit_auc", "on_front",
+        "method", "gamma", "auc", "disparity", "positive_share", "features_acquired", "audit_auc",
+        "on_front",
     )),
     "summary": ("Every method on every fold", (
         "method", "gamma", "fold", "auc", "disparity", "features_acquired", "audit_auc",
@@ -99,6 +100,9 @@ def _answers(
         sentence = _sentence(row) if len(agents) else (
             "No agent comes within the allowed distance of the AUC of all panels."
         )  # fmt: skip
+        here = means[(means["dataset"] == dataset) & means["degenerate"]]
+        if len(here):
+            sentence += f" {len(here)} methods decide nearly all alike; their gap says nothing."
         settled = bool(row["disparity_cut_low"] > 0) if len(agents) else False
         found.append(
             answer(sentence, told, title=words(str(dataset)), table="least_disparity", row=at,
@@ -201,7 +205,8 @@ def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
     """The method of the highest AUC whose gap is at most the limit."""
     stops = []
     for dataset, rows in means.groupby("dataset", sort=False):
-        for limit, at in best_within(rows, cost="disparity", score="auc", most=True):
+        sound = rows[~rows["degenerate"]]
+        for limit, at in best_within(sound, cost="disparity", score="auc", most=True):
             gamma = float(means["gamma"].loc[at])
             match = {"dataset": str(dataset), "method": str(means.at[at, "method"])}
             match |= {} if gamma != gamma else {"gamma": f"{gamma:g}"}

@@ -11,7 +11,7 @@ from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.learn.fair_baselines import Sample, chosen_panels, predicted
-from frugal.studies.dadi.frames import Fold, agents_of, fold_of, label_for
+from frugal.studies.dadi.frames import Fold, agents_of, decision_cut, fold_of, label_for
 
 _NETWORK_KINDS = ("network", "random")
 
@@ -28,7 +28,7 @@ def fit_fair_baselines(
     """Fit every baseline of the config, predict and decide on test rows, and say what was read."""
     fold = fold_of(table, catalogue, settings["design"], streams)
     _, pretrained = agents_of(weights, fold, settings["training"])
-    test = fold.rows("test")
+    test, held = fold.rows("test"), fold.rows("validation")
     predictions, panels = [], []
     for name in progress(list(settings["baselines"]), desc="baselines"):
         chosen = settings["baselines"][name]
@@ -36,9 +36,15 @@ def fit_fair_baselines(
         data = fold.whole if chosen.get("withheld", False) else fold.shown
         if chosen["kind"] in _NETWORK_KINDS:
             sets, probability = _by_network(fold, pretrained, test, chosen, settings, rng)
+            rng = streams.generator(name, "validation")
+            _, validation = _by_network(fold, pretrained, held, chosen, settings, rng)
         else:
-            sets, probability = _by_one_set(fold, data, test, chosen, settings, rng)
-        cut = rng.random(len(test)) if chosen["kind"] == "reduction" else settings["threshold"]
+            sets, every = _by_one_set(fold, data, test, chosen, settings, rng)
+            probability, validation = every[test], every[held]
+        if chosen["kind"] == "reduction":  # decides by a random cut
+            threshold, cut = np.nan, rng.random(len(test))
+        else:
+            threshold = cut = decision_cut(settings["threshold"], validation, fold)
         predictions.append(
             pd.DataFrame(
                 {
@@ -48,6 +54,7 @@ def fit_fair_baselines(
                     "sensitive": fold.sensitive[test],
                     "label_probability": probability,
                     "decision": probability >= cut,
+                    "decision_threshold": threshold,
                     "features_acquired": sets.sum(axis=1),
                     "cost": sets @ data.action_cost,
                 }
@@ -65,16 +72,16 @@ def fit_fair_baselines(
 def _by_network(
     fold: Fold,
     pretrained: DadiPolicies,
-    test: np.ndarray,
+    rows: np.ndarray,
     chosen: Mapping[str, Any],
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of the test rows, all panels or random ones, and the pretrained classifier's word."""
-    shape = len(test), len(fold.shown.actions)
+    """Sets of some rows, all panels or random ones, and the pretrained classifier's word."""
+    shape = len(rows), len(fold.shown.actions)
     sets = rng.random(shape) < (chosen["probability"] if chosen["kind"] == "random" else 1.0)
-    told = label_for(settings["training"], fold.label[test])
-    probability, _ = pretrained.predict_from_sets(fold.shown.values[test], sets, label=told)
+    told = label_for(settings["training"], fold.label[rows])
+    probability, _ = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=told)
     return sets, probability[0].astype(np.float64)
 
 
@@ -86,7 +93,7 @@ def _by_one_set(
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The one set of panels for everybody, on every test row, and the learner's word."""
+    """The one set of panels for everybody, on every test row; the learner's word of all rows."""
     values = fold.whole_values if data is fold.whole else fold.values
     sample = Sample(
         values.astype(np.float64), data.provides, fold.label, fold.sensitive,
@@ -100,4 +107,4 @@ def _by_one_set(
         sample, panels, chosen, ridge=options["ridge"], boosting=options["boosting"],
         most_rows=options["selection_rows"], rng=rng,
     )  # fmt: skip
-    return np.broadcast_to(panels, (len(test), len(panels))), probability[test]
+    return np.broadcast_to(panels, (len(test), len(panels))), probability

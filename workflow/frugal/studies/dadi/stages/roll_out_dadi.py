@@ -18,7 +18,14 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval
-from frugal.studies.dadi.frames import Fold, agents_of, fold_of, label_for
+from frugal.studies.dadi.frames import (
+    LABEL_SHARE,
+    Fold,
+    agents_of,
+    decision_cut,
+    fold_of,
+    label_for,
+)
 
 ALL = "all features"
 
@@ -53,7 +60,8 @@ def roll_out_dadi(
     members = [Member("dadi", k) for k in range(agents.members)]
     error_cost = fold.shown.misclassification_cost
     scene = Scene(members, world, 0, fold.part[rows], panels, error_cost)
-    said = (episodes.verdict[..., 1] >= settings["threshold"]).astype(np.int64)
+    cuts = _cuts(agents, fold, settings["threshold"])
+    said = (episodes.verdict[..., 1] >= cuts[:, None]).astype(np.int64)
     outcomes = outcome_frame(scene, episodes.acquired, verdict=said, shares=episodes.verdict)
     stratum = _stratum(fold.shown, settings["selection_by"])[rows]
     gammas = np.array(settings["gammas"])
@@ -62,12 +70,23 @@ def roll_out_dadi(
         "decisions": log[log["part"] == "test"].reset_index(drop=True),
         "outcomes": outcomes.assign(
             gamma=gammas[outcomes["member"]],
+            decision_threshold=cuts[outcomes["member"]],
             stratum=np.tile(stratum, len(gammas)),
             sensitive=np.tile(fold.sensitive[rows], len(gammas)),
             adversary_probability=of_group.astype(np.float64).ravel(),
         ),
         "singles": _singles(fold, pretrained, settings["training"]),
     }
+
+
+def _cuts(agents: DadiPolicies, fold: Fold, threshold: float | int | str) -> np.ndarray:
+    """Least probability that each agent decides 1, by its own validation episodes. (K,)"""
+    if threshold != LABEL_SHARE:
+        return np.full(agents.members, float(threshold))
+    world = World.of_table(fold.shown).take(fold.rows("validation"))
+    episodes = roll_out(agents, world, uniforms=np.zeros((len(world), world.panels + 1)))
+    assert episodes.verdict is not None, "bug: these agents have a verdict"
+    return np.array([decision_cut(threshold, own, fold) for own in episodes.verdict[..., 1]])
 
 
 def _stratum(data: Table, panel: str | None) -> np.ndarray:

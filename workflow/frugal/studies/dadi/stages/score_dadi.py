@@ -40,6 +40,7 @@ def score_dadi(
                 "features_acquired": float(units[list(panels)].sum(axis=1).mean()),
                 "cost": float(units["acquisition_cost"].mean()),
                 "adversary_auc": adversary.value,
+                "decision_threshold": float(units["decision_threshold"].iloc[0]),
             }
         )
     for method, units in predictions.groupby("method", sort=False):
@@ -50,6 +51,7 @@ def score_dadi(
                 "features_acquired": float(units["features_acquired"].mean()),
                 "cost": float(units["cost"].mean()),
                 "adversary_auc": np.nan,
+                "decision_threshold": float(units["decision_threshold"].iloc[0]),
             }
         )
     scores = pd.DataFrame(rows)

@@ -26,7 +26,10 @@ def summarise_dadi(
     del streams, progress
     first = [*KEYS, *MEASURES[:4]]
     summary = _plain(scores)[first + [c for c in scores.columns if c not in first]]
-    means = over_folds(summary, ["dataset", "method", "gamma"], MEASURES, level=LEVEL)
+    by = ["dataset", "method", "gamma"]
+    means = over_folds(summary, by, MEASURES, level=LEVEL)
+    alike = summary.groupby(by, sort=False, dropna=False)["degenerate"].any()
+    means["degenerate"] = alike.to_numpy()
     return {
         "summary": summary,
         "means": with_front(means),

@@ -16,7 +16,7 @@ from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
 from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Families
-from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_order, method_style
+from frugal.studies.diagnosis.figures.style import SAME_FOR_ALL, method_order, method_style
 from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
 
 _WORDS = {"f1": "F1", "am": "mean of sensitivity and specificity"}
@@ -75,7 +75,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, score: str) -> None:
 def _shown(rows: pd.DataFrame) -> list[str]:
     """Families that order panels; classifiers on sets that are the same for all are left out."""
     names = rows["method"].astype(str).unique().tolist()
-    return [name for name in names if not name.endswith((FULL, FIXED)) and name != BEST_FULL]
+    return [name for name in names if not name.endswith((*SAME_FOR_ALL,)) and name != BEST_FULL]
 
 
 def _handles(means: pd.DataFrame, score: str) -> list[Artist]:

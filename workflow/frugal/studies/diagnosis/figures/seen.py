@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.draw import style
-from frugal.studies.diagnosis.figures.style import FIXED, FULL, method_style
+from frugal.studies.diagnosis.figures.style import FULL, SAME_FOR_ALL, method_style
 
 SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM", "sensitivity": "sensitivity",
                "specificity": "specificity", "precision": "precision"}  # fmt: skip
@@ -23,7 +23,7 @@ def families(means: pd.DataFrame, reference: str, score: str) -> str:
     """
     word = score_words(score)
     whole = means[means["method"] == reference]
-    rows = means[~means["method"].astype(str).str.endswith((FULL, FIXED))]
+    rows = means[~means["method"].astype(str).str.endswith((*SAME_FOR_ALL,))]
     rows = rows[rows["method"] != reference]
     if not len(rows):
         return "what classifiers reach"

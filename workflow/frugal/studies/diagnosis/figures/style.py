@@ -1,8 +1,8 @@
 """Looks of ways to diagnose: one colour and marker per method, and the words for its name.
 
 Learned policies are blue, other ways to choose panels each have a colour of their own, classifiers
-on panels that are the same for all are orange (filled: all panels; hollow: fixed ones), the exact
-rule of a simulator is black. Knows no table.
+on panels that are the same for all are orange (filled: all panels; hollow: fixed ones; crosses:
+columns known at the start), the exact rule of a simulator is black. Knows no table.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,12 @@ from collections.abc import Iterable
 from frugal.draw import style
 from frugal.draw.style import Look
 
-FULL, FIXED = "_full", "_fixed"  # ends of the name of a classifier on all, or on fixed, panels
+FULL, FIXED, FREE = "_full", "_fixed", "_free"
+SAME_FOR_ALL = {  # ends of names of classifiers: what they read, marker, hollow
+    FULL: ("all panels", "o", False),
+    FIXED: ("fixed panels", "o", True),
+    FREE: ("no panel", "x", False),
+}
 
 
 METHODS: dict[str, Look] = {
@@ -45,14 +50,14 @@ _SPARE = ("8", "H", ">")
 def method_style(name: str) -> Look:
     """Look of a method; names that begin like a known one share its look and keep their own words.
 
-    Classifiers are orange circles, since many stand at one cost: filled on all panels, hollow on
-    fixed ones. Any other name is grey with a marker that follows from it.
+    Classifiers on the same panels share a mark, since many stand at one cost. Any other name is
+    grey with a marker that follows from it.
     """
-    for end, hollow, seen in ((FULL, False, "all panels"), (FIXED, True, "fixed panels")):
+    for end, (seen, marker, hollow) in SAME_FOR_ALL.items():
         if name.endswith(end):
             kind = name.removesuffix(end)
             words = CLASSIFIERS.get(kind, style.words(kind))
-            return Look(f"{words}, {seen}", style.ORANGE, "o", hollow)
+            return Look(f"{words}, {seen}", style.ORANGE, marker, hollow)
     if name in METHODS:
         return METHODS[name]
     begun = [known for known in METHODS if name.startswith(f"{known}_")]
@@ -65,7 +70,7 @@ def method_style(name: str) -> Look:
 
 def method_order(names: Iterable[str]) -> list[str]:
     """Distinct methods: learned ones, other selections, the exact rule, classifiers by panels."""
-    known = [*METHODS, *(f"{c}{FULL}" for c in CLASSIFIERS), *(f"{c}{FIXED}" for c in CLASSIFIERS)]
+    known = [*METHODS, *(f"{c}{end}" for end in SAME_FOR_ALL for c in CLASSIFIERS)]
     return sorted(
         set(names), key=lambda name: (known.index(name) if name in known else len(known), name)
     )

@@ -12,14 +12,15 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import all_digits
 from frugal.core.streams import Streams
 from frugal.judge.diagnosis import SCORES, score_intervals
 from frugal.judge.fronts import policy_for_budget
 from frugal.judge.intervals import share_interval
-from frugal.studies.diagnosis.choice import candidates, compared, leading
+from frugal.studies.diagnosis.choice import Candidate, candidates, compared, leading
 from frugal.studies.diagnosis.frames import SOLUTION
 
-NEEDED = ("budget", "score", "cost_unit")
+NEEDED = ("budget", "score", "cost_unit", "positive")
 LEVEL = 0.95
 _WORDS = {"f1": "F1", "am": "AM"}
 
@@ -36,8 +37,8 @@ def choose_policy(
     """Choose by a rule written down beforehand, report test units [diagnosis, sec. 6.4].
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
-    `cost_unit`; and, where the answer shall name them, `policies` (family → pair → file and its
-    position).
+    `cost_unit`, `positive` (name of the class that F1 counts); and, where the answer shall name
+    them, `policies` (family → pair → file and its position).
 
     Raises:
         ConfigError: nothing fits the budget, or a setting is lacking.
@@ -62,6 +63,7 @@ def choose_policy(
     choice["families"] = [
         {name: _plain(value) for name, value in row.items()} for row in table.to_dict("records")
     ]
+    choice["without_panels"] = _without_panels(found[at], scores, outcomes, settings, streams)
     sentence = _sentence(choice, table, at)
     return {"choice": choice | {"sentence": sentence}, "sentence": (sentence + "\n").encode()}
 
@@ -82,6 +84,26 @@ def _answer(
     streams: Streams,
 ) -> dict[str, Any]:
     """The chosen solution, and what it reached on test units."""
+    expected, label = _expected(chosen, scores, outcomes, settings, streams.generator("resamples"))
+    return {name: _plain(chosen[name]) for name in SOLUTION} | {
+        "budget": settings["budget"],
+        "cost_unit": settings["cost_unit"],
+        "chosen_by": {"validation": settings["score"], "value": _plain(chosen[settings["score"]]),
+                      "cost": _plain(chosen["cost"]), "units": int(chosen["n"])},
+        "expected_on_test": expected | {"units": len(label), "level": LEVEL},
+        "positive": {"class": settings["positive"], "units": int(label.sum())},
+        "positive_for_all": _positive_for_all(label),
+    }  # fmt: skip
+
+
+def _expected(
+    chosen: pd.Series,
+    scores: pd.DataFrame,
+    outcomes: pd.DataFrame,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> tuple[dict[str, dict[str, Any]], np.ndarray]:
+    """Each score of a solution on test units with its interval, and the units' labels."""
     mine = scores[(scores["family"] == chosen["family"]) & _is(scores, chosen)]
     own = outcomes[outcomes["family"] == chosen["family"]]
     rows = solution_rows(own, str(chosen["method"]), int(chosen["pair"]), "test")
@@ -90,21 +112,44 @@ def _answer(
     intervals = score_intervals(
         label, rows["verdict"].to_numpy(np.int64),
         rows["probability"].to_numpy(), rows["acquisition_cost"].to_numpy(),
-        resamples=settings["resamples"], level=LEVEL, rng=streams.generator("resamples"),
+        resamples=settings["resamples"], level=LEVEL, rng=rng,
     ).set_index("score")  # fmt: skip
-    expected = {
+    return {
         name: {"value": _plain(found[name]), "low": _plain(intervals.at[name, "low"]),
                "high": _plain(intervals.at[name, "high"])}
         for name in SCORES
-    }  # fmt: skip
-    return {name: _plain(chosen[name]) for name in SOLUTION} | {
-        "budget": settings["budget"],
-        "cost_unit": settings["cost_unit"],
-        "chosen_by": {"validation": settings["score"], "value": _plain(chosen[settings["score"]]),
-                      "cost": _plain(chosen["cost"]), "units": int(chosen["n"])},
-        "expected_on_test": expected | {"units": int(found["n"]), "level": LEVEL},
-        "positive_for_all": _positive_for_all(label),
-    }  # fmt: skip
+    }, label  # fmt: skip
+
+
+def _without_panels(
+    chosen: Candidate,
+    scores: pd.DataFrame,
+    outcomes: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+) -> list[dict[str, Any]]:
+    """Solutions that buy nothing, the best of each method on validation units, the best first.
+
+    Each with its scores on test units, and with what it has less than the chosen one there, with
+    an interval.
+    """
+    score = settings["score"]
+    free = scores[(scores["split"] == "validation") & (scores["cost"] == 0)]
+    best = free[free[score].notna()].sort_values(score, ascending=False, kind="stable")
+    told = []
+    for _, row in best.drop_duplicates(["family", "method"]).iterrows():
+        other = Candidate(str(row["family"]), row, np.nan, int(row["n"]))
+        rng = streams.generator("without_panels", str(row["method"]))
+        expected, _ = _expected(row, scores, outcomes, settings, rng)
+        pair = compared([chosen, other], 0, outcomes, score=score, rng=rng).iloc[1]
+        less = {name: _plain(pair[name]) for name in ("less", "less_low", "less_high")}
+        same = other.key == chosen.key
+        told.append(
+            {name: _plain(row[name]) for name in ("family", *SOLUTION)}
+            | {"expected_on_test": expected}
+            | (dict.fromkeys(less) if same else less)
+        )
+    return told
 
 
 def _positive_for_all(label: np.ndarray) -> dict[str, float]:
@@ -176,11 +221,15 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
         which += f": {choice['setting']}"
     cost = expected["cost"]
     words = [
-        f"Within {choice['budget']:g} {choice['cost_unit']}: {which}.",
-        f"Expected: {told('f1')}, {told('sensitivity')}, {told('specificity')}, at a mean cost of "
+        f"Within {all_digits(choice['budget'])} {choice['cost_unit']}: {which}.",
+        f"Positive is {choice['positive']['class']!r} ({choice['positive']['units']} of "
+        f"{expected['units']} test units). Expected: {told('f1')}, {told('sensitivity')}, "
+        f"{told('specificity')}, at a mean cost of "
         f"{cost['value']:.4g} ({cost['low']:.4g} to {cost['high']:.4g}); "
         f"{expected['units']} test units, {100 * LEVEL:.0f} % intervals.",
     ]
+    if choice["without_panels"]:
+        words.append(_free_words(choice["without_panels"][0], name))
     if len(table) > 1:
         row, others = table.iloc[at], table.drop(index=at)
         alike = others[others["not_worse"]]["family"].tolist()
@@ -196,3 +245,17 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
         else:
             words.append("All others are worse by more than chance.")
     return " ".join(words)
+
+
+def _free_words(free: Mapping[str, Any], name: str) -> str:
+    """What the best solution without panels reaches, and by how much the chosen one is better."""
+    reached = free["expected_on_test"][name.lower()]
+    reads = f" ({free['setting']})" if free["setting"] else ""
+    said = (
+        f"Without panels {free['method']}{reads} reaches {name} "
+        f"{reached['value']:.3f} ({reached['low']:.3f} to {reached['high']:.3f})"
+    )
+    if free["less"] is None:
+        return f"{said}: the chosen policy itself."
+    low, high = free["less_low"], free["less_high"]
+    return f"{said}, {free['less']:.3f} ({low:.3f} to {high:.3f}) less than the chosen policy."

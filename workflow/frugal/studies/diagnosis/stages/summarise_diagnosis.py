@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.judge.fronts import hypervolume, non_dominated, policy_for_budget
+from frugal.judge.fronts import ROUNDING, hypervolume, non_dominated, policy_for_budget
 from frugal.studies.diagnosis.frames import RUN, SOLUTION
 
 FRONT = ["dataset", "method", "criterion", "seed"]
@@ -22,7 +22,6 @@ COUNTS = ["true_positive", "false_positive", "false_negative", "true_negative"]
 VALIDATED = ["f1", "auroc", "am", "sensitivity", "specificity", "cost", "n", "positives"]
 FRONT_SCORES = ("f1", "am")
 BEST_FULL = "best_full_baseline"
-ROUNDING = 1e-9  # of a budget: the price of full observation fits a budget of all of it
 
 
 def summarise_diagnosis(

@@ -1,5 +1,6 @@
 """Stage `tell_diagnosis_cases`: some units step by step, and the policy for each budget."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,7 +45,7 @@ def tell_diagnosis_cases(
         found = candidates(plain[0], told, budget=budget, score=score)
         first = found[leading(found, plain[1], score=score)]
         stops.append((budget, *first.key))
-        if any(abs(budget - share * full) < 1e-9 for share in settings["budget_shares"]):
+        if any(math.isclose(budget, share * full) for share in settings["budget_shares"]):
             shown |= {one.key: one.row for one in found}
     scope = {"dataset": streams.wildcards["dataset"], "seed": str(settings["seed"])}
     ends = plain[1][plain[1]["part"] == "test"]

@@ -23,8 +23,9 @@ def train_baselines(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Fit each classifier on all panels and on the fixed ones  [diagnosis, table 2].
+    """Fit each classifier on all panels, on the fixed ones and on none  [diagnosis, table 2].
 
+    Without a panel it reads the columns known at the start; where there are none it is left out.
     Validation units pick its grid point and its threshold.
 
     Every panel that a unit can have is paid for; of full observation, no panel whose columns
@@ -37,6 +38,8 @@ def train_baselines(
     choices = {"full": (whole_sets(data), "all panels")}
     if fixed.any():
         choices["fixed"] = (fixed, " + ".join(settings["fixed_panels"]))
+    if data.free_columns.any():
+        choices["free"] = (np.zeros(len(named), dtype=bool), "columns known at the start")
     solutions, sets, fits = [], [], []
     wanted = [(name, which) for name in settings["baselines"] for which in choices]
     for name, which in progress(wanted, desc="baselines"):

@@ -31,6 +31,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.availability import available_panels
+from frugal.judge.fronts import ROUNDING
 from frugal.studies.diagnosis.frames import (
     JUDGED,
     Judged,
@@ -44,7 +45,6 @@ from frugal.studies.diagnosis.frames import (
 )
 
 TRAINED = ("encoder", "agent")  # all rows that a front learns from, imputer and policies together
-ROUNDING = 1e-9  # of a budget: the price of full observation fits a budget of all of it
 _LEARN: dict[str, Callable[..., Learned]] = {
     "cascade": cascade.learn,
     "lattice": lattice.learn,

@@ -5,8 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.files import all_digits
 from frugal.core.streams import Streams
 from frugal.draw.answers import Answer
+from frugal.studies.diagnosis.spec import BASELINES
 
 
 def write_budgets(
@@ -30,16 +32,30 @@ def write_budgets(
     by_budget = {float(one["budget"]): one for one in choice.values()}
     told = Answer(
         title=catalogue["report"]["title"],
-        heading=f"What is reached within each budget for panels ({first['cost_unit']} a case)",
+        heading=f"What is reached within each budget for panels ({first['cost_unit']} a case); "
+        f"F1 counts {positive!r}",
         sentence=first["sentence"],
         curve=pd.DataFrame(
-            [_without_panels(first["positive_for_all"], positive)]
-            + [_line(by_budget[one]) for one in sorted(by_budget)]
+            [_all_positive(first["positive_for_all"], positive)]
+            + [_line("0", one, f"none: {one['method']}") for one in _classifiers(first)]
+            + [
+                _line(all_digits(budget), by_budget[budget], _family(by_budget[budget]))
+                for budget in sorted(by_budget)
+            ]
         ),
-        further=[*settings["remarks"], *_other_family(first, asked)],
+        further=[_class(first), *settings["remarks"], *_other_family(first, asked)],
         reading=settings["reading"],
     )
     return {"text": told.text().encode(), "page": told.page("").encode()}
+
+
+def _class(first: Mapping[str, Any]) -> str:
+    """Which class F1 counts, and how to count the other one."""
+    positive, units = first["positive"], first["expected_on_test"]["units"]
+    return (
+        f"F1 counts the class {positive['class']!r}, {positive['units']} of {units} test cases; to "
+        "count the other one, let it stand last under 'label.classes' of the table's YAML."
+    )
 
 
 def _other_family(first: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
@@ -54,8 +70,14 @@ def _other_family(first: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
     ]
 
 
-def _without_panels(reached: Mapping[str, float], positive: str) -> dict[str, Any]:
-    """The row that no panel is needed for: every case is called positive."""
+def _classifiers(first: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Classifiers that read no panel; where there are none, the best policy that buys nothing."""
+    free = first["without_panels"]
+    return [one for one in free if one["family"] == BASELINES] or free[:1]
+
+
+def _all_positive(reached: Mapping[str, float], positive: str) -> dict[str, Any]:
+    """The row that needs no column at all: every case is called positive."""
     return {
         "budget": "0", "panels": 0.0, "F1": reached["value"], "95 % from": reached["low"],
         "to": reached["high"], "sensitivity": 1.0, "AUROC": 0.5,
@@ -63,12 +85,17 @@ def _without_panels(reached: Mapping[str, float], positive: str) -> dict[str, An
     }  # fmt: skip
 
 
-def _line(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """A budget's row: what the chosen policy costs and reaches on test units."""
+def _family(choice: Mapping[str, Any]) -> str:
+    """The chosen family, of classifiers on the same panels for all cases the method."""
+    return str(choice["method"] if choice["family"] == BASELINES else choice["family"])
+
+
+def _line(budget: str, choice: Mapping[str, Any], family: str) -> dict[str, Any]:
+    """A row: what a policy costs and reaches on test units."""
     found = choice["expected_on_test"]
-    line: dict[str, Any] = {"budget": f"{choice['budget']:g}", "panels": found["cost"]["value"]}
+    line: dict[str, Any] = {"budget": budget, "panels": found["cost"]["value"]}
     for name, words in (("f1", "F1"), ("sensitivity", "sensitivity"), ("auroc", "AUROC")):
         line[words] = found[name]["value"]
         if name == "f1":
             line |= {"95 % from": found[name]["low"], "to": found[name]["high"]}
-    return line | {"family": str(choice["family"])}
+    return line | {"family": family}

@@ -53,7 +53,7 @@ def check_recourse(
         >= wrong.loc[wrong["feasible"], "true_cost"],
         "a repaired answer works": outcomes["repaired_feasible"],
         "no repaired answer is cheaper than the cheapest": outcomes["repaired_cost"]
-        >= outcomes["true_cost"] - 1e-6,
+        >= outcomes["true_cost"],
         "an accuracy is a share": summary["accuracy"].between(0, 1),
     }
     for what, holds in checks.items():

@@ -24,7 +24,7 @@ from frugal.cover.catalogue import (
     refusal_sentences,
     units_of,
 )
-from frugal.cover.instance import Covers
+from frugal.cover.instance import Covers, price_text
 from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.cover.unit_rules import rule_columns
@@ -86,8 +86,8 @@ def label_units(
     if source["kind"] == "own":
         open_units = np.flatnonzero(labels["label_status"] == "unproven")
         said += [
-            f"unit {names[u]!r} is not settled: its set costs {covers.cost[u]:g}, and one may cost "
-            f"as little as {covers.lower_bound[u]:g}; raise max_nodes"
+            f"unit {names[u]!r} is not settled: its set costs {price_text(covers.cost[u])}, and "
+            f"one may cost as little as {price_text(covers.lower_bound[u])}; raise max_nodes"
             for u in open_units
         ]
         for sentence in [*said, *reasons.values()]:
@@ -203,7 +203,7 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
             ~covers.coverable,
             ~covers.settled,
             size == 0,
-            ~covers.unique,
+            covers.tied,
             size > most,
         ],
         ["uncoverable", "unproven", "positive", "tied", "too_many_actions"],

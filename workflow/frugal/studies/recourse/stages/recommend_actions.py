@@ -16,6 +16,7 @@ from frugal.core.stored import part_of
 from frugal.core.streams import Streams
 from frugal.cover.catalogue import refusal_sentences, units_of
 from frugal.cover.generator import answerer
+from frugal.cover.instance import COST_DECIMALS
 from frugal.cover.learned.answers import as_action_sets, as_membership
 from frugal.cover.learned.stored import Arrays
 from frugal.cover.repair import repair_answers
@@ -85,7 +86,9 @@ def recommend_actions(
         "cheapest": action_words(best.action_set, known.actions),
         "cheapest_cost": best.cost,
         "lower_bound": best.lower_bound,
-        "extra_cost": repaired.cost_after - np.where(best.coverable, best.cost, 0.0),
+        "extra_cost": np.round(
+            repaired.cost_after - np.where(best.coverable, best.cost, 0.0), COST_DECIMALS
+        ),
         "refusal": [reasons.get(name, "") for name in who],
     }
     return {"recommendations": pd.DataFrame(frame)}
