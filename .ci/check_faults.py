@@ -14,6 +14,7 @@ ten moments and ten steps, short three)
 
 import os
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -25,6 +26,7 @@ if __name__ == "__main__":
 from tests.workflow import reruns, sentences
 from tests.workflow.faults import KINDS, Study, disturb, visible_files
 from tests.workflow.runs import TEN_LINES, TINY, snakemake
+from tests.workflow.shared import finished, folder_of_runs
 
 LONGEST_S = 10.0  # until the kill; the study takes several times as long
 HITS = 0.8  # of the kills, at least
@@ -128,8 +130,11 @@ def check_disk(folder: Path) -> None:
 def check(folder: Path, short: bool, moments: int) -> None:
     """All checks, or the short form."""
     configs = [TEN_LINES] if short else [TINY]
-    plain = snakemake(folder / "plain", "afape", configs=configs)
-    require(plain.returncode == 0, "the study ended undisturbed", plain.stdout)
+    if short:
+        shutil.copytree(finished("ten_lines", folder_of_runs(folder)).folder, folder / "plain")
+    else:
+        plain = snakemake(folder / "plain", "afape", configs=configs)
+        require(plain.returncode == 0, "the study ended undisturbed", plain.stdout)
     check_reruns(folder, configs, 2 if short else 10)
     if short:
         check_kills(folder, configs, ("tree",), 2)

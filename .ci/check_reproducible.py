@@ -22,6 +22,8 @@ if __name__ == "__main__":
     ASKED = environment.begin(__doc__, most=math.inf)
 import pandas as pd  # found after `begin`
 
+from tests.workflow.shared import finished, folder_of_runs
+
 TEN_LINES = ["afape", "--configfile", str(ROOT / "docs/examples/ten_lines_config.yaml")]
 TIMED = "results/summary/treatment.parquet"
 ITS_SIDECAR = "results/summary/_treatment.parquet.json"
@@ -63,8 +65,11 @@ def but_for_cpu_seconds(folder: Path) -> tuple[pd.DataFrame, dict]:
 def main(folder: Path, words: list[str]) -> None:
     """Both runs, and the comparison."""
     a, b = folder / "one_core", folder / "two_cores"
-    run(a, 1, words)
-    run(b, 2, words)
+    if words:
+        run(a, 1, words)
+    else:
+        a = finished("ten_lines", folder_of_runs(folder)).folder
+    run(b, 2, words or TEN_LINES)
     left, right = files(a), files(b)
     if left.keys() != right.keys():
         sys.exit(f"NOT SO: files of one run only: {sorted(left.keys() ^ right.keys())[:5]}")
@@ -81,4 +86,4 @@ def main(folder: Path, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(ASKED.folder, ASKED.rest or (TEN_LINES if ASKED.short else ["all"]))
+    main(ASKED.folder, ASKED.rest or ([] if ASKED.short else ["all"]))

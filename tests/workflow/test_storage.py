@@ -15,10 +15,11 @@ import pytest
 import yaml
 from moto.server import ThreadedMotoServer
 
-from tests.workflow.runs import BIN, ROOT, TEN_LINES, payloads, plain_environment, run, snakemake
+from tests.workflow import shared
+from tests.workflow.runs import BIN, ROOT, TEN_LINES, payloads, plain_environment, run
+from tests.workflow.shared import MASKS as TARGET
 
 pytestmark = pytest.mark.workflow
-TARGET = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
 SIDECAR = "results/missingness/dataset=ten_lines/mechanism=own/_masks.parquet.json"
 KEYS = {"ACCESS_KEY": "nobody", "SECRET_KEY": "nothing"}
 
@@ -78,12 +79,9 @@ def stored(bucket, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory):
+def plain(runs):
     """The files of the same run without a store."""
-    folder = tmp_path_factory.mktemp("plain")
-    done = snakemake(folder, TARGET, configs=(TEN_LINES,))
-    assert done.returncode == 0, done.stdout[-3000:]
-    return payloads(folder)
+    return payloads(shared.finished("masks", runs).folder)
 
 
 def test_the_store_holds_the_bytes_of_a_run_without_one(bucket, stored, plain):
