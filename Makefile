@@ -1,4 +1,4 @@
-# make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every check · make docs: the pages as a site · make trust: simulations
+# make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every test · make checks: the long checks · make docs: the pages as a site · make trust: simulations
 .DEFAULT_GOAL := help
 .PHONY: help env kubernetes demo run test checks lint docs lock bench mutants trust clean
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.workflow.runs import ROOT, TEN_LINES, TINY, snakemake
+from tests.workflow.runs import ROOT, TEN_LINES, TINY, snakemake, terse_environment
 
 MASKS = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
 FEW = dict.fromkeys(("random_50", "dqn", "lattice", "permutation"))  # policies left out of `clinic`
@@ -44,7 +44,9 @@ def finished(name: str, base: Path) -> Run:
         folder.mkdir()
         (folder / "few.yaml").write_text(yaml.safe_dump(FEW_POLICIES))
         words, configs = WORDS[name]
-        done = snakemake(folder, *words, configs=[folder / path for path in configs])
+        environment = terse_environment() if name == "ten_lines" else None
+        files = [folder / path for path in configs]
+        done = snakemake(folder, *words, configs=files, environment=environment, fresh=True)
         assert done.returncode == 0, done.stdout[-5000:]
         said.write_text(done.stdout, encoding="utf-8")
 

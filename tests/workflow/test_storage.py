@@ -15,6 +15,7 @@ import pytest
 import yaml
 from moto.server import ThreadedMotoServer
 
+from tests.defaults import DEFAULT
 from tests.workflow import shared
 from tests.workflow.runs import BIN, ROOT, TEN_LINES, payloads, plain_environment, run
 from tests.workflow.shared import MASKS as TARGET
@@ -145,9 +146,28 @@ def test_a_module_has_its_prefix_in_the_store(bucket, plain, tmp_path):
     assert bucket.results("modules/mine") == plain
 
 
+def few_agents() -> dict[str, Any]:
+    """Over the default: one policy of `afape`, one family of trees of `diagnosis`."""
+    agents = dict.fromkeys(DEFAULT["afape"]["agents"]) | {
+        "always": DEFAULT["afape"]["agents"]["always"]
+    }
+    figures = {"frequency_agent": "always", "convergence_agents": ["always"]}
+    scenarios = [one | {"trees": ["cascade"]} for one in DEFAULT["diagnosis"]["scenarios"]]
+    diagnosis = {
+        "scenarios": scenarios,
+        "pairs": DEFAULT["diagnosis"]["pairs"] | {"group_size": 24},
+    }
+    grid = {"agents": ["always"]}
+    return {"afape": {"agents": agents, "figures": figures, "grid": grid}, "diagnosis": diagnosis}
+
+
 def test_every_file_from_outside_is_brought_by_the_machine_that_has_it(bucket, tmp_path):
     targets = ("all", "report", "grid", "choose", "bundles")
-    done = bucket.snakemake(tmp_path, "-n", *targets, prefix="none", configs=())
+    few = (
+        tmp_path / "few.yaml"
+    )  # every input of every study, fewer steps: the store is asked of each
+    few.write_text(yaml.safe_dump(few_agents()))
+    done = bucket.snakemake(tmp_path, "-n", *targets, prefix="none", configs=(few,))
     assert done.returncode == 0, done.stdout[-3000:]
     brought = re.findall(
         r"^    input: (\S+)\n    output: s3://bucket/none/outside/(\S+)", done.stdout, re.M

@@ -18,7 +18,7 @@ MAPPINGS = laughs(12, "{x: 1}", "k{k}: {anchor}", "{}")  # 8¹² values, were th
 def refused(folder, *words, configs=()):
     """What is said of a start that is refused; time and memory stay those of any other start."""
     start = time.monotonic()
-    done = snakemake(folder, "-n", "afape", *words, configs=configs)
+    done = snakemake(folder, "-n", "afape", *words, configs=configs, fresh=True)
     assert done.returncode == 1
     assert time.monotonic() - start < 60
     assert "Traceback" not in done.stdout
@@ -76,7 +76,7 @@ def test_a_key_twice_in_the_projects_own_config_is_refused(tmp_path):
     shutil.copy(ROOT / "Snakefile", tmp_path)
     text = (ROOT / "config.yaml").read_text(encoding="utf-8")
     (tmp_path / "config.yaml").write_text(f"{text}\nseed: 7\n", encoding="utf-8")
-    done = run([str(BIN / "snakemake"), "-n", "afape"], tmp_path)
+    done = run([str(BIN / "snakemake"), "-n", "afape"], tmp_path, fresh=True)
     assert done.returncode == 1
     assert f"Frugal cannot start: {tmp_path}/config.yaml, line " in done.stdout
     assert "key 'seed' is written twice" in done.stdout
