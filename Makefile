@@ -1,6 +1,6 @@
-# make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every check · make docs: the pages as a site · make trust: simulations
+# make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every test · make checks: the long checks · make docs: the pages as a site · make trust: simulations
 .DEFAULT_GOAL := help
-.PHONY: help env kubernetes demo run test lint docs lock bench mutants trust clean
+.PHONY: help env kubernetes demo run test checks lint docs lock bench mutants trust clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -43,8 +43,18 @@ run: env
 
 # Every check that a change must pass; the last line is pytest's. A module's tests share a worker and
 # what they built (not by loadgroup: pytest-xdist 3.8 silently forgets its groups under pytest 9.2).
+# Files keep their order, in which the long ones begin, so that both workers end together.
 test: env lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20 -q
+
+# The long form of every check of .ci/, hours in all; their short forms are a part of .ci/run. What
+# each said is kept beside its folder.
+checks: env
+	@mkdir -p build/checks; failed=""; for script in .ci/check_*.py; do name=$$(basename $$script .py); \
+		rm -rf build/checks/$$name; status=0; $$script build/checks/$$name > build/checks/$$name.txt 2>&1 || status=$$?; \
+		echo "$$name: status $$status, $$(tail -n 1 build/checks/$$name.txt)"; \
+		case $$status in 0|77) ;; *) failed="$$failed $$name";; esac; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 lint: env
 	$(BIN)/ruff check .

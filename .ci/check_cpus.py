@@ -70,7 +70,8 @@ def passes(name: str, value: str, words: list[str]) -> bool:
     other = "other kernels than" if taken != usual else "the same kernels as"
     log, start = ASKED.folder / f"{setting}.txt", time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
-        command = [BIN / "python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+        workers = "0" if ASKED.short else "2"  # which would take longer to import than to test
+        command = [BIN / "python", "-m", "pytest", "-q", "-n", workers, "--dist", "loadfile"]
         command += ["-m", "trains", "--basetemp", ASKED.folder / "temporary", *words]
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=stream, stderr=stream)
     said = log.read_text(encoding="utf-8").strip().splitlines() or ["pytest said nothing"]

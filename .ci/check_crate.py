@@ -10,16 +10,19 @@ Usage: .ci/check_crate.py [--short] FOLDER     (an empty folder; two minutes)
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import environment
-from environment import BIN, CANNOT_RUN, ROOT, require, variables
+from environment import BIN, CANNOT_RUN, ROOT, require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-TEN_LINES = ["--configfile", str(ROOT / "docs/examples/ten_lines_config.yaml")]
+from tests.workflow.runs import TEN_LINES, snakemake  # found after `begin`
+from tests.workflow.shared import finished, folder_of_runs
+
 VALIDATOR = ("roc-validator==0.13.0", "rocrate==0.16.0")
 
 
@@ -45,15 +48,10 @@ def judged(python: Path, folder: Path) -> tuple[int, str]:
 def main() -> None:
     """Make a crate, have it judged, spoil it, have it judged again."""
     python = validator(ASKED.folder / "validator")
-    run = ASKED.folder / "run"
-    run.mkdir(parents=True)
-    for target in ("afape", "rocrate"):
-        command = [BIN / "snakemake", "--cores", "2", "--directory", run, target, *TEN_LINES]
-        done = subprocess.run(
-            command, cwd=ROOT, env=variables(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, check=False,
-        )  # fmt: skip
-        require(done.returncode == 0, f"snakemake {target} ended", done.stdout)
+    study = finished("ten_lines", folder_of_runs(ASKED.folder)).folder
+    run = shutil.copytree(study, ASKED.folder / "run")
+    done = snakemake(run, "rocrate", configs=(TEN_LINES,))
+    require(done.returncode == 0, "snakemake rocrate ended", done.stdout)
     path = run / "ro-crate-metadata.json"
     crate = json.loads(path.read_bytes())
     files = [e for e in crate["@graph"] if "sha256" in e]

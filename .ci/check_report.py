@@ -20,21 +20,21 @@ if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
 from tests.workflow.report_browser import browser_program
 from tests.workflow.report_walk import walk
-from tests.workflow.runs import TINY
+from tests.workflow.shared import finished, folder_of_runs
 
 LARGEST_MB = 6.0  # of the page of the embedded default
 
 
-def make_report(folder: Path, words: list[str]) -> Path:
-    """The workflow's report in a folder."""
+def make_report(folder: Path) -> Path:
+    """The report of the embedded default in a folder."""
     folder.mkdir(parents=True)
-    command = [BIN / "snakemake", "--cores", "2", "--directory", folder, *words]
+    command = [BIN / "snakemake", "--cores", "2", "--directory", folder, "report"]
     with (folder / "said.txt").open("w") as stream:
         done = subprocess.run(
             command, cwd=ROOT, env=environment.variables(), stdout=stream, stderr=stream
         )
     require(done.returncode == 0, "the report is made", (folder / "said.txt").read_text())
-    return folder / "results" / "report.html"
+    return folder
 
 
 def main() -> None:
@@ -44,11 +44,14 @@ def main() -> None:
         environment.cannot_run(
             "there is no headless Chromium; on Debian: apt-get install -y chromium"
         )
-    words = ["afape", "report", "--configfile", str(TINY)] if ASKED.short else ["report"]
-    page = make_report(ASKED.folder / "run", words)
+    if ASKED.short:
+        run = finished("tiny", folder_of_runs(ASKED.folder)).folder
+    else:
+        run = make_report(ASKED.folder / "run")
+    page = run / "results" / "report.html"
     size = page.stat().st_size / 1e6
     require(size <= LARGEST_MB, f"the page has {size:.1f} MB, at most {LARGEST_MB:g}")
-    walk(str(program), ASKED.folder / "run", ASKED.folder / "shots", require)
+    walk(str(program), run, ASKED.folder / "shots", require)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ import sys
 from pathlib import Path
 
 import environment
-from environment import ROOT, require
+from environment import require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-from tests.unit.test_site import make_site
+from tests.unit.test_site import made_site
 from tests.workflow.report_browser import WIDTHS, browser_program
+from tests.workflow.shared import folder_of_runs
 
 SHORT = (
     "README", "docs/README", "docs/tutorials/verdict", "docs/how-to/own_table",
@@ -34,9 +35,8 @@ def main() -> None:
             "there is no headless Chromium; on Debian: apt-get install -y chromium"
         )
     ASKED.folder.mkdir(parents=True, exist_ok=True)
-    done = make_site(ROOT, ASKED.folder)
-    require(done.returncode == 0, "the site is made, without a warning", done.stderr)
-    site = ASKED.folder / "site"
+    site = made_site(folder_of_runs(ASKED.folder))
+    require(site.is_dir(), "the site is made, without a warning")
     pages = sorted(p for p in site.rglob("*.html") if p.name not in ("search.html", "index.html"))
     if ASKED.short:
         pages = [site / f"{name}.html" for name in SHORT]

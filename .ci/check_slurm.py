@@ -36,6 +36,7 @@ import slurm_cluster as cluster  # found after `begin`, as what follows
 from frugal.run.plans import load_costs, sized, stated_memory_mb
 
 from tests.workflow import sentences
+from tests.workflow.shared import finished, folder_of_runs
 
 EXAMPLE = ROOT / "docs" / "examples"
 LATE_S = 8  # after which the shared folder shows what another node has made
@@ -354,13 +355,15 @@ def main(folder: Path, short: bool) -> None:
     """All checks, in Slurms that are stopped whatever happens."""
     cluster.require_slurm()
     print("not shown: several machines, a network file system, job arrays, Slurm newer than this")
-    whole = undisturbed(folder / "plain")
     if short:
+        plain = finished("ten_lines", folder_of_runs(folder)).folder
+        whole = Run(folder / "plain", plain).payloads()
         print("not shown by the short form: other faults, and a folder that shows late")
         with cluster.slurm(folder / "slurm", "database") as state:
             check = Check(state, folder / "runs", {})
             check.study(check.wrong_input(), whole)
         return
+    whole = undisturbed(folder / "plain")
     plain = undisturbed(folder / "plain_faults", *UNTIL)
     late = [folder / "runs", LATE_S] if cluster.can_be_late() else []
     told = f"shows {LATE_S} s later" if late else "shows at once; not shown: a late folder (bindfs)"

@@ -32,6 +32,7 @@ from storage.kubernetes_stand_in import stand_in
 from storage.places import STUDY, BucketStore, FolderStore, Place, Store, s3_server, under_results
 
 from tests.workflow import sentences
+from tests.workflow.shared import finished, folder_of_runs
 
 TEN_LINES = ["afape", "--configfile", "docs/examples/ten_lines_config.yaml"]
 DEFAULT = ["all", "report"]
@@ -225,10 +226,13 @@ def main(folder: Path, short: bool) -> None:
         cannot_run("rsync, by which the storage plugin fs copies, is not installed")
     place, study = Place(folder), TEN_LINES if short else DEFAULT
     place.clone()
-    status, said = start(place, ["--cores", "2", *study], {})
-    require(status == 0, "the study ended on this machine, without a store", said)
-    plain = under_results(place.project)
-    shutil.rmtree(place.project / "results")
+    if short:
+        plain = under_results(finished("ten_lines", folder_of_runs(folder)).folder)
+    else:
+        status, said = start(place, ["--cores", "2", *study], {})
+        require(status == 0, "the study ended on this machine, without a store", said)
+        plain = under_results(place.project)
+        shutil.rmtree(place.project / "results")
     with ExitStack() as stack:
         stack.callback(place.dismiss)
         place.hire()

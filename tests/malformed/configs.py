@@ -17,12 +17,12 @@ from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 from snakemake_logger_plugin_frugal import require_harmless
 
+from tests.defaults import DEFAULT
 from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
 from tests.malformed.plain_words import of_change
 from tests.unit import test_bad_configs, test_strict_yaml
 from tests.unit.dataset_documents import document
 from tests.unit.spoiling import spoilt
-from tests.unit.test_study import DEFAULT
 
 FILES = "Config files, given with `--configfile`"
 WORDS = "Values of `--config`"
@@ -218,7 +218,7 @@ def _small_study(change: tuple[tuple[Any, ...], Any]) -> Right | Warned:
 def config_values() -> Iterator[Case]:
     """The default changed in one place."""
     for place, value, words in test_bad_configs.CASES:
-        changed = partial(spoilt, test_bad_configs.DEFAULT, place, value)
+        changed = partial(spoilt, DEFAULT, place, value)
         yield Case(VALUES, of_change(place, value), partial(_started, changed), words)
     costs = ("misclassification_cost",)
     for name, change, words, ends in (

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from tests.malformed.cases import ROOT, Case, command
+from tests.defaults import DEFAULT
+from tests.malformed.cases import Case, command
 from tests.malformed.plain_words import of_change
 from tests.unit.search_files import AMR_DRUGS, DRUGS, amr_file, kpneumoniae_file, write_rows
 from tests.unit.search_files import BREAKPOINTS as CLSI
@@ -22,7 +23,7 @@ ECOLI: dict[str, Any] = {
     "actions": {"ceftazidime": "CTZ", "gentamicin": "GEN"}, "results": ["R", "S"], "options": {},
 }  # fmt: skip
 ROWS = [[f"i{k}", "RS"[k % 2], "RS"[k // 2 % 2]] for k in range(40)]
-SETTINGS = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["treatment"]
+SETTINGS = DEFAULT["treatment"]
 
 
 def _prepare(content: Any) -> str:

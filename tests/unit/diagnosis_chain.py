@@ -25,6 +25,7 @@ from frugal.studies.diagnosis.stages.train_selection import train_selection
 from frugal.studies.diagnosis.stages.train_trees import train_trees
 from frugal.studies.shared.stages.prepare_data import prepare_data
 
+from tests.defaults import DEFAULT
 from tests.unit.stored_bundles import as_read
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,7 @@ DQN = {
 
 def tiny_block() -> dict[str, Any]:
     """The diagnosis block of config.yaml, cut down to seconds."""
-    block = copy.deepcopy(read_yaml(ROOT / "config.yaml")["diagnosis"])
+    block = copy.deepcopy(DEFAULT["diagnosis"])
     block["pairs"] = {"ratios": [2, 8], "penalties": [5, 60], "group_size": 3}
     block["encoders"] = {"mean": {"kind": "mean"}}
     block["training"] |= {"outer_loops": 4, "watched_units": 100, "visited_states": 1000}
@@ -56,13 +57,7 @@ def tiny_block() -> dict[str, Any]:
         "greedy": {"kind": "greedy", "units": 60, "neighbours": 10, "least_gains": [0.01, 0.05]},
         "cwcf": {"kind": "cwcf", "cost_weights": [0.01, 0.1], "class_weights": [1, 3], "dqn": DQN},
     }
-    for agent in block["trees"].values():
-        if "boosting" in agent:
-            agent["boosting"] |= {"trees": 20, "repeats": 1, "min_leaf": 10}
-        if "updates" in agent:
-            agent |= {"updates": 20, "batch": 16}
-        if "network" in agent:
-            agent["network"] |= {"copies": 2, "hidden": 8, "epochs": 2}
+    block["trees"] = {name: _few(agent) for name, agent in block["trees"].items()}
     block["scenarios"] = [
         {"dataset": NAME, "encoder": "mean", "methods": [FRONT], "criteria": ["f1"],
          "seeds": [0, 1], "baselines": ["logistic"], "fixed_panels": ["blood count"],
@@ -73,6 +68,20 @@ def tiny_block() -> dict[str, Any]:
     block["figures"] |= shown
     block["choose"] |= shown | {"method": "all"}
     return block
+
+
+FEW = {
+    "trees": 20, "repeats": 1, "folds": 2, "min_leaf": 10, "gates": 2, "sets": 8, "windows": 4,
+    "price_weights": 3, "levels": 4, "copies": 2, "units": 100, "neighbours": 20, "updates": 20,
+    "batch": 16, "hidden": 8, "epochs": 2,
+}  # fmt: skip
+
+
+def _few(agent: dict[str, Any]) -> dict[str, Any]:
+    """An agent that learns from trees or beliefs, with little of everything."""
+    few = {key: FEW.get(key, value) for key, value in agent.items()}
+    inner = {key: _few(value) for key, value in few.items() if isinstance(value, dict)}
+    return few | inner | ({"dqn": DQN} if "dqn" in few else {})
 
 
 def tiny_description(folder: Path) -> Path:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
@@ -21,10 +20,10 @@ from frugal.studies.dadi.stages.score_dadi import score_dadi
 from frugal.studies.dadi.stages.summarise_dadi import summarise_dadi
 from frugal.studies.dadi.stages.train_dadi import train_dadi
 
+from tests.defaults import DEFAULT as CONFIG
 from tests.unit.stored_bundles import as_read
 
 ROOT = Path(__file__).parents[2]
-CONFIG = read_yaml(ROOT / "config.yaml")
 FOLDS = (0, 1)
 GAMMAS = [0.5, 1.0]
 TREES = {"trees": 8, "leaves": 4, "learning_rate": 0.3, "min_leaf": 10}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from frugal.run.study import load_study
 from frugal.studies.dadi.spec import load_dadi_study
 from frugal.studies.diagnosis.config_checks import load_diagnosis_study
@@ -18,10 +17,10 @@ from frugal.studies.treatment.spec import load_treatment_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.defaults import DEFAULT
 from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
 
 ROOT = Path(__file__).parents[2]
-DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 PLACES = list(places(DEFAULT))
 
 

@@ -16,22 +16,30 @@ pytestmark = pytest.mark.trains
 
 GAMMAS = (0.2, 0.6, 1.0)
 VALUES, LABEL, SENSITIVE = table(np.random.default_rng(20), 70)
-RESULT = fit(VALUES, LABEL, SENSITIVE, gammas=GAMMAS, iterations=25, learning_rate=2e-2)
-POLICIES = DadiPolicies(RESULT.weights, settings(), PANEL, scaling=None)
 DOUBLE = VALUES.astype(np.float64)
 WORLD_VALUES = np.broadcast_to(DOUBLE, (3, *DOUBLE.shape))
 
 
-def test_every_learner_stops_and_its_decisions_are_its_best():
+@pytest.fixture(scope="module")
+def result():
+    return fit(VALUES, LABEL, SENSITIVE, gammas=GAMMAS, iterations=25, learning_rate=2e-2)
+
+
+@pytest.fixture(scope="module")
+def policies(result):
+    return DadiPolicies(result.weights, settings(), PANEL, scaling=None)
+
+
+def test_every_learner_stops_and_its_decisions_are_its_best(policies):
     """Replayed state by state: the largest Q of what is left, until that is "stop"."""
-    found = acquired_by(POLICIES, VALUES)
+    found = acquired_by(policies, VALUES)
     order = acquisition_order(found)
     assert 0 < found.acquired.mean() < 1
     assert (found.probability == 1).all()
     steps = np.bincount(found.member * len(VALUES) + found.row).reshape(3, -1)
     acquired = np.zeros((3, len(VALUES), 4), dtype=bool)
     for step in range(5):
-        q = POLICIES.state_values(WORLD_VALUES, acquired)
+        q = policies.state_values(WORLD_VALUES, acquired)
         q[..., :4][acquired] = -np.inf
         best, going = q.argmax(axis=2), step < steps
         taken = order[:, :, step] if step < 4 else np.full(going.shape, -1)
@@ -41,56 +49,56 @@ def test_every_learner_stops_and_its_decisions_are_its_best():
     assert (acquired == found.acquired).all()
 
 
-def test_verdicts_of_a_rollout_are_the_probabilities_at_its_sets():
-    found = acquired_by(POLICIES, VALUES)
+def test_verdicts_of_a_rollout_are_the_probabilities_at_its_sets(policies):
+    found = acquired_by(policies, VALUES)
     assert found.verdict is not None
-    of_label, of_attribute = POLICIES.predict_from_sets(DOUBLE, found.acquired, label=None)
+    of_label, of_attribute = policies.predict_from_sets(DOUBLE, found.acquired, label=None)
     np.testing.assert_allclose(of_label, found.verdict[..., 1], atol=1e-6)
     np.testing.assert_allclose(found.verdict.sum(axis=2), 1, atol=1e-6)
     assert of_label.min() > 0
     assert of_label.max() < 1
     assert ((of_attribute > 0) & (of_attribute < 1)).all()
     everywhere = np.ones((len(VALUES), 4), dtype=bool)
-    same, _ = POLICIES.predict_from_sets(DOUBLE, everywhere, label=None)
+    same, _ = policies.predict_from_sets(DOUBLE, everywhere, label=None)
     repeated = np.broadcast_to(everywhere, (3, *everywhere.shape))
-    assert np.array_equal(same, POLICIES.predict_from_sets(DOUBLE, repeated, label=None)[0])
+    assert np.array_equal(same, policies.predict_from_sets(DOUBLE, repeated, label=None)[0])
 
 
-def test_a_value_that_is_not_acquired_changes_nothing():
+def test_a_value_that_is_not_acquired_changes_nothing(policies):
     sets = np.zeros((len(VALUES), 4), dtype=bool)
     sets[:, 2] = True
     other = DOUBLE.copy()
     other[:, 0] += 3
     other[:, 1:4] = other[:, [2, 3, 1]]
-    one, two = (POLICIES.predict_from_sets(v, sets, label=None)[0] for v in (DOUBLE, other))
+    one, two = (policies.predict_from_sets(v, sets, label=None)[0] for v in (DOUBLE, other))
     np.testing.assert_allclose(one, two, atol=1e-7)
 
 
-def test_each_learner_rolls_out_alike_alone_and_beside_the_others():
-    assert isinstance(POLICIES, Policy)
-    assert POLICIES.members == len(GAMMAS)
-    together = acquired_by(POLICIES, VALUES)
+def test_each_learner_rolls_out_alike_alone_and_beside_the_others(result, policies):
+    assert isinstance(policies, Policy)
+    assert policies.members == len(GAMMAS)
+    together = acquired_by(policies, VALUES)
     for k in range(len(GAMMAS)):
-        own = {name: array[[k]] for name, array in RESULT.weights.items()}
+        own = {name: array[[k]] for name, array in result.weights.items()}
         alone = acquired_by(DadiPolicies(own, settings(), PANEL, scaling=None), VALUES)
         assert (alone.acquired[0] == together.acquired[k]).all()
         assert (acquisition_order(alone)[0] == acquisition_order(together)[k]).all()
 
 
-def test_values_in_units_of_the_table_are_brought_to_the_scale_of_the_networks():
+def test_values_in_units_of_the_table_are_brought_to_the_scale_of_the_networks(result, policies):
     scaling = Scaling(np.arange(7.0), np.full(7, 2.0))
     raw = DOUBLE * 2.0 + np.arange(7.0)
-    scaled = DadiPolicies(RESULT.weights, settings(), PANEL, scaling=scaling)
-    one, two = acquired_by(POLICIES, VALUES), acquired_by(scaled, raw)
+    scaled = DadiPolicies(result.weights, settings(), PANEL, scaling=scaling)
+    one, two = acquired_by(policies, VALUES), acquired_by(scaled, raw)
     assert (one.acquired == two.acquired).all()
     np.testing.assert_allclose(one.verdict, two.verdict, atol=1e-5)  # pyright: ignore
 
 
-def test_a_policy_keeps_to_what_is_available_and_explores_evenly():
+def test_a_policy_keeps_to_what_is_available_and_explores_evenly(result):
     rng = np.random.default_rng(1)
     available, acquired = rng.random((3, 70, 4)) < 0.6, rng.random((3, 70, 4)) < 0.4
     known = (PANEL == -1) | (acquired @ (np.arange(4)[:, None] == PANEL))
-    policies = DadiPolicies(RESULT.weights, settings(), PANEL, scaling=None, exploration=0.5)
+    policies = DadiPolicies(result.weights, settings(), PANEL, scaling=None, exploration=0.5)
     answer = policies.action_probabilities(np.where(known, DOUBLE, np.nan), acquired, available)
     allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
     assert (answer[~allowed] == 0).all()

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.core.schema_check import check_against_schema
 from frugal.run.config_schema import config_schema
 from frugal.run.study import load_study
 from frugal.studies.dadi.figures.style import METHODS
 from frugal.studies.dadi.spec import FAMILIES, family_of, load_dadi_study
 
+from tests.defaults import DEFAULT as CONFIG
+
 ROOT = Path(__file__).parents[2]
-CONFIG = read_yaml(ROOT / "config.yaml")
 
 
 def changed(**dadi):

@@ -12,8 +12,9 @@ from frugal.run.config_schema import config_schema
 from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 from frugal.studies.diagnosis.spec import DiagnosisStudy
 
+from tests.defaults import DEFAULT as CONFIG
+
 ROOT = Path(__file__).parents[2]
-CONFIG = read_yaml(ROOT / "config.yaml")
 DESCRIPTIONS = {
     name: load_description(ROOT / CONFIG["datasets"][name])
     for name in ("clinical_simulator", "breast_cancer_diagnosis", "breast_cancer")

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +26,13 @@ from frugal.studies.shared.stages import fetch_file as stage
 ROOT = Path(__file__).parents[2]
 CONTENT = b"age,ill\n54,1\n61,0\n" * 400
 PAGE = b"<!DOCTYPE html><html><body>This file has moved.</body></html>"
-BOMB = gzip.compress(bytes(ALWAYS_UNPACKED + 1), compresslevel=9)
+
+
+@cache
+def bomb() -> bytes:
+    return gzip.compress(bytes(ALWAYS_UNPACKED + 1), compresslevel=9)
+
+
 SENT = {"endless": 0}
 
 
@@ -50,7 +57,7 @@ class Publisher(BaseHTTPRequestHandler):
             "file": (302, b"", 0),
             "ftp": (302, b"", 0),
             "huge": (200, b"x" * 1000, 300_000_000_000),
-            "bomb": (200, BOMB, len(BOMB)),
+            "bomb": (200, bomb(), len(bomb())),
             "packed": (200, gzip.compress(CONTENT), len(gzip.compress(CONTENT))),
         }
         to = {"file": "file:///etc/passwd", "ftp": "ftp://127.0.0.1/a"}
@@ -200,7 +207,7 @@ def test_a_download_is_judged_by_its_content(address, capsys):
 
 
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused_while_it_unpacks(address, capsys):
-    assert len(BOMB) < 200_000
+    assert len(bomb()) < 200_000
     said = refused(capsys, address, "bomb", sha256=None, content_sha256="0" * 64)
     assert f"unpacks to more than {ALWAYS_UNPACKED} bytes" in said
 

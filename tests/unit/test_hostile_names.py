@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
+from tests.defaults import DEFAULT
 from tests.unit.dataset_documents import document, load
 from tests.unit.hostile import NAMES, REFUSED, REFUSED_FILES
-from tests.unit.test_study import DEFAULT
 
 SAFE = re.compile(r"[A-Za-z0-9+-][A-Za-z0-9_.+-]*")
 

@@ -3,7 +3,6 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,8 +13,9 @@ from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
 from frugal.studies.treatment.spec import load_treatment_study
 
+from tests.defaults import DEFAULT
+
 ROOT = Path(__file__).parents[2]
-DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 TEN = ROOT / "docs" / "examples"
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from tests.malformed import workers
 from tests.malformed.cases import Case, Refused, Right, Wrong
-from tests.malformed.catalogue import CASES
 from tests.malformed.outcomes import DEFECTS, LONGEST, Outcome, happened, unclear
 from tests.malformed.page import LEAST, PAGE, page
 
@@ -25,6 +24,8 @@ def found() -> dict[Case, Outcome]:
 
 
 def test_inputs_are_many_and_no_two_are_one():
+    from tests.malformed.catalogue import CASES
+
     assert len(CASES) >= LEAST
     names = [(case.group, case.name) for case in CASES]
     assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import read_yaml
 from frugal.cover.generator import KINDS
 from frugal.cover.worlds import variant_design
 from frugal.studies.recourse.config_checks import MANUAL_GROUPS
 from frugal.studies.recourse.figures.style import GENERATORS, generator_kind
 from frugal.studies.recourse.spec import load_recourse_study
 
+from tests.defaults import DEFAULT as CONFIG
+
 ROOT = Path(__file__).parents[2]
-CONFIG = read_yaml(ROOT / "config.yaml")
 STEPS = CONFIG["recourse"]["generators"]["named"]
 TABLE = {
     "dataset": "german_credit", "variant": "eight_conditions", "seeds": [0], "subsets": ["all"],

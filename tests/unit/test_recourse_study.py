@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
 from frugal.cover.instance import CoverInstance
 from frugal.studies.recourse.frames import labelled_of
@@ -21,10 +20,11 @@ from frugal.studies.recourse.stages.label_units import label_units
 from frugal.studies.recourse.stages.recommend_actions import recommend_actions
 from frugal.studies.recourse.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
 
+from tests.defaults import DEFAULT as CONFIG
+
 pytestmark = pytest.mark.trains
 
 ROOT = Path(__file__).parents[2]
-CONFIG = read_yaml(ROOT / "config.yaml")
 STEPS = {"augmentation": "none", "epochs": 3, "batch": 64, "learning_rate": 0.1}
 STEPS |= {"weight_decay": 0.0, "held_out_share": 0.1, "patience": 3}
 SOURCE = {"kind": "simulated", "world": "dim_20", "draws": 1500, "feature_probability": 0.7}

@@ -11,9 +11,10 @@ from frugal.run.config_schema import config_schema
 from frugal.search.description import load_search_description, locate_search_file
 from frugal.studies.treatment.spec import load_treatment_study
 
+from tests.defaults import DEFAULT
+
 ROOT = Path(__file__).parents[2]
 DATASETS = sorted((ROOT / "config/datasets/treatment").glob("*.yaml"))
-DEFAULT = read_yaml(ROOT / "config.yaml")
 
 
 def _description(tmp_path, **changes):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.page_words import ROOT, pages
+from tests.workflow.shared import folder_of_runs, made_once
 
 NEEDED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "config.yaml")
 ASKS = {"src", "srcset", "href", "data", "poster", "action"}  # attributes that a browser follows
@@ -26,13 +27,20 @@ def make_site(project: Path, out: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], cwd=project, capture_output=True, text=True)
 
 
+def made_site(base: Path) -> Path:
+    """The site, made without a warning, and once for the tests and `.ci/check_site.py`."""
+
+    def make(out: Path) -> None:
+        done = make_site(ROOT, out)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+    return made_once(base / "pages", make) / "site"
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("pages")
-    done = make_site(ROOT, out)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return out / "site"
+    return made_site(folder_of_runs(tmp_path_factory.mktemp("pages")))
 
 
 class Asked(HTMLParser):

@@ -11,8 +11,9 @@ from frugal.judge.registry import ESTIMATORS
 from frugal.run.config_schema import learns
 from frugal.run.study import load_study, published_file
 
+from tests.defaults import DEFAULT
+
 ROOT = Path(__file__).parents[2]
-DEFAULT: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture

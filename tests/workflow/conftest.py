@@ -1,25 +1,21 @@
-"""One run of the tiny study for all tests of the workflow."""
+"""Finished runs for all tests of the workflow, made once for all workers of pytest."""
 
-from dataclasses import dataclass
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import snakemake
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder and all that it printed."""
-
-    folder: Path
-    said: str
+from tests.workflow.shared import Run, finished, folder_of_runs
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory) -> Run:
+def runs(tmp_path_factory) -> Path:
+    """The folder of finished runs; that of a worker lies in the folder of the session."""
+    base = tmp_path_factory.getbasetemp()
+    return folder_of_runs(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+@pytest.fixture(scope="session")
+def tiny_run(runs) -> Run:
     """The tiny study with both reports, on one core. Not to be changed: copy it."""
-    folder = tmp_path_factory.mktemp("tiny")
-    done = snakemake(folder, "afape", "report", "snakemake_report")
-    assert done.returncode == 0, done.stdout[-5000:]
-    return Run(folder, done.stdout)
+    return finished("tiny", runs)

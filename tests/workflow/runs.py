@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.workflow import warm
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 Finished = subprocess.CompletedProcess[str]
@@ -27,14 +29,29 @@ def plain_environment() -> dict[str, str]:
     return kept | own | {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
+def terse_environment() -> dict[str, str]:
+    """The same, where the terminal shows a line a step, as it does for a user."""
+    return {k: v for k, v in plain_environment().items() if k != "FRUGAL_TERMINAL"}
+
+
 def run(
-    words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+    words: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    fresh: bool = False,
 ) -> Finished:
-    """Run a command in a folder; stdout and stderr together, as a terminal shows them."""
+    """Run a command in a folder; stdout and stderr together, as a terminal shows them.
+
+    `snakemake` is started warm (`tests/workflow/warm.py`), unless it is to be `fresh`.
+    """
+    given = plain_environment() if environment is None else dict(environment)
+    if words[0] == str(BIN / "snakemake") and not fresh:
+        return Finished(words, *warm.start(list(words), folder, given))
     return subprocess.run(
         words,
         cwd=folder,
-        env=plain_environment() if environment is None else dict(environment),
+        env=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -42,7 +59,13 @@ def run(
     )
 
 
-def snakemake(folder: Path, *words: str, configs: Sequence[Path] = (TINY,)) -> Finished:
+def snakemake(
+    folder: Path,
+    *words: str,
+    configs: Sequence[Path] = (TINY,),
+    environment: Mapping[str, str] | None = None,
+    fresh: bool = False,
+) -> Finished:
     """`snakemake` from the project's folder, working in another."""
     command = [str(BIN / "snakemake"), *words]
     if not {"--cores", "-n"} & {*words}:
@@ -50,7 +73,7 @@ def snakemake(folder: Path, *words: str, configs: Sequence[Path] = (TINY,)) -> F
     files = [str(path) for path in configs]
     if files:
         command += ["--configfile", *files]
-    return run([*command, "--directory", str(folder)], ROOT)
+    return run([*command, "--directory", str(folder)], ROOT, environment, fresh=fresh)
 
 
 def frugal(folder: Path, *words: str) -> Finished:

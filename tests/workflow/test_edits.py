@@ -36,7 +36,7 @@ def copy(tmp_path: Path) -> Path:
     for part in PARTS:
         place = ROOT / part
         if place.is_dir():
-            shutil.copytree(place, folder / part, ignore=shutil.ignore_patterns("*.pyc", "*.png"))
+            shutil.copytree(place, folder / part, ignore=shutil.ignore_patterns("*.png"))
         else:
             shutil.copy(place, folder / part)
     return folder

@@ -6,10 +6,12 @@ The long version, with ten steps and more moments, is .ci/check_faults.py.
 import json
 import os
 import random
+import shutil
 
 import pytest
 from frugal.core.files import json_bytes, seal
 
+from tests.workflow import shared
 from tests.workflow.reruns import (
     fill_disk,
     finished,
@@ -21,17 +23,16 @@ from tests.workflow.reruns import (
     take_up,
 )
 from tests.workflow.runs import ROOT, TEN_LINES, frugal, snakemake
+from tests.workflow.shared import MASKS as TARGET
 
 pytestmark = pytest.mark.workflow
-TARGET = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(runs, tmp_path_factory):
     """The ten lines up to their masks, and what these would be under another seed."""
-    folder = tmp_path_factory.mktemp("kept") / "plain"
-    done = snakemake(folder, TARGET, configs=(TEN_LINES,))
-    assert done.returncode == 0, done.stdout[-3000:]
+    plain = shared.finished("masks", runs).folder
+    folder = shutil.copytree(plain, tmp_path_factory.mktemp("kept") / "plain")
     (step,) = [s for s in finished_steps(folder) if s.stage == "draw_missingness"]
     return finished(folder, (TEN_LINES,), step)
 

@@ -10,16 +10,15 @@ from pathlib import Path
 import frugal
 import pandas as pd
 import pytest
-import yaml
 from frugal import library
 from frugal.core.errors import ConfigError, DataError, FrugalError
 
-from tests.workflow.runs import ROOT, snakemake
+from tests.workflow import shared
+from tests.workflow.runs import ROOT
 from tests.workflow.runs import frugal as command
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 EXAMPLES = ROOT / "docs" / "examples"
-LEFT_OUT = dict.fromkeys(("random_50", "dqn", "lattice", "permutation"))
 
 
 def readme_example() -> str:
@@ -50,14 +49,8 @@ def example() -> dict:
     return names
 
 
-def test_the_readmes_lines_give_the_workflows_numbers_to_the_byte(example, tmp_path):
-    overlay = tmp_path / "over.yaml"
-    figures = {"convergence_agents": ["always"]}
-    overlay.write_text(yaml.safe_dump({"afape": {"agents": LEFT_OUT, "figures": figures}}))
-    table = f"table={EXAMPLES / 'clinic.yaml'}"
-    done = snakemake(tmp_path, "decide", "--config", table, configs=(overlay,))
-    assert done.returncode == 0, done.stdout[-3000:]
-    theirs = stored(tmp_path / "results" / "decide" / "clinic")
+def test_the_readmes_lines_give_the_workflows_numbers_to_the_byte(example, runs):
+    theirs = stored(shared.finished("clinic", runs).folder / "results" / "decide" / "clinic")
     ours = stored(example["answer"].folder)
     assert ours.keys() == theirs.keys()
     assert len([name for name in ours if name.endswith(".parquet")]) > 30

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.workflow import shared
 from tests.workflow.runs import BIN, ROOT, jobs, payloads, run, snakemake
+from tests.workflow.shared import FEW_POLICIES
 
 pytestmark = pytest.mark.workflow
 EXAMPLES = ROOT / "docs" / "examples"
-FEW = {"random_50": None, "dqn": None, "cascade": None, "lattice": None, "permutation": None}
-OVER = {"afape": {"agents": FEW, "figures": {"convergence_agents": ["always"]}}}
 
 
 def module(name: str, *, prefix: str | None = None, config: str = "config") -> str:
@@ -34,7 +34,7 @@ def finished(tmp_path_factory):
     for name in ("clinic.csv", "clinic.yaml", "ten_lines.csv", "ten_lines.yaml"):
         (folder / name).write_bytes((EXAMPLES / name).read_bytes())
     own = {
-        "visits": {"table": "clinic.yaml", **OVER},
+        "visits": {"table": "clinic.yaml", **FEW_POLICIES},
         "ten": {"table": "ten_lines.yaml", "seed": 5},
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(own))
@@ -55,20 +55,16 @@ def finished(tmp_path_factory):
 
 def test_two_studies_run_beside_a_rule_of_ones_own(finished):
     _, said = finished
-    assert jobs(said)["visits_roll_out"] == 2
+    assert jobs(said)["visits_roll_out"] == 3
     assert {name: jobs(said)[name] for name in ("ten_prepare_data", "mine")} == {
         "ten_prepare_data": 1, "mine": 1,
     }  # fmt: skip
     assert "ten_roll_out" not in jobs(said)
 
 
-def test_the_bytes_are_those_of_a_run_without_a_module(finished, tmp_path):
-    overlay = tmp_path / "over.yaml"
-    overlay.write_text(yaml.safe_dump(OVER))
-    words = ("decide", "--config", f"table={EXAMPLES / 'clinic.yaml'}")
-    done = snakemake(tmp_path, *words, configs=(overlay,))
-    assert done.returncode == 0, done.stdout[-3000:]
-    theirs = payloads(tmp_path / "results" / "decide" / "clinic")
+def test_the_bytes_are_those_of_a_run_without_a_module(finished, runs):
+    plain = shared.finished("clinic", runs).folder
+    theirs = payloads(plain / "results" / "decide" / "clinic")
     ours = payloads(finished[0] / "visits")
     # The answer names folders from where one stands; the bundles were not asked for
     told = re.compile(r"results/(verdict|_verdict|answer|_answer|steps/write_answer)[^/]*$")

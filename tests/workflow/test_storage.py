@@ -15,10 +15,12 @@ import pytest
 import yaml
 from moto.server import ThreadedMotoServer
 
-from tests.workflow.runs import BIN, ROOT, TEN_LINES, payloads, plain_environment, run, snakemake
+from tests.defaults import DEFAULT
+from tests.workflow import shared
+from tests.workflow.runs import BIN, ROOT, TEN_LINES, payloads, plain_environment, run
+from tests.workflow.shared import MASKS as TARGET
 
 pytestmark = pytest.mark.workflow
-TARGET = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
 SIDECAR = "results/missingness/dataset=ten_lines/mechanism=own/_masks.parquet.json"
 KEYS = {"ACCESS_KEY": "nobody", "SECRET_KEY": "nothing"}
 
@@ -78,12 +80,9 @@ def stored(bucket, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory):
+def plain(runs):
     """The files of the same run without a store."""
-    folder = tmp_path_factory.mktemp("plain")
-    done = snakemake(folder, TARGET, configs=(TEN_LINES,))
-    assert done.returncode == 0, done.stdout[-3000:]
-    return payloads(folder)
+    return payloads(shared.finished("masks", runs).folder)
 
 
 def test_the_store_holds_the_bytes_of_a_run_without_one(bucket, stored, plain):
@@ -147,9 +146,28 @@ def test_a_module_has_its_prefix_in_the_store(bucket, plain, tmp_path):
     assert bucket.results("modules/mine") == plain
 
 
+def few_agents() -> dict[str, Any]:
+    """Over the default: one policy of `afape`, one family of trees of `diagnosis`."""
+    agents = dict.fromkeys(DEFAULT["afape"]["agents"]) | {
+        "always": DEFAULT["afape"]["agents"]["always"]
+    }
+    figures = {"frequency_agent": "always", "convergence_agents": ["always"]}
+    scenarios = [one | {"trees": ["cascade"]} for one in DEFAULT["diagnosis"]["scenarios"]]
+    diagnosis = {
+        "scenarios": scenarios,
+        "pairs": DEFAULT["diagnosis"]["pairs"] | {"group_size": 24},
+    }
+    grid = {"agents": ["always"]}
+    return {"afape": {"agents": agents, "figures": figures, "grid": grid}, "diagnosis": diagnosis}
+
+
 def test_every_file_from_outside_is_brought_by_the_machine_that_has_it(bucket, tmp_path):
     targets = ("all", "report", "grid", "choose", "bundles")
-    done = bucket.snakemake(tmp_path, "-n", *targets, prefix="none", configs=())
+    few = (
+        tmp_path / "few.yaml"
+    )  # every input of every study, fewer steps: the store is asked of each
+    few.write_text(yaml.safe_dump(few_agents()))
+    done = bucket.snakemake(tmp_path, "-n", *targets, prefix="none", configs=(few,))
     assert done.returncode == 0, done.stdout[-3000:]
     brought = re.findall(
         r"^    input: (\S+)\n    output: s3://bucket/none/outside/(\S+)", done.stdout, re.M

@@ -4,6 +4,8 @@ import shutil
 import time
 
 import pytest
+import snakemake.settings.types as settings
+import snakemake_logger_plugin_frugal as plugin
 
 from tests.unit.test_strict_yaml import DIGITS, laughs
 from tests.workflow.runs import BIN, ROOT, run, snakemake
@@ -16,7 +18,7 @@ MAPPINGS = laughs(12, "{x: 1}", "k{k}: {anchor}", "{}")  # 8¹² values, were th
 def refused(folder, *words, configs=()):
     """What is said of a start that is refused; time and memory stay those of any other start."""
     start = time.monotonic()
-    done = snakemake(folder, "-n", "afape", *words, configs=configs)
+    done = snakemake(folder, "-n", "afape", *words, configs=configs, fresh=True)
     assert done.returncode == 1
     assert time.monotonic() - start < 60
     assert "Traceback" not in done.stdout
@@ -24,11 +26,14 @@ def refused(folder, *words, configs=()):
     return said
 
 
+ALIASES = f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("seed: " + "[" * 10_000, "nested deeper than 100 levels"),
-        (f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}", "aliases stand for more than"),
+        (ALIASES, "aliases stand for more than"),
         (f"seed: {DIGITS}", "a number has 6000 characters"),
         ("seed: 1\nseed: 2\n", "line 2, column 1: key 'seed' is written twice"),
         ("__use_yte__: true\nseed: ?open('PWNED', 'w')\n", "unknown key '__use_yte__'"),
@@ -36,12 +41,23 @@ def refused(folder, *words, configs=()):
     ids=["deep", "aliases", "digits", "twice", "program"],
 )
 def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path, text, words):
+    """By the function with which the plugin replaces Snakemake's, in this process."""
     path = tmp_path / "study.yaml"
     path.write_text(text, encoding="utf-8")
+    assert settings.load_configfile is plugin._read_config
+    with pytest.raises(SystemExit) as end:
+        plugin._read_config(path)
+    assert str(end.value).startswith(f"Frugal cannot start: {path}")
+    assert words in str(end.value)
+    assert not (ROOT / "PWNED").exists()
+
+
+def test_snakemake_itself_refuses_such_a_file(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(ALIASES, encoding="utf-8")
     said = refused(tmp_path, configs=(path,))
     assert said.startswith(f"Frugal cannot start: {path}")
-    assert words in said
-    assert not (ROOT / "PWNED").exists()
+    assert "aliases stand for more than" in said
 
 
 def test_a_value_of_config_that_would_hurt_snakemake_is_refused(tmp_path):
@@ -60,7 +76,7 @@ def test_a_key_twice_in_the_projects_own_config_is_refused(tmp_path):
     shutil.copy(ROOT / "Snakefile", tmp_path)
     text = (ROOT / "config.yaml").read_text(encoding="utf-8")
     (tmp_path / "config.yaml").write_text(f"{text}\nseed: 7\n", encoding="utf-8")
-    done = run([str(BIN / "snakemake"), "-n", "afape"], tmp_path)
+    done = run([str(BIN / "snakemake"), "-n", "afape"], tmp_path, fresh=True)
     assert done.returncode == 1
     assert f"Frugal cannot start: {tmp_path}/config.yaml, line " in done.stdout
     assert "key 'seed' is written twice" in done.stdout

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -10,18 +11,17 @@ import pandas as pd
 import pytest
 import yaml
 
+from tests.workflow import shared
 from tests.workflow.runs import ROOT, TEN_LINES, frugal, jobs, snakemake
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ten")
-    done = snakemake(folder, "afape", configs=(TEN_LINES,))
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert jobs(done.stdout)["roll_out"] == 4
-    return folder
+def folder(runs):
+    done = shared.finished("ten_lines", runs)
+    assert done.said.count("] roll_out") == 4
+    return done.folder
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,8 @@ def test_so_few_rows_are_warned_of(summary):
     assert done["warning"].str.contains("ess_below_30").all()
 
 
-def test_new_cases_are_advised_as_the_page_shows(folder):
+def test_new_cases_are_advised_as_the_page_shows(folder, tmp_path):
+    folder = shutil.copytree(folder, tmp_path / "run")
     made = snakemake(folder, "bundles", configs=(TEN_LINES,))
     assert made.returncode == 0, made.stdout[-5000:]
     assert jobs(made.stdout)["bundle_agent"] == 4

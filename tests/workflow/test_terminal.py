@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from tests.workflow.runs import BIN, ROOT, TEN_LINES, plain_environment, run
+from tests.workflow.runs import BIN, run, terse_environment
+from tests.workflow.shared import finished
 
 pytestmark = pytest.mark.workflow
-TERSE = {k: v for k, v in plain_environment().items() if k != "FRUGAL_TERMINAL"}
+TERSE = terse_environment()
 FAILS = """
 rule all:
     input: "b.txt"
@@ -117,20 +118,18 @@ def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):
     assert said.rstrip().endswith("first\nKilled\nlast\n(all of it: logs/fails.log)")
 
 
-def test_a_study_ends_with_its_answer(tmp_path):
+def test_a_study_ends_with_its_answer(runs):
     """Ten lines of a person's own: a line a step, and the verdict."""
-    words = ["afape", "--directory", str(tmp_path), "--configfile", str(TEN_LINES)]
-    done = run([str(BIN / "snakemake"), "--cores", "2", *words], ROOT, TERSE)
-    assert done.returncode == 0, done.stdout[-3000:]
-    lines = done.stdout.splitlines()
+    done = finished("ten_lines", runs)
+    lines = done.said.splitlines()
     steps = [line for line in lines if re.match(r"\[ *\d+ of \d+\] ", line)]
     places = [tuple(map(int, re.findall(r"\d+", line)[:2])) for line in steps]
     total = places[0][1]
     assert places == [(k, total) for k in range(1, total + 1)]
     assert max(map(len, steps)) < 160
-    assert "{" not in done.stdout
-    verdict = (tmp_path / "results/summary/verdict.txt").read_text(encoding="utf-8")
-    assert verdict.strip() in done.stdout
+    assert "{" not in done.said
+    verdict = (done.folder / "results/summary/verdict.txt").read_text(encoding="utf-8")
+    assert verdict.strip() in done.said
     assert lines.index(verdict.splitlines()[0]) > lines.index(steps[-1])
-    logs = list((tmp_path / ".snakemake/log").glob("*.log"))
+    logs = sorted((done.folder / ".snakemake/log").glob("*.log"))
     assert "Shell command: python -m frugal" in logs[0].read_text(encoding="utf-8")

@@ -3,20 +3,25 @@
 Read by the Snakefile, so it imports no declaration.
 """
 
+import copy
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
 from frugal.core.declarations import Declared, declared
-from frugal.core.schema_check import SCHEMAS, read_yaml
+from frugal.core.schema_check import SCHEMAS, load_schema
 
 ACTING = ("cascade", "lattice")  # kinds whose way of acting `stacked` may take
 _JSON_TYPES = ("boolean", "integer", "number", "object", "string")
 
 
+@cache
 def config_schema() -> dict[str, Any]:
-    """The whole schema, with all that is declared: agents, estimators, planners, generators."""
-    schema = read_yaml(SCHEMAS / "config.schema.yaml")
+    """The whole schema, with all that is declared: agents, estimators, planners, generators.
+
+    Made once in a process; not to be changed.
+    """
+    schema = copy.deepcopy(load_schema(SCHEMAS / "config.schema.yaml"))
     defs = schema["$defs"]
     agents = [_block(name, one, defs) for name, one in _kinds().items()]
     defs["agent"]["oneOf"] = [{"type": "null"}, *agents]

@@ -6,7 +6,7 @@ Serves the recourse study, whose step may be run by hand. Knows nothing of what 
 from collections.abc import Mapping
 from typing import Any
 
-from frugal.core.schema_check import SCHEMAS, check_against_schema, read_yaml
+from frugal.core.schema_check import SCHEMAS, check_against_schema, load_schema
 
 _SCHEMA = SCHEMAS / "config.schema.yaml"
 _LABEL_KEYS = ("source", "most_actions", "max_nodes")
@@ -20,7 +20,7 @@ def check_label_settings(settings: Any) -> None:
     Raises:
         ConfigError: the first violation: its key, what was found, what is allowed.
     """
-    whole = read_yaml(_SCHEMA)
+    whole = load_schema(_SCHEMA)
     block = whole["properties"]["recourse"]["properties"]
     source = block["scenarios"]["items"]["properties"]["source"]
     properties = {

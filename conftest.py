@@ -1,0 +1,5 @@
+"""What all tests begin with."""
+
+from tests import shapes
+
+shapes.install()

@@ -1,0 +1,58 @@
+"""Types and shapes of the package are checked once a call: parameters before it, the result after.
+
+`--jaxtyping-packages` wraps every function by `jaxtyping.jaxtyped`. That checks the parameters a
+second time along with the result, and binds them by `inspect` before; in tests of short functions
+this took half of the time. Here the type checker wraps the function itself, and axes are remembered
+from its parameters to its result all the same.
+"""
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import jaxtyping
+from jaxtyping import _decorator
+from jaxtyping._storage import pop_shape_memo, push_shape_memo
+
+_jaxtyped = _decorator.jaxtyped
+
+
+def install() -> None:
+    """Before any module of the package is imported."""
+    jaxtyping.jaxtyped = _decorator.jaxtyped = checked
+    # A class does not change; Python 3.12 keeps what 3.11 looks for at every `isinstance`.
+    attributes = "_get_protocol_attrs"
+    setattr(typing, attributes, functools.cache(getattr(typing, attributes)))
+
+
+def checked(fn: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
+    """A function whose calls are checked; classes and methods of all kinds as jaxtyping does."""
+    if fn is None:
+        return functools.partial(checked, typechecker=typechecker)
+    if inspect.isclass(fn) and hasattr(fn.__init__, "checked_once"):
+        return fn  # inherited
+    if not inspect.isfunction(fn) or _computes_axes(fn):
+        return _jaxtyped(fn, typechecker=typechecker)
+    for name, annotation in fn.__annotations__.items():
+        if not inspect.isclass(annotation):  # names that are imported for type checkers alone
+            fn.__annotations__[name] = _decorator._destring_annotation(annotation, fn.__globals__)
+    inner = typechecker(fn)
+
+    @functools.wraps(fn)
+    def once(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        push_shape_memo({})
+        try:
+            return inner(*args, **kwargs)
+        finally:
+            pop_shape_memo()
+
+    once.__dict__["checked_once"] = True
+    return once
+
+
+def _computes_axes(fn: Callable[..., Any]) -> bool:
+    """Whether an axis is computed of the parameters, as in "n {world.panels}+1"."""
+    return any("{" in str(getattr(a, "dim_str", a)) for a in fn.__annotations__.values())

@@ -1,0 +1,92 @@
+"""Starts of Snakemake that need not import it: each is a fork of a process that has done so.
+
+Importing Snakemake takes half of a dry start. The process has imported what comes with Snakemake
+and its plugins, and nothing of the project, which every start reads anew, as it reads its words,
+folder and environment. Runs that many tests begin with are started as a user starts them.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+
+BIN = Path(sys.executable).parent
+PLUGINS = ("executor_plugin_slurm", "executor_plugin_cluster_generic", "storage_plugin_fs",
+           "storage_plugin_s3")  # fmt: skip
+
+
+def start(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """`snakemake` with these words: its exit status, and stdout and stderr together."""
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with TemporaryFile() as said:
+        path = f"/proc/{os.getpid()}/fd/{said.fileno()}"
+        asked = {"words": words, "folder": str(folder), "environment": environment, "said": path}
+        server.stdin.write(json.dumps(asked).encode() + b"\n")
+        server.stdin.flush()
+        status = int(server.stdout.readline())
+        said.seek(0)
+        return os.waitstatus_to_exitcode(status), said.read().decode()
+
+
+@cache
+def _server() -> subprocess.Popen[bytes]:
+    """The process that has imported Snakemake; it ends with this one."""
+    kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG"}}
+    server = subprocess.Popen(
+        [sys.executable, __file__], cwd="/", env=kept | {"PATH": "/usr/local/bin:/usr/bin:/bin"},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+    def end() -> None:
+        with contextlib.suppress(OSError):
+            server.communicate()
+
+    atexit.register(end)
+    return server
+
+
+def _serve() -> None:
+    """Fork for every line of stdin, and answer with the status that its child ended with."""
+    import importlib
+
+    importlib.import_module("snakemake.cli")
+    for name in PLUGINS:
+        importlib.import_module(f"snakemake_{name}")
+    assert not any(name.startswith("frugal") for name in sys.modules)
+    answers = os.fdopen(os.dup(1), "wb")
+    for line in sys.stdin.buffer:
+        child = os.fork()
+        if child == 0:
+            answers.close()
+            _begin(**json.loads(line))
+        _, status = os.waitpid(child, 0)
+        answers.write(b"%d\n" % status)
+        answers.flush()
+
+
+def _begin(words: list[str], folder: str, environment: dict[str, str], said: str) -> None:
+    """In the child: what a new Python does before `snakemake` begins, then `snakemake`."""
+    stream = os.open(said, os.O_WRONLY | os.O_APPEND)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for old, new in ((null, 0), (stream, 1), (stream, 2)):
+        os.dup2(old, new)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    paths = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    sys.path[:1] = [str(BIN), *paths]
+    sys.argv[:] = words
+    from snakemake.cli import main
+
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    _serve()
