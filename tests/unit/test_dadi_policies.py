@@ -75,8 +75,8 @@ def test_a_value_that_is_not_acquired_changes_nothing(policies):
 
 
 def test_each_learner_rolls_out_alike_alone_and_beside_the_others(result, policies):
-    assert isinstance(policies, Policy)
-    assert policies.members == len(GAMMAS)
+    policy: Policy = policies
+    assert policy.members == len(GAMMAS)
     together = acquired_by(policies, VALUES)
     for k in range(len(GAMMAS)):
         own = {name: array[[k]] for name, array in result.weights.items()}

@@ -4,7 +4,6 @@ import shutil
 import time
 
 import pytest
-import snakemake.settings.types as settings
 import snakemake_logger_plugin_frugal as plugin
 
 from tests.unit.test_strict_yaml import DIGITS, laughs
@@ -41,12 +40,11 @@ ALIASES = f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}"
     ids=["deep", "aliases", "digits", "twice", "program"],
 )
 def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path, text, words):
-    """By the function with which the plugin replaces Snakemake's, in this process."""
+    """By what the plugin does before Snakemake reads a file, in this process."""
     path = tmp_path / "study.yaml"
     path.write_text(text, encoding="utf-8")
-    assert settings.load_configfile is plugin._read_config
     with pytest.raises(SystemExit) as end:
-        plugin._read_config(path)
+        plugin.require_harmless(["--configfile", str(path)])
     assert str(end.value).startswith(f"Frugal cannot start: {path}")
     assert words in str(end.value)
     assert not (ROOT / "PWNED").exists()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.workflow.runs import BIN, run, terse_environment
+from tests.workflow.runs import BIN, ROOT, run, terse_environment
 from tests.workflow.shared import finished
 
 pytestmark = pytest.mark.workflow

@@ -334,7 +334,7 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
     cells, missing = _cells(raw, name, key), tuple(missing)
     if isinstance(cells, np.ndarray):
         kinds, index = np.unique(cells, return_inverse=True)  # NaN are one kind
-        names = [number_text(kind) for kind in kinds]
+        names = [number_text(kind) for kind in kinds.tolist()]
     else:
         coded = cells.combine_chunks().dictionary_encode()
         index = coded.indices.fill_null(-1).to_numpy()
