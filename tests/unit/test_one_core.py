@@ -97,7 +97,7 @@ def test_there_is_one_standardisation():
         SCALING, "learn/networks.py", "acquire/onnx_state.py",
     }  # fmt: skip
     assert places(is_definition) == {SCALING}
-    assert places(says("StandardScaler", "normalize", "zscore")) == set()
+    assert places(says("StandardScaler", "Normalizer", "zscore")) == set()
 
 
 def test_there_is_one_logistic_fit():

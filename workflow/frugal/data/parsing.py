@@ -347,7 +347,7 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
     return np.array([*observed, None], dtype=object)[index]
 
 
-def number_text(number: float) -> str | None:
+def number_text(number: int | float) -> str | None:
     """A number digit by digit, a whole one without decimals; None for NaN."""
     if np.isnan(number):
         return None
