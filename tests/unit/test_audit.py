@@ -63,6 +63,19 @@ def forge_new(payload, **changes):
     forge(path, sha256=file_digest(Path(payload)), **changes)
 
 
+@pytest.mark.parametrize("name", ["verdict.txt", "answer.html"])
+def test_an_edited_answer_beside_the_results_is_named(name):
+    """`decide` and `search` copy their answers out of results/, where people read them."""
+    answer = Path("results", name)
+    answer.write_text("Take cascade.")
+    forge_new(answer, output="text", outputs={"text": f"results/{name}"}, inputs=[])
+    Path(name).write_text("Take cascade.")
+    assert audit(*LOOK, "--sample", "0") == 0
+    Path(name).write_text("Take always.")
+    said = f"{name}: is not as results/{name}, of which it should be a copy"
+    assert said in refusal(*LOOK, "--sample", "0")
+
+
 def test_an_untouched_folder_passes_and_every_step_is_repeated(capsys):
     assert audit(*LOOK) == 0
     out = capsys.readouterr().out

@@ -207,3 +207,11 @@ def test_an_option_is_written_in_full(capsys, words):
 def test_every_command_has_the_parser_that_takes_no_abbreviation():
     sources = (ROOT / "workflow" / "frugal").rglob("*.py")
     assert [p.name for p in sources if "ArgumentParser(" in p.read_text()] == ["arguments.py"]
+
+
+@pytest.mark.parametrize("words", [("advise", "b", "c"), ("init", "t"), ("recourse", "u", "a")])
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_out_names_a_file(capsys, words, name):
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--out", name])
+    assert f"argument --out: {name!r} is no name of a file" in capsys.readouterr().err

@@ -17,7 +17,7 @@ import yaml
 from frugal.core import replacing
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
-from frugal.data.guessing import label_told, told_in
+from frugal.data.guessing import guess_table, label_told, told_in
 from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
 from frugal.run.init_command import init_command
@@ -359,6 +359,14 @@ def test_text_among_numbers_is_told_with_what_to_do(tmp_path, capsys):
     assert "look: age: holds text among its numbers ('old', in 2% of its rows); add it to" in said
     with pytest.raises(DataError, match=r"line 5: .*'age'.*'old'"):
         _values(_priced(tmp_path))
+
+
+def test_rows_without_a_label_are_reported():
+    """A line of totals below a sheet, say."""
+    cells = pd.DataFrame({"age": [str(20 + k % 50) for k in range(60)], "ill": ["y", "n"] * 30})
+    cells.loc[60] = ["1320", ""]
+    guess = guess_table(cells, "ill", None)
+    assert "1 of 61 rows have no value of 'ill' and are left out (drop_rows)" in guess.remarks
 
 
 def test_what_nearly_tells_the_label_is_suspected_and_a_strong_feature_is_not():

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import FrugalError, say
-from frugal.cover.sheets import price_of, whole_numbers
+from frugal.cover.sheets import price_of, read_sheet, require_column, whole_numbers
+from frugal.data.belonging import belonging_of
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.run.init_command import init_command
-from frugal.search.levels import Levels
+from frugal.search.isolate_tables import read_text_table
+from frugal.search.levels import Levels, Strata
 
 from tests.unit import test_advice
 from tests.unit.dataset_documents import CSV, document, load
@@ -88,6 +90,20 @@ def _init(folder: Path) -> None:
     init_command([str(folder / "t.csv"), "--label", "ill"])
 
 
+def _one_group(folder: Path) -> None:
+    described = load(folder, document() | {"groups": "note"})
+    rows = [f"{row},{SECRET}" for row in CSV.splitlines()[1:]]
+    (folder / "small.csv").write_text("\n".join(["age,smoker,marker,scan,ill,note", *rows]))
+    raw = parse_files(described, {"small.csv": folder / "small.csv"})
+    belonging_of(raw, np.arange(len(rows)), described)
+
+
+def _new_unit(_: Path) -> None:
+    Strata((Levels("x", ("a",), ("a",), ()),), (False,), (), np.zeros((1, 1))).index(
+        np.array([[1]]), [SECRET]
+    )
+
+
 REFUSALS = {
     "a number": lambda folder: _table(folder, "61", SECRET),
     "a level": lambda folder: _table(folder, "61,no", f"61,{SECRET}"),
@@ -96,6 +112,8 @@ REFUSALS = {
     "a label": _init,
     "an outcome": lambda folder: Levels("x", ("a",), ("a",), ()).code([SECRET], ONE, "f"),
     "a price": lambda folder: price_of(SECRET, 1, "f"),
+    "the only group": _one_group,
+    "a unit": _new_unit,
     "a feature": lambda folder: whole_numbers(pd.DataFrame({"a": [SECRET]}), ("a",), ONE, "f"),
 }
 
@@ -112,6 +130,24 @@ def test_a_refusal_shows_the_one_cell_and_in_private_none(tmp_path, capsys, monk
     said = refused()
     assert SECRET not in said
     assert "a value (not shown: --private)" in said
+
+
+@pytest.mark.parametrize("record", [f"{SECRET},f,yes", f"{SECRET},{SECRET},yes"])
+@pytest.mark.parametrize("reader", ["table", "units", "isolates"])
+def test_a_record_where_names_should_be_is_not_shown_in_private(
+    tmp_path, monkeypatch, record, reader
+):
+    monkeypatch.setenv("FRUGAL_PRIVATE", "1")
+    path = tmp_path / "small.csv"
+    path.write_text(f"{record}\n" * 3)
+    readers = {
+        "table": lambda: _table(tmp_path, CSV, f"{record}\n" * 3),
+        "units": lambda: require_column(read_sheet(path)[0], "unit", path.name),
+        "isolates": lambda: read_text_table(path, ("id",)),
+    }
+    with pytest.raises(FrugalError) as refusal:
+        readers[reader]()
+    assert SECRET not in str(refusal.value)
 
 
 def test_private_is_an_option_of_every_command(tmp_path, capsys, monkeypatch):

@@ -8,7 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +20,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from frugal.core.errors import ConfigError, is_private
+from frugal.core.errors import ConfigError, DataError, is_private
 from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -175,13 +176,37 @@ def listed(values: Iterable[object], *, at_most: int = 30) -> str:
 
 
 def may_be_record(names: Iterable[str]) -> bool:
-    """Whether a number is among what should be names, as in a record: of persons, perhaps."""
-    return any(re.fullmatch(r"[+-]?\d+([.,]\d+)?", name.strip()) for name in names)
+    """Whether a number is among what should be names, as in a record: of persons, perhaps.
+
+    Where cells are not shown, every first line may be one.
+    """
+    numbers = (re.fullmatch(r"[+-]?\d+([.,]\d+)?", name.strip()) for name in names)
+    return is_private() or any(numbers)
+
+
+def require_unique_names(names: Sequence[object], source: object) -> None:
+    """Refuse columns of one name; a name is shown where it is no cell of a record.
+
+    Raises:
+        DataError: two columns have the same name.
+    """
+    texts = [str(name) for name in names]
+    name = next((text for text, times in Counter(texts).items() if times > 1), None)
+    if name is None:
+        return
+    if may_be_record(texts):
+        places = [number for number, text in enumerate(texts, start=1) if text == name]
+        raise DataError(
+            f"{source}: columns {places[0]} and {places[1]} have one name; names must be unique"
+        )
+    raise DataError(f"{source} has two columns named {name!r}; names must be unique")
 
 
 def columns_listed(names: Iterable[object]) -> str:
     """The columns of a file in words; none where a number among them tells of a record instead."""
     texts = [str(name) for name in names]
+    if is_private():
+        return "its columns are not shown (--private)"
     if may_be_record(texts):
         return "its first line holds a number, so it may be a record and no names"
     return f"its columns are {listed(texts, at_most=60)}"

@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import listed
+from frugal.core.schema_check import columns_listed
 from frugal.cover.instance import COST_DECIMALS
 from frugal.data.description_sources import Format
 from frugal.data.opening import as_texts
@@ -89,7 +89,7 @@ def require_column(frame: pd.DataFrame, name: str, source: str) -> None:
         known = [str(c) for c in frame.columns]
         close = get_close_matches(name, known, n=1, cutoff=0.6)
         hint = f"; if {close[0]!r} is meant, rename it" if close else ""
-        raise DataError(f"{source} has no column {name!r}; its columns are {listed(known)}{hint}")
+        raise DataError(f"{source} has no column {name!r}; {columns_listed(known)}{hint}")
 
 
 def require_names(names: Sequence[str], lines: np.ndarray, what: str, source: str) -> None:

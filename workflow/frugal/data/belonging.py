@@ -11,8 +11,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from frugal.core.belonging import Belonging
-from frugal.core.errors import DataError
-from frugal.core.schema_check import listed
+from frugal.core.errors import DataError, shown_cell
 from frugal.data.description import Description
 from frugal.data.encoding import class_index
 from frugal.data.groups import Classes
@@ -76,7 +75,8 @@ def _groups(
         found.append(NOT_RECORDED)
     if len(found) < 2:
         raise DataError(
-            f"{raw.source[0]}: column {told!r}, which 'groups' names, holds {listed(found)} alone; "
+            f"{raw.source[0]}: column {told!r}, which 'groups' names, holds "
+            f"{shown_cell(found[0]) if found else 'no value'} alone; "
             "two groups are needed at least"
         )
     return index.astype(np.int64), tuple(found)

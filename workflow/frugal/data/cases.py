@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column
 from frugal.data.description_sources import Format
@@ -67,7 +67,7 @@ def read_cases(
             frame, whose index is a column if it has a name.
         document: of `case_document`.
         provides: encoded columns that a panel reveals. (a, d)
-        id_column: names the units; None: the first column, if it is no feature.
+        id_column: names the units; None: the first column, if the table has none of its name.
         whole: the cells are whole records, so an empty cell is read as in the table; else an empty
             cell is a value that is not acquired.
 
@@ -150,9 +150,7 @@ def _cells(
         if not form.strip:
             return frame.astype(object), line, name
     names = [str(c) if str(c) in features else plain_name(str(c)) for c in frame.columns]
-    twice = [one for one in names if names.count(one) > 1]
-    if twice:
-        raise DataError(f"{name} has two columns named {twice[0]!r}; names must be unique")
+    require_unique_names(names, name)
     texts, _ = as_texts(frame.set_axis(names, axis=1))
     return texts, np.arange(2, len(texts) + 2) if line is None else line, name
 
@@ -179,8 +177,8 @@ def _require_columns(
     features = [entry["from"] for entry in document["columns"]]
     if id_column is not None and id_column not in header:
         raise DataError(
-            f"{file} has no column {id_column!r}, which --id names; its columns are "
-            f"{listed(header)}{did_you_mean(id_column, header)}"
+            f"{file} has no column {id_column!r}, which --id names; "
+            f"{columns_listed(header)}{did_you_mean(id_column, header)}"
         )
     own = {*features, *document["ignored"]}
     id_name = header[0] if id_column is None and header[0] not in own else id_column

@@ -199,6 +199,9 @@ def guess_table(
     answer = _Values.of(label, code, kinds, style)
     classes, of_row, remarks = _classes(answer) if cut is None else _cut(answer, cut)
     labelled = of_row >= 0
+    if not labelled.all():
+        lacking = f"{int((~labelled).sum()):,} of {len(cells):,} rows have no value"
+        remarks.append(f"{lacking} of {label!r} and are left out (drop_rows)")
     columns, seen = [], {}
     for name, (code, kinds) in factors.items():
         unit = units.get(name, "")

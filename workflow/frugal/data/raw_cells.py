@@ -6,7 +6,6 @@ type that a description asks for.
 
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
-from frugal.core.errors import DataError
+from frugal.core.schema_check import require_unique_names
 from frugal.core.unreadable import readable, require_file
 from frugal.data.packed import require_fits
 
@@ -100,9 +99,7 @@ class ParquetCells:
             # texts as numbers of a dictionary: one long text could stand in every row
             self._file = pq.ParquetFile(path, read_dictionary=texts)
             self._rows = self._file.metadata.num_rows
-        twice = [name for name, times in Counter(self.columns).items() if times > 1]
-        if twice:
-            raise DataError(f"{path} has two columns named {twice[0]!r}; names must be unique")
+        require_unique_names(self.columns, path)
         groups = (self._file.metadata.row_group(k) for k in range(self._file.num_row_groups))
         self._require_fits(max(8 * self._rows, sum(group.total_byte_size for group in groups)))
 

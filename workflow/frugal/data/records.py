@@ -9,7 +9,6 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -21,7 +20,14 @@ import pyarrow as pa
 
 from frugal.core import blocks as micro
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import columns_listed, did_you_mean, listed, may_be_record, shown
+from frugal.core.schema_check import (
+    columns_listed,
+    did_you_mean,
+    listed,
+    may_be_record,
+    require_unique_names,
+    shown,
+)
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
@@ -135,9 +141,7 @@ def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[Cells, np
         header = records.first()
         if header is None:
             raise DataError(f"{source} is empty; a header line with column names is expected")
-    twice = [name for name, times in Counter(header).items() if times > 1]
-    if twice:
-        raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
+    require_unique_names(header, source)
     kept = _not_personal(header, form, source)
     cells, numbers = _Gathered([header[j] for j in kept]), []
     for columns, number in records.blocks(header, kept):

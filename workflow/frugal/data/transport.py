@@ -6,7 +6,6 @@ Knows no key, no panel and no label.
 
 import io
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError
+from frugal.core.schema_check import require_unique_names
 from frugal.data.packed import unpacked_bytes
 
 _MARK = b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!"
@@ -51,9 +51,7 @@ def read_transport(path: Path, *, source: str) -> pd.DataFrame:
             f"{source} is damaged: it cannot be read as a SAS transport file "
             f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no word'})"
         ) from None
-    twice = [n for n, times in Counter(names).items() if times > 1]
-    if twice:
-        raise DataError(f"{source} has two columns named {twice[0]!r}; names must be unique")
+    require_unique_names(names, source)
     if frame.empty:
         raise DataError(f"{source} holds no record")
     return pd.DataFrame({name: _clean(frame[name]) for name in names})

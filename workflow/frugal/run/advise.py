@@ -24,7 +24,7 @@ from frugal.core.files import csv_bytes
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.sidecars import write_apart
 from frugal.data.cases import Cases, read_cases
-from frugal.run.arguments import command_parser, whole_number
+from frugal.run.arguments import command_parser, file_path, whole_number
 from frugal.run.search_advice import advise_searches, is_search_policy
 
 MOST_SHOWN = 40  # cases on a terminal
@@ -40,7 +40,7 @@ def advise_command(words: list[str]) -> int:
     parser = command_parser("advise", __doc__)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
     parser.add_argument("cases", type=Path, metavar="cases.csv", help="empty: not acquired yet")
-    parser.add_argument("--out", type=Path, metavar="FILE.csv", help="all numbers, as a CSV")
+    parser.add_argument("--out", type=file_path, metavar="FILE.csv", help="all numbers, as a CSV")
     parser.add_argument("--id", metavar="COLUMN", help="names the cases; carried along")
     parser.add_argument(
         "--simulate", action="store_true",

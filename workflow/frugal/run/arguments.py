@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -27,6 +28,14 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def file_path(text: str) -> Path:
+    """Reads the name of a file that is to be written."""
+    path = Path(text)
+    if not path.name:
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a file")
+    return path
 
 
 def pair(text: str) -> tuple[str, str]:

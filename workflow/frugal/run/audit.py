@@ -26,7 +26,7 @@ from frugal.core.sidecars import FAST, Job, lock_digest, shown_path
 from frugal.core.sources import texts_in
 from frugal.run.arguments import command_parser, whole_number
 from frugal.run.chains import ALL_ROWS, FETCHED, chain, chain_lines, row_lines, selected_rows
-from frugal.run.inventory import missing_files, payloads_and_strays
+from frugal.run.inventory import edited_copies, missing_files, payloads_and_strays
 from frugal.run.sidecar_checks import (
     AuditError,
     commit_here,
@@ -240,7 +240,7 @@ def _payloads(parsed: argparse.Namespace, target: Path) -> tuple[list[Path], lis
         raise AuditError(f"{parsed.path}: --row asks about a table; name its file")
     else:
         payloads, strays = payloads_and_strays(target)
-        wrong = [*strays, *missing_files(target)]
+        wrong = [*strays, *missing_files(target), *edited_copies(target, payloads)]
     if not payloads and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
     return payloads, wrong

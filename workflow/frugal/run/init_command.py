@@ -21,7 +21,7 @@ from frugal.core.sources import PACKAGE
 from frugal.data.description_checks import RESERVED_COLUMNS
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened, open_table
-from frugal.run.arguments import command_parser
+from frugal.run.arguments import command_parser, file_path
 
 _START = "known at the start"
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = command_parser("init", "Describe a table of one's own: writes its YAML.")
     parser.add_argument("table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=Path)
     parser.add_argument("--label", required=True, help="the column to predict")
-    parser.add_argument("--out", type=Path, help="the YAML; beside the table without it")
+    parser.add_argument("--out", type=file_path, help="the YAML; beside the table without it")
     parser.add_argument(
         "--free",
         action="append",

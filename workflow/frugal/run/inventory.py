@@ -4,6 +4,7 @@ Knows names, receipts and where sidecars stand; opens no payload.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from frugal.core.errors import DataError
@@ -54,6 +55,16 @@ def missing_files(folder: Path) -> list[str]:
         gone = (p for p in receipt.missing if p.is_relative_to(folder))
         said += [f"{p}: is missing, but {receipt.stage} has made it ({path})" for p in gone]
     return said
+
+
+def edited_copies(folder: Path, payloads: Iterable[Path]) -> list[str]:
+    """A sentence for each answer beside results/ that is no copy of the one that a step made."""
+    answers = [path for path in payloads if path.parent == folder == RESULTS and path.is_file()]
+    return [
+        f"{path.name}: is not as {path}, of which it should be a copy; the next start copies it"
+        for path in answers
+        if Path(path.name).is_file() and Path(path.name).read_bytes() != path.read_bytes()
+    ]
 
 
 def _described(path: Path) -> Path | None:

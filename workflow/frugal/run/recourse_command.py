@@ -19,7 +19,7 @@ from frugal.cover.choices import cheapest_choices, prices_of_forbidding
 from frugal.cover.obstacles import none_sentences
 from frugal.cover.sheets import price_of, read_sheet
 from frugal.cover.unit_rules import RulesForAll, rules_of, unread_columns
-from frugal.run.arguments import command_parser, whole_number
+from frugal.run.arguments import command_parser, file_path, whole_number
 
 MOST_SHOWN = 20  # units on a terminal
 MOST_CELLS = 2 * 10**7  # units × sets × actions in memory, about 300 MB
@@ -41,7 +41,9 @@ def recourse_command(words: list[str]) -> int:
     parser = command_parser("recourse", __doc__)
     parser.add_argument("units", type=Path, metavar="units.csv", help="CSV or Parquet")
     parser.add_argument("actions", type=Path, metavar="actions.csv", help="CSV or Parquet")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="all answers; .csv or .parquet")
+    parser.add_argument(
+        "--out", type=file_path, metavar="FILE", help="all answers; .csv or .parquet"
+    )
     parser.add_argument(
         "--best", type=whole_number(1), default=3, metavar="K", help="different sets told (3)"
     )

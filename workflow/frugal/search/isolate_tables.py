@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
-from frugal.core.schema_check import listed
+from frugal.core.schema_check import columns_listed
 from frugal.data.description_sources import Format
 from frugal.data.records import parse_file
 from frugal.search.mic_breakpoints import breakpoints_of, interpret_mic
@@ -40,9 +40,7 @@ def read_text_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     frame, _ = parse_file(path, _CSV, source=str(path))
     absent = [c for c in columns if c not in frame.columns]
     if absent:
-        raise DataError(
-            f"{path} has no column {absent[0]!r}; its columns are {listed(frame.columns)}"
-        )
+        raise DataError(f"{path} has no column {absent[0]!r}; {columns_listed(frame.columns)}")
     return frame[list(columns)].astype(object)
 
 

@@ -92,7 +92,8 @@ class Strata:
             empty = np.flatnonzero(levels[:, c] == len(level.names))
             if len(empty) and not gap:
                 raise DataError(
-                    f"unit {units[empty[0]]!r} has no {level.column!r}, which no record lacks"
+                    f"unit {shown_cell(units[empty[0]])} has no {level.column!r}, which no record "
+                    "lacks"
                 )
         lengths = [len(k.names) + g for k, g in zip(self.kinds, self.gaps, strict=True)]
         return np.asarray(np.ravel_multi_index(list(levels.T), lengths), dtype=np.int64)

@@ -20,6 +20,7 @@ from frugal.core.schema_check import (
     SCHEMAS,
     cell_hint,
     check_against_schema,
+    columns_listed,
     did_you_mean,
     listed,
     load_schema,
@@ -187,7 +188,7 @@ def read_own_records(
     for name in columns:
         if name not in frame.columns:
             raise DataError(
-                f"{source} has no column {name!r}; its columns are {listed(frame.columns)}"
+                f"{source} has no column {name!r}; {columns_listed(frame.columns)}"
                 f"{did_you_mean(name, frame.columns)}"
             )
     long = _long(frame, lines, described, source, fresh=fresh)
