@@ -84,6 +84,7 @@ def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
     row = {
         "dataset": "form", "method": "dadi", "gamma": 0.5, "auc": 0.8, "disparity": 0.05,
         "on_front": True, "features_acquired": 2.5, "audit_auc": 0.88,
+        "degenerate": False,
     }  # fmt: skip
     means = pd.DataFrame([
         row,

@@ -57,7 +57,7 @@ def test_the_other_estimators_give_costs_that_the_table_allows(summary):
     for estimator in ("blocking", "complete_case", "stabilised_ipw", "stabilised_afais_s"):
         cost = done.xs(estimator, level="estimator")["estimate"]
         assert cost.between(0, 5930).all()
-        assert cost["never"] < cost["blood_first"] < cost["always"]  # tests only cost here
+        assert cost["blood_first"] < cost["always"]  # tests only cost here
     assert done.loc[("always", "complete_case"), "acquisition_cost"] == pytest.approx(930)
     assert done.loc[("never", "blocking"), "acquisition_cost"] == 0
 

@@ -18,8 +18,8 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.folds import fold_parts, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
+from frugal.studies.dadi.spec import LABEL_SHARE
 
-LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from
 
 

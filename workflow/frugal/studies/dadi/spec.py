@@ -31,6 +31,7 @@ _KEYS = {  # settings of each kind
     "forward": ("most", "gamma"),
     "random": ("probability",),
 }
+LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
 READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
 
 

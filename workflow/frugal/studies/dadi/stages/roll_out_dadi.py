@@ -19,13 +19,13 @@ from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval
 from frugal.studies.dadi.frames import (
-    LABEL_SHARE,
     Fold,
     agents_of,
     decision_cut,
     fold_of,
     label_for,
 )
+from frugal.studies.dadi.spec import LABEL_SHARE
 
 ALL = "all features"
 

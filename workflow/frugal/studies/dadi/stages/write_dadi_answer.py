@@ -9,7 +9,7 @@ import pandas as pd
 
 from frugal.core.streams import Streams
 from frugal.draw.answers import Answer
-from frugal.studies.dadi.frames import LABEL_SHARE
+from frugal.studies.dadi.spec import LABEL_SHARE
 
 
 def write_dadi_answer(
