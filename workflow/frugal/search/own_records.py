@@ -170,7 +170,7 @@ def read_own_records(
     Raises:
         DataError: a column is missing, or a cell is not what it should be; which, and where.
     """
-    frame, lines = _cells(file)
+    frame, lines = cells_of(file)
     fresh = treatments is not None
     source, document = file.name, described.document
     columns = [document["unit"], *(level.column for level in described.covariates)]
@@ -201,8 +201,12 @@ def read_own_records(
     return _searches(frame, lines, long, described, known, fresh=fresh)
 
 
-def _cells(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    """Cells as text, and the line of each row."""
+def cells_of(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells of records as text, and the line of each row.
+
+    Raises:
+        DataError: the file cannot be read, or would not fit into memory.
+    """
     if file.suffix.lower() not in (".parquet", ".pq"):
         return parse_file(file, _CSV, source=file.name)
     stored = ParquetCells(file)
