@@ -285,6 +285,26 @@ def test_identifiers_stored_as_numbers_keep_all_their_digits(tmp_path):
             "line 2: column 'day' has a time without a zone, and others with one",
         ),
         (
+            ROWS.replace("x,3", "x,2024-01-03T0800+0100").replace("x,1", "x,2024-01-01T0900"),
+            {},
+            "line 2: column 'day' has a time without a zone, and others with one",
+        ),
+        (
+            "who,day,drug,result\nx,1,Caf\u00e9,bad\nx,2,Cafe\u0301,good\n",
+            {},
+            "column 'drug' holds 'Cafe\u0301' and another text that differs from it",
+        ),
+        (
+            "who,day,drug,result,patient\nx,1,A,bad,NA\ny,2,B,good,NA\n",
+            {"belongs_to": "patient"},
+            "line 2: column 'patient' holds 'NA', which means no value",
+        ),
+        (
+            "who,day,drug,result\nx,1,A,bad\nNA,2,B,good\n",
+            {},
+            "line 3: column 'who' holds 'NA', which means no value",
+        ),
+        (
             "who,day,drug,result,patient\nx,1,A,bad,p\ny,2,B,good,\n",
             {"belongs_to": "patient"},
             "line 3: column 'patient' is empty",

@@ -25,6 +25,7 @@ from frugal.core.schema_check import (
     load_schema,
     read_yaml,
 )
+from frugal.data.cells import NO_VALUE
 from frugal.data.description_sources import Format
 from frugal.data.encoding import spelled_alike
 from frugal.data.opening import as_texts
@@ -34,7 +35,7 @@ from frugal.search.levels import Levels
 from frugal.search.records import TrialRecords
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
-_ZONE = r"\d{2}:\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
+_ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 _BY_LAYOUT = {"long": ("step", "treatment", "outcome"), "wide": ("treatments", "order")}
 
 
@@ -299,6 +300,7 @@ def _searches(
     names, first = np.unique(frame[document["unit"]].to_numpy(dtype=str), return_index=True)
     if names.size and names[0] == "":
         raise DataError(f"{source}, line {lines[first[0]]}: the unit has no name")
+    _require_names(names, lines[first], document["unit"], source)
     levels = {}
     for key, kind in (("covariates", described.covariates), ("confounders", described.confounders)):
         coded = []
@@ -357,6 +359,7 @@ def _searches(
                 "empty; 'belongs_to' says for every row whose unit it is, and units of nobody "
                 "known would be one: write a name for each, or leave the rows out"
             )
+        _require_names(whose, lines, column, source)
         numbers = np.unique(whose, return_inverse=True)[1]
         _require_constant(frame[document["unit"]], numbers, column, lines, source)
         cluster = numbers[first]
@@ -367,6 +370,17 @@ def _searches(
         tuple(names[kept].tolist()), cluster[kept], treatments, levels["covariates"][kept],
         levels["confounders"][kept], action[kept], outcome[kept], tuple(said),
     )  # fmt: skip
+
+
+def _require_names(
+    names: np.ndarray, lines: Sequence[int] | np.ndarray, column: str, source: str
+) -> None:
+    """Refuse texts that mean no value: all units without a name would be one."""
+    for k in np.flatnonzero(np.isin(names, NO_VALUE))[:1]:
+        raise DataError(
+            f"{source}, line {lines[k]}: column {column!r} holds {shown_cell(names[k])}, which "
+            "means no value; write a name for each, or leave the rows out"
+        )
 
 
 def _treatments(long: pd.DataFrame, document: Mapping[str, Any], source: str) -> tuple[str, ...]:
