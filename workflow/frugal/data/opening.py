@@ -21,7 +21,7 @@ from frugal.core.schema_check import listed
 from frugal.data.cells import NO_VALUE
 from frugal.data.description_sources import Format
 from frugal.data.packed import unpacked_bytes
-from frugal.data.parsing import THOUSANDS, number_text, read_file
+from frugal.data.parsing import THOUSANDS, number_text, read_file, require_digits
 from frugal.data.raw_cells import ParquetCells, frame_of
 from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
 from frugal.data.spreadsheets import SUFFIXES, sheet_rows
@@ -517,15 +517,24 @@ def plain_name(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def as_texts(frame: pd.DataFrame) -> tuple[pd.DataFrame, frozenset[str]]:
+def as_texts(frame: pd.DataFrame, names_of: str = "") -> tuple[pd.DataFrame, frozenset[str]]:
     """Cells as texts without blanks around them, and the columns where more had to be cleaned.
 
     No value is an empty text; what is not printed is a blank.
+
+    Args:
+        frame: cells of any type.
+        names_of: the file, where numbers may be names, which must not lose digits.
+
+    Raises:
+        DataError: one has.
     """
     texts, cleaned = {}, set()
     for name in frame.columns:
         column = frame[name]
         code, kinds = pd.factorize(column)
+        if names_of and column.dtype == np.float64:
+            require_digits(np.asarray(kinds), f"{names_of}: column {name!r}")
         as_written = [_text(kind) for kind in kinds]
         plain = [text if text.isprintable() else plain_name(text) for text in as_written]
         if plain != as_written:

@@ -211,7 +211,7 @@ def cells_of(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
     if file.suffix.lower() not in (".parquet", ".pq"):
         return parse_file(file, _CSV, source=file.name)
     stored = ParquetCells(file)
-    cells, _ = as_texts(frame_of(stored))
+    cells, _ = as_texts(frame_of(stored), names_of=file.name)
     return cells.astype(object), np.arange(1, len(stored) + 1)
 
 
