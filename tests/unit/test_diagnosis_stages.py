@@ -237,7 +237,7 @@ def test_classifiers_without_a_panel_read_the_free_columns_and_are_beside_every_
     assert told["less_low"] < told["less"] < told["less_high"]
     sentence = found["sentence"].decode()
     assert "Positive is 'ill' (" in sentence
-    assert "Without panels " in sentence
+    assert "At price 0 " in sentence
     nothing = run(choose_policy, _settings(0), {"seed": "0", "family": "all"}, **given)["choice"]
     assert (nothing["method"], nothing["expected_on_test"]["cost"]["value"]) == ("logistic_free", 0)
     assert nothing["without_panels"][0]["less"] is None

@@ -16,11 +16,13 @@ import pytest
 import yaml
 from frugal.core import replacing
 from frugal.core.errors import ConfigError, DataError
+from frugal.cover.sheets import read_sheet
 from frugal.data.description import load_description
 from frugal.data.guessing import guess_table, label_told, told_in
 from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
 from frugal.run.init_command import init_command
+from frugal.search.own_records import cells_of as records_of_searches
 from openpyxl.styles import Font
 
 from tests.oracles.transport_writer import transport_file
@@ -416,6 +418,10 @@ THOUSANDS = {
         },
         (),
     ),
+    "points, of which smaller ones have none": (
+        {"x": [f"{v:,}".replace(",", ".") for v in LARGE]},
+        (),
+    ),
     "apostrophes": ({"x": [f"{v:,}".replace(",", "'") for v in LARGE]}, ()),
     "narrow blanks": ({"x": [f"{v:,}".replace(",", "\u202f") for v in LARGE]}, ()),
 }
@@ -698,11 +704,12 @@ def _long_text(path: Path) -> None:
     book.save(path)
 
 
-def _parquet(rows: int, text: str):
+def _parquet(rows: int, text: str, columns: int = 2):
     def write(path: Path) -> None:
         code = pa.array(np.zeros(rows, dtype=np.int8))
         column = pa.DictionaryArray.from_arrays(code, pa.array([text]))
-        pq.write_table(pa.table({"age": column, "ill": column}), path)
+        names = ["age", "ill", *(f"x{k}" for k in range(2, columns))]
+        pq.write_table(pa.table(dict.fromkeys(names, column)), path)
 
     return write
 
@@ -717,6 +724,7 @@ BOMBS = {
     "far.xlsb": _zipped("xl/worksheets/sheet1.bin", FAR),
     "rows.parquet": _parquet(13_000_000, "1"),
     "long.parquet": _parquet(2000, "x" * 60_000),
+    "wide.parquet": _parquet(150_000, "1", columns=100),
 }
 
 
@@ -726,6 +734,9 @@ def test_a_small_file_that_asks_for_much_memory_is_refused_before_it_is_read(tmp
     assert (tmp_path / name).stat().st_size < 500_000
     with pytest.raises(DataError, match=rf"{name} has [\d,]+ bytes and unpacks to [\d,]+; at most"):
         _init(tmp_path, name=name)
+    for read in (read_sheet, records_of_searches) if name.endswith(".parquet") else ():
+        with pytest.raises(DataError, match="bytes and unpacks to"):
+            read(tmp_path / name)
 
 
 def test_cells_that_are_only_formatted_are_no_far_cells(tmp_path):

@@ -61,6 +61,9 @@ WRONG = {
     "advise(None, 'new.csv')": "policy is None",
     "advise(frugal.StoredPolicy(CLINIC), None)": "cases is None; allowed is a data frame",
     "load_policy({})": "folder is a dict",
+    "load_policy(CLINIC, function=5)": "function is a int; allowed is the path",
+    "missingness(object.__new__(frugal.Table), 'secret')": "law is a str; allowed is keys, or",
+    "decide(CLINIC, agents=5)": "agents is a int; allowed is names",
 }
 
 
@@ -72,5 +75,6 @@ def test_an_argument_of_another_type_is_refused_in_a_sentence():
     done = run([sys.executable, "-c", program], ROOT)
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
-    assert [part in line for line, part in zip(lines, WRONG.values(), strict=True)] == [True] * 14
+    for line, part in zip(lines, WRONG.values(), strict=True):
+        assert part in line
     assert "secret" not in done.stdout

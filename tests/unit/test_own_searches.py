@@ -9,6 +9,9 @@ import pytest
 from frugal.__main__ import main
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
+from frugal.cover.sheets import read_sheet
+from frugal.data.parsing import raw_from_frame, text_column
+from frugal.data.spreadsheets import sheet_rows
 from frugal.search.behaviour import fit_behaviour
 from frugal.search.environment import play_policy
 from frugal.search.off_policy import (
@@ -261,6 +264,26 @@ def test_identifiers_stored_as_numbers_keep_all_their_digits(tmp_path):
         assert len(set(own.cluster.tolist())) == 4
 
 
+def test_identifiers_that_lost_their_last_digits_are_refused(tmp_path):
+    frame = pd.DataFrame({"who": 123456789012345678.0, "day": [1, 2], "drug": ["A", "B"]})
+    frame.assign(result="bad").to_parquet(tmp_path / "own.parquet")
+    described = describe_records(LONG | {"file": "own.parquet"}, tmp_path / "own.yaml")
+    with pytest.raises(DataError, match=r"parquet: column 'who' holds .*lost its last digits"):
+        read_own_records(described, described.file)
+    frame.rename(columns={"who": "unit"}).to_parquet(tmp_path / "units.parquet")
+    with pytest.raises(DataError, match=r"column 'unit' holds .*lost its last digits"):
+        read_sheet(tmp_path / "units.parquet")
+    raw = raw_from_frame(frame, source="t.parquet")
+    with pytest.raises(DataError, match=r"column 'who' holds .*lost its last digits"):
+        text_column(raw, "who", (), "cluster")
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(DataError, match=r"sheet 'Sheet1' holds .*lost its last digits"):
+        sheet_rows(tmp_path / "t.xlsx")
+    for number in (1e20, 2.5e300, 1 / 3, 2.0**53 - 1):
+        frame.assign(who=number).to_excel(tmp_path / "t.xlsx", index=False)
+        sheet_rows(tmp_path / "t.xlsx")
+
+
 @pytest.mark.parametrize(
     ("text", "changed", "sentence"),
     [
@@ -283,6 +306,26 @@ def test_identifiers_stored_as_numbers_keep_all_their_digits(tmp_path):
             ROWS.replace("x,3", "x,2024-01-03T08:00Z").replace("x,1", "x,2024-01-01T08:00"),
             {},
             "line 2: column 'day' has a time without a zone, and others with one",
+        ),
+        (
+            ROWS.replace("x,3", "x,2024-01-03T0800+0100").replace("x,1", "x,2024-01-01T0900"),
+            {},
+            "line 2: column 'day' has a time without a zone, and others with one",
+        ),
+        (
+            "who,day,drug,result\nx,1,Caf\u00e9,bad\nx,2,Cafe\u0301,good\n",
+            {},
+            "column 'drug' holds 'Cafe\u0301' and another text that differs from it",
+        ),
+        (
+            "who,day,drug,result,patient\nx,1,A,bad,NA\ny,2,B,good,NA\n",
+            {"belongs_to": "patient"},
+            "line 2: column 'patient' holds 'NA', which means no value",
+        ),
+        (
+            "who,day,drug,result\nx,1,A,bad\nNA,2,B,good\n",
+            {},
+            "line 3: column 'who' holds 'NA', which means no value",
         ),
         (
             "who,day,drug,result,patient\nx,1,A,bad,p\ny,2,B,good,\n",

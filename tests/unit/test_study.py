@@ -1,6 +1,7 @@
 """The study of a config: what each step is given, and refusals that say what is allowed instead."""
 
 import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,21 @@ def test_a_description_that_does_not_exist_is_refused(config):
         "config: datasets.synthetic_mnar is 'config/datasets/nowhere.yaml', "
         "and there is no such file"
     )
+
+
+def test_a_file_of_the_working_folder_stands_for_none_of_the_project(config, tmp_path, monkeypatch):
+    name = config["afape"]["scenarios"][0]["dataset"]
+    path = config["datasets"][name]
+    copy = tmp_path / path
+    copy.parent.mkdir(parents=True)
+    shutil.copy(ROOT / path, copy)
+    monkeypatch.chdir(tmp_path)
+    assert load_study(config, ROOT).paths[name] == ROOT / path
+    copy.write_text(copy.read_text() + "# another\n")
+    with pytest.raises(ConfigError, match=f"'{path}' is a file of the working folder, and another"):
+        load_study(config, ROOT)
+    config["datasets"][name] = str(copy.rename("own.yaml"))
+    assert load_study(config, ROOT).paths[name] == Path("own.yaml")
 
 
 def test_data_sets_that_no_scenario_uses_are_not_read(config):

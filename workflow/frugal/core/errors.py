@@ -64,5 +64,6 @@ def shown_cell(value: object) -> str:
     """A cell of somebody's table as a refusal shows it, in quotes; the only one that it shows."""
     if is_private():
         return "a value (not shown: --private)"
-    text = repr(value)
+    plain = getattr(value, "item", None)  # of a NumPy scalar, whose repr names its type
+    text = repr(plain() if callable(plain) else value)
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

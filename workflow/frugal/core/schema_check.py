@@ -147,12 +147,35 @@ def load_schema(path: Path) -> dict[str, Any]:
     return json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_ShippedLoader)
 
 
-def named_file(path: str | Path, base: Path) -> Path | None:
-    """The file that a config names, from the working folder or from another; None if neither is.
+def asked_file(path: str | Path, base: Path) -> Path | None:
+    """The file that a command names, from the working folder or from another; None if neither is.
 
     A name that no file can have, too long, say, is no file either.
     """
     return next((p for p in (Path(path), base / path) if os.path.isfile(p)), None)
+
+
+def named_file(path: str | Path, base: Path) -> Path | None:
+    """The file that a block of a config names, from the project or from the working folder.
+
+    Args:
+        path: as the config has it.
+        base: the project's folder.
+
+    Raises:
+        ConfigError: there are two that differ, and the config may mean either.
+    """
+    here, there = Path(path), base / path
+    if not (os.path.isfile(here) and os.path.isfile(there)):
+        return asked_file(path, base)
+    if here.samefile(there):
+        return here
+    if here.read_bytes() != there.read_bytes():
+        raise ConfigError(
+            f"config: {str(path)!r} is a file of the working folder, and another one of the "
+            f"project, {there}; write the full path of the one that is meant"
+        )
+    return there
 
 
 def did_you_mean(found: object, allowed: Iterable[object]) -> str:

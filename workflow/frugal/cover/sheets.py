@@ -53,7 +53,7 @@ def read_sheet(path: Path) -> Sheet:
     if path.suffix.lower() not in (".parquet", ".pq"):
         return table_of(read_text(path), path.name)
     stored = ParquetCells(path)
-    cells, _ = as_texts(frame_of(stored))
+    cells, _ = as_texts(frame_of(stored), names_of=path.name)
     truths = {"True": "1", "False": "0"}
     return cells.replace(truths).astype(object), np.arange(1, len(stored) + 1)
 

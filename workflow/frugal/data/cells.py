@@ -5,6 +5,7 @@ and no other row.
 """
 
 import re
+import unicodedata
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -14,7 +15,13 @@ from frugal.core.schema_check import cell_hint, listed
 from frugal.data.description import Column
 from frugal.data.parsing import RawTable
 
+NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
 _WHOLE = re.compile(r"([+-]?\d+)[.,]0")
+
+
+def spelling(text: str) -> str:
+    """What texts share that differ by blanks, capitals or how letters are composed only."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def levels_of(text: np.ndarray, column: Column) -> np.ndarray:

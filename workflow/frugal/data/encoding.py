@@ -15,7 +15,14 @@ from jaxtyping import Bool, Float, Int
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.core.table import Panel, Table
-from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
+from frugal.data.cells import (
+    coded_cells,
+    is_absent,
+    level_cells,
+    levels_of,
+    possible,
+    spelling,
+)
 from frugal.data.description import Column, Description
 from frugal.data.encoded_columns import (
     EncodedColumn,
@@ -299,7 +306,7 @@ def spelled_alike(names: Iterable[str]) -> tuple[str, str] | None:
     """The first two names that differ by blanks or capitals only."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(" ".join(name.split()).casefold(), name)
+        other = seen.setdefault(spelling(name), name)
         if other != name:
             return other, name
     return None

@@ -16,9 +16,9 @@ import pandas as pd
 from frugal.core.belonging import copied
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean
+from frugal.data.cells import NO_VALUE, spelling
 from frugal.data.parsing import NumberStyle
 
-NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
 CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
 MOST_LEVELS = 30  # of a categorical column
@@ -293,7 +293,7 @@ def _spellings(values: _Values) -> dict[str, list[int]]:
     """Values that differ by capitals, blanks or a last period only, under the commonest of them."""
     alike: dict[str, list[int]] = defaultdict(list)
     for k, kind in enumerate(values.kinds):
-        alike[" ".join(kind.casefold().split()).rstrip(".") or kind].append(k)
+        alike[spelling(kind).rstrip(".") or kind].append(k)
     groups = (sorted(group, key=lambda k: -values.count[k]) for group in alike.values())
     return {values.kinds[group[0]]: group for group in groups}
 

@@ -18,10 +18,10 @@ import pandas as pd
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
+from frugal.data.cells import NO_VALUE
 from frugal.data.description_sources import Format
-from frugal.data.guessing import NO_VALUE
-from frugal.data.packed import require_fits, unpacked_bytes
-from frugal.data.parsing import THOUSANDS, number_text, read_file
+from frugal.data.packed import unpacked_bytes
+from frugal.data.parsing import THOUSANDS, number_text, read_file, require_digits
 from frugal.data.raw_cells import ParquetCells, frame_of
 from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
 from frugal.data.spreadsheets import SUFFIXES, sheet_rows
@@ -138,7 +138,6 @@ def _declared(path: Path, kind: str) -> Opened:
 
 def _parquet(path: Path, place: Path) -> Opened:
     stored = ParquetCells(path)
-    require_fits(path, 8 * len(stored) * len(stored.columns), path.stat().st_size)
     frame = frame_of(stored)
     names, _, remarks = _names([str(name) for name in stored.columns], (), True)
     texts, cleaned = as_texts(frame.set_axis(names, axis=1))
@@ -407,7 +406,8 @@ def number_marks(
     """Keys `decimal` and `thousands` of a format, where they are no points, and a sentence each.
 
     A comma before three digits is a mark of thousands where another column has decimal points, or
-    where only smaller numbers lack it.
+    where only smaller numbers lack it. A point before three digits is one where a column has
+    decimal commas, or where only smaller numbers, up to three digits long, lack it.
 
     Args:
         cells: texts.
@@ -419,7 +419,9 @@ def number_marks(
         DataError: the cells leave open whether a comma is one of decimals or of thousands.
     """
     numbers = {str(name): _numbers_in(cells[name]) for name in cells.columns}
-    if otherwise is None and not any(set("".join(t)) - _PLAIN for t in numbers.values()):
+    grouped = {name for name, texts in numbers.items() if _larger_alone_have_points(texts)}
+    usual = not grouped and not any(set("".join(t)) - _PLAIN for t in numbers.values())
+    if otherwise is None and usual:
         return {}, []
     by: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, texts in numbers.items():
@@ -430,7 +432,7 @@ def number_marks(
     commas, points = by["decimal", ","], by["decimal", "."]
     open_ones = by["either", ","]
     if decimal is None and not (commas and points and open_ones):
-        if commas:
+        if commas or (grouped and not points):
             decimal = ","
         elif points or by["thousands", ","] or not open_ones:
             decimal = "."
@@ -457,7 +459,8 @@ def _marks(
         marks["decimal"] = ","
         names = by["decimal", ","] + by["either", ","]
         points = f", with points in {listed(by['decimal', '.'])}" if by["decimal", "."] else ""
-        remarks.append(f"numbers with decimal commas ({', '.join(names[:3])}){points}")
+        if names:
+            remarks.append(f"numbers with decimal commas ({', '.join(names[:3])}){points}")
     grouped = {mark: list(by["thousands", mark]) for mark in THOUSANDS}
     other = {".": ",", ",": "."}[decimal]
     if other == "," or not by["decimal", "."]:
@@ -480,6 +483,13 @@ def _numbers_in(column: pd.Series) -> list[str]:
     kinds = [text for text in pd.unique(column)[:MOST_KINDS] if text not in NO_VALUE]
     found = [match[1] for match in map(_WRITTEN_WITH_UNIT.fullmatch, kinds) if match]
     return found if 2 * len(found) >= len(kinds) else []
+
+
+def _larger_alone_have_points(texts: Sequence[str]) -> bool:
+    """Whether all points stand before three digits, and numbers without one have up to three."""
+    plain = max((len(text) for text in texts if text.isdigit()), default=0)
+    pointed = [text for text in texts if "." in text] if plain == 3 else []
+    return bool(pointed) and all(("either", ".") in _marks_in(text) for text in pointed)
 
 
 def _marks_in(number: str) -> set[tuple[str, str]]:
@@ -507,15 +517,24 @@ def plain_name(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def as_texts(frame: pd.DataFrame) -> tuple[pd.DataFrame, frozenset[str]]:
+def as_texts(frame: pd.DataFrame, names_of: str = "") -> tuple[pd.DataFrame, frozenset[str]]:
     """Cells as texts without blanks around them, and the columns where more had to be cleaned.
 
     No value is an empty text; what is not printed is a blank.
+
+    Args:
+        frame: cells of any type.
+        names_of: the file, where numbers may be names, which must not lose digits.
+
+    Raises:
+        DataError: one has.
     """
     texts, cleaned = {}, set()
     for name in frame.columns:
         column = frame[name]
         code, kinds = pd.factorize(column)
+        if names_of and column.dtype == np.float64:
+            require_digits(np.asarray(kinds), f"{names_of}: column {name!r}")
         as_written = [_text(kind) for kind in kinds]
         plain = [text if text.isprintable() else plain_name(text) for text in as_written]
         if plain != as_written:

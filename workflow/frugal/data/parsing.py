@@ -29,6 +29,7 @@ from frugal.data.transport import read_transport
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported
 # What is read as each mark between thousands, in a regular expression's brackets.
+MOST_EXACT = 2.0**53  # from here on, double precision does not hold every whole number
 THOUSANDS = {",": ",", ".": ".", "'": "'’", " ": " \u00a0\u202f"}
 
 
@@ -329,10 +330,12 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
     Numbers of a source that is no text become text digit by digit: 2.0 is "2".
 
     Raises:
-        DataError: the column is not there; `key` says which part of the description names it.
+        DataError: the column is not there, or a number has lost digits; `key` says which part of
+            the description names it.
     """
     cells, missing = _cells(raw, name, key), tuple(missing)
     if isinstance(cells, np.ndarray):
+        require_digits(cells, f"{raw.source[0]}: column {name!r}")
         kinds, index = np.unique(cells, return_inverse=True)  # NaN are one kind
         names = [number_text(kind) for kind in kinds.tolist()]
     else:
@@ -345,6 +348,20 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
         absent |= {name for name, gap in zip(names, gaps, strict=True) if gap}
     observed = [None if text in absent else text for text in names]
     return np.array([*observed, None], dtype=object)[index]
+
+
+def require_digits(numbers: np.ndarray, what: str) -> None:
+    """Refuse names that are stored as numbers in which two of them may be the same.
+
+    Raises:
+        DataError: a number in double precision is so large that its last digits are lost.
+    """
+    lost = np.isfinite(numbers) & (np.abs(numbers) >= MOST_EXACT)
+    if np.issubdtype(numbers.dtype, np.floating) and lost.any():
+        raise DataError(
+            f"{what} holds {shown_cell(float(numbers[lost][0]))}, a number that has lost its last "
+            "digits; store names of more than 15 digits as text or as integers"
+        )
 
 
 def number_text(number: int | float) -> str | None:

@@ -101,12 +101,13 @@ class ParquetCells:
             self._rows = self._file.metadata.num_rows
         require_unique_names(self.columns, path)
         groups = (self._file.metadata.row_group(k) for k in range(self._file.num_row_groups))
-        self._require_fits(max(8 * self._rows, sum(group.total_byte_size for group in groups)))
+        self.require_fits(max(8 * self._rows, sum(group.total_byte_size for group in groups)))
 
     def __len__(self) -> int:
         return self._rows
 
-    def _require_fits(self, unpacked_bytes: int) -> None:
+    def require_fits(self, unpacked_bytes: int) -> None:
+        """Refuse what takes more memory than an honest file of this size."""
         require_fits(self._path, unpacked_bytes, self._path.stat().st_size)
 
     def __getitem__(self, name: str) -> pd.Series:
@@ -118,7 +119,7 @@ class ParquetCells:
             if pa.types.is_integer(kind):  # digit by digit: a number may be a name
                 return pd.Series(column, dtype=pd.ArrowDtype(kind))
             if pa.types.is_dictionary(kind):
-                self._require_fits(_text_bytes(column))
+                self.require_fits(_text_bytes(column))
                 column = column.cast(kind.value_type)
             if not pa.types.is_string(column.type):
                 texts = [None if one is None else str(one) for one in column.to_pylist()]
@@ -178,9 +179,15 @@ class CellsAndColumn:
 
 
 def frame_of(cells: Cells) -> pd.DataFrame:
-    """All columns in memory."""
+    """All columns in memory.
+
+    Raises:
+        DataError: those of a Parquet file would not fit into it.
+    """
     if isinstance(cells, pd.DataFrame):
         return cells
+    if isinstance(cells, ParquetCells):
+        cells.require_fits(8 * len(cells) * len(cells.columns))
     return pd.DataFrame(dict(_named(cells)))
 
 

@@ -16,13 +16,14 @@ import numpy as np
 
 from frugal.core.errors import DataError
 from frugal.data.packed import require_fits
-from frugal.data.parsing import number_text
+from frugal.data.parsing import number_text, require_digits
 
 SUFFIXES = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _SHARED = "xl/sharedStrings.xml"
 _MEMBER = re.compile(r"xl/worksheets/[^/]+\.(xml|bin)|content\.xml")
 _CELL = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})(\d{1,7})"[^>]*(?<!/)>')  # with content
 _CELL_BYTES = 32  # of a cell in a reader's grid
+KEPT_DIGITS = 15  # of a number, by a spreadsheet
 _CHUNK = 1 << 24  # bytes
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 
@@ -53,6 +54,10 @@ def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
     except Exception as error:  # calamine's own classes of errors
         words = str(error).splitlines() or [type(error).__name__]
         raise DataError(f"{path} cannot be read as {path.suffix[1:].lower()}: {words[0]}") from None
+    for row in cells:
+        for cell in row:
+            if isinstance(cell, float) and len(repr(cell).partition("e")[0]) > KEPT_DIGITS:
+                require_digits(np.array([cell]), f"{path.name}, sheet {name!r}")
     rows = [[_sheet_text(cell) for cell in row] for row in cells]
     down = [(a, b, k) for (a, k), (b, last) in merged if k == last and a < b < len(rows)]
     for first, end, k in down:

@@ -65,6 +65,7 @@ def missingness(
         FrugalError: the law does not fit the table.
     """
     require("table", table, Table, "what load returns")
+    require("law", law, (Mapping, type(None)), "keys, or None for the table's own gaps")
     if law is not None and name == MECHANISM:
         raise ConfigError(f"name is {name!r}, which is the table's own gaps; choose another")
     asked = table.asked if law is None else table.asked.with_law(law, name)
@@ -115,6 +116,7 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
         DataError: the folder holds no policy, or the function is another one.
     """
     require("folder", folder, (str, Path), "the path of a stored policy")
+    require("function", function, (str, Path, type(None)), "the path of a file, or None")
     policy = StoredPolicy(Path(folder), None if function is None else Path(function))
     policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
     return policy
@@ -202,6 +204,7 @@ def decide(
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
+    require("agents", agents, (Iterable, type(None)), "names, settings by name, or None for all")
     if isinstance(table, Table) and options:
         raise ConfigError(f"{listed(options)}: options of load; give them there")
     asked = table.asked if isinstance(table, Table) else load(table, **options).asked

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import named_file
+from frugal.core.schema_check import asked_file
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
         raise ConfigError(
             "config: 'table' and 'records' are both given; one run answers one of them"
         )
-    path = named_file(str(config["records"]), base)
+    path = asked_file(str(config["records"]), base)
     if path is None:
         raise ConfigError(
             f"config: 'records' is {str(config['records'])!r}, and there is no such file; allowed "

@@ -15,10 +15,10 @@ import numpy as np
 from frugal.core.errors import ConfigError, FrugalError
 from frugal.core.files import all_digits, write_bytes
 from frugal.core.schema_check import (
+    asked_file,
     check_against_schema,
     did_you_mean,
     listed,
-    named_file,
     read_yaml,
 )
 from frugal.core.table import Table
@@ -114,7 +114,7 @@ def decision(
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
     check_against_schema(_plain(config), config_schema(), where="config")
-    path = named_file(str(config["table"]), base)
+    path = asked_file(str(config["table"]), base)
     if path is None:
         raise ConfigError(
             f"config: 'table' is {str(config['table'])!r}, and there is no such file; allowed is "
@@ -391,7 +391,7 @@ def _causes(
     if not gaps.share:
         return {}, f"{gaps.rows:,} rows without a gap: what a policy would do is seen in every row."
     if config["causes"] is not None:
-        path = named_file(str(config["causes"]), base)
+        path = asked_file(str(config["causes"]), base)
         if path is None:
             raise ConfigError(
                 f"config: 'causes' is {str(config['causes'])!r}, and there is no such file; "

@@ -26,6 +26,7 @@ from frugal.core.schema_check import (
     load_schema,
     read_yaml,
 )
+from frugal.data.cells import NO_VALUE
 from frugal.data.description_sources import Format
 from frugal.data.encoding import spelled_alike
 from frugal.data.opening import as_texts
@@ -35,7 +36,7 @@ from frugal.search.levels import Levels
 from frugal.search.records import TrialRecords
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
-_ZONE = r"\d{2}:\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
+_ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 _BY_LAYOUT = {"long": ("step", "treatment", "outcome"), "wide": ("treatments", "order")}
 
 
@@ -171,7 +172,7 @@ def read_own_records(
     Raises:
         DataError: a column is missing, or a cell is not what it should be; which, and where.
     """
-    frame, lines = _cells(file)
+    frame, lines = cells_of(file)
     fresh = treatments is not None
     source, document = file.name, described.document
     columns = [document["unit"], *(level.column for level in described.covariates)]
@@ -202,12 +203,16 @@ def read_own_records(
     return _searches(frame, lines, long, described, known, fresh=fresh)
 
 
-def _cells(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    """Cells as text, and the line of each row."""
+def cells_of(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells of records as text, and the line of each row.
+
+    Raises:
+        DataError: the file cannot be read, or would not fit into memory.
+    """
     if file.suffix.lower() not in (".parquet", ".pq"):
         return parse_file(file, _CSV, source=file.name)
     stored = ParquetCells(file)
-    cells, _ = as_texts(frame_of(stored))
+    cells, _ = as_texts(frame_of(stored), names_of=file.name)
     return cells.astype(object), np.arange(1, len(stored) + 1)
 
 
@@ -296,6 +301,7 @@ def _searches(
     names, first = np.unique(frame[document["unit"]].to_numpy(dtype=str), return_index=True)
     if names.size and names[0] == "":
         raise DataError(f"{source}, line {lines[first[0]]}: the unit has no name")
+    _require_names(names, lines[first], document["unit"], source)
     levels = {}
     for key, kind in (("covariates", described.covariates), ("confounders", described.confounders)):
         coded = []
@@ -354,6 +360,7 @@ def _searches(
                 "empty; 'belongs_to' says for every row whose unit it is, and units of nobody "
                 "known would be one: write a name for each, or leave the rows out"
             )
+        _require_names(whose, lines, column, source)
         numbers = np.unique(whose, return_inverse=True)[1]
         _require_constant(frame[document["unit"]], numbers, column, lines, source)
         cluster = numbers[first]
@@ -364,6 +371,17 @@ def _searches(
         tuple(names[kept].tolist()), cluster[kept], treatments, levels["covariates"][kept],
         levels["confounders"][kept], action[kept], outcome[kept], tuple(said),
     )  # fmt: skip
+
+
+def _require_names(
+    names: np.ndarray, lines: Sequence[int] | np.ndarray, column: str, source: str
+) -> None:
+    """Refuse texts that mean no value: all units without a name would be one."""
+    for k in np.flatnonzero(np.isin(names, NO_VALUE))[:1]:
+        raise DataError(
+            f"{source}, line {lines[k]}: column {column!r} holds {shown_cell(names[k])}, which "
+            "means no value; write a name for each, or leave the rows out"
+        )
 
 
 def _treatments(long: pd.DataFrame, document: Mapping[str, Any], source: str) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ class RecourseStudy:
         ]
 
     def find(self, path: str) -> Path:
-        """A path of the config, from the working folder or from the project's."""
+        """A path of the config, from the project's folder or the working folder."""
         found = named_file(path, self.base)
         if found is None:
             raise ConfigError(f"config: recourse names {path!r}, and there is no such file")

@@ -117,8 +117,8 @@ def load_treatment_study(config: Mapping[str, Any], base: Path) -> TreatmentStud
 
     Args:
         config: the whole config, valid by its schema.
-        base: the project's folder; relative paths of descriptions are tried in the working folder
-            first, then here.
+        base: the project's folder; relative paths of descriptions are tried here first, then in the
+            working folder.
 
     Raises:
         ConfigError: one sentence with the key, what was found and what is allowed.

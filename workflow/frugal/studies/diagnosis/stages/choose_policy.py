@@ -248,11 +248,11 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
 
 
 def _free_words(free: Mapping[str, Any], name: str) -> str:
-    """What the best solution without panels reaches, and by how much the chosen one is better."""
+    """What the best solution of price 0 reaches, and by how much the chosen one is better."""
     reached = free["expected_on_test"][name.lower()]
     reads = f" ({free['setting']})" if free["setting"] else ""
     said = (
-        f"Without panels {free['method']}{reads} reaches {name} "
+        f"At price 0 {free['method']}{reads} reaches {name} "
         f"{reached['value']:.3f} ({reached['low']:.3f} to {reached['high']:.3f})"
     )
     if free["less"] is None:
