@@ -111,7 +111,7 @@ def test_disparity_is_told_at_nearly_the_same_auc():
         {"gamma": [0.1, 0.3, 0.5], "auc": [0.6, 0.8, 0.79], "disparity": [0.0, 0.0, 0.05],
          "degenerate": [False, True, False]}
     )  # fmt: skip
-    whole = pd.DataFrame({"auc": [0.80], "disparity": [0.12]})
+    whole = pd.DataFrame({"auc": [0.80], "disparity": [0.12], "degenerate": [False]})
     assert dadi.tradeoff(agents, whole) == (
         "disparity 0.050 instead of 0.120 with all panels, at AUC 0.79 instead of 0.80 (γ = 0.5)"
     )
