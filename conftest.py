@@ -1,5 +1,11 @@
 """What all tests begin with."""
 
+from hypothesis import HealthCheck, settings
+
 from tests import shapes
 
+# No test depends on the clock: how long an example takes, or to draw one, is not judged
+SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("without_clock", deadline=None, suppress_health_check=SLOW)
+settings.load_profile("without_clock")
 shapes.install()

@@ -35,7 +35,7 @@ def allowed_actions(environment: BatchedAcquisition, rng: np.random.Generator) -
     return score.argmax(axis=2)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 1000), st.sampled_from(["free", "random"]))
 def test_every_step_keeps_the_definition(seed, start):
     task, encoder = random_problem(seed)

@@ -78,7 +78,7 @@ documents = st.recursive(
 
 
 @given(documents)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_document_comes_back(tmp_path_factory, document):
     path = tmp_path_factory.getbasetemp() / "document.json"
     assert written(path, document) == document

@@ -9,14 +9,12 @@ from frugal.core.files import json_bytes
 from frugal.core.sidecars import seal, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.sidecar_checks import AuditError, load_sidecar
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.random_chains import Chain, chains, payload, run_step, write_chain
 
-OPTIONS = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+OPTIONS = settings(max_examples=15)
 CHAIN = Chain(reads=((), (0,), (0, 1)))
 
 

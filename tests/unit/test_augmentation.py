@@ -25,7 +25,7 @@ def states(units):
     return [row.tobytes() for row in units.features]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**32),
     variant=st.sampled_from(["dim_20", "dim_50", "first_5", "manual_groups"]),

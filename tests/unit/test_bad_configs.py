@@ -118,7 +118,7 @@ def test_a_mistake_is_one_sentence_with_what_was_found(place, value, words):
     assert len(said) < 700, "a sentence, not a list of everything"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(place=st.sampled_from(PLACES), value=st.sampled_from([*NASTY, DELETE]))
 def test_a_random_mistake_is_one_sentence_or_none(place, value):
     sentence_of(lambda: start(spoilt(DEFAULT, place, value)))

@@ -20,7 +20,7 @@ from frugal.core.errors import FrugalError
 from frugal.core.files import payload_bytes, read_payload, write_bytes
 from frugal.core.sidecars import sidecar_path
 from frugal.data.prepare import prepare
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.dataset_documents import CSV, document, load
@@ -34,9 +34,7 @@ ARFF = "@relation small\n" + "".join(
     for name, kind in zip(CSV.split("\n")[0].split(","), ["numeric"] * 5, strict=True)
 )
 ARFF += "@data\n" + CSV.partition("\n")[2]
-OPTIONS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+OPTIONS = settings(max_examples=40)
 
 
 def prepared(folder: Path, content, raw: bytes = CSV.encode()) -> None:

@@ -38,7 +38,7 @@ def _agrees_with_enumeration(features, group, instance):
     assert (covers.coverable == ~unreachable_features(features, group, instance).any(axis=1)).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), amounts=st.booleans())
 def test_agrees_with_trying_every_subset(seed, amounts):
     _agrees_with_enumeration(*random_case(seed, amounts=amounts))
@@ -73,7 +73,7 @@ def test_many_units_at_once_get_the_answers_of_few(case):
     assert (covers.optima == np.tile(optima, 2)).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_listing_agrees_with_searching_where_lists_end_or_actions_are_free(seed):
     rng = np.random.default_rng(seed)

@@ -181,7 +181,7 @@ def test_the_reason_of_a_state_is_the_window_that_its_decision_follows_from(fron
                 assert risk < float(one.rsplit("below ", 1)[1].split(" %")[0]) * 1.01
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000))
 def test_the_best_window_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)

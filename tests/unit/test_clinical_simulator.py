@@ -40,7 +40,7 @@ def _world(seed: int, d: int) -> ClinicalWorld:
     )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.lists(st.booleans(), min_size=3, max_size=3))
 def test_posterior_agrees_with_numerical_integration(seed, seen):
     world = _world(seed, 3)
@@ -95,7 +95,7 @@ def test_best_f1_agrees_with_counting_on_a_large_sample(seen):
     assert rule.f1 == pytest.approx(f1, abs=0.015)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(0, 3))
 def test_seeing_more_never_lowers_the_best_f1(seed, j):
     world = _world(seed, 4)

@@ -12,7 +12,7 @@ from frugal.core.files import json_bytes, payload_bytes
 from frugal.core.sidecars import seal, sidecar_path
 from frugal.run.comparison import Comparison, diff_command, payload_names
 from frugal.run.sidecar_checks import AuditError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.random_chains import Chain, chains, changed, payload, write_chain
@@ -28,9 +28,7 @@ def two_folders(tmp_path, monkeypatch, a, b):
     return tmp_path / "a", tmp_path / "b"
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15)
 @given(chain=chains(), kind=st.sampled_from(KINDS), pick=st.integers(0, 4))
 def test_one_change_is_named_behind_exactly_the_files_it_moved(
     tmp_path, monkeypatch, chain, kind, pick

@@ -41,7 +41,7 @@ def predicted(costs, wanted, name="cpu_s"):
     return amount(cost, name, wanted, costs.reference)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.tuples(st.integers(300, 30_000), st.integers(2, 7), st.integers(1, 6)), st.integers(0, 9))
 def test_growth_holds_at_sizes_that_were_not_shown(sizes, seed):
     noise = np.random.default_rng(seed).uniform(0.95, 1.05, len(POINTS))

@@ -26,7 +26,7 @@ def _world(variant, draws, seed):
     return sample_world(design, np.random.default_rng(seed))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_state_table_counts_every_set_of_least_cost(seed):
     features, group, instance = random_case(seed, amounts=False)
@@ -81,7 +81,7 @@ def test_highs_agrees_on_units_of_many_features(variant, units):
     assert (programs.optima == covers.optima[:units]).all()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(seed=st.integers(0, 2**32))
 def test_greedy_is_feasible_and_within_harmonic_bound(seed):
     features, group, instance = random_case(seed, amounts=False)
@@ -102,7 +102,7 @@ def test_greedy_refuses_amounts():
         greedy_covers(np.zeros((1, 1), dtype=np.int64), np.zeros(1, np.int64), part)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(seed=st.integers(0, 2**32), amounts=st.booleans())
 def test_repair_adds_the_cheapest_actions_and_leaves_working_answers_alone(seed, amounts):
     features, group, instance = random_case(seed, amounts=amounts)

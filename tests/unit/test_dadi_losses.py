@@ -89,7 +89,7 @@ def _rewards(losses, decisions, costs, reward):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.floats(0, 3)), min_size=1, max_size=8),
     st.floats(0, 1),

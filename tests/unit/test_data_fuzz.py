@@ -16,7 +16,7 @@ from frugal.data.packed import content_sha256_of
 from frugal.data.parsing import RawTable, numbers_of, parse_files, text_column
 from frugal.data.stays import read_archive, summarise
 from frugal.data.transport import read_transport
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.oracles.transport_writer import transport_file
@@ -76,9 +76,7 @@ def _typed(raw: RawTable) -> None:
         text_column(raw, name, ("", "?"), "columns")
 
 
-FUZZ = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+FUZZ = settings(max_examples=60)
 
 
 @FUZZ

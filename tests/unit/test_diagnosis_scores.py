@@ -18,7 +18,7 @@ def said_by(label: np.ndarray, rng: np.random.Generator, learners: int = 3):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_score_equals_the_count_of_units(seed, n):
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, n)

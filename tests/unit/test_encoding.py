@@ -7,7 +7,7 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.encoding import drawn_costs
 from frugal.run.own_table import _dropped
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles.slow_encoding import encode_slowly
@@ -59,9 +59,7 @@ rows = st.lists(
 )
 
 
-@settings(
-    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=50)
 @given(rows)
 def test_encoding_is_that_of_the_oracle(tmp_path, drawn):
     lines = [",".join([*cells, str(i % 2)]) for i, cells in enumerate(drawn)]

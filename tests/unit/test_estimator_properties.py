@@ -61,7 +61,7 @@ def close(actual: np.ndarray, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 @given(rows=rows_strategy, seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_row_order_does_not_matter(name, rows, seed):
     shuffled = rows.take(np.random.default_rng(seed).permutation(len(rows.complete)))
     close(estimate(ALL[name](shuffled)), estimate(ALL[name](rows)))
@@ -69,7 +69,7 @@ def test_row_order_does_not_matter(name, rows, seed):
 
 @pytest.mark.parametrize("name", ALL)
 @given(rows=rows_strategy, scale=st.floats(0.01, 100))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_unit_of_cost_scales_estimate_and_error(name, rows, scale):
     scaled = replace(rows, outcome=scale * rows.outcome, outcome_mean=scale * rows.outcome_mean)
     before, after = ALL[name](rows), ALL[name](scaled)
@@ -81,7 +81,7 @@ def test_the_unit_of_cost_scales_estimate_and_error(name, rows, scale):
 
 @pytest.mark.parametrize("name", NORMALISED)
 @given(rows=rows_strategy, shift=st.floats(-100, 100))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_fixed_fee_shifts_normalised_estimates_and_keeps_their_error(name, rows, shift):
     before = NORMALISED[name](rows)
     after = NORMALISED[name](replace(rows, outcome=rows.outcome + shift))
@@ -90,7 +90,7 @@ def test_a_fixed_fee_shifts_normalised_estimates_and_keeps_their_error(name, row
 
 
 @given(rows=rows_strategy, shift=st.floats(-100, 100))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_fixed_fee_shifts_the_augmented_estimate_when_s_is_empty(rows, shift):
     whole = np.ones(len(rows.complete), dtype=bool)
     known = replace(
@@ -105,7 +105,7 @@ def test_a_fixed_fee_shifts_the_augmented_estimate_when_s_is_empty(rows, shift):
 
 @pytest.mark.parametrize("name", NORMALISED)
 @given(rows=rows_strategy)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_normalised_estimates_stay_between_the_outcomes(name, rows):
     value = estimate(NORMALISED[name](rows))
     assert (value >= rows.outcome.min(axis=0) - ROUNDING).all()
@@ -113,7 +113,7 @@ def test_normalised_estimates_stay_between_the_outcomes(name, rows):
 
 
 @given(rows=rows_strategy)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_afais_with_all_panels_in_s_is_ipw_exactly(rows):
     ones = np.where(rows.complete, 1.0, np.nan)  # p(R = 1 | ..., R = 1)
     for general, reduced in ((afais_s, ipw), (stabilised_afais_s, stabilised_ipw)):
@@ -125,7 +125,7 @@ def test_afais_with_all_panels_in_s_is_ipw_exactly(rows):
 
 
 @given(rows=rows_strategy)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_afais_of_an_always_acquiring_policy_is_ipw(rows):
     propensity = np.nan_to_num(rows.propensity, nan=0.5)
     acquired_all = rows.complete.astype(float)  # R̂ = R, so h = 1{R = 1}
@@ -155,7 +155,7 @@ def test_without_missingness_all_estimators_agree():
 
 
 @given(rows=rows_strategy)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_zero_outcome_model_reduces_doubly_robust_to_its_weights(rows):
     zero = np.zeros_like(rows.outcome_mean)
     left = PLAIN["doubly_robust"](replace(rows, outcome_mean=zero))

@@ -33,7 +33,7 @@ def new_sample(target: np.ndarray, weight: np.ndarray, classes: int) -> Sample:
     return Sample(np.arange(len(target), dtype=np.int32), weight.astype(np.float64), mass)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     n=st.integers(2, 80),  # both below and above the size from which nodes are not sorted
     bins=st.integers(1, 40),

@@ -214,7 +214,7 @@ def random_mass(seed):
 
 
 @given(random_graphs(), st.integers(0, 2**16))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_identified_factors_multiply_to_the_true_propensity(drawn, seed):
     """Each factor is computed from the law of the records, as if there were infinitely many."""
     table, graph = four_panels(drawn[0]), graph_of(drawn[1])
@@ -236,7 +236,7 @@ def test_identified_factors_multiply_to_the_true_propensity(drawn, seed):
 
 
 @given(random_graphs())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_s_reveals_the_adjustment_columns_and_no_smaller_set_does(drawn):
     table, graph = four_panels(drawn[0]), graph_of(drawn[1])
     found = identify(graph, table, s=None)
@@ -258,7 +258,7 @@ def test_s_reveals_the_adjustment_columns_and_no_smaller_set_does(drawn):
 
 
 @given(random_graphs(), st.integers(0, 2**16))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_afais_with_the_chosen_s_equals_the_truth_for_any_policy(drawn, seed):
     table, graph = four_panels(drawn[0]), graph_of(drawn[1])
     found = identify(graph, table, s=None)

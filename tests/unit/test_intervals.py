@@ -25,7 +25,7 @@ def test_standard_error_of_a_plain_mean_is_the_usual_one():
 
 
 @given(rows=rows_strategy)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_influence_sums_to_zero_and_is_the_derivative_of_the_estimate(rows):
     terms = stabilised_ipw(rows.outcome, rows.complete, rows.propensity)
     psi = influence(terms)

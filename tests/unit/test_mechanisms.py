@@ -44,7 +44,7 @@ def test_some_rows_have_the_laws_of_the_whole_table():
     st.booleans(),
     st.sampled_from([("P2", "P3", "P4"), ("P4", "P2", "P3"), ("P3", "P4", "P2")]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_patterns_sum_to_one_for_any_chain_of_laws(w, standardise, names):
     values = np.random.default_rng(3).normal(size=(20, 4))
     table = table_of(values, {f"P{j}": [f"X{j}"] for j in range(1, 5)}, ["P1"])
@@ -127,7 +127,7 @@ def test_a_table_with_gaps_is_not_drawn_from():
 
 
 @given(st.floats(1e-6, 1 - 1e-6), st.floats(-30, 30), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_calibration_reaches_the_share_by_one_common_shift(share, intercept, standardise):
     table = three_panels(200, seed=8)
     graph = graph_of(

@@ -91,7 +91,7 @@ def test_reference_tables_are_reproduced(name):
     assert compared == 2 * 4 * 27
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 10**6),
     k=st.integers(1, 4),

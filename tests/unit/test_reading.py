@@ -12,7 +12,7 @@ from frugal.data import plain_blocks, records
 from frugal.data.description_sources import Format
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.oracles.slow_records import SlowError, slow_numbers, slow_records, slow_text
@@ -74,9 +74,7 @@ def _blocks_of(characters: int):
         records._BLOCK = whole
 
 
-@settings(
-    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=600)
 @given(
     head=st.lists(st.sampled_from(NAMES), min_size=3, max_size=3, unique=True),
     body=st.lists(st.one_of(rows, rows, rows, lines), max_size=12),
@@ -194,9 +192,7 @@ def _bits(values) -> list[bytes]:
     return [b"nan" if v != v else struct.pack("d", v) for v in values]
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.one_of(

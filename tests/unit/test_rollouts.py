@@ -34,7 +34,7 @@ def _run(policy, world, available, rng):
     return roll_out(policy, replace(world, available=available), uniforms=rng.random((n, a + 1)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(a=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
 def test_decision_log_replays_to_the_acquired_set_and_stays_within_what_is_available(a, seed):
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def test_decision_log_replays_to_the_acquired_set_and_stays_within_what_is_avail
                 assert set(np.flatnonzero(known).tolist()) == set(actions[:k])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(a=st.integers(1, 4), seed=st.integers(0, 2**32 - 1))
 def test_logged_probabilities_multiply_to_the_probability_of_the_history(a, seed):
     rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ def test_scaling_goes_there_and_back():
 
 
 @given(seed=st.integers(0, 999), unit=st.sampled_from([1e-20, 1.0, 1e12]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_scaling_is_that_of_known_values_in_every_unit(seed, unit):
     rng = np.random.default_rng(seed)
     values = unit * rng.normal(3, 2, size=(40, 3))

@@ -174,7 +174,7 @@ def test_release_mode_reproduces_efficacy_and_trials_of_the_reference_exactly():
     assert seen == 17
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=SEEDS, bound=BOUND, delta=DELTAS, n_outcomes=st.integers(2, 4))
 def test_values_are_those_of_the_recursion_over_every_history(seed, bound, delta, n_outcomes):
     """The oracle keeps histories with the best outcome; absorbing it changes no value."""
@@ -195,7 +195,7 @@ def test_values_are_those_of_the_recursion_over_every_history(seed, bound, delta
         assert q[h][policy.action[0, i]] == pytest.approx(max(q[h]), abs=1e-12)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=SEEDS, price=st.sampled_from([1e-4, 0.1, 0.35, 0.6, 2.0]))
 def test_naive_values_are_those_of_the_recursion_over_every_history(seed, price):
     table = arbitrary(seed, k=3, contexts=1)
@@ -205,7 +205,7 @@ def test_naive_values_are_those_of_the_recursion_over_every_history(seed, price)
         assert policy.value[0, history_index(h, 3)] == pytest.approx(max(q[h]), abs=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, bound=BOUND, delta=DELTAS, rule=st.sampled_from(["<=", "<"]))
 def test_exact_planner_is_never_longer_than_greedy_under_its_own_model(seed, bound, delta, rule):
     for table in (mixture(seed, k=4), arbitrary(seed, k=4)):
@@ -214,7 +214,7 @@ def test_exact_planner_is_never_longer_than_greedy_under_its_own_model(seed, bou
         assert (exact <= approximate + 1e-12).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, deltas=st.lists(DELTAS, min_size=2, max_size=4, unique=True))
 def test_smaller_delta_never_gives_a_shorter_search(seed, deltas):
     """Expected for the exact planner; unit by unit for greedy, whose order does not depend on δ."""
@@ -229,7 +229,7 @@ def test_smaller_delta_never_gives_a_shorter_search(seed, deltas):
     assert (np.diff(played, axis=0) <= 0).all()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=SEEDS, delta=DELTAS)
 def test_bounds_order_the_length_of_optimal_searches(seed, delta):
     table = mixture(seed, k=4)

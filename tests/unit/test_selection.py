@@ -74,7 +74,7 @@ def test_the_state_classifier_ranks_units_better_the_more_is_known(classifier):
     assert score[2] > 0.95  # 0.982 with a standard deviation of 0.003 over eight trainings
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from(["f1", "am"]))
 def test_the_tuned_threshold_is_the_best_of_all_cuts(seed, criterion):
     rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ def test_the_tuned_threshold_is_the_best_of_all_cuts(seed, criterion):
     assert score(threshold) == pytest.approx(max(score(c) for c in (*np.unique(p), 1.0)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_a_tilted_belief_is_one_half_at_the_threshold(p, threshold):
     tilted = tilted_belief(np.array([1 - p, p]), threshold)
@@ -144,7 +144,7 @@ def test_random_selection_takes_every_panel_alike_of_those_available(classifier)
     assert np.abs(share - 1 / 3).max() < 5 * 0.0193
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(0, 4))
 def test_random_selection_is_even_over_what_is_left_and_not_nested(classifier, seed, length):
     """By loops: a panel is left if it can be had, is new, and is not nested with a taken one."""
@@ -167,7 +167,7 @@ def test_random_selection_is_even_over_what_is_left_and_not_nested(classifier, s
         np.testing.assert_allclose(law[i], [*expected, 0.0 if left else 1.0])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(0, 4))
 def test_fixed_selection_follows_its_plan_whatever_was_taken(classifier, seed, length):
     """Step by step it takes the panels of `without_nested`'s plan, in their order."""

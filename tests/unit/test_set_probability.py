@@ -64,7 +64,7 @@ def test_sequence_of_the_random_policy_is_its_set_shared_among_all_orders():
     np.testing.assert_allclose(sequence, product, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     weight=arrays(float, (16, 5), elements=st.floats(0, 1, allow_subnormal=False)),
     available=arrays(bool, 4),
@@ -146,7 +146,7 @@ def test_orders_that_are_none_are_refused():
             terminal_sequence_probability(RandomPolicy(0.5), world, order=np.array([order]))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(a=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))
 def test_true_afa_propensity_matches_enumeration(a, seed):
     rng = np.random.default_rng(seed)

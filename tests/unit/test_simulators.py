@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 WORLD = Generator("make_classification", 20_000, 2, 1.0, 10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(2, 20_000))
 def test_rows_are_honoured_and_classes_equal(rows):
     frame = two_class_clusters(WORLD, rows=rows, features=4, classes=2)

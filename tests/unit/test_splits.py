@@ -163,7 +163,7 @@ def test_groups_alike_are_split_apart():
     assert (split[:20] != split[20:]).any()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 12), min_size=12, max_size=80), st.integers(0, 1000))
 def test_parts_keep_clusters_whole_and_have_about_their_sizes(clusters, seed):
     cluster = np.array(clusters)

@@ -52,7 +52,7 @@ def stays(draw):
     return {r: draw(st.lists(line, max_size=8)) for r in records}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(stays(), st.integers(0, 46), st.integers(1, 40))
 def test_agrees_with_going_through_the_lines(tmp_path_factory, drawn, start, length):
     members = {

@@ -25,7 +25,7 @@ VALUES = st.sampled_from([(0.0, 1.0, 2.0), (0.5, 0.7, 1.0), (-3.0, 0.0, 0.25)])
 EPSILONS = st.sampled_from([0.0, 0.25, 0.3, 1.0, 5.0])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=SEEDS, values=VALUES, epsilon=EPSILONS, k=st.integers(1, 4))
 def test_all_three_statistics_follow_their_definitions(seed, values, epsilon, k):
     model = arbitrary(seed, k=k, contexts=1)
@@ -46,7 +46,7 @@ def test_all_three_statistics_follow_their_definitions(seed, values, epsilon, k)
             assert found["exact"][i] == pytest.approx(exact, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=SEEDS, epsilon=EPSILONS, k=st.integers(1, 5))
 def test_lower_exact_upper_are_in_order_under_a_coherent_model(seed, epsilon, k):
     table = mixture(seed, k=k)
@@ -72,7 +72,7 @@ def test_exact_statistic_of_a_joint_table_is_read_off_the_table():
                 assert statistic[0, history_index(h, n_outcomes)] == pytest.approx(truth, abs=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, bound=st.sampled_from(["lower", "exact", "upper"]))
 def test_slack_lowers_the_statistic(seed, bound):
     table = mixture(seed, k=4)

@@ -60,7 +60,7 @@ def test_keys_are_told_apart_by_where_they_end():
 
 
 @given(st.integers(0, 2**40), st.text(max_size=8), st.integers(0, 1000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_name_gives_numbers_in_the_unit_interval(root, stage, key):
     numbers = Streams(root, stage, {}).generator(key).random(5)
     assert ((numbers >= 0) & (numbers < 1)).all()

@@ -70,7 +70,7 @@ def test_categories_are_matched_by_value():
 rows = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.integers(0, 1)), max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows, rows)
 def test_the_count_of_moved_rows_is_that_of_the_oracle(left, right):
     frames = [

@@ -79,7 +79,7 @@ def test_the_grid_point_with_the_best_validation_score_is_taken():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 30), st.sampled_from(["f1", "am"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_threshold_scores_higher(seed, n, criterion):
     rng = np.random.default_rng(seed)
     label = np.r_[0, 1, rng.integers(0, 2, n - 2)]

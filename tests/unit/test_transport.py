@@ -36,7 +36,7 @@ def test_smallest_number_is_zero(tmp_path):
     assert frame["A"][2] == pytest.approx(1e-60)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-1e9, 1e9, allow_subnormal=False), min_size=1, max_size=12))
 def test_any_number_survives_to_56_bits(tmp_path_factory, values):
     values = [0.0 if abs(v) < 1e-60 else v for v in values]

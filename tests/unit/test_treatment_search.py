@@ -12,7 +12,7 @@ from tests.unit.search_cases import THREE, arbitrary, history_index
 from tests.unit.test_search_planners import constrained
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 5), delta=st.sampled_from([0.0, 0.3, 1.0]))
 def test_all_units_at_once_are_as_one_after_the_other(seed, k, delta):
     policy = constrained(arbitrary(seed, k=k), delta=delta)
