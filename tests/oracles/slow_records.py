@@ -47,6 +47,9 @@ def slow_records(
             raise SlowError("f is empty; a header line with column names is expected")
     for name in header:
         if header.count(name) > 1:
+            if any(re.fullmatch(r"[+-]?\d+([.,]\d+)?", other.strip()) for other in header):
+                one, two = [at for at, other in enumerate(header, start=1) if other == name][:2]
+                raise SlowError(f"f: columns {one} and {two} have one name; names must be unique")
             raise SlowError(f"f has two columns named {name!r}; names must be unique")
     rows, numbers = [], []
     for number, cells in records:
