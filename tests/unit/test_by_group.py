@@ -354,7 +354,7 @@ def test_unknown_columns_and_senseless_groups_are_refused_in_a_sentence(tmp_path
     with pytest.raises(DataError, match=r"'age', which 'groups' names, holds 30 .*allowed are 20"):
         prepare(described, {"small.csv": tmp_path / "small.csv"}, 0)
     described = load(tmp_path, document() | {"groups": "smoker"})
-    with pytest.raises(DataError, match="holds yes alone; two groups"):
+    with pytest.raises(DataError, match="holds 'yes' alone; two groups"):
         prepare(described, {"small.csv": tmp_path / "small.csv"}, 0)
     overlapping = [{"name": "a", "below": 65}, {"name": "b", "from": 60}]
     with pytest.raises(ConfigError, match=r"'groups\.groups' has ranges that overlap"):
