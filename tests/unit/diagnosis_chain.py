@@ -72,8 +72,8 @@ def tiny_block() -> dict[str, Any]:
 
 FEW = {
     "trees": 20, "repeats": 1, "folds": 2, "min_leaf": 10, "gates": 2, "sets": 8, "windows": 4,
-    "price_weights": 3, "levels": 4, "copies": 2, "units": 100, "neighbours": 20, "updates": 20,
-    "batch": 16, "hidden": 8, "epochs": 2,
+    "linear": False, "price_weights": 3, "levels": 4, "copies": 2, "units": 100, "neighbours": 20,
+    "updates": 20, "batch": 16, "hidden": 8, "epochs": 2,
 }  # fmt: skip
 
 

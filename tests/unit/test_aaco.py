@@ -107,8 +107,8 @@ def test_one_order_for_all_and_greedy_information_miss_it():
     world, new = xor_world(N, 0), xor_world(N, 1)
     first = new.values[:, 0] == 0
     made = permutation.learn(
-        cases.rows_of(world, **TREES), cases.objective("cost", world), {"windows": 12},
-        np.array([np.inf]),
+        cases.rows_of(world, **TREES), cases.objective("cost", world),
+        {"windows": 12, "linear": False}, np.array([np.inf]),
     )  # fmt: skip
     one_order = CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
     imputer = MeanImputer(fit_scaling(world.values))

@@ -62,7 +62,7 @@ def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
     verdict = {
         "dataset": "heloc", "mechanism": "mcar", "seed": 0, "agent": agents[0],
         "runner_up": agents[1], "estimator": READ, "not_worse": ",".join(agents[:2]),
-        "left_out": "", "sure": False, "reason": "some 300 rows would tell", "sentence": "",
+        "left_out": "", "state": "short_list", "reason": "", "sentence": "",
     } | changed  # fmt: skip
     ends = {
         "simultaneous_low": table["estimate"] - 0.2, "simultaneous_high": table["estimate"] + 0.2
@@ -106,7 +106,7 @@ DRAWN = {
     ),
     "decision, twelve agents": lambda: decision_figure(MANY, read=READ, cost_unit="€"),
     "answer": lambda: answer_of(CASE),
-    "answer, sure": lambda: answer_of(CASE, sure=True),
+    "answer, best": lambda: answer_of(CASE, state="best"),
     "answer, no truth, one left out": lambda: answer_of(
         CASE.assign(truth=np.nan), left_out="always"
     ),
@@ -371,9 +371,9 @@ def test_a_study_in_which_nothing_could_be_estimated_is_still_drawn():
 
 
 def test_an_answer_that_cannot_be_given_says_why():
-    figure = answer_of(CASE, estimator="", sentence="Cannot be told: no complete case.")
+    figure = answer_of(CASE, estimator="", sentence="Open: no complete case.")
     (said,) = [text.get_text() for text in figure.texts]
-    assert said == "HELOC, MCAR: Cannot be told: no complete case."
+    assert said == "HELOC, MCAR: Open: no complete case."
 
 
 def test_the_answer_orders_policies_by_cost_and_names_the_first():

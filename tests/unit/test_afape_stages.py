@@ -200,7 +200,7 @@ def verdicts_of(chain):
         sensitivity=chain.estimates["sensitivity"].assign(**key),
         tipping=chain.estimates["tipping"].assign(**key),
         graph_check=pd.DataFrame(told).assign(**key),
-        settings={"cost_units": {"d": "EUR"}, "gammas": [1, 2]},
+        settings={"cost_units": {"d": "EUR"}, "gammas": [1, 2], "margin": 0.05},
         streams=Streams(0, "give_verdicts", {}),
         progress=no_bar,
     )["verdicts"]

@@ -43,7 +43,10 @@ LAW = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
 }
-EXPORTED = ("fixed", "dqn", "sb3", "cwcf", "gdfs", "dime", "sm_ddpo", "opportunistic", "dadi")
+EXPORTED = (
+    "fixed", "dqn", "sb3", "cwcf", "gdfs", "dime", "sm_ddpo", "opportunistic", "dadi", "cascade",
+    "permutation", "fixed_set",
+)  # fmt: skip
 ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 

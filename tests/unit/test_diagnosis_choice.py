@@ -4,10 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.streams import Streams
 from frugal.judge.diagnosis import score_effects
 from frugal.studies.diagnosis.choice import candidates, compared, leading, verdicts
-from frugal.studies.diagnosis.stages.write_budgets import write_budgets
 
 N = 400
 ILL = np.arange(N) % 4 == 0
@@ -120,39 +118,3 @@ def test_effects_are_derivatives_by_the_weight_of_a_unit():
             more = np.append(np.arange(N), unit)
             other = score_effects(label[more], verdict[:, more], score=score)[0]
             assert (other[0] - value[0]) * N == pytest.approx(effect[0, unit], abs=0.02)
-
-
-def chosen(budget: float, family: str, value: float) -> dict:
-    """What `choose_policy` says, as far as it is read."""
-    told = {name: {"value": value, "low": 0.5, "high": 0.95} for name in ("f1", "sensitivity")}
-    told |= {"auroc": {"value": 0.9}, "cost": {"value": budget - 1}}
-    free = {"f1": {"value": 0.55, "low": 0.4, "high": 0.7}, "cost": {"value": 0.0}}
-    return {
-        "budget": budget, "family": family, "cost_unit": "EUR", "sentence": f"Take {family}.",
-        "method": f"{family}_x", "expected_on_test": told | {"units": 99},
-        "positive": {"class": "ill", "units": 33},
-        "positive_for_all": {"value": 0.4, "low": 0.3, "high": 0.5},
-        "without_panels": [{"method": "logistic_free", "family": "baselines",
-                            "expected_on_test": told | free}],
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("first", ["stacked", "baselines"])
-def test_budgets_are_told_beside_calling_all_positive_and_who_advises_new_cases(first):
-    found = write_budgets(
-        catalogue={"report": {"title": "Clinic"}, "classes": ["well", "ill"]},
-        settings={"remarks": ["800 rows."], "reading": {"A new case": "frugal advise B"}},
-        streams=Streams(1, "write_budgets", {}), progress=list, asked=chosen(9.0, "stacked", 0.8),
-        choice_0=chosen(1234567.5, first, 0.85), choice_1=chosen(3.0, "stacked", 0.6),
-    )  # fmt: skip
-    text = found["text"].decode()
-    lines = [line.split() for line in text.splitlines()]
-    at = lines.index(next(line for line in lines if line[:2] == ["budget", "panels"]))
-    told = [(line[0], line[2]) for line in lines[at + 1 : at + 5]]
-    assert told == [("0", "0.4"), ("0", "0.55"), ("3", "0.6"), ("1234567.5", "0.85")]
-    assert "none: 'ill' said of all" in text
-    assert "none: logistic_free" in text
-    assert "F1 counts the class 'ill', 33 of 99 test cases; to count the other one" in text
-    advised = "advised by the best family that keeps one, stacked: F1 0.800 (0.500 to 0.950)"
-    assert (advised in text) == (first == "baselines")
-    assert "A new case: frugal advise B" in text

@@ -19,17 +19,16 @@ OVER = {
     "afape": {
         "agents": {
             "second": {"kind": "python", "file": str(SECOND), "function": "choose"},
-            "lattice": None,
-            "dqn": {"transitions": 5000},
+            "permutation": None,
+            "cascade": {"sets": 8},
         },
-        "figures": {"frequency_agent": "cascade"},
     },
 }
 
 
-def printed(folder: Path, *configs: Path) -> list[list[str]]:
+def printed(folder: Path, target: str, *configs: Path) -> list[list[str]]:
     """The words after `python -m frugal` of every job of a dry run."""
-    words = ("decide", "-n", "-p", "--config", f"table={CLINIC}")
+    words = (target, "-n", "-p", "--config", f"table={CLINIC}")
     said = snakemake(folder, *words, configs=configs).stdout
     start = "Shell command: python -m frugal "
     lines = [line.removeprefix(start) for line in said.splitlines() if line.startswith(start)]
@@ -40,17 +39,24 @@ def printed(folder: Path, *configs: Path) -> list[list[str]]:
 def test_every_job_is_the_one_that_snakemake_would_start(tmp_path, over):
     overlay = tmp_path / "over.yaml"
     overlay.write_text(yaml.safe_dump(over, sort_keys=False))
-    asked = ask(CLINIC, tmp_path / "own", overlay, cores=1)
-    own = commands(asked, answer_targets(asked))
-    assert {words[0] for words in own} == set(STEPS)
-    assert sorted(own) == sorted(printed(tmp_path / "theirs", *([overlay] if over else [])))
+    asked = ask(CLINIC, tmp_path / "both", overlay, cores=1)
+    configs = [overlay] if over else []
+    stages = set()
+    for target, needed in (
+        ("decide", answer_targets(asked)),
+        ("results/summary/verdict.txt", [("give_verdicts", asked.keys)]),
+    ):
+        own = commands(asked, needed)
+        assert sorted(own) == sorted(printed(tmp_path / "both", target, *configs))
+        stages |= {words[0] for words in own}
+    assert stages == set(STEPS)
 
 
 WRONG = {
     "load(None)": "the table is None; allowed is the path of a YAML",
     "decide({})": "the table is a dict",
     "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
-    "load(CLINIC, folder='/dev/null/x')": "/dev/null/x/results/decide/clinic cannot be made: Not a",
+    "load(CLINIC, folder='/dev/null/x')": "table.yaml cannot be written: Not a directory",
     "load(CLINIC, config=[])": "config is a list; allowed is keys",
     "missingness(pd.DataFrame({'a': ['secret']}))": "table is a DataFrame; allowed is what load",
     "train(None, 'dqn')": "masks is None",

@@ -1,6 +1,5 @@
 """What `snakemake decide` asks of a table of one's own."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import yaml
 from frugal.core.errors import ConfigError, DataError
 from frugal.run.own_table import decision
 from frugal.run.study import load_study
-from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 
 from tests.workflow.runs import ROOT
 
@@ -168,27 +166,17 @@ def test_the_table_beside_its_yaml_is_read_and_no_other_of_that_name(folder, mon
     assert Path(raw["raw_0"]).samefile(elsewhere / "clinic.csv")
 
 
-def test_f1_divides_rows_anew_where_the_split_lacks_its_parts_and_tells_several_budgets(folder):
-    found = asked(folder, objective="f1", budget="15")
-    split = yaml.safe_load(Path(found.config["datasets"]["clinic"]).read_text())["split"]
-    assert split["parts"]["encoder_validation"] == 0.05
-    assert found.budgets == (15.0, 3.75, 7.5, 15.0, 30.0, 75.0)
-    assert "divided anew" in found.remarks[0]
-    assert asked(folder, objective="f1").budgets[0] == 15.0  # a fifth of 75
-    load_study(found.config, ROOT)
-
-
 @pytest.mark.parametrize(
-    ("budget", "text"),
-    [("1000000", "1000000"), ("1234567.25", "1234567.25"), (0.00001, "0.00001"), (15, "15")],
+    ("budget", "first"),
+    [("15", 15.0), (None, 15.0), ("1234567.25", 1234567.25), (0.00001, 0.00001)],
 )
-def test_any_budget_is_a_folder_that_the_rules_name(folder, budget, text):
+def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first):
     found = asked(folder, objective="f1", budget=budget)
-    study = load_diagnosis_study(found.config, load_study(found.config, ROOT).descriptions)
-    assert re.fullmatch("[0-9.]+", text)  # the wildcard of rules/diagnosis.smk
-    for path in (study.chosen_file("choice.json", found.budgets[0]), study.bundle_file()):
-        assert f"/budget={text}/" in path
-    assert f"/budget={text} " in found.answer_settings()["reading"]["A new case"]
+    split = yaml.safe_load(Path(found.config["datasets"]["clinic"]).read_text())["split"]
+    assert split["scheme"] == "folds"
+    study = load_study(found.config, ROOT)
+    assert study.candidate_settings()["budgets"] == [first, 3.75, 7.5, 15.0, 30.0, 75.0]
+    assert study.judging_settings()["objective"] == "f1"
 
 
 def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
@@ -204,19 +192,6 @@ def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
         asked(folder, objective="f1")
 
 
-def test_new_cases_are_asked_by_a_family_that_keeps_a_policy(folder):
-    found = asked(folder, objective="f1", budget="15")
-    study = load_diagnosis_study(found.config, load_study(found.config, ROOT).descriptions)
-    kept = study.choice_settings("clinic", "policies", "f1", "0", "15")["policies"]
-    every = study.choice_settings("clinic", "all", "f1", "0", "15")["policies"]
-    assert set(every) - set(kept) == {"baselines"}
-    assert all(kept.values())
-    command = found.answer_settings()["reading"]["A new case"]
-    assert (
-        study.chosen_file("", 15.0, "policies").replace("choices", "bundles").strip("/") in command
-    )
-
-
 def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(folder):
     lines = (folder / "clinic.csv").read_text().splitlines()
     lines[1:] = [
@@ -230,19 +205,43 @@ def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(fo
     found = asked(folder)
     agents = found.config["afape"]["agents"]
     assert {n for n, one in agents.items() if one is not None} == {
-        "never", "always", "random_50", "dqn"
+        "never", "always", "fixed", "constant"
     }  # fmt: skip
-    assert "cascade, lattice, permutation are left out: they say one of two classes" in str(
+    assert "The policies cascade, permutation are left out: they decide between two" in str(
         found.remarks
     )
     load_study(found.config, ROOT)
+    with pytest.raises(ConfigError, match=r"label of clinic.yaml has 3 classes; allowed are two"):
+        asked(folder, objective="f1")
 
 
-def test_without_rows_to_learn_on_policies_that_learn_are_left_out_and_named(folder):
+def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
+    """No part `agent` is needed: every row learns and judges."""
     parts = {"train": 0.5, "test": 0.5}
-    edited(folder, split={"scheme": "fractions", "seed": 0, "parts": parts})
-    found = asked(folder)
-    left = [name for name, one in found.config["afape"]["agents"].items() if one is None]
-    assert {"dqn", "cascade", "lattice", "permutation"} <= set(left)
-    assert "has no part 'agent'" in found.remarks[-1]
-    load_study(found.config, ROOT)
+    edited(folder, split={"scheme": "fractions", "seed": 7, "parts": parts})
+    study = load_study(asked(folder).config, ROOT)
+    split = study.descriptions["clinic"].split
+    assert (split.scheme, split.seed) == ("folds", 7)
+    assert study.folds("clinic") == [f"fold_{k}" for k in range(1, 6)]
+    assert set(study.trained_agents) == set(study.candidates)
+
+
+@pytest.mark.parametrize(
+    ("block", "changes", "words"),
+    [
+        ({"agents": {"always": None}}, {}, r"names agent 'always'; under"),
+        ({"answer": {"practice": "alway"}}, {}, r"practice names 'alway'; .* 'always'"),
+        ({"agents": {"x": {"kind": "fixed", "panels": ["crp"]}}, "answer": {"practice": "x"}},
+         {"objective": "f1"}, r"answer\.practice names 'x'"),
+        ({"answer": {"prefer": ["cascad"]}}, {}, r"answer\.prefer names 'cascad'; .*'cascade'"),
+        ({"agents": {"practice": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'practice'; a"),
+        ({"agents": {"crp.2": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'crp\.2'; a pol"),
+        ({}, {"sensitive": "pneumonia"}, r"'sensitive' is 'pneumonia', the label; allowed are"),
+    ],
+)  # fmt: skip
+def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())
+    afape = laid_over(laid_over(config, over), {"afape": block})["afape"]
+    with pytest.raises(ConfigError, match=words):
+        load_study(asked(folder, afape=afape, **changes).config, ROOT).candidate_settings()

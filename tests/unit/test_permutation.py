@@ -29,7 +29,10 @@ def test_a_panel_is_worth_what_the_loss_rises_by_without_it():
 def test_it_orders_the_telling_panel_and_stops_where_beliefs_are_sure():
     world = cases.open_world(4000, 0)
     made = learn(
-        cases.rows_of(world), cases.objective("f1", world), {"windows": 10}, np.array([0.4, 2.0])
+        cases.rows_of(world),
+        cases.objective("f1", world),
+        {"windows": 10, "linear": False},
+        np.array([0.4, 2.0]),
     )
     policies = CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
     new = cases.open_world(4000, 1)
@@ -47,7 +50,10 @@ def test_a_panel_inside_another_is_not_in_the_order():
     world = cases.nested_world(1200, 2)
     assert sorted(panel_order(cases.rows_of(world))) == [1, 3]
     made = learn(
-        cases.rows_of(world), cases.objective("cost", world), {"windows": 4}, np.array([np.inf])
+        cases.rows_of(world),
+        cases.objective("cost", world),
+        {"windows": 4, "linear": False},
+        np.array([np.inf]),
     )
     shown = made.arrays["sets"][0]
     assert shown[0].tolist() == [False, False, True, False]

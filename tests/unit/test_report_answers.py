@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.judge.verdicts import CONTRADICTED
+from frugal.judge.verdicts import CONTRADICTED, REASONS
 from frugal.studies.afape.explorer import answers_of
 from frugal.studies.dadi.stages.explore_dadi import _answers as fair_answers
 from frugal.studies.diagnosis.stages.explore_diagnosis import _answers as panel_answers
@@ -12,8 +12,9 @@ VERDICT = {
     "dataset": "visits", "mechanism": "own", "seed": 0, "agent": "tree_one",
     "estimator": "stabilised_ipw", "estimate": 2.0, "ci_low": 1.0, "ci_high": 3.0,
     "runner_up": "tree_two", "difference": 1.0, "not_worse": "tree_one", "sure": True, "ess": 80.0,
-    "n": 100, "tipping_gamma": 2.5, "tipping_other": "tree_three", "by_group": "",
-    "reason": "no other policy may be the best, and the chance", "sentence": "Use tree one.",
+    "n": 100, "state": "best", "bound": 0.0, "worth": 0.0, "tipping_gamma": 2.5,
+    "tipping_other": "tree_three", "by_group": "", "reason": REASONS["best"],
+    "sentence": "Use tree one.",
 }  # fmt: skip
 
 
@@ -24,25 +25,36 @@ def told(**changes) -> dict:
     return found["told"]
 
 
-def test_a_sure_answer_names_no_rival_and_what_hidden_causes_would_need():
+def test_the_best_policy_has_no_rival_and_the_card_says_what_hidden_causes_would_need():
     found = told()
-    assert found["which policy"].startswith("tree one; no other policy may be the best, and the")
+    assert found["which policy"] == (
+        f"tree one; {REASONS['best']}. The same policy in 1 of 1 draws of the gaps; best in 1."
+    )
     assert "2.5 times could make tree three the cheaper policy" in found["what would change it"]
 
 
+@pytest.mark.parametrize("state", ["good_enough", "short_list"])
 @pytest.mark.parametrize(
-    ("not_worse", "rivals"), [("tree_one,a_b,c", "a b, c."), ("tree_one", "tree two.")]
+    ("not_worse", "rivals"), [("tree_one,a_b,c", "a b, c"), ("tree_one", "tree two")]
 )
-def test_an_open_answer_names_its_rivals_and_chance_before_hidden_causes(not_worse, rivals):
-    found = told(sure=False, not_worse=not_worse, reason="some 900 rows would tell")
-    assert found["which policy"].startswith(f"tree one; not to be told from it: {rivals}")
-    assert found["what would change it"] == (
-        "Chance alone could: tree one and tree two are too close; some 900 rows would tell."
+def test_an_answer_that_is_not_the_best_has_its_rivals_and_the_bound(not_worse, rivals, state):
+    changes = {"state": state, "sure": False, "not_worse": not_worse, "bound": 0.5, "worth": 0.1}
+    rows = pd.DataFrame([VERDICT | changes])
+    (found,) = answers_of(rows, {"visits": "EUR"}, {"passed": [1]})
+    plain = state.replace("_", " ")
+    assert (found["state"], found["sure"]) == (plain, state == "good_enough")
+    assert found["sentence"] == (
+        "Use tree one: 2 EUR a case; no other policy is cheaper by more than 0.5 (25%)."
+    )
+    assert found["told"]["which policy"].startswith(f"tree one; {plain} with {rivals}. ")
+    assert found["told"]["what would change it"] == (
+        f"Chance alone could: {rivals} may be cheaper, by at most 0.5 EUR a case; to know which is "
+        "worth at most 0.1 a case."
     )
 
 
 def test_an_answer_whose_graph_is_refuted_is_not_relied_on():
-    found = told(sure=False, reason=CONTRADICTED)
+    found = told(sure=False, state="open", reason=CONTRADICTED)
     assert found["what would change it"] == f"It cannot be relied on yet: {CONTRADICTED}."
 
 

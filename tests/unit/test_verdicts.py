@@ -8,8 +8,9 @@ import pytest
 from frugal.judge.comparisons import compare
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import Words, estimator_to_read, verdict
+from scipy.stats import norm
 
-WORDS = Words("euro", {"first": "the first estimator", "second": "the second"}, 10.0)
+WORDS = Words("euro", {"first": "the first estimator", "second": "the second"}, 10.0, 0.05)
 ORDER = ["first", "second"]
 
 
@@ -42,9 +43,10 @@ def _pairs(rows: pd.DataFrame, error: float) -> pd.DataFrame:
                          "difference": told.difference[a, b],
                          "ci_low": told.difference[a, b] - half,
                          "ci_high": told.difference[a, b] + half,
+                         "std_error": told.std_error[a, b], "bound": told.most[a, b],
                          "not_worse": told.not_worse[a]}
                     )  # fmt: skip
-    columns = ["estimator", "agent", "other", "not_worse"]
+    columns = ["estimator", "agent", "other", "not_worse", "bound", "std_error"]
     return pd.DataFrame(found, columns=None if found else columns)
 
 
@@ -59,7 +61,18 @@ def _told(
     costs: dict[str, float], error: float, gamma: float = 1.8, **changes: Any
 ) -> dict[str, Any]:
     rows = _rows(costs, **changes)
-    return verdict(rows, _pairs(rows, error), _tips(rows, gamma), ORDER, WORDS)
+    return _verdict(rows, _pairs(rows, error), gamma)
+
+
+def _verdict(rows: pd.DataFrame, pairs: pd.DataFrame, gamma: float = 2.0) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    return verdict(rows, pairs, _tips(rows, gamma), ORDER, WORDS, rng)
+
+
+def _worth(gap: float, error: float) -> float:
+    """E max(0, D), D the true saving by the dearer of two independent estimates."""
+    law = norm(-gap, np.sqrt(2) * error)
+    return float(law.expect(lambda saving: saving, lb=0))
 
 
 def test_a_verdict_that_is_sure_says_what_hidden_causes_would_have_to_do():
@@ -67,8 +80,8 @@ def test_a_verdict_that_is_sure_says_what_hidden_causes_would_have_to_do():
     found = _told(costs, 0.02, 1.83)
     assert (found["tipping_gamma"], found["tipping_other"]) == (1.83, "never")
     assert str(found["sentence"]).endswith(
-        "400 of 1,000 rows' worth; it would change if hidden causes shifted the odds of a set by "
-        "1.8."
+        "400 of 1,000 effective rows; it would change if hidden causes shifted the odds of a set "
+        "by 1.8."
     )
     assert str(_told(costs, 0.02, np.inf)["sentence"]).endswith(
         "; it would not change if hidden causes shifted the odds of a set by 10."
@@ -83,41 +96,52 @@ def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
     assert found["difference"] == pytest.approx(0.19)
     assert found["ci_low"] < 1.68 < found["ci_high"]
     assert found["difference_low"] > 0
-    assert str(found["sentence"]).startswith("Use dqn: 1.68 euro a case (1.63 to 1.73), 0.19 (0.1")
-    assert "less than random 90, the next. Read from the first estimator" in str(found["sentence"])
-    assert "400 of 1,000 rows' worth;" in str(found["sentence"])
+    assert (found["state"], found["bound"]) == ("best", 0)
+    assert 0 <= float(str(found["worth"])) < 0.001
+    assert str(found["sentence"]).startswith(
+        "Use dqn: 1.68 euro a case (1.63 to 1.73). Best: no other policy tried is cheaper than dqn "
+        "(95 %). The next, random 90, costs 0.19 (0.1"
+    )
+    assert "more. Read from the first estimator; 400 of 1,000 eff" in str(found["sentence"])
 
 
-def test_a_verdict_is_not_sure_where_the_interval_of_the_difference_to_the_next_crosses_zero():
+def test_a_verdict_is_not_the_best_where_the_interval_to_the_next_crosses_zero():
     rows = _rows({"dqn": 1.0, "never": 1.4})
     pairs = _pairs(rows, 0.1).assign(not_worse=lambda all_pairs: all_pairs["agent"] == "dqn")
     mine = pairs["agent"] == "dqn"
-    pairs.loc[mine, ["ci_low", "ci_high"]] = -0.9, 0.1
-    found = verdict(rows, pairs, _tips(rows, 2.0), ORDER, WORDS)
-    assert (found["not_worse"], found["sure"], found["difference_low"]) == ("dqn", False, -0.1)
-    assert str(found["sentence"]).startswith("Cannot be told: dqn and never differ by 0.4 ± 0.5")
+    for high, state in ((0.1, "short_list"), (0.04, "good_enough"), (-0.01, "best")):
+        pairs.loc[mine, ["ci_low", "ci_high"]] = -0.9, high
+        found = _verdict(rows, pairs)
+        assert (found["not_worse"], found["difference_low"]) == ("dqn", -high)
+        assert (found["state"], found["sure"]) == (state, state == "best")
+        assert found["bound"] == max(high, 0)
 
 
-def test_policies_of_the_same_estimate_are_said_to_have_it():
-    said = str(_told({"dqn": 1.0, "never": 1.0, "always": 5.0}, 0.3)["sentence"])
-    assert said.startswith("Cannot be told: dqn and never have the same estimate, ± 0.")
-    assert "rows would tell" not in said
-
-
-def test_policies_that_cannot_be_told_apart_are_named_and_one_is_still_taken():
-    found = _told({"never": 1.1, "dqn": 1.0, "always": 5.0}, 0.3)
+@pytest.mark.parametrize(
+    ("error", "state", "said"),
+    [
+        (0.005, "good_enough", "Good enough: no other policy tried is cheaper than dqn by more"),
+        (0.3, "short_list", "Short list: dqn and never may be the best; none is cheaper than dqn"),
+    ],
+)
+def test_policies_that_may_both_be_the_best_have_a_bound_and_a_worth_of_knowing(error, state, said):
+    found = _told({"never": 1.001, "dqn": 1.0, "always": 5.0}, error)
     assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "never", False)
-    assert found["not_worse"] == "dqn,never"
-    said = str(found["sentence"])
-    assert said.startswith("Cannot be told: dqn and never differ by 0.1 ± ")
-    assert "rows would tell" in said
-    assert "Until then take dqn: 1 a case" in said
+    assert (found["not_worse"], found["state"]) == ("dqn,never", state)
+    assert found["worth"] == pytest.approx(_worth(0.001, error), rel=0.1)
+    assert found["bound"] == pytest.approx(2.1 * np.sqrt(2) * error, rel=0.2)
+    assert str(found["sentence"]).startswith(f"Use dqn: 1 euro a case (0.95 to 1.05). {said}")
 
 
-def test_the_rows_that_would_tell_grow_with_the_square_of_the_noise():
-    few, many = (_told({"a": 1.0, "b": 1.1}, error)["reason"] for error in (0.1, 0.2))
-    numbers = [float(str(words).split()[1].replace(",", "")) for words in (few, many)]
-    assert numbers[1] / numbers[0] == pytest.approx(4, rel=0.1)
+def test_a_policy_on_too_few_rows_does_not_widen_the_bound():
+    costs = {"never": 1.001, "dqn": 1.0, "always": 0.9}
+    rows = _rows(costs)
+    rows.loc[rows["agent"] == "always", "ess"] = 3.0
+    pairs = _pairs(rows, 0.1)
+    found = _verdict(rows, pairs)
+    mine = (pairs["estimator"] == "first") & (pairs["agent"] == "dqn")
+    assert found["bound"] == pairs.loc[mine & (pairs["other"] == "never"), "bound"].item()
+    assert found["worth"] == pytest.approx(_worth(0.001, 0.1), rel=0.1)
 
 
 def test_the_estimator_that_is_read_follows_from_the_order_and_what_stands_on_enough_rows():
@@ -135,7 +159,7 @@ def test_the_estimator_that_is_read_follows_from_the_order_and_what_stands_on_en
 def test_a_policy_on_too_few_rows_is_left_out_and_named():
     rows = _rows({"a": 1.0, "b": 2.0, "c": 0.1})
     rows.loc[rows["agent"] == "c", "ess"] = 3.0
-    found = verdict(rows, _pairs(rows, 0.01), _tips(rows, 2.0), ORDER, WORDS)
+    found = _verdict(rows, _pairs(rows, 0.01))
     assert (found["agent"], found["left_out"]) == ("a", "c")
     assert "Left out, on too few rows: c." in str(found["sentence"])
 
@@ -144,14 +168,14 @@ def test_what_nothing_can_read_is_a_verdict_with_its_reason():
     reason = "The propensity is not identified"
     found = _told({"a": 1.0, "b": 2.0}, 0.1, status="not_identified", reason=reason)
     assert (found["agent"], found["estimator"], found["sure"]) == ("", "", False)
-    assert found["sentence"] == "Cannot be told: The propensity is not identified."
+    assert found["sentence"] == "Open: The propensity is not identified."
     thin = _told({"a": 1.0, "b": 2.0}, 0.1, ess=4.0)
-    assert "fewer than 30 rows' worth" in str(thin["sentence"])
+    assert "fewer than 30 effective rows" in str(thin["sentence"])
 
 
 def test_a_single_policy_is_judged_and_not_preferred():
     found = _told({"a": 1.0}, 0.1)
-    assert (found["agent"], found["runner_up"], found["sure"]) == ("a", "", False)
+    assert (found["agent"], found["runner_up"], found["state"]) == ("a", "", "open")
     assert str(found["sentence"]).startswith("Only a can be judged: 1 euro a case (0.95 to 1.05)")
 
 

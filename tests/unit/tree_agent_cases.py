@@ -14,7 +14,7 @@ BOOSTING: dict[str, Any] = {
     "trees": 60, "leaves": 4, "learning_rate": 0.2, "min_leaf": 30, "ridge": 1.0,
     "column_share": 1.0, "row_share": 1.0, "folds": 3, "repeats": 2,
 }  # fmt: skip
-CASCADE: dict[str, Any] = {"gates": 3, "sets": 12, "price_weights": 12}
+CASCADE: dict[str, Any] = {"gates": 3, "sets": 12, "price_weights": 12, "linear": False}
 ERROR, PRICE = 10.0, 1.0
 SHARE = np.array([0.6, 0.3, 0.1])  # of the groups: low, open, high
 RISK = np.array([0.02, 0.5, 0.98])

@@ -17,7 +17,7 @@ import yaml
 from tests.workflow.runs import ROOT, TEN_LINES, TINY, snakemake, terse_environment
 
 MASKS = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
-FEW = dict.fromkeys(("random_50", "dqn", "lattice", "permutation"))  # policies left out of `clinic`
+FEW = dict.fromkeys(("permutation", "fixed", "constant"))  # policies left out of `clinic`
 FEW_POLICIES = {"afape": {"agents": FEW, "figures": {"convergence_agents": ["always"]}}}
 CLINIC = f"table={ROOT / 'docs/examples/clinic.yaml'}"
 WORDS = {  # run → what Snakemake is asked for, and its configs

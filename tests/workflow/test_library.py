@@ -52,16 +52,24 @@ def example() -> dict:
 def test_the_readmes_lines_give_the_workflows_numbers_to_the_byte(example, runs):
     theirs = stored(shared.finished("clinic", runs).folder / "results" / "decide" / "clinic")
     ours = stored(example["answer"].folder)
-    assert ours.keys() == theirs.keys()
-    assert len([name for name in ours if name.endswith(".parquet")]) > 30
-    for name, path in ours.items():
+    assert theirs.keys() <= ours.keys()
+    others = {name.split("/")[1] for name in ours.keys() - theirs.keys()}  # of `evaluate`
+    assert others == {
+        "agents", "estimates", "imputations", "nuisances", "rollouts", "steps", "summary", "trained"
+    }  # fmt: skip
+    assert len([name for name in theirs if name.endswith(".parquet")]) > 8
+    for name, path in ((name, ours[name]) for name in theirs):
         if path.name.startswith("_") and path.suffix == ".json":
             assert without_order(path) == without_order(theirs[name]), name
         else:
             assert path.read_bytes() == theirs[name].read_bytes(), name
-    own = theirs["results/summary/afape.parquet"]
-    pd.testing.assert_frame_equal(example["answer"].estimates, pd.read_parquet(own))
-    assert example["answer"].verdict == theirs["results/summary/verdict.txt"].read_text().strip()
+    answer, place = example["answer"], "results/candidates/dataset=clinic/mechanism=own"
+    outcomes = pd.read_parquet(theirs[f"{place}/outcomes.parquet"], partitioning=None)
+    pd.testing.assert_frame_equal(answer.outcomes, outcomes)
+    assert answer.summary() == theirs["results/verdict.txt"].read_text()
+    assert answer.document == json.loads(theirs["results/answer.json"].read_bytes())
+    assert (answer.best, answer.state) == (answer.document["policy"], answer.document["state"])
+    assert answer.page == ours["results/answer.html"]
 
 
 def test_the_results_pass_the_audit(example):
@@ -73,18 +81,21 @@ def test_a_policy_advises_as_the_command_does(example, tmp_path):
     policy = example["policies"][2]
     cases = tmp_path / "cases.csv"
     pd.read_csv(EXAMPLES / "clinic.csv", dtype=str).head(40).to_csv(cases, index=False)
-    kept = policy.save(tmp_path / "policy")
-    done = command(tmp_path, "advise", str(kept), str(cases), "--out", "theirs.csv")
-    assert done.returncode == 0, done.stdout
-    theirs = (tmp_path / "theirs.csv").read_text()
-    for told in (
-        policy.advise(cases),
-        policy.advise(pd.read_csv(cases, dtype=str)),
-        frugal.advise(frugal.load_policy(kept), cases),
-        frugal.advise(kept, cases),
-        example["answer"].policy("cascade").advise(cases),
-    ):
-        assert told.to_csv(index=False, lineterminator="\n") == theirs
+    handed_out = example["answer"].policy("cascade")  # which learned on all rows
+    for number, one in enumerate((policy, handed_out)):
+        kept = one.save(tmp_path / f"policy_{number}")
+        done = command(tmp_path, "advise", str(kept), str(cases), "--out", "theirs.csv")
+        assert done.returncode == 0, done.stdout
+        theirs = (tmp_path / "theirs.csv").read_text()
+        for advice in (
+            one.advise(cases),
+            one.advise(pd.read_csv(cases, dtype=str)),
+            frugal.advise(frugal.load_policy(kept), cases),
+            frugal.advise(kept, cases),
+        ):
+            assert advice.to_csv(index=False, lineterminator="\n") == theirs
+        (tmp_path / "theirs.csv").unlink()
+    kept = tmp_path / "policy_0"
     with pytest.raises(DataError, match="is there already"):
         policy.save(kept)
     with pytest.raises(DataError, match="--without 'crpp' is no panel"):
@@ -93,10 +104,10 @@ def test_a_policy_advises_as_the_command_does(example, tmp_path):
 
 def test_the_training_is_there_for_those_that_learn(example):
     always, _, cascade = example["policies"]
-    assert always.training is None
+    assert always.training["acquisition_cost"].tolist() == [75.0]  # all panels
     assert len(cascade.training) > 0
     assert cascade.kind == "cascade"
-    assert len(frugal.roll_out(always).blocked) == 320
+    assert len(frugal.roll_out(always).blocked) == 160  # the last of five folds
 
 
 def test_what_is_up_to_date_is_not_made_again_and_what_changed_is(tmp_path):
@@ -138,8 +149,6 @@ def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known(tmp_p
     # all five panels cost 12; what is left are errors, told on the same complete rows in both draws
     assert truth["acquisition_cost"].tolist() == [12, 12]
     assert truth["estimate"].nunique() == 1
-    with pytest.raises(ConfigError, match="text and page are written for a table's own gaps"):
-        _ = answer.text
 
 
 def test_mistakes_are_a_sentence(tmp_path):

@@ -3,7 +3,7 @@
 
 rule bundle_agent:
     input:
-        unpack(trained_policy),
+        unpack(bundled_policy),
         unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
         table=rules.prepare_data.output.table,
         catalogue=rules.prepare_data.output.catalogue,

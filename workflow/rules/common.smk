@@ -330,6 +330,17 @@ def engine_arguments(targets, *options):
     return shlex.join([*words, "--", *targets])
 
 
+def bundled_policy(wildcards):
+    """What a bundle holds: of a table with folds the policy that learned on all rows."""
+    if STUDY.folds(wildcards.dataset) and wildcards.agent in STUDY.trained_agents:
+        place = f"results/candidates/dataset={wildcards.dataset}/mechanism={wildcards.mechanism}"
+        choice = {"choice": f"{place}/choice.json"}
+        return {"policies": f"{place}/held_out=none/policies.safetensors"} | (
+            choice if config["objective"] == "f1" else {}
+        )
+    return trained_policy(wildcards)
+
+
 def trained_policy(wildcards):
     """The stored policy of an agent that learns; nothing for the others."""
     agents = [wildcards.agent]
@@ -351,12 +362,8 @@ def decided(wildcards):
             "decide needs a table of one's own: --config table=my.yaml, a YAML that "
             "`python -m frugal init TABLE --label COLUMN` writes"
         )
-    if config["objective"] == "f1":
-        answer = rules.write_budgets.output
-        bundle = DIAGNOSIS.bundle_file(OWN_TABLE.budgets[0], "policies")
-        return [answer.text, answer.page, bundle]
     answer = rules.write_answer.output
-    return [answer.text, answer.page, *STUDY.bundle_files()]
+    return [answer.text, answer.page, answer.document, *STUDY.bundle_files()]
 
 
 def searched(wildcards):

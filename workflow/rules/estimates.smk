@@ -115,6 +115,7 @@ rule give_verdicts:
             {
                 "cost_units": STUDY.cost_units(),
                 "gammas": config["afape"]["evaluation"]["hidden_causes"]["gammas"],
+                "margin": float(config["margin"]),
             },
         ),
     shell:

@@ -30,6 +30,29 @@ rule explore_afape:
         run_stage("explore_afape")
 
 
+if config["table"] is not None:
+
+    rule explore_answer:
+        input:
+            **{
+                name: rules.write_answer.input[name]
+                for name in ("choice", "outcomes", "catalogue")
+            },
+        output:
+            **audited(section=f"{EXPLORED}/study=decide/section.json"),
+        log:
+            said="logs/explore_answer.log",
+            used="benchmarks/explore_answer.jsonl",
+        conda:
+            "../../envs/core.yaml"
+        resources:
+            mem_mb=memory,
+        params:
+            **stage_params("explore_answer", {"dataset": OWN_TABLE.dataset}),
+        shell:
+            run_stage("explore_answer")
+
+
 rule tell_afape_cases:
     input:
         table=rules.prepare_data.output.table,

@@ -19,10 +19,8 @@ def agent_words():
 
 
 def explored_studies():
-    """The studies on the page; of one's own table the one that judges it."""
-    if config["table"] is None:
-        return reported_studies()
-    return ["afape" if config["objective"] == "cost" else "diagnosis"]
+    """The studies on the page; of one's own table its answer."""
+    return reported_studies() if config["table"] is None else ["decide"]
 
 
 def explored_cases(study):

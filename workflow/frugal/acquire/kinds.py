@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,8 @@ class Ground:
         classifier: says the class where the agent only stops.
         streams: sources of all draws.
         progress: shows how far a long training is.
+        objective: cost, or f1 or am within budgets; read by kinds that learn within budgets.
+        budgets: most that a case may cost on average, ascending; none for a cost.
     """
 
     table: Table
@@ -48,6 +50,8 @@ class Ground:
     classifier: TreeEnsemble
     streams: Streams
     progress: Callable[..., Any]
+    objective: Literal["cost", "f1", "am"] = "cost"
+    budgets: tuple[float, ...] = ()
 
     @property
     def unit(self) -> float:

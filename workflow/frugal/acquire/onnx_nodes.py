@@ -174,12 +174,16 @@ class Graph:
         self.steps.append((op, [node.name for node in inputs], name, domain, how))
         return Node(self, name, kind)
 
-    def trees(self, ensemble: TreeEnsemble, values: Node) -> Node:
-        """Class probabilities by trees; a value that is NaN goes where the trees send it. (m, k)"""
-        told = self.op(
+    def leaf_sums(self, ensemble: TreeEnsemble, values: Node) -> Node:
+        """Sums of leaves, float32; a value that is NaN goes where the trees send it. (m, k)"""
+        return self.op(
             "TreeEnsembleRegressor", [values.of_kind("f")], "f", domain="ai.onnx.ml",
             **tree_attributes(ensemble),
         )  # fmt: skip
+
+    def trees(self, ensemble: TreeEnsemble, values: Node) -> Node:
+        """Class probabilities by trees. (m, k)"""
+        told = self.leaf_sums(ensemble, values)
         if ensemble.link == "softmax":
             return told.apply("Softmax", axis=-1).of_kind("d")
         return told.of_kind("d") / float(len(ensemble.root))

@@ -21,9 +21,11 @@ from frugal.acquire.onnx_state import (
     tilted,
     two,
 )
+from frugal.acquire.policies.class_sets import ClassSet
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
+from frugal.learn.linear_parts import FURTHEST, LinearPart
 from frugal.learn.trees import TreeEnsemble
 
 
@@ -224,6 +226,55 @@ def _weighed(share: Node, memory: Node) -> Node:
     return graph.op("ReduceSum", [share.with_last_axis() * memory, axes], "f", keepdims=0)
 
 
+def _cascade(state: State, policy: Any, member: int) -> Answer:
+    """As `CascadePolicies.decide` and `believe`, of one cascade."""
+    sets, model = policy.sets[member], policy.model[member]
+    beyond = (sets[-1] & ~sets).T.astype(np.float32)
+    outside = ((state.acquired.of_kind("f") @ beyond) > 0).of_kind("f")
+    stage = (outside * -1.0).argmax()  # the first set that contains what was acquired
+    of_model = {k: _log_odds(state, policy, k) for k in np.unique(model).tolist()}
+    odds = of_model[model[0]]
+    for t, k in enumerate(model.tolist()):
+        odds = stage.equals(t).where(of_model[k], odds)
+    belief = logistic(odds)
+    going, wanted = ~(stage < 0), state.open & np.zeros((1, state.panels), dtype=bool)
+    for t, panels in enumerate(sets):
+        offered, comes = state.open & panels[None], ~(stage > t)
+        buys = going & comes & (offered.of_kind("f").max() > 0)
+        wanted = wanted | (offered & buys)
+        low, high = float(policy.low[member, t]), float(policy.high[member, t])
+        within = (belief >= low) & (belief < high)
+        going = going & (~comes | (~buys & within))
+    cheapest = wanted.where(state.graph.constant(-policy.cost[None]), NO_PANEL)
+    return Answer(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), two(belief))
+
+
+def _fixed_set(state: State, policy: Any, member: int) -> Answer:
+    """A cascade of one set; of more classes, the models of each against all others."""
+    if not isinstance(policy, ClassSet):
+        return _cascade(state, policy, member)
+    of_class = policy.of_class
+    each = [logistic(_log_odds(state, of_class, k)) for k in range(len(policy.errors))]
+    together = each[0].beside(*each[1:])
+    return Answer(_cascade(state, of_class, member).law, together / together.sum())
+
+
+def _log_odds(state: State, policy: Any, k: int) -> Node:
+    """Of class 1 by a model of sets, and by the regression beside it. (m, 1)"""
+    sums = state.graph.leaf_sums(policy.ensembles[k], state.values).of_kind("d")
+    odds = (sums.columns(1, 2) - sums.columns(0, 1)).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+    if not policy.linear:
+        return odds
+    part: LinearPart = policy.linear[k]
+    seen = state.values.of_kind("f").of_kind("d")
+    known, d = seen.known(), len(part.centre)
+    z = ((seen - part.centre) / part.scale).clipped(-FURTHEST, FURTHEST)
+    intercept, slope, unknown = np.split(part.slope[:, None], [1, d + 1])
+    linear = known.where(z, 0) @ slope + (~known).of_kind("d") @ unknown + intercept
+    total = odds * float(part.weights[1]) + linear * float(part.weights[2])
+    return (total + float(part.weights[0])).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+
 GRAPHS: dict[str, Callable[[State, Any, int], Answer]] = {
     "fixed": _without_head,
     "dqn": _dqn,
@@ -234,4 +285,7 @@ GRAPHS: dict[str, Callable[[State, Any, int], Answer]] = {
     "sm_ddpo": _actor,
     "opportunistic": _opportunistic,
     "dadi": _dadi,
+    "cascade": _cascade,
+    "permutation": _cascade,
+    "fixed_set": _fixed_set,
 }

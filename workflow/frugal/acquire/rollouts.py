@@ -192,6 +192,7 @@ def roll_out(
     uniforms: Float[np.ndarray, "n {world.panels}+1"],
     states: StateEncoder | None = None,
     beliefs: bool = False,
+    recorded: Bool[np.ndarray, "n a"] | None = None,
 ) -> Episodes:
     """One episode per member and unit: sample Û⁽¹⁾, Û⁽²⁾, … until "stop"  [afape, eq. A.1].
 
@@ -207,6 +208,8 @@ def roll_out(
         uniforms: in [0, 1); entry k decides step k of its unit. (n, a + 1)
         states: readings of the world's states that were kept; None: the policy reads them.
         beliefs: whether what the policy believes at each decision is logged.
+        recorded: panels that each unit's record holds; an episode ends where the policy asks for
+            another, which is its last action and not among the panels acquired. None: all. (n, a)
 
     Returns:
         Episodes whose decisions are sorted by member, unit, then step; the forced stop of a unit
@@ -221,7 +224,11 @@ def roll_out(
     parts = []
     for start in range(0, max(len(world), 1), at_once):
         units = np.arange(start, min(start + at_once, len(world)))
-        parts.append(_roll_out_units(policy, world, uniforms, states, units, beliefs=beliefs))
+        parts.append(
+            _roll_out_units(
+                policy, world, uniforms, states, units, beliefs=beliefs, recorded=recorded
+            )
+        )
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
@@ -233,6 +240,7 @@ def _roll_out_units(
     units: np.ndarray,
     *,
     beliefs: bool,
+    recorded: np.ndarray | None,
 ) -> Episodes:
     """The episodes of some units."""
     a, shape = world.panels, (policy.members, len(units))
@@ -253,6 +261,8 @@ def _roll_out_units(
         action[member, unit, step] = chosen
         probability[member, unit, step] = law[np.arange(len(row)), chosen]
         going = chosen < a
+        if recorded is not None:
+            going &= np.pad(recorded, ((0, 0), (0, 1)))[row, chosen]
         member, unit, chosen = member[going], unit[going], chosen[going]
         acquired[member, unit, chosen] = True
     assert not member.size, "bug: a unit goes on although nothing is left to acquire"

@@ -106,7 +106,7 @@ class DropRule:
 
 @dataclass(frozen=True)
 class SplitSpec:
-    """Parts by fraction or count; with scheme `given`, fractions within each group of files."""
+    """Parts by fraction or count; `given`: fractions within each group of files; `folds`: even."""
 
     scheme: str
     seed: int
@@ -298,10 +298,12 @@ def _rule(rule: Mapping[str, Any]) -> LabelRule:
 
 
 def _split(split: Mapping[str, Any]) -> SplitSpec:
+    folds = split.get("k", 0)
+    even = {f"fold_{number}": 1 / folds for number in range(1, folds + 1)}
     return SplitSpec(
         scheme=split["scheme"],
         seed=split["seed"],
-        parts=_sizes(split.get("parts", {})),
+        parts=_sizes(split.get("parts", even)),
         groups={name: _sizes(parts) for name, parts in split.get("groups", {}).items()},
     )
 

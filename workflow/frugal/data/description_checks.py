@@ -316,9 +316,13 @@ def _check_ranges(classes: Iterable[Mapping[str, Any]], at: str) -> None:
 def _check_split(document: Mapping[str, Any]) -> None:
     split = document["split"]
     scheme = split["scheme"]
-    wanted, other = ("groups", "parts") if scheme == "given" else ("parts", "groups")
-    if wanted not in split or other in split:
-        raise ConfigError(f"'split' with scheme {scheme!r} needs {wanted!r} and not {other!r}")
+    wanted = {"given": "groups", "folds": "k"}.get(scheme, "parts")
+    others = [name for name in ("groups", "parts", "k") if name != wanted and name in split]
+    if wanted not in split or others:
+        instead = f" and not {others[0]!r}" if others else ""
+        raise ConfigError(f"'split' with scheme {scheme!r} needs {wanted!r}{instead}")
+    if scheme == "folds":
+        return
     if scheme == "given":
         _check_groups(split["groups"], document["source"])
     else:

@@ -119,7 +119,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
                     label[split == part], minlength=len(description.label.classes)
                 ).tolist(),
             }
-            for part in PART_NAMES
+            for part in (*PART_NAMES, *description.split.parts)
             if (split == part).any()
         },
     }

@@ -21,6 +21,7 @@ PART_NAMES = (
     "nuisance",
     "test",
 )
+FOLDS = "folds"  # scheme
 
 _OTHER_CLUSTERS = "name a column with more values, or leave 'cluster' out"
 
@@ -118,8 +119,8 @@ def split_rows(
 
     Raises:
         DataError: counts do not sum to n, or a part that the study cannot do without
-            (`train` or `encoder`, `agent` of the latter, `test`) lacks a class; there are fewer
-            clusters than parts, or only one in `test`; or files of two groups share a cluster.
+            (`train` or `encoder`, `agent` of the latter, `test`; every fold) lacks a class; there
+            are fewer clusters than parts, or only one in `test`; or files of two groups share one.
     """
     if cluster is not None and len(np.unique(cluster)) < len(spec.parts):
         raise DataError(
@@ -142,24 +143,36 @@ def split_rows(
     else:
         sizes = (
             part_sizes(len(label), spec.parts)
-            if spec.scheme == "fractions"
+            if spec.scheme in ("fractions", FOLDS)
             else {part: int(count) for part, count in spec.parts.items()}
         )
         rng = np.random.default_rng([spec.seed, rng_seed])
         split = assign(np.arange(len(label)), sizes, rng)
-    trained = ("encoder", "agent") if "encoder" in split else ("train",)
+    if spec.scheme == FOLDS:
+        needed = list(spec.parts)
+    else:
+        needed = ["encoder", "agent"] if "encoder" in split else ["train"]
+        needed.append("test")
     rows_of_class = np.bincount(label)
-    for part in (*trained, "test"):
+    for part in needed:
         here = np.bincount(label[split == part], minlength=len(rows_of_class))
         absent = np.flatnonzero((rows_of_class > 0) & (here == 0))
         if len(absent):
             k = int(absent[0])
+            if spec.scheme == FOLDS:
+                raise DataError(
+                    f"class {repr(classes[k]) if len(classes) else k} has {rows_of_class[k]} rows, "
+                    f"and there is none in {part!r}, one of {len(needed)} folds, each of which "
+                    "needs one; record more of that class"
+                )
             raise DataError(
                 f"part {part!r} has {int((split == part).sum())} rows and none of class "
                 f"{repr(classes[k]) if len(classes) else k}, of which there are "
                 f"{rows_of_class[k]} in all; give it more rows under 'split'"
             )
-    if cluster is not None and len(np.unique(cluster[split == "test"])) < 2:
+    if cluster is None or "test" not in needed:
+        return split
+    if len(np.unique(cluster[split == "test"])) < 2:
         raise DataError(
             f"part 'test' has one of {len(np.unique(cluster))} values of {cluster_name!r} "
             f"('cluster'), and rows of one value count as one; {_OTHER_CLUSTERS}"

@@ -29,6 +29,9 @@ from frugal.data.tables import (
 )
 
 BELONGING = ("group_index", "cluster_index")
+FOLD = "fold_"  # before the number of a part that is a fold
+JUDGED, LEARNED = "test", "agent"  # parts as which the last fold and the others serve single jobs
+EVERY = (LEARNED, JUDGED)  # of a table with folds: all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,10 @@ class StoredTable:
         table: as `table_to_frames` made it.
         catalogue: likewise.
 
+    Attributes:
+        folds: names of its folds; none where the split is no division into folds.
+        fold: number of each row's fold, in their order; without folds all 0. (n,)
+
     Raises:
         DataError: the catalogue is none, the table lacks a column that it lists, a row_id stands
             twice, or a label is no class. What is wrong with a value shows when it is read.
@@ -79,6 +86,8 @@ class StoredTable:
         self._names: list[str] = []
         self._part = np.zeros(len(self._rows), dtype=np.int16)
         self._first_ids = np.zeros(len(self.blocks), dtype=np.int64)
+        self.folds: list[str] = []
+        self.fold = np.zeros(len(self._rows), dtype=np.int64)
         self._look_through()
 
     def __len__(self) -> int:
@@ -103,6 +112,12 @@ class StoredTable:
             require_identity(self._rows.read(None, IDENTITY_COLUMNS), known)
         if len(classes) < 2:
             raise DataError("the label has one class only; a classifier needs at least two")
+        self.folds = sorted(name for name in self._names if name.startswith(FOLD))
+        if self.folds:
+            number = {name: k for k, name in enumerate(self.folds)}
+            self.fold = np.array([number[name] for name in self._names])[self._part]
+            last = self.fold == len(self.folds) - 1
+            self._names, self._part = [LEARNED, JUDGED], last.astype(np.int16)
 
     @cached_property
     def layout(self) -> Table:
@@ -186,13 +201,19 @@ class StoredTable:
 
     def clusters(self, parts: Collection[str]) -> Int[np.ndarray, " m"] | None:
         """Cluster of each row of some parts; None where each stands for itself. (m,)"""
-        if BELONGING[1] not in self._rows.columns:
+        return self._belonging(BELONGING[1], parts)
+
+    def groups(self, parts: Collection[str]) -> Int[np.ndarray, " m"] | None:
+        """Group of each row of some parts, an index of `group_names`; None without groups. (m,)"""
+        return self._belonging(BELONGING[0], parts)
+
+    def _belonging(self, name: str, parts: Collection[str]) -> Int[np.ndarray, " m"] | None:
+        """A column of whole numbers in the rows of some parts; None where there is none. (m,)"""
+        if name not in self._rows.columns:
             return None
         inside = self.part_rows(parts)
         found = [
-            self._rows.read(rows, BELONGING[1:])[BELONGING[1]].to_numpy(dtype=np.int64)[
-                inside[rows]
-            ]
+            self._rows.read(rows, [name])[name].to_numpy(dtype=np.int64)[inside[rows]]
             for rows in self.blocks
         ]
         return np.concatenate(found)

@@ -4,7 +4,7 @@ Knows no study: words, a table of what policies cost and reach, what to know and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
 import pandas as pd
@@ -15,6 +15,8 @@ STYLE = (
     "border-left:4px solid #0072b2;padding:.2rem 0 .2rem 1rem}table{border-collapse:collapse;"
     "width:100%}td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #ccc}"
     "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}img{max-width:100%}"
+    "pre{white-space:pre-wrap;background:#f7f7f7;padding:.6rem;font-size:.9rem}"
+    "summary{cursor:pointer;margin-top:1.5rem;color:#0072b2}"
     "code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto}"
 )
 
@@ -30,6 +32,11 @@ class Answer:
         curve: a row per policy or budget, the cheapest first; the first and last columns are words.
         further: sentences on how fine the answer is and what was assumed.
         reading: what to look at next: words → file or command.
+        lead: sentences below the answer, each a line of the text.
+        does: what the policy does, as lines of a tree; on the page only.
+        parts: heading on the page → sentences, each a line of the text.
+        folded: whether the curve and the sentences on it are folded on the page, and the curve is
+            left out of the text.
     """
 
     title: str
@@ -38,13 +45,19 @@ class Answer:
     curve: pd.DataFrame
     further: Sequence[str]
     reading: Mapping[str, str]
+    lead: Sequence[str] = ()
+    does: Sequence[str] = ()
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    folded: bool = False
 
     def text(self) -> str:
         """For the terminal and verdict.txt."""
-        lines = [self.sentence, ""]
-        if len(self.curve):
+        lines = [self.sentence, *self.lead, *(one for part in self.parts.values() for one in part)]
+        lines += [] if self.folded else [""]
+        if len(self.curve) and not self.folded:
             lines += [f"{self.heading}:", *_aligned(self.curve), ""]
-        lines += [*self.further, ""] if self.further else []
+        if not self.folded:
+            lines += [*self.further, ""] if self.further else []
         lines += [f"{words}: {place}" for words, place in self.reading.items()]
         return "\n".join(lines) + "\n"
 
@@ -59,22 +72,44 @@ class Answer:
             f"<h2>{escape(self.heading)}</h2><div class='wide'>"
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+        lead = "".join(f"<p>{_prose(one)}</p>" for one in self.lead)
+        does = "\n".join(map(escape, self.does))
+        does = f"<h2>What the policy does</h2><pre>{does}</pre>" if does else ""
         image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
         image = image if picture else ""
-        told = "".join(f"<li>{escape(one)}</li>" for one in self.further)
+        parts = "".join(_section(heading, each) for heading, each in self.parts.items())
+        know = _section("What to know", self.further)
         read = "".join(
             f"<li>{escape(words)}: <code>{escape(place)}</code></li>"
             for words, place in self.reading.items()
+            if not place.endswith(".html")  # this page
         )
         return (
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
             f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
             f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
-            f"<p class='said'>{escape(self.sentence)}</p>"
-            f"{image}{table if len(self.curve) else ''}<h2>What to know</h2><ul>{told}</ul>"
+            f"<p class='said'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}"
+            f"{self._folded((table if len(self.curve) else '') + know)}"
             f"<h2>What to read and do next</h2><ul>{read}</ul></body></html>\n"
         )
+
+    def _folded(self, details: str) -> str:
+        """Details as they stand, or behind a line that opens them."""
+        if not self.folded:
+            return details
+        return f"<details><summary>Every policy, and what was assumed</summary>{details}</details>"
+
+
+def _section(heading: str, sentences: Sequence[str]) -> str:
+    """A heading with a list; nothing without sentences."""
+    each = "".join(f"<li>{_prose(one)}</li>" for one in sentences)
+    return f"<h2>{escape(heading)}</h2><ul>{each}</ul>" if each else ""
+
+
+def _prose(text: str) -> str:
+    """Escaped; a number and its % stay on one line."""
+    return escape(text).replace(" %", "\u00a0%")
 
 
 def _cells(curve: pd.DataFrame) -> list[list[str]]:

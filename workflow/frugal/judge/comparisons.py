@@ -58,11 +58,15 @@ class Comparison:
         std_error: of the difference. (k, k)
         half_width: half of the interval of a difference; all pairs at once hold theirs with the
             probability `LEVEL`. (k, k)
-        not_worse: policies that cannot be told from the best: the best is among them with the
+        not_worse: policies that may be the best: the best is among them with the
             probability `LEVEL`. (k,)
         simultaneous: half of the normal interval of each estimate; all at once, so that it also
             holds for the one that is picked. (k,)
         level: of an interval of one estimate that makes those of all hold at once with `LEVEL`.
+        most: what the column's policy could save at most against the row's, of all that are
+            `not_worse` at once with `LEVEL`. (k, k)
+        worth: expected value of perfect information: what knowing all costs would save on average
+            against the policy of least estimate.
     """
 
     difference: Float[np.ndarray, "k k"]
@@ -71,6 +75,13 @@ class Comparison:
     not_worse: Bool[np.ndarray, " k"]
     simultaneous: Float[np.ndarray, " k"]
     level: float
+    most: Float[np.ndarray, "k k"]
+    worth: float
+
+    @property
+    def bound(self) -> Float[np.ndarray, " k"]:
+        """What another policy could save at most against each, at once with `LEVEL`. (k,)"""
+        return np.maximum(np.where(self.not_worse, self.most, 0.0).max(axis=1), 0.0)
 
 
 def compare(
@@ -83,6 +94,7 @@ def compare(
         d_ab = μ̂_a − μ̂_b,   s²_ab = C_aa + C_bb − 2 C_ab
         half width: the quantile of max over pairs |Z_a − Z_b| / s_ab, times s_ab, Z ~ N(0, C)
         a is not worse, unless some d_ab > q_a s_ab, q_a the quantile of max_b (Z_a − Z_b) / s_ab
+        μ_a − min μ ≤ max over b that are not worse of d_ab + q_b s_ab
                                                               [Hsu, Ann. Stat. 9, 1981; 1984]
 
     Two policies that did the same in every row differ by nothing, for certain.
@@ -106,16 +118,56 @@ def compare(
         scaled = (drawn[:, a, None] - drawn) / scale[a]
         tops[a] = np.quantile(scaled.max(axis=1), LEVEL)
         widest = np.maximum(widest, np.abs(scaled).max(axis=1))
+    not_worse = np.all(difference <= tops[:, None] * error, axis=1, keepdims=True)[:, 0]
     own = np.where(variance > nothing, np.sqrt(variance), np.inf)
     picked = float(np.quantile(np.abs(drawn / own).max(axis=1), LEVEL))
     return Comparison(
         difference,
         error,
         float(np.quantile(widest, LEVEL)) * error,
-        np.all(difference <= tops[:, None] * error, axis=1, keepdims=True)[:, 0],
+        not_worse,
         picked * np.sqrt(variance),
         max(LEVEL, float(2 * ndtr(picked) - 1)),  # of one policy it is LEVEL but for the draws
+        difference + tops * error,
+        float(estimates.min() - (estimates + drawn).min(axis=1).mean()),
     )
+
+
+def worth_of_knowing(
+    estimates: Float[np.ndarray, " k"],
+    std_error: Float[np.ndarray, "k k"],
+    rng: np.random.Generator,
+) -> float:
+    """Expected value of perfect information, as `Comparison.worth`, of some policies.
+
+    Args:
+        estimates: costs. (k,)
+        std_error: of their differences. (k, k)
+        rng: of the draws.
+    """
+    squared = std_error**2
+    drawn = _gaussian((squared[:, [0]] + squared[[0]] - squared) / 2, rng)  # less the first's
+    return max(float(estimates.min() - (estimates + drawn).min(axis=1).mean()), 0.0)
+
+
+def savings_quantile(
+    covariance: Float[np.ndarray, "k k"], rng: np.random.Generator
+) -> tuple[Float[np.ndarray, " k"], float]:
+    """Standard errors of all differences to the first, and a quantile for all of them at once.
+
+    μ̂₀ − μ̂_a − q s_a is below μ₀ − μ_a for every a with the probability `LEVEL`. (k,)
+
+    Args:
+        covariance: of the estimates. (k, k)
+        rng: of the draws.
+    """
+    variance = np.diag(covariance)
+    squared = variance + variance[0] - 2 * covariance[0]
+    error = np.sqrt(np.maximum(squared, 0.0))
+    scale = np.where(squared > NOTHING * max(float(variance.max()), 1e-300), error, np.inf)
+    drawn = _gaussian(covariance, rng)
+    highest = ((drawn[:, [0]] - drawn) / scale).max(axis=1)
+    return error, float(np.quantile(highest, LEVEL))
 
 
 def _gaussian(

@@ -7,14 +7,29 @@ enough rows. What stands on too few rows is left out and named. Knows no estimat
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from frugal.judge.comparisons import worth_of_knowing
+
 LEAST_ESS = 30.0  # effective rows on which an estimate must stand to be read
 LARGEST_SHARE = 0.10  # of all weight that one row may carry
 CONTRADICTED = "the records contradict the graph"
-SAME = 1e-12  # two estimates closer than this are the same
+REASONS = {
+    "best": "no other policy may be the best, and the next costs more at the 95 % level",
+    "good_enough": "no other policy is cheaper by more than the margin",
+    "short_list": "another policy may be cheaper by more than the margin",
+}
+_EMPTY: dict[str, object] = {
+    "agent": "", "estimator": "", "estimate": np.nan, "ci_low": np.nan, "ci_high": np.nan,
+    "runner_up": "", "difference": np.nan, "difference_low": np.nan, "difference_high": np.nan,
+    "not_worse": "", "state": "open", "bound": np.nan, "worth": np.nan, "sure": False,
+    "left_out": "", "ess": 0.0, "n": 0, "tipping_gamma": np.nan, "tipping_other": "",
+}  # fmt: skip
+
+State = Literal["best", "good_enough", "short_list", "open"]
 
 
 @dataclass(frozen=True)
@@ -25,11 +40,13 @@ class Words:
         cost_unit: of the data set.
         estimators: name → words.
         most_gamma: the largest Γ that was looked at.
+        margin: share of the cost by which another policy may be cheaper: it counts as nothing.
     """
 
     cost_unit: str
     estimators: Mapping[str, str]
     most_gamma: float
+    margin: float
 
 
 def readable(rows: pd.DataFrame) -> pd.Series:
@@ -49,12 +66,69 @@ def estimator_to_read(rows: pd.DataFrame, order: Sequence[str]) -> str | None:
     return next((name for name in order if count.get(name, 0) >= min(2, _agents(rows))), None)
 
 
+def state_of(bound: float, allowed: float) -> State:
+    """How sure a policy is.
+
+    Args:
+        bound: what another policy could save at most against it.
+        allowed: what another policy may save and it counts as nothing.
+    """
+    if bound <= 0:
+        return "best"
+    return "good_enough" if bound <= allowed else "short_list"
+
+
+def how_sure(
+    state: State,
+    policies: Sequence[str],
+    *,
+    most: str,
+    margin: float,
+    worth: str,
+    cheaper: str = "cheaper",
+) -> str:
+    """The state of a policy in a sentence or two, with its number.
+
+    Args:
+        state: of the policy.
+        policies: those that may be the best, in words, itself among them and first.
+        most: what another policy could save at most against it, in words; see `of_cost`.
+        margin: share of the cost that counts as nothing.
+        worth: expected value of perfect information, in words.
+        cheaper: what another policy is not.
+    """
+    name = policies[0]
+    if state == "best":
+        return f"Best: no other policy tried is {cheaper} than {name} (95 %)."
+    if state == "good_enough":
+        return (
+            f"Good enough: no other policy tried is {cheaper} than {name} by more than {most}; "
+            f"the margin is {percent(margin)} (95 %)."
+        )
+    if state == "open":
+        return (
+            "Open: too few records hold the panels that the policies ask for; record more panels "
+            "of the same cases."
+        )
+    return (
+        f"Short list: {joined(policies)} may be the best; none is {cheaper} than {name} by more "
+        f"than {most}, 95 %. Knowing which one would save at most {worth}."
+    )
+
+
+def of_cost(bound: float, cost: float, unit: str) -> str:
+    """A saving of a case in words, also as a share of the cost."""
+    share = f" ({percent(bound / cost)} of the cost)" if cost else ""
+    return f"{number(bound)}{_of(unit)} a case{share}"
+
+
 def verdict(
     rows: pd.DataFrame,
     pairs: pd.DataFrame,
     tipping: pd.DataFrame,
     order: Sequence[str],
     words: Words,
+    rng: np.random.Generator,
 ) -> dict[str, object]:
     """One row of the table of verdicts.
 
@@ -64,12 +138,12 @@ def verdict(
         tipping: of the same, by estimator: agent, tipping_gamma, tipping_other.
         order: estimators that are meant to be read, the best first.
         words: for the sentence.
+        rng: of the worth of knowing.
 
     Returns:
         agent, estimator, estimate with a simultaneous interval, runner_up, difference with its
-        simultaneous interval, not_worse, sure (no other policy may be the best, and the interval
-        of the difference to the next lies above 0), reason, left_out, tipping_gamma,
-        tipping_other, sentence.
+        simultaneous interval, not_worse, state, bound, worth, sure (the state is `best`), reason,
+        left_out, tipping_gamma, tipping_other, sentence.
     """
     name = estimator_to_read(rows, order)
     if name is None:
@@ -80,28 +154,52 @@ def verdict(
     left = sorted(set(rows["agent"]) - set(chosen["agent"]))
     best = chosen.iloc[0]
     own = pairs[pairs["estimator"] == name]
-    alike = [a for a in chosen["agent"] if a in set(own.loc[own["not_worse"], "agent"])]
-    others = alike[1:] if len(alike) > 1 else list(chosen["agent"][1:])
-    found: dict[str, object] = {
+    may = {best["agent"], *own.loc[own["not_worse"], "agent"]}
+    alike = [agent for agent in chosen["agent"] if agent in may]
+    found: dict[str, object] = _EMPTY | {
         "agent": best["agent"], "estimator": name, "estimate": best["estimate"],
-        "ci_low": best["simultaneous_low"], "ci_high": best["simultaneous_high"], "runner_up": "",
-        "difference": np.nan, "difference_low": np.nan, "difference_high": np.nan,
-        "not_worse": ",".join(alike or [best["agent"]]), "sure": len(alike) == 1,
-        "left_out": ",".join(left), "ess": best["ess"], "n": best["n"],
-        "tipping_gamma": np.nan, "tipping_other": "",
+        "ci_low": best["simultaneous_low"], "ci_high": best["simultaneous_high"],
+        "not_worse": ",".join(alike), "left_out": ",".join(left), "ess": best["ess"],
+        "n": best["n"], "reason": "only one policy can be judged",
     }  # fmt: skip
-    if not others:
-        found |= {"sure": False, "reason": "only one policy can be judged"}
-        return found | {"sentence": _sentence(found, words)}
-    pair = own[(own["agent"] == best["agent"]) & (own["other"] == others[0])].iloc[0]
-    found |= {
-        "runner_up": others[0], "difference": -pair["difference"],
-        "difference_low": -pair["ci_high"], "difference_high": -pair["ci_low"],
-        **_tip(tipping, name, str(best["agent"])),
-        "sure": len(alike) == 1 and bool(pair["ci_high"] < 0),
-    }  # fmt: skip
-    found["reason"] = _reason(found, pair)
+    if len(chosen) > 1:
+        found |= {"runner_up": (alike[1:] or list(chosen["agent"][1:]))[0]}
+        found |= _compared(found, chosen, own, words, rng) | _tip(tipping, name, str(best["agent"]))
     return found | {"sentence": _sentence(found, words)}
+
+
+def _compared(
+    found: Mapping[str, object],
+    chosen: pd.DataFrame,
+    pairs: pd.DataFrame,
+    words: Words,
+    rng: np.random.Generator,
+) -> dict[str, object]:
+    """The policy that is named against the others: the next one, the bound, and the state."""
+    mine = pairs[pairs["agent"] == found["agent"]].set_index("other").to_dict("index")
+    pair = mine[str(found["runner_up"])]
+    alike = str(found["not_worse"]).split(",")
+    # of a policy that alone may be the best the bound is that of the interval of the difference
+    bounds = [mine[other]["bound"] for other in alike[1:]] or [pair["ci_high"]]
+    bound = max(0.0, *map(float, bounds))
+    names = list(chosen["agent"])
+    error = pairs.pivot(index="agent", columns="other", values="std_error")
+    error = error.reindex(index=names, columns=names).fillna(0.0).to_numpy(dtype=float)
+    state = state_of(bound, words.margin * float(str(found["estimate"])))
+    return {
+        "difference": -pair["difference"], "difference_low": -pair["ci_high"],
+        "difference_high": -pair["ci_low"], "state": state, "bound": bound,
+        "worth": worth_of_knowing(chosen["estimate"].to_numpy(), error, rng),
+        "sure": state == "best", "reason": REASONS[state],
+    }  # fmt: skip
+
+
+def over_draws(verdicts: pd.DataFrame) -> str:
+    """In how many draws of the gaps the policy of the first is named, and each state."""
+    same = int((verdicts["agent"] == verdicts["agent"].iloc[0]).sum())
+    counts = verdicts["state"].value_counts(sort=False).items()
+    each = ", ".join(f"{plain(state)} in {count}" for state, count in counts)
+    return f"The same policy in {same} of {len(verdicts)} draws of the gaps; {each}."
 
 
 def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
@@ -112,7 +210,8 @@ def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
         words: what speaks most against the graph.
     """
     said = f"The records contradict the assumed graph: {words}. If it held: {found['sentence']}"
-    return found | {"sure": False, "reason": CONTRADICTED, "sentence": said}
+    changed = {"state": "open", "sure": False, "reason": CONTRADICTED, "sentence": said}
+    return found | changed
 
 
 def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
@@ -128,9 +227,9 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
     costs = single[single["quantity"] == "cost"]
     if not len(costs):
         return ""
-    unit = f" {cost_unit}" if cost_unit else ""
+    unit = _of(cost_unit)
     each = ", ".join(
-        f"{group} {_number(value)}"
+        f"{group} {number(value)}"
         for group, value in zip(costs["group"], costs["estimate"], strict=True)
     )
     pairs = own[(own["other"] != "") & (own["quantity"] == "cost")]
@@ -145,18 +244,18 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
     ]  # fmt: skip
     largest = own[own["group"] == ""]
     gaps += [
-        f"{_plain(name)} gap {_gap(value, low, high)}"
+        f"{plain(name)} gap {_gap(value, low, high)}"
         for name, value, low, high in largest[
             ["quantity", "estimate", "ci_low", "ci_high"]
         ].itertuples(index=False)
     ]
     few = [str(group) for group in costs.loc[costs["ess"] < LEAST_ESS, "group"]]
-    told = f" On fewer than {LEAST_ESS:g} rows' worth: {', '.join(few)}." if few else ""
-    return f"By group, {_plain(agent)} costs{unit} a case: {each}; {'; '.join(gaps)}.{told}"
+    told = f" On fewer than {LEAST_ESS:g} effective rows: {', '.join(few)}." if few else ""
+    return f"By group, {plain(agent)} costs{unit} a case: {each}; {'; '.join(gaps)}.{told}"
 
 
 def _gap(value: object, low: object, high: object) -> str:
-    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+    return f"{number(value)} ({number(low)} to {number(high)})"
 
 
 def _tip(tipping: pd.DataFrame, estimator: str, agent: str) -> dict[str, object]:
@@ -175,59 +274,40 @@ def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
     first = rows[rows["estimator"] == order[0]]
     told = first.loc[first["reason"] != "", "reason"]
     why = told.iloc[0] if len(told) else (
-        f"the weights stand on fewer than {LEAST_ESS:g} rows' worth, or one row carries over "
+        f"the weights stand on fewer than {LEAST_ESS:g} effective rows, or one row carries over "
         f"{LARGEST_SHARE:.0%} of them"
     )  # fmt: skip
-    return {
-        "agent": "", "estimator": "", "estimate": np.nan, "ci_low": np.nan, "ci_high": np.nan,
-        "runner_up": "", "difference": np.nan, "difference_low": np.nan,
-        "difference_high": np.nan, "not_worse": "", "sure": False,
-        "left_out": ",".join(sorted(set(rows["agent"]))), "ess": 0.0,
-        "tipping_gamma": np.nan, "tipping_other": "",
-        "n": int(rows["n"].iloc[0]), "reason": why,
-        "sentence": f"Cannot be told: {why.rstrip('.')}.",
+    return _EMPTY | {
+        "left_out": ",".join(sorted(set(rows["agent"]))), "n": int(rows["n"].iloc[0]),
+        "reason": why, "sentence": f"Open: {why.rstrip('.')}.",
     }  # fmt: skip
-
-
-def _reason(found: Mapping[str, object], pair: pd.Series) -> str:
-    """Why it is sure or not, and how many rows would tell."""
-    if found["sure"]:
-        return "no other policy may be the best, and the next is worse by more than chance"
-    gap, half = abs(float(pair["difference"])), float(pair["ci_high"] - pair["ci_low"]) / 2
-    if gap <= SAME:
-        return "the next policy has the same estimate"
-    rows = float(str(found["n"])) * (half / gap) ** 2
-    return f"some {_round(rows)} rows would tell"
 
 
 def _sentence(found: Mapping[str, object], words: Words) -> str:
     """The answer in words."""
-    unit = f" {words.cost_unit}" if words.cost_unit else ""
-    agent, other = _plain(found["agent"]), _plain(found["runner_up"])
-    cost, low, high = (_number(found[key]) for key in ("estimate", "ci_low", "ci_high"))
+    agent, unit = plain(found["agent"]), _of(words.cost_unit)
+    estimate, low, high = (float(str(found[key])) for key in ("estimate", "ci_low", "ci_high"))
+    cost = f"{number(estimate)}{unit} a case ({interval(low, high)})"
     read = words.estimators[str(found["estimator"])]
-    stands = f"Read from {read}; {_worth(found['ess'], found['n'])} rows' worth"
-    told = f" Left out, on too few rows: {_listed(found['left_out'])}." if found["left_out"] else ""
-    if not other:
-        return f"Only {agent} can be judged: {cost}{unit} a case ({low} to {high}). {stands}.{told}"
-    gap = float(str(found["difference"]))
-    if found["sure"]:
-        return (
-            f"Use {agent}: {cost}{unit} a case ({low} to {high}), {_number(gap)} "
-            f"({_number(found['difference_low'])} to {_number(found['difference_high'])}) less "
-            f"than {other}, the next. "
-            f"{stands}; {_hidden(found, words)}.{told}"
-        )
-    half = (float(str(found["difference_high"])) - float(str(found["difference_low"]))) / 2
-    alike = [_plain(name) for name in str(found["not_worse"]).split(",")]
-    many = f" {len(alike)} policies may be the best." if len(alike) > 2 else ""
-    apart = f"differ by {_number(gap)} ± {_number(half)}{unit}; {found['reason']}"
-    if abs(gap) <= SAME:
-        apart = "have the same estimate" + (f", ± {_number(half)}{unit}" if half > SAME else "")
-    return (
-        f"Cannot be told: {agent} and {other} {apart}.{many} Until then take {agent}: "
-        f"{cost} a case ({low} to {high}). {stands}.{told}"
-    )
+    rests = f"Read from {read}; {_effective(found['ess'], found['n'])} effective rows"
+    out = str(found["left_out"]).split(",") if found["left_out"] else []
+    left = f" Left out, on too few rows: {', '.join(map(plain, out))}." if out else ""
+    if not found["runner_up"]:
+        return f"Only {agent} can be judged: {cost}. {rests}.{left}"
+    state: State = found["state"]  # pyright: ignore[reportAssignmentType]
+    rest = [name for name in str(found["not_worse"]).split(",") if name != found["agent"]]
+    rest = rest or [str(found["runner_up"])]
+    said = how_sure(
+        state, [agent, *map(plain, rest)], margin=words.margin,
+        most=of_cost(float(str(found["bound"])), estimate, words.cost_unit),
+        worth=f"{number(found['worth'])} a case",
+    )  # fmt: skip
+    if state == "best":
+        ends = (float(str(found[f"difference_{end}"])) for end in ("low", "high"))
+        gap = number(float(str(found["difference"])))
+        said += f" The next, {plain(found['runner_up'])}, costs {gap} ({interval(*ends)}) more."
+        rests += f"; {_hidden(found, words)}"
+    return f"Use {agent}: {cost}. {said} {rests}.{left}"
 
 
 def _hidden(found: Mapping[str, object], words: Words) -> str:
@@ -238,28 +318,41 @@ def _hidden(found: Mapping[str, object], words: Words) -> str:
     return f"it would not change if hidden causes shifted the odds of a set by {words.most_gamma:g}"
 
 
-def _plain(name: object) -> str:
+def plain(name: object) -> str:
+    """A name without underscores."""
     return str(name).replace("_", " ")
 
 
-def _listed(names: object) -> str:
-    return ", ".join(_plain(name) for name in str(names).split(","))
+def joined(names: Sequence[str]) -> str:
+    """Names with "and" before the last."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _number(value: object) -> str:
-    """Three figures."""
-    return f"{float(str(value)):.3g}"
+def number(value: object) -> str:
+    """Three figures, thousands by a comma; 0 for None."""
+    figures = float(f"{float(str(value or 0)):.3g}")
+    return f"{figures:,.12g}"
 
 
-def _worth(ess: object, n: object) -> str:
-    """On how many of the rows it stands; all of them are not rounded."""
-    rows = int(str(n))
-    return f"{_round(ess) if float(str(ess)) < rows - 0.5 else f'{rows:,}'} of {rows:,}"
+def percent(share: float) -> str:
+    """A share in whole hundredths."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    return f"{100 * share:.0f} %"
 
 
-def _round(value: object) -> str:
-    """A number of rows, to two figures from 100 on."""
-    number = float(str(value))
-    if number < 100:
-        return f"{number:.0f}"
-    return f"{float(f'{number:.2g}'):,.0f}"
+def interval(low: float, high: float) -> str:
+    """From one number to another."""
+    return f"{number(low)} to {number(high)}"
+
+
+def _of(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def _effective(ess: object, n: object) -> str:
+    """Effective rows of all; to two figures from 100 on, all of them are not rounded."""
+    rows, value = int(str(n)), float(str(ess))
+    if value >= rows - 0.5:
+        return f"{rows:,} of {rows:,}"
+    return f"{value if value < 100 else float(f'{value:.2g}'):,.0f} of {rows:,}"

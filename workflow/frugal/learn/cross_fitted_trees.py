@@ -22,6 +22,12 @@ BINS = 63
 MEAN_BINS = 31
 
 
+def log_odds_of(probability: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Log-odds within the range that trees have. (…, n)"""
+    p = np.clip(probability, np.exp(-MOST_LOG_ODDS), 1 - np.exp(-MOST_LOG_ODDS))
+    return np.log(p) - np.log1p(-p)
+
+
 @dataclass(frozen=True)
 class BoostingSettings:
     """How trees are fitted. A leaf has `min_leaf` rows, or a fifteenth of the rows if that is less.

@@ -66,10 +66,11 @@ def logistic_mode(
     precision: Float[np.ndarray, " p"],
     start: Float[np.ndarray, " p"],
     decrement: float,
+    towards: Float[np.ndarray, " p"] | None = None,
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
     """Coefficients of least penalised loss, by Newton's method with halved steps.
 
-        Σᵢ wᵢ (log(1 + exp(xᵢβ)) − yᵢ xᵢβ) + ½ Σⱼ λⱼ βⱼ²
+        Σᵢ wᵢ (log(1 + exp(xᵢβ)) − yᵢ xᵢβ) + ½ Σⱼ λⱼ (βⱼ − cⱼ)²
 
     With weights 1 it is the mode of the posterior under normal priors. Precisions above zero make
     it unique, whatever the inputs (full one-hot codes beside an intercept, separable classes).
@@ -82,14 +83,17 @@ def logistic_mode(
         start: where to begin. (p,)
         decrement: steps end where the squared Newton decrement, about twice what is left of the
             loss, is smaller.
+        towards: c, means of the priors; None: zeros. (p,)
 
     Returns:
         Coefficients, and the lower Cholesky factor of the curvature there. (p,), (p, p)
     """
+    centre = np.zeros(len(precision)) if towards is None else towards
 
     def loss(coefficients: np.ndarray, log_odds: np.ndarray) -> float:
         of_rows = weight * (np.logaddexp(0.0, log_odds) - target * log_odds)
-        return float(of_rows.sum() + 0.5 * (precision * coefficients) @ coefficients)
+        away = coefficients - centre
+        return float(of_rows.sum() + 0.5 * (precision * away) @ away)
 
     mode, log_odds, prior = start, design @ start, np.diag(precision)
     value, factor = loss(mode, log_odds), prior
@@ -97,7 +101,7 @@ def logistic_mode(
         chance = expit(log_odds)
         spread = design * np.sqrt(weight * chance * (1 - chance))[:, None]
         factor = cholesky(spread.T @ spread + prior, lower=True)
-        gradient = design.T @ (weight * (chance - target)) + precision * mode
+        gradient = design.T @ (weight * (chance - target)) + precision * (mode - centre)
         step = cho_solve((factor, True), gradient)
         if gradient @ step < decrement:
             break

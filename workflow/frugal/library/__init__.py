@@ -8,7 +8,7 @@ is up to date is not made again.
 The verbs return objects that name what was made; their tables are read when they are asked for.
 """
 
-from frugal.library.answers import Answer
+from frugal.library.answers import Answer, Evaluation
 from frugal.library.policies import Policy, Rollouts, StoredPolicy
 from frugal.library.tables import Masks, Table
 from frugal.library.verbs import (
@@ -25,6 +25,7 @@ from frugal.library.verbs import (
 
 __all__ = [
     "Answer",
+    "Evaluation",
     "Masks",
     "Policy",
     "Rollouts",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.files import read_payload
@@ -10,15 +10,14 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import Asked
 from frugal.library.making import made
 from frugal.library.policies import Policy
-from frugal.run.own_table import MECHANISM
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer:
-    """Policies, judged by every estimator.
+class _Judged:
+    """Policies that were judged.
 
     Attributes:
         asked: their config and folder.
@@ -35,6 +34,73 @@ class Answer:
     def folder(self) -> Path:
         """In which `results/` lies, as after `snakemake decide`."""
         return self.asked.folder
+
+    def _require(self, name: str) -> None:
+        """Refuse a name of no policy.
+
+        Raises:
+            ConfigError: no policy of that name was judged.
+        """
+        if name not in self.policies:
+            raise ConfigError(
+                f"there is no policy {name!r}; judged were {listed(self.policies)}"
+                f"{did_you_mean(name, self.policies)}"
+            )
+
+    def _made(self, stage: str) -> dict[str, Path]:
+        return made(self.asked, stage, self.asked.keys)
+
+    def __repr__(self) -> str:
+        own = type(self).__name__
+        return f"{own}({self.asked.decision.dataset!r}, policies={self.policies})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(_Judged):
+    """What to do with a table: which policy, what it costs and saves, and how sure that is."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The answer under stable names, as `answer.json`."""
+        return read_payload(self._made("write_answer")["document"])
+
+    @property
+    def best(self) -> str:
+        """The policy to use."""
+        return str(self.document["policy"])
+
+    @property
+    def state(self) -> str:
+        """How sure it is: best, good_enough, short_list or open."""
+        return str(self.document["state"])
+
+    def summary(self) -> str:
+        """The answer in at most twelve lines, as `verdict.txt`."""
+        return self._made("write_answer")["text"].read_text(encoding="utf-8")
+
+    @property
+    def outcomes(self) -> "pd.DataFrame":
+        """Cost of every policy with its interval, split into panels and errors; a row each."""
+        return read_payload(self._made("judge_candidates")["outcomes"])
+
+    @property
+    def page(self) -> Path:
+        """The whole answer as one page of HTML, with its picture."""
+        return self._made("write_answer")["page"]
+
+    def policy(self, name: str) -> Policy:
+        """One of the policies, which learned on all rows, to be asked about new cases.
+
+        Raises:
+            ConfigError: no policy of that name was judged.
+        """
+        self._require(name)
+        return Policy(self.asked, name, of_answer=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(_Judged):
+    """Policies, judged by every estimator of the study."""
 
     @property
     def verdict(self) -> str:
@@ -76,50 +142,14 @@ class Answer:
         """Where the records contradict what is assumed of the gaps."""
         return read_payload(self._made("check_graph")["graph_check"])
 
-    @property
-    def text(self) -> str:
-        """The whole answer as `snakemake decide` prints it.
-
-        Raises:
-            ConfigError: the gaps are not the table's own.
-        """
-        return self._written("text").read_text(encoding="utf-8")
-
-    @property
-    def page(self) -> Path:
-        """The whole answer as one page of HTML, with its picture.
-
-        Raises:
-            ConfigError: the gaps are not the table's own.
-        """
-        return self._written("page")
-
     def policy(self, name: str) -> Policy:
         """One of the policies, to be asked about new cases.
 
         Raises:
             ConfigError: no policy of that name was judged.
         """
-        if name not in self.policies:
-            raise ConfigError(
-                f"there is no policy {name!r}; judged were {listed(self.policies)}"
-                f"{did_you_mean(name, self.policies)}"
-            )
+        self._require(name)
         return Policy(self.asked, name)
-
-    def __repr__(self) -> str:
-        return f"Answer({self.asked.decision.dataset!r}, policies={self.policies})"
-
-    def _made(self, stage: str) -> dict[str, Path]:
-        return made(self.asked, stage, self.asked.keys)
 
     def _summary(self, output: str) -> "pd.DataFrame":
         return read_payload(self._made("give_verdicts")[output])
-
-    def _written(self, output: str) -> Path:
-        if self.asked.mechanism != MECHANISM:
-            raise ConfigError(
-                f"the gaps are those of the mechanism {self.asked.mechanism!r}; text and page are "
-                "written for a table's own gaps, for others there is the verdict"
-            )
-        return self._made("write_answer")[output]

@@ -20,6 +20,7 @@ from frugal.run.own_python import run_in_own_python
 from frugal.run.stage_words import stage_words
 
 Inputs = dict[str, str | list[str]]
+REFITTED = {"held_out": "none"}  # wildcard of the policies that learned on all rows
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class _Planned:
     stage: str
     keys: Keys
     inputs: Inputs
+    outputs: Mapping[str, str]
     depth: int
 
 
@@ -68,7 +70,7 @@ def commands(asked: Asked, targets: Iterable[tuple[str, Keys]]) -> list[list[str
 def answer_targets(asked: Asked) -> list[tuple[str, Keys]]:
     """What `snakemake decide` promises: the answer, and a bundle of each policy."""
     agents = [name for name, one in asked.study.agents.items() if one["kind"] != "table"]
-    bundles = [("bundle_agent", {**asked.keys, "agent": name}) for name in agents]
+    bundles = [("bundle_agent", {**asked.keys, **REFITTED, "agent": name}) for name in agents]
     return [("write_answer", asked.keys), *bundles]
 
 
@@ -77,7 +79,7 @@ def _plan(
 ) -> _Planned:
     """The job with all that it reads, each once."""
     own = STEPS[stage].own(keys)
-    name = (stage, *own.values())
+    name = (stage, *STEPS[stage].paths(keys).values())
     if name in planned:
         return planned[name]
     inputs: Inputs = {}
@@ -88,15 +90,16 @@ def _plan(
         if "." not in source:
             found, needed = _of_study(asked, source, keys)
             inputs |= found
-            before = [_plan(asked, "train_agent", key, planned) for key in needed]
+            before = [_plan(asked, trainer, key, planned) for trainer, key in needed]
         else:
             other, _, output = source.removesuffix("[]").partition(".")
-            all_keys = _of_all(asked, other, keys) if source.endswith("[]") else [keys]
+            keys_of_one = {**keys, **REFITTED} if given == "refitted" else keys
+            all_keys = _of_all(asked, other, keys) if source.endswith("[]") else [keys_of_one]
             before = [_plan(asked, other, key, planned) for key in all_keys]
             paths = [STEPS[other].paths(key)[output] for key in all_keys]
             inputs[given or output] = paths if source.endswith("[]") else paths[0]
         depth = max([depth, *(job.depth + 1 for job in before)])
-    planned[name] = _Planned(stage, own, inputs, depth)
+    planned[name] = _Planned(stage, own, inputs, STEPS[stage].paths(keys), depth)
     return planned[name]
 
 
@@ -105,23 +108,28 @@ def _of_all(asked: Asked, stage: str, keys: Keys) -> list[Keys]:
     place = {**keys, **asked.keys}
     if "agent" in STEPS[stage].keys:
         return [{**place, "agent": name} for name in asked.study.agents]
+    if "held_out" in STEPS[stage].keys:
+        return [{**place, "held_out": name} for name in asked.study.folds(keys["dataset"])]
     return [place]
 
 
-def _of_study(asked: Asked, word: str, keys: Keys) -> tuple[Inputs, list[Keys]]:
-    """Inputs that the study names, and the policies among them that are to be trained first."""
+def _of_study(asked: Asked, word: str, keys: Keys) -> tuple[Inputs, list[tuple[str, Keys]]]:
+    """Inputs that the study names, and the jobs that train the policies among them."""
     study, dataset = asked.study, keys["dataset"]
     if word == "description":
         return _absolute(study.described_input(dataset)), []
     if word == "raw":
         found = study.raw_inputs(dataset)
         return _absolute({k: v for k, v in found.items() if k not in {"description"}}), []
+    if "held_out" in keys and keys["agent"] in study.trained_agents:  # the policy of an answer
+        path = STEPS["learn_candidates"].paths(keys)["policies"]
+        return {"policies": path}, [("learn_candidates", keys)]
     agents = [keys["agent"]] if word == "policy" else list(study.agents)
     found = study.policy_inputs(dataset, keys["mechanism"], agents)
     if word == "policy" and found:
         found = {word: found["policy_0"]}
     trained = [name for name in agents if name in study.trained_agents]
-    return _absolute(found), [{**keys, "agent": name} for name in trained]
+    return _absolute(found), [("train_agent", {**keys, "agent": name}) for name in trained]
 
 
 def _absolute(paths: Mapping[str, str]) -> Inputs:
@@ -135,8 +143,7 @@ def _absolute(paths: Mapping[str, str]) -> Inputs:
 def _words(asked: Asked, job: _Planned) -> list[str]:
     step = STEPS[job.stage]
     settings = step.settings(asked, job.keys)
-    outputs = step.paths(job.keys)
-    return stage_words(job.inputs, outputs, job.keys, settings, asked.seed, asked.arithmetic)
+    return stage_words(job.inputs, job.outputs, job.keys, settings, asked.seed, asked.arithmetic)
 
 
 def _bring_up_to_date(asked: Asked, job: _Planned) -> None:
@@ -159,7 +166,7 @@ def _stands(asked: Asked, job: _Planned) -> bool:
         "environment": lock_digest(),
         "arithmetic": recorded_arithmetic(asked.arithmetic).get("arithmetic"),
     }
-    for path in step.paths(job.keys).values():
+    for path in job.outputs.values():
         payload = asked.folder / path
         try:
             document = json.loads(sidecar_path(payload).read_bytes())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frugal.core.errors import DataError
 from frugal.core.files import read_payload
 from frugal.library.asked import Asked, require
-from frugal.library.making import made
+from frugal.library.making import REFITTED, made
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,10 +101,12 @@ class Policy(_Advises):
     Attributes:
         asked: its config and folder.
         name: under which it is judged.
+        of_answer: whether it is one that `decide` hands out, which learned on all rows.
     """
 
     asked: Asked
     name: str
+    of_answer: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -126,7 +128,8 @@ class Policy(_Advises):
     @property
     def bundle(self) -> Path:
         """The folder that `python -m frugal advise` and `export` take."""
-        return made(self.asked, "bundle_agent", self._keys)["cases"].parent
+        keys = {**self._keys, **(REFITTED if self.of_answer else {})}
+        return made(self.asked, "bundle_agent", keys)["cases"].parent
 
     @cached_property
     def _read(self) -> "CaseBundle":

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal.run.stage_words import figure_files, figures_of
-
 if TYPE_CHECKING:
     from frugal.library.asked import Asked
 
@@ -39,8 +37,12 @@ class Step:
     settings: Callable[["Asked", Keys], Any]
 
     def paths(self, keys: Keys) -> dict[str, str]:
-        """The outputs of one job, from the working folder on."""
-        return {name: path.format(**keys) for name, path in self.makes.items()}
+        """The outputs of one job, from the working folder on.
+
+        Bundles of the answer's policies lie where the workflow puts them, those of `train` apart.
+        """
+        kept = "bundles" if "held_out" in keys else "trained"
+        return {name: path.format(bundles=kept, **keys) for name, path in self.makes.items()}
 
     def own(self, keys: Keys) -> dict[str, str]:
         """Those of these wildcards that are the step's."""
@@ -51,12 +53,6 @@ def _files(kind: str, folder: str, *names: str) -> dict[str, str]:
     """Output → path, each named as its file."""
     place = folder.replace("{kind}", kind)
     return {Path(name).stem: f"{place}/{name}" for name in names}
-
-
-def _figures(stage: str) -> dict[str, str]:
-    place = _SCENARIO.replace("{kind}", "figures")
-    drawn = (figure_files(name, place) for name in figures_of(stage))
-    return {name: path for files in drawn for name, path in files.items()}
 
 
 def _none(asked: "Asked", keys: Keys) -> None:
@@ -75,7 +71,8 @@ def _of_verdicts(asked: "Asked", keys: Keys) -> Any:
     del keys
     evaluation = asked.study.config["afape"]["evaluation"]
     gammas = evaluation["hidden_causes"]["gammas"]
-    return {"cost_units": asked.study.cost_units(), "gammas": gammas}
+    margin = float(asked.study.config["margin"])
+    return {"cost_units": asked.study.cost_units(), "gammas": gammas, "margin": margin}
 
 
 _TABLE = ("prepare_data.table", "prepare_data.catalogue")
@@ -109,9 +106,21 @@ STEPS: Mapping[str, Step] = {
         _files("agents", _AGENT, "policy.safetensors", "training.parquet"),
         (*_PLACE, "agent"), _of_agent,
     ),
+    "learn_candidates": Step(
+        (*_TABLE, _MASKS),
+        _files("candidates", f"{_SCENARIO}/held_out={{held_out}}",
+               "paths.parquet", "policies.safetensors"),
+        (*_PLACE, "held_out"), lambda asked, keys: asked.study.candidate_settings(),
+    ),
+    "judge_candidates": Step(
+        (*_TABLE, _MASKS, "draw_missingness.graph", "learn_candidates.paths[]",
+         "refitted=learn_candidates.paths"),
+        _files("candidates", _SCENARIO, "choice.json", "outcomes.parquet", "terms.parquet"),
+        _PLACE, lambda asked, keys: asked.study.judging_settings(),
+    ),
     "bundle_agent": Step(
         ("policy", "description", *_TABLE, _CLASSIFIER),
-        _files("bundles", _AGENT, "policy.safetensors", "classifier.safetensors", "cases.json"),
+        _files("{bundles}", _AGENT, "policy.safetensors", "classifier.safetensors", "cases.json"),
         (*_PLACE, "agent"), _of_agent,
     ),
     "roll_out": Step(
@@ -150,15 +159,10 @@ STEPS: Mapping[str, Step] = {
         | {"sentence": "results/summary/verdict.txt"},
         (), _of_verdicts,
     ),
-    "draw_scenario_figures": Step(
-        ("prepare_data.catalogue", "estimate_costs.estimates", "estimate_costs.frequencies",
-         "fit_nuisances.calibration", "give_verdicts.verdicts"),
-        _figures("draw_scenario_figures"), _PLACE, _of_afape("figures"),
-    ),
     "write_answer": Step(
-        ("summarise_afape.summary", "give_verdicts.verdicts", "give_verdicts.comparisons",
-         "prepare_data.catalogue", "picture=draw_scenario_figures.answer_png"),
-        {"text": "results/verdict.txt", "page": "results/answer.html"},
+        ("judge_candidates.choice", "judge_candidates.outcomes", "prepare_data.catalogue"),
+        {"text": "results/verdict.txt", "page": "results/answer.html",
+         "document": "results/answer.json"},
         (), lambda asked, keys: asked.decision.answer_settings(),
     ),
 }  # fmt: skip

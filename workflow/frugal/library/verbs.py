@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.answers import Answer
+from frugal.library.answers import Answer, Evaluation
 from frugal.library.asked import ask, only, require
 from frugal.library.making import answer_targets, make
 from frugal.library.policies import Policy, Rollouts, StoredPolicy
@@ -133,7 +133,7 @@ def roll_out(policy: Policy) -> Rollouts:
     return Rollouts(policy)
 
 
-def evaluate(policies: Iterable[Policy | Rollouts]) -> Answer:
+def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
     """What policies cost per unit at run time, by every estimator, and which to use.
 
     Args:
@@ -153,13 +153,13 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Answer:
     others = dict.fromkeys(name for name in asked.study.agents if name not in settings)
     asked = asked.with_agents({**settings, **others})
     make(asked, [("give_verdicts", asked.keys)])
-    return Answer(asked)
+    return Evaluation(asked)
 
 
-def verdict(answer: Answer) -> str:
+def verdict(answer: Answer | Evaluation) -> str:
     """Which policy to use, at what cost and how sure, in words."""
-    require("answer", answer, Answer, "what evaluate or decide returns")
-    return answer.verdict
+    require("answer", answer, (Answer, Evaluation), "what evaluate or decide returns")
+    return answer.summary() if isinstance(answer, Answer) else answer.verdict
 
 
 def advise(

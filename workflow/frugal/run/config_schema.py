@@ -26,7 +26,7 @@ def config_schema() -> dict[str, Any]:
     agents = [_block(name, one, defs) for name, one in _kinds().items()]
     defs["agent"]["oneOf"] = [{"type": "null"}, *agents]
     defs["acting_on_beliefs"]["oneOf"] = [
-        _block(name, _kinds()[name], defs, without=("boosting",)) for name in ACTING
+        _block(name, _kinds()[name], defs, without=("boosting", "linear")) for name in ACTING
     ]
     estimators = declared("frugal.judge.estimators", "Estimator")
     defs["estimator"]["enum"] = _placed(estimators)

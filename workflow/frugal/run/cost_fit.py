@@ -24,6 +24,8 @@ SIZES_FILE = "sizes.json"  # beside the measurements, as the engine writes it at
 GROWS = {
     "prepare_data": ("rows", "columns"),
     "fit_classifier": ("rows", "columns"),
+    "learn_candidates": ("rows", "panels"),
+    "judge_candidates": ("rows", "panels", "policies"),
     "draw_missingness": ("rows", "panels", "seeds"),
     "impute_features": ("rows", "columns", "seeds"),
     "train_agent": ("steps", "panels"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from frugal.acquire.bundles import FILES, read_bundle
 from frugal.acquire.policies.cascade_policies import CascadePolicies
+from frugal.acquire.policies.class_sets import ClassSet
 from frugal.acquire.policies.lattice_policies import LatticePolicies
 from frugal.acquire.registry import KINDS, load_policy
 from frugal.acquire.rollouts import roll_out, visited_sets
@@ -152,7 +153,7 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
         raise DataError(f"{path} has {count} members; there is no {member}, they count from 0")
     if member is None and count == 1:
         member = 0
-    if isinstance(policy, CascadePolicies):
+    if isinstance(policy, CascadePolicies | ClassSet):
         said = policy.sentences([panel.name for panel in layout.actions])
         return _front(kind, said) if member is None else [said[member]]
     if world is None:

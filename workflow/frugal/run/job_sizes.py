@@ -30,7 +30,8 @@ SIZES = {
     "steps": "transitions, iterations or epochs of training",
 }
 _AFAPE = ("draw_missingness", "impute_features", "train_agent", "roll_out", "fit_nuisances",
-          "check_graph", "estimate_costs", "join_seeds", "draw_scenario_figures")  # fmt: skip
+          "check_graph", "estimate_costs", "join_seeds", "draw_scenario_figures",
+          "learn_candidates", "judge_candidates")  # fmt: skip
 _BY_SEEDS = ("impute_features", "roll_out", "fit_nuisances", "check_graph", "estimate_costs")
 _DADI = ("train_dadi", "roll_out_dadi", "audit_fairness", "fit_fair_baselines", "score_dadi",
          "draw_dadi_figures")  # fmt: skip

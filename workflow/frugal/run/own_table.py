@@ -6,14 +6,14 @@ Read by the Snakefile where `table` is given. Reads the table once, to see which
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from frugal.core.errors import ConfigError, FrugalError
-from frugal.core.files import all_digits, write_bytes
+from frugal.core.files import write_bytes
 from frugal.core.schema_check import (
     asked_file,
     check_against_schema,
@@ -24,25 +24,18 @@ from frugal.core.schema_check import (
 from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
-from frugal.run.config_schema import config_schema, learns
-from frugal.studies.diagnosis.spec import ASKED, TREE_KINDS, run_folder
+from frugal.run.config_schema import config_schema
+from frugal.studies.diagnosis.spec import TREE_KINDS
 
 Files = Mapping[str, Path]  # name in the YAML → where it lies
 if TYPE_CHECKING:
     from frugal.data.prepare import Prepared
 
 MECHANISM = "own"
+K = 5  # folds of the rows: policies learn on all but one, and are judged on that one
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
 LEAST_TOGETHER = 30  # without two panels that are always missing together
-SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, for which F1 is told
-F1_PARTS = {
-    "encoder": 0.2, "encoder_validation": 0.05, "agent": 0.4, "validation": 0.1, "test": 0.25,
-}  # fmt: skip
-OF_F1: dict[str, Any] = {
-    "encoder": "mean", "methods": [], "criteria": ["f1"], "seeds": [0], "selection": [],
-    "baselines": ["logistic", "lightgbm"], "fixed_panels": [], "compare_imputers": False,
-    "trees": ["cascade", "lattice", "permutation", "stacked"],
-}  # fmt: skip
+SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, that F1 is given for
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,6 @@ class Decision:
         place: the same, from the working folder on.
         config: of the run.
         remarks: what was assumed, a sentence each.
-        budgets: that F1 is told for, the one asked for first, unit of cost.
     """
 
     dataset: str
@@ -63,40 +55,21 @@ class Decision:
     place: Path
     config: dict[str, Any]
     remarks: tuple[str, ...]
-    budgets: tuple[float, ...]
 
     def answer_settings(self) -> dict[str, Any]:
         """Settings of `write_answer`."""
-        if self.config["objective"] == "f1":
-            return {
-                "remarks": list(self.remarks),
-                "reading": {
-                    "A new case": f"python -m frugal advise {self._bundle_of_f1()} cases.csv",
-                    "All on one page": (self.place / "answer.html").as_posix(),
-                    "Every family and budget": (self.place / "results/choices").as_posix(),
-                    "How it is judged": "docs/how-to/own_table.md",
-                },
-            }
-        budget = self.config["budget"]
+        budget = None if self.config["objective"] == "f1" else self.config["budget"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
         bundle = (bundles / "agent=POLICY").as_posix()
-        figures = self.place / f"results/figures/dataset={self.dataset}/mechanism={MECHANISM}"
         return {
             "budget": None if budget is None else float(budget),
             "remarks": list(self.remarks),
+            "bundle": bundle,
             "reading": {
-                "All on one page": (self.place / "answer.html").as_posix(),
-                "Whether the weights can be trusted": (figures / "trust.png").as_posix(),
                 "A new case": f"python -m frugal advise {bundle} cases.csv",
-                "How it is judged": "docs/how-to/own_table.md",
+                "All on one page": (self.place / "answer.html").as_posix(),
             },
         }
-
-    def _bundle_of_f1(self) -> str:
-        """Folder of the policy that new cases are asked by, within the first budget."""
-        run = run_folder(self.dataset, ASKED, "f1", "0")
-        bundles = self.place / run.replace("results/diagnoses", "results/bundles")
-        return (bundles / f"budget={all_digits(self.budgets[0])}").as_posix()
 
 
 def decision(
@@ -124,27 +97,30 @@ def decision(
     mirror = None if mirror is None else Path(mirror).absolute()
     instead = _error_costs_of_f1(path) if config["objective"] == "f1" else {}
     described = load_description(path, instead)
+    classes = len(described.label.classes)
+    if config["objective"] == "f1" and classes != 2:
+        raise ConfigError(
+            f"config: 'objective' is f1, and the label of {path.name} has {classes} classes; "
+            "allowed are two, or objective=cost"
+        )
     place = within or Path("results", "decide", described.name)
     where = folder / place
     changed, remarks = _changes(config, described)
     changed |= instead
+    asked, path = path, _rewritten(path, described, changed, _files(described, mirror), where)
+    described = replace(load_description(path), path=asked)  # sentences name the person's file
     files = _files(described, mirror)
-    here = {name: described.path.parent / name for name in files}
-    if changed or (described.source.kind == "path" and files != here):  # jobs work elsewhere
-        path = _rewritten(path, described, changed, files, where)
-        described = load_description(path)
-        files = _files(described, mirror)
     own = _plain(config)
     own["data_mirror"] = None if mirror is None else str(mirror)
     own["datasets"] = {**config["datasets"], described.name: str(path)}
-    asked = _for_f1 if config["objective"] == "f1" else _for_cost
     gaps = _gaps(described, files, int(config["seed"]))
-    remarks += [*asked(own, described, gaps, base), *gaps.suspicions]
-    budgets = _budgets(own["budget"], described) if config["objective"] == "f1" else ()
-    return Decision(described.name, where, place, own, tuple(remarks), budgets)
+    if config["objective"] == "f1":
+        own["afape"]["answer"]["budgets"] = _budgets(own["budget"], described)
+    remarks += [*_asked(own, described, gaps, base), *gaps.suspicions]
+    return Decision(described.name, where, place, own, tuple(remarks))
 
 
-def _budgets(asked: Any, described: Description) -> tuple[float, ...]:
+def _budgets(asked: Any, described: Description) -> list[float]:
     """The budget that is asked for, or a fifth of the price of all panels; then shares of that."""
     costs = [panel.cost for panel in described.panels]
     known = [float(cost) for cost in costs if cost is not None]
@@ -155,11 +131,11 @@ def _budgets(asked: Any, described: Description) -> tuple[float, ...]:
         )
     price = sum(known)
     shares = [round(share * price, 6) for share in SHARES] if len(known) == len(costs) else []
-    return (float(asked) if asked is not None else shares[2], *shares)
+    return [float(asked) if asked is not None else shares[2], *shares]
 
 
-def _for_cost(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
-    """Ask `afape`; what was assumed."""
+def _asked(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
+    """Make the table the only scenario; what was assumed."""
     causes, said = _causes(own, base, gaps)
     own["afape"]["scenarios"] = [
         {
@@ -168,27 +144,7 @@ def _for_cost(own: dict[str, Any], described: Description, gaps: "_Gaps", base: 
             "nuisance_method": None, "s": None,
         }
     ]  # fmt: skip
-    remarks = [said, *_without_learners(own, described)]
-    _require_rows_to_learn_from(own, described, gaps)
-    return remarks
-
-
-def _for_f1(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
-    """Ask `diagnosis`; what was assumed."""
-    del base
-    block = own["diagnosis"]
-    scenario = OF_F1 | {"dataset": described.name}
-    block["scenarios"] = [*block["scenarios"], scenario]
-    block["choose"] |= {"dataset": described.name, "method": "all", "seed": 0}
-    if own["budget"] is not None:
-        block["choose"]["budget"] = float(own["budget"])
-    own["afape"]["scenarios"] = own["afape"]["scenarios"][:1]
-    if not gaps.share:
-        return [f"{gaps.rows:,} rows without a gap."]
-    return [
-        f"{gaps.rows:,} rows, gaps in {len(gaps.share)} panels: a panel that a record lacks can "
-        "neither be bought nor help there, so that scores are those on records like these."
-    ]
+    return [said, *_without_learners(own, described)]
 
 
 def _error_costs_of_f1(path: Path) -> dict[str, Any]:
@@ -210,15 +166,14 @@ def _changes(config: Mapping[str, Any], described: Description) -> tuple[dict[st
     changed: dict[str, Any] = {}
     said = []
     if config["sensitive"] is not None:
+        if config["sensitive"] == described.label.column:
+            raise ConfigError(
+                f"config: 'sensitive' is {config['sensitive']!r}, the label; allowed are other "
+                "columns, since a group has to be known before the label is"
+            )
         changed["groups"] = config["sensitive"]
         said.append(f"Groups are the values of {config['sensitive']!r}.")
-    if config["objective"] == "f1" and not set(F1_PARTS) <= set(described.split.parts):
-        changed["split"] = {"scheme": "fractions", "seed": described.split.seed, "parts": F1_PARTS}
-        said.append(
-            "For F1 the rows are divided anew: "
-            + ", ".join(f"{share:.0%} {part}" for part, share in F1_PARTS.items())
-            + "."
-        )
+    changed["split"] = {"scheme": "folds", "seed": described.split.seed, "k": K}
     return changed, said
 
 
@@ -274,7 +229,6 @@ class _Gaps:
         together: panel → an earlier one that is missing in the same rows.
         known: encoded columns that vary, have no gap, and are in a panel without one.
         rows: of the table.
-        learned: rows of each class in the part `agent`, and in the table. (k,) each
         layout: the table without its rows.
         suspicions: what is probably not meant, a sentence each.
     """
@@ -283,7 +237,6 @@ class _Gaps:
     together: Mapping[str, str]
     known: tuple[str, ...]
     rows: int
-    learned: tuple[np.ndarray, np.ndarray]
     layout: Table
     suspicions: tuple[str, ...]
 
@@ -305,12 +258,10 @@ class _Gaps:
             for name, values, here in zip(table.columns, table.values.T, known.T, strict=True)
             if name in shown and here.all() and np.ptp(values) > 0
         ]
-        labels = table.label[prepared.split == "agent"], table.label
-        here, every = (np.bincount(one, minlength=len(table.classes)) for one in labels)
         return cls(
             {name: float(1 - here.mean()) for name, here in lacking.items()},
             {name: other for name, other in first.items() if name != other},
-            tuple(varied), len(table), (here, every), table.take(np.arange(0)),
+            tuple(varied), len(table), table.take(np.arange(0)),
             (
                 *_dropped(prepared.report["rows_dropped"]), *_suspicions(table, described),
                 *_never_recorded(lacking, prepared.split),
@@ -336,14 +287,13 @@ def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> Iterator[str]:
-    """Panels that no row has of a part that something is learned from."""
+    """Panels that no row has outside of some fold, where the policies of that fold learn."""
     for name, here in observed.items():
-        parts = [p for p in ("train", "agent") if (split == p).any() and not here[split == p].any()]
-        if parts:
+        if not all(here[split != fold].any() for fold in np.unique(split)):
             yield (
-                f"Look: no row of part {' or '.join(map(repr, parts))} has panel {name!r}, so that "
-                "nothing learns what it tells, and policies that buy it pay for nothing; leave it "
-                "out, or divide rows otherwise under 'split'."
+                f"Look: panel {name!r} is recorded in {int(here.sum())} of {len(here):,} rows, all "
+                f"in one of {K} folds, so that policies judged there could not learn from it; "
+                "record it more often, or leave it out."
             )
 
 
@@ -440,25 +390,6 @@ def _require_identified(path: Path, causes: Mapping[str, Any], gaps: _Gaps) -> N
         )
 
 
-def _require_rows_to_learn_from(
-    own: Mapping[str, Any], described: Description, gaps: _Gaps
-) -> None:
-    """Refuse a class of fewer rows than the folds in which policies learn."""
-    agents = own["afape"]["agents"]
-    folds = {n: one["boosting"]["folds"] for n, one in agents.items() if one and "boosting" in one}
-    here, every = gaps.learned
-    k = int(here.argmin())
-    few = [name for name, count in folds.items() if count > here[k]]
-    if few:
-        name = described.label.classes[k]
-        raise ConfigError(
-            f"{described.path.name}: class {name!r} has {every[k]} rows, of which part 'agent' has "
-            f"{here[k]}; policies ({listed(few)}) learn from it in {max(folds.values())} folds, "
-            f"each of which needs one: give 'agent' more rows under 'split', or record more of "
-            f"{name!r}"
-        )
-
-
 def _often(gaps: _Gaps, panel: str) -> bool:
     """Whether a panel is missing, and recorded, in so many rows that others' law can follow it."""
     return LEAST_ROWS <= gaps.share[panel] * gaps.rows <= gaps.rows - LEAST_ROWS
@@ -467,21 +398,13 @@ def _often(gaps: _Gaps, panel: str) -> bool:
 def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
     """Leave out agents that cannot learn from this table; say so."""
     agents, classes = own["afape"]["agents"], len(described.label.classes)
-    parts = [*described.split.parts, *(p for g in described.split.groups.values() for p in g)]
-    if "agent" in parts and classes == 2:
+    if classes == 2:
         return []
-    if "agent" in parts:
-        gone = [n for n, one in agents.items() if one is not None and one["kind"] in TREE_KINDS]
-        agents |= dict.fromkeys(gone)
-        return [
-            f"The policies {listed(gone)} are left out: they say one of two classes, and the label "
-            f"of {described.path.name} has {classes}."
-        ]
-    gone = [n for n, one in agents.items() if one is not None and learns(one["kind"])]
+    gone = [n for n, one in agents.items() if one is not None and one["kind"] in TREE_KINDS]
     agents |= dict.fromkeys(gone)
     return [
-        f"The policies {listed(gone)} are left out: the split of {described.path.name} has no part "
-        "'agent', on which policies learn."
+        f"The policies {listed(gone)} are left out: they decide between two classes, and the label "
+        f"of {described.path.name} has {classes}."
     ]
 
 

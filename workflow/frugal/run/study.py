@@ -22,7 +22,7 @@ from frugal.data.description_sources import RawFile
 from frugal.data.raw import locate_file
 from frugal.data.stored_names import stored_names
 from frugal.run.config_schema import config_schema, is_filed, learns
-from frugal.studies.afape.agent_names import require_known_agent
+from frugal.studies.afape.agent_names import require_candidates, require_known_agent
 from frugal.studies.afape.error_costs import remark_on_error_costs, require_error_costs
 from frugal.studies.afape.grid import require_grid_agents
 from frugal.studies.afape.law_names import require_known_names
@@ -83,6 +83,43 @@ class Study:
             "missingness": entry["missingness"],
             "s": entry["s"],
         }
+
+    def folds(self, dataset: str) -> list[str]:
+        """Folds of a data set's rows; none where it is divided otherwise."""
+        split = self.descriptions[dataset].split
+        return list(split.parts) if split.scheme == "folds" else []
+
+    @property
+    def candidates(self) -> dict[str, Any]:
+        """The policies that an answer chooses from, in the order in which they are preferred."""
+        prefer = self.config["afape"]["answer"]["prefer"]
+        rest = [name for name in self.agents if name not in prefer]
+        return {name: self.agents[name] for name in (*prefer, *rest) if name in self.agents}
+
+    def candidate_settings(self) -> dict[str, Any]:
+        """Settings of `learn_candidates`.
+
+        Raises:
+            ConfigError: the answer names policies that are not there.
+        """
+        block = self.config["afape"]
+        if any(self.folds(name) for name in self.judged_datasets):
+            able = self.agents if self.config["objective"] == "cost" else self.trained_agents
+            require_candidates(block, able)
+        return {
+            "agents": self.candidates, "practice": block["answer"]["practice"],
+            "classifier": block["classifier"], "objective": self.config["objective"],
+            "budgets": self.config["afape"]["answer"]["budgets"],
+        }  # fmt: skip
+
+    def judging_settings(self) -> dict[str, Any]:
+        """Settings of `judge_candidates`."""
+        return {
+            "agents": list(self.candidates), "margin": float(self.config["margin"]),
+            "gamma": self.config["afape"]["answer"]["gamma"],
+            "objective": self.config["objective"],
+            "budgets": self.config["afape"]["answer"]["budgets"],
+        }  # fmt: skip
 
     def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
@@ -340,7 +377,7 @@ def _require_agent_rows(study: Study) -> None:
         split = study.descriptions[dataset].split
         grouped = (part for group in split.groups.values() for part in group)
         parts = list(dict.fromkeys([*split.parts, *grouped]))
-        if study.trained_agents and "agent" not in parts:
+        if study.trained_agents and "agent" not in parts and split.scheme != "folds":
             raise ConfigError(
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
                 f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "

@@ -42,6 +42,7 @@ CASCADE = AgentKind(
     fit=fit,
     settings={
         "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
+        "linear": ("boolean", "whether a logistic regression is averaged with the trees"),
         "gates": ("count", "sets that are bought one after the other, at most"),
         "sets": ("count", "of panels that trees are fitted to, at most; two at least"),
         "price_weights": ("count", "worths of money that are tried, two at least; not for a cost"),

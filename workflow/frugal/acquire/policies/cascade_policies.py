@@ -4,12 +4,13 @@ What training found goes into arrays; arrays in, decisions out. Knows no labels.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
+from scipy.special import expit
 
 from frugal.acquire.kinds import Learned
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
@@ -19,10 +20,14 @@ from frugal.acquire.train.tree_sets import SetBeliefs
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under
 from frugal.core.stored import Stored as Checked
+from frugal.learn.cross_fitted_trees import log_odds_of
+from frugal.learn.linear_parts import LinearPart
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
 
 TREES = "trees."  # prefix of a model's arrays, before its number
+LINEAR = "linear."  # of the regression of the model of this number
+MEMBERS = ("sets", "model", "low", "high", "threshold")  # with a row for each cascade
 NO_END = 2.0  # a window's upper end where it has none
 
 
@@ -44,6 +49,7 @@ class CascadePolicies(Reading):
         ensembles: the models.
         cost: of the panels. (a,)
         stack: a network that tells of every set beside its model; None: models alone.
+        linear: a regression for each model; none: models alone.
     """
 
     sets: Bool[np.ndarray, "K s a"]
@@ -54,12 +60,18 @@ class CascadePolicies(Reading):
     ensembles: Sequence[TreeEnsemble]
     cost: Float[np.ndarray, " a"]
     stack: Stack | None = None
+    linear: Sequence[LinearPart] = ()
     consistent: ClassVar[bool] = True
 
     @property
     def members(self) -> int:
         """K."""
         return len(self.sets)
+
+    def member(self, k: int) -> "CascadePolicies":
+        """One of them alone, with all models."""
+        own = {name: getattr(self, name)[[k]] for name in MEMBERS}
+        return replace(self, **own)
 
     def read(
         self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
@@ -111,7 +123,7 @@ class CascadePolicies(Reading):
 
     def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
         model = np.take_along_axis(self.model, stage, axis=1)
-        return told_by_models(self.ensembles, model, reading, self.stack)
+        return told_by_models(self.ensembles, model, reading, self.stack, self.linear)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """What each cascade does, in words."""
@@ -154,7 +166,8 @@ class CascadePolicies(Reading):
         for t in range(stage, self.sets.shape[1]):
             low, high = float(self.low[k, t]), float(self.high[k, t])
             if (self.sets[k, t] & ~closed).any():
-                begun = names[own & self.sets[k, t] & ~(self.sets[k, t - 1] if t else False)]
+                before = self.sets[k, t - 1] if t else np.zeros_like(own)
+                begun = names[own & self.sets[k, t] & ~before]
                 if within:
                     return f"{said}: bought{within}"
                 return f"goes with {' + '.join(begun)}" if len(begun) else "bought for everyone"
@@ -168,13 +181,18 @@ class CascadePolicies(Reading):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policies are; `from_arrays` is the inverse."""
-        own = {name: getattr(self, name) for name in ("sets", "model", "low", "high", "threshold")}
+        own = {name: getattr(self, name) for name in MEMBERS}
         trees = {
             f"{TREES}{k}.{name}": array
             for k, ensemble in enumerate(self.ensembles)
             for name, array in ensemble.to_arrays().items()
         }
-        return own | trees | (self.stack.to_arrays() if self.stack else {})
+        linear = {
+            f"{LINEAR}{k}.{name}": array
+            for k, part in enumerate(self.linear)
+            for name, array in part.to_arrays().items()
+        }
+        return own | trees | linear | (self.stack.to_arrays() if self.stack else {})
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "CascadePolicies":
@@ -183,7 +201,7 @@ class CascadePolicies(Reading):
         Raises:
             DataError: the arrays are no such policies; the sentence says where.
         """
-        names = [name for name in arrays if not name.startswith((TREES, NETWORK))]
+        names = [name for name in arrays if not name.startswith((TREES, NETWORK, LINEAR))]
         own = part_of(arrays, {name: name for name in names})
         stored = Checked("cascade", own)
         stored.require(
@@ -205,6 +223,7 @@ class CascadePolicies(Reading):
         return CascadePolicies(
             own["sets"], own["model"], own["low"], own["high"], own["threshold"], ensembles,
             layout.action_cost, Stack.from_arrays(arrays, columns=len(layout.columns)),
+            stored_regressions(arrays, len(layout.columns), len(ensembles)),
         )  # fmt: skip
 
 
@@ -215,6 +234,7 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
     """
     used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
     ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
+    parts = {id(beliefs.of(one).ensemble): beliefs.part(one) for one in used}
     number = {key: k for k, key in enumerate(ensembles)}
     length = max(len(c.path) for c in cascades)
 
@@ -231,6 +251,7 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
         tuple(ensembles.values()),
         beliefs.rows.world.action_cost,
         beliefs.stack if isinstance(beliefs, StackedBeliefs) else None,
+        tuple(part for part in parts.values() if part is not None),
     )  # fmt: skip
     curve = pd.DataFrame(
         {
@@ -247,14 +268,18 @@ def told_by_models(
     model: Int[np.ndarray, "K m"],
     reading: Float32[np.ndarray, "K m d"],
     stack: Stack | None,
+    linear: Sequence[LinearPart] = (),
 ) -> Float[np.ndarray, "K m"]:
-    """Probability of illness by the model of each state, and the network if there is one. (K, m)"""
+    """Probability of illness by the model of each state and its regression. (K, m)"""
     belief = np.empty(model.shape)
     for k, ensemble in enumerate(ensembles):
         asked = model == k
         if asked.any():
             rows = reading[asked]
             belief[asked] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[:, 1]
+            if linear:
+                odds = log_odds_of(belief[asked])
+                belief[asked] = expit(linear[k].log_odds(odds, rows.astype(np.float64)))
     if stack is None:
         return belief
     values = reading.reshape(-1, reading.shape[2]).astype(np.float64)
@@ -270,6 +295,20 @@ def _range(low: float, high: float) -> str:
     if low <= 0:
         return f" if the risk is below {100 * high:.3g} %"
     return f" if the risk is {100 * low:.3g} to {100 * high:.3g} %"
+
+
+def stored_regressions(
+    arrays: Mapping[str, np.ndarray], columns: int, models: int
+) -> tuple[LinearPart, ...]:
+    """The regressions among a bundle's arrays, one for each model; none if there are none.
+
+    Raises:
+        DataError: one is no regression on so many columns, or a model has none.
+    """
+    parts = [under(arrays, f"{LINEAR}{k}.") for k in range(models)]
+    if not any(parts):
+        return ()
+    return tuple(LinearPart.from_arrays(part, columns=columns) for part in parts)
 
 
 def stored_ensembles(arrays: Mapping[str, np.ndarray], layout: Layout) -> tuple[TreeEnsemble, ...]:

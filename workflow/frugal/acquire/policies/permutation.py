@@ -42,6 +42,7 @@ PERMUTATION = AgentKind(
     fit=fit,
     settings={
         "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
+        "linear": ("boolean", "whether a logistic regression is averaged with the trees"),
         "windows": ("count", "even shares of the units between which a window begins and ends"),
     },
     doc="one order of panels by permutation importance for the price; it stops by belief",

@@ -7,7 +7,7 @@ each budget, or the cheapest. Knows no files and no policy interface.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from frugal.acquire.train.payoff import Objective, Payoff, best_window
 from frugal.acquire.train.stacked_beliefs import FoldedNetwork
 from frugal.acquire.train.tree_sets import (
+    ConstantBeliefs,
     PanelSet,
     SetBeliefs,
     TreeRows,
@@ -31,6 +32,7 @@ SWEEPS = 2  # over the windows of a path, on the units that come to them
 BEAM = 3  # sets of one size that are extended
 ADDED = (0.5, 0.75, 1.0)  # shares of a panel's log-odds that a larger set may add
 SHORTLIST = 2  # cascades a budget that are told again by all repeats
+LEAST_ROWS = 40  # that have all panels of a fixed set, for it to be tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +152,14 @@ def fit_cascades(
     Args:
         rows: units that trees learn from, and units that judge with them.
         objective: what is sought, on all of them.
-        settings: `gates`, `sets`, `price_weights`; see `acquire.policies.cascade`.
+        settings: `gates`, `sets`, `price_weights`, `linear`; see `acquire.policies.cascade`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
         network: that tells of every set beside the trees; None: trees alone.
 
     Returns:
         Cascades from the cheapest on, none twice; and the trees, of which their sets are part.
     """
-    told = network.beside if network else partial(SetBeliefs, rows)
+    told = network.beside if network else partial(rows.beliefs, linear=settings["linear"])
     first = told(1)
     found = searched_sets(first, most=settings["sets"])
     whole = rows.reduced(range(rows.world.panels)) | rows.base
@@ -169,6 +171,53 @@ def fit_cascades(
     informed = objective.knowing(beliefs.belief(whole))
     final = planned(Sets.of(used, beliefs), informed, settings)
     return within_budgets(final, objective, budgets, most=1), beliefs
+
+
+def fit_fixed_sets(
+    rows: TreeRows,
+    objective: Objective,
+    *,
+    settings: Mapping[str, Any],
+    budgets: Float[np.ndarray, " b"],
+) -> tuple[list[Cascade], SetBeliefs]:
+    """One set for every unit, as a cascade of it: the best within each budget, or the cheapest.
+
+    A set is judged on the units that can have all of it.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        objective: what is sought, on all of them.
+        settings: `panels`, `sets`, `linear`; see `acquire.policies.fixed_set`.
+        budgets: most that a unit may cost on average; not read where the price is sought itself.
+    """
+    beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
+    whole = rows.reduced(range(rows.world.panels)) | rows.base
+    if settings["panels"] == "constant":
+        beliefs, sets = ConstantBeliefs(rows, 1), [rows.base]
+    elif settings["panels"] == "best":
+        sets = searched_sets(beliefs, most=settings["sets"])
+    else:
+        sets = [whole if settings["panels"] == "all" else rows.base]
+    made = [_judged_alone(one, beliefs, objective, only=len(sets) == 1) for one in sets]
+    return within_budgets([one for one in made if one], objective, budgets, most=1), beliefs
+
+
+def _judged_alone(
+    panels: PanelSet, beliefs: SetBeliefs, objective: Objective, *, only: bool
+) -> Cascade | None:
+    """A set as a cascade, judged where all of it can be had.
+
+    None where that is in too few rows, or in rows of one class.
+    """
+    able = beliefs.rows.world.available[:, sorted(panels)].all(axis=1)
+    if able.sum() < LEAST_ROWS or np.ptp(objective.ill[able]) == 0:
+        if not only:
+            return None
+        able = np.ones_like(able)
+    part = replace(objective, ill=objective.ill[able])
+    price = beliefs.rows.price(panels)[able]
+    score, threshold = part.judged(beliefs.belief(panels)[able], price)
+    return Cascade((panels,), (), (), threshold, score, float(price.mean()))
 
 
 def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
@@ -227,7 +276,10 @@ def _grown(
     whole: PanelSet,
 ) -> list[PanelSet]:
     """The best set short of all, and the panel of the most gain for its price; none if none is."""
-    best = min((one for one in fitted if one != whole), key=lambda one: (fitted[one], prices[one]))
+    short = [one for one in fitted if one != whole]  # none where every panel is free
+    if not short:
+        return []
+    best = min(short, key=lambda one: (fitted[one], prices[one]))
     larger = [one for one in guessed if best < one]
 
     def gain(one: PanelSet) -> float:
@@ -300,10 +352,11 @@ def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray,
 def within_budgets(
     made: Sequence[Cascade], objective: Objective, budgets: Float[np.ndarray, " b"], *, most: int
 ) -> list[Cascade]:
-    """The best few within each budget, none twice, from the cheapest on."""
+    """The best few within each budget, none twice, from the cheapest on; at least the cheapest."""
     order = sorted(made, key=lambda one: (-one.score, one.price, len(one.path)))
     chosen: dict[int, Cascade] = {}
     for budget in budgets if objective.budgeted else [np.inf]:
         fitting = [one for one in order if one.price <= budget]
         chosen |= {id(one): one for one in fitting[:most]}
-    return sorted(chosen.values(), key=lambda one: (one.price, one.score))
+    cheapest = min(made, key=lambda one: one.price)
+    return sorted(chosen.values() or [cheapest], key=lambda one: (one.price, one.score))

@@ -1,6 +1,6 @@
-"""Kinds that learn within budgets, on blocked records for the table's own costs.
+"""Kinds that learn within budgets, on blocked records: for the table's own costs, or for a score.
 
-There prices and errors have one unit, and no budget is asked for. Knows no kind.
+Of costs prices and errors have one unit, and no budget is asked for. Knows no kind.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,5 +24,6 @@ def fit_for_cost(kind: str, learn: Learns, ground: Ground, settings: Mapping[str
     ground.require_two_classes(kind)
     world, rng = ground.world(terminals=2), ground.streams.generator("trees")
     rows = folded_rows(world, np.ones(len(world), dtype=bool), settings, rng)
-    objective = Objective.of("cost", rows.world.label, ground.table.misclassification_cost)
-    return learn(rows, objective, settings, np.array([np.inf]))
+    errors = ground.table.misclassification_cost
+    objective = Objective.of(ground.objective, rows.world.label, errors)
+    return learn(rows, objective, settings, np.array(ground.budgets or [np.inf]))

@@ -31,10 +31,10 @@ def fit_permutation(
     Args:
         rows: units that trees learn from, and units that judge with them.
         objective: what is sought, on all of them.
-        settings: `windows`; see `acquire.policies.permutation`.
+        settings: `windows`, `linear`; see `acquire.policies.permutation`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
-    beliefs = SetBeliefs(rows, rows.settings.repeats)
+    beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
     path = [rows.base]
     for panel in panel_order(rows):
         if rows.grows(path[-1], panel):

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from frugal.acquire.train.masked_trees import masked_copies
 from frugal.acquire.train.tree_sets import FoldedRows, PanelSet, SetBeliefs, TreeRows
 from frugal.core.stored import LARGEST, Array, Stored, part_of, under
-from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, CrossFitted
+from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, CrossFitted, log_odds_of
 from frugal.learn.masked_networks import (
     MaskedNetworks,
     MaskedNetworkSettings,
@@ -52,8 +52,7 @@ class Stack:
         self, by_trees: Float[np.ndarray, " n"], values: Float[np.ndarray, "n d"]
     ) -> Float[np.ndarray, " n"]:
         """Of illness, of new states: the trees' probability mended by the network. (n,)"""
-        p = np.clip(by_trees, np.exp(-MOST_LOG_ODDS), 1 - np.exp(-MOST_LOG_ODDS))
-        odds = self.log_odds(np.log(p) - np.log1p(-p), self.network.log_odds(values))
+        odds = self.log_odds(log_odds_of(by_trees), self.network.log_odds(values))
         return 1 / (1 + np.exp(-odds))
 
     def to_arrays(self) -> dict[str, np.ndarray]:

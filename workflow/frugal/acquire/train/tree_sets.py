@@ -19,7 +19,10 @@ from frugal.learn.cross_fitted_trees import (
     CrossFitted,
     fit_cross_fitted,
     folds_of,
+    log_odds_of,
 )
+from frugal.learn.linear_parts import LinearPart, averaged
+from frugal.learn.trees import join_trees, lightgbm_tree
 
 PanelSet = frozenset[int]
 EDGES = 32  # of each of two gradings of the beliefs of a set
@@ -117,6 +120,12 @@ class TreeRows(FoldedRows):
     """
 
     settings: BoostingSettings
+    _beliefs: dict[tuple[int, bool], "SetBeliefs"] = field(default_factory=dict)
+
+    def beliefs(self, repeats: int, *, linear: bool) -> "SetBeliefs":
+        """Trees of so many repeats; the same ones for all that ask."""
+        asked = (repeats, linear)
+        return self._beliefs.setdefault(asked, SetBeliefs(self, repeats, linear))
 
 
 @dataclass(eq=False)
@@ -126,21 +135,36 @@ class SetBeliefs:
     Attributes:
         rows: what they learn from.
         repeats: how many divisions into folds are averaged.
+        linear: whether a regression is averaged with the trees of each set.
     """
 
     rows: TreeRows
     repeats: int
+    linear: bool = False
     _fitted: dict[tuple[int, ...], CrossFitted] = field(default_factory=dict)
+    _parts: dict[tuple[int, ...], LinearPart] = field(default_factory=dict)
 
     def of(self, panels: PanelSet) -> CrossFitted:
-        """Trees that see what the set shows."""
-        shown = tuple(np.flatnonzero(self.rows.columns(panels)).tolist())
+        """Trees that see what the set shows, and the regression averaged with them."""
+        shown = self._shown(panels)
         if shown not in self._fitted:
-            self._fitted[shown] = fit_cross_fitted(
-                self.rows.visible(panels), self.rows.world.label, self.rows.fold[: self.repeats],
-                settings=self.rows.settings, seed=self.rows.seed,
-            )  # fmt: skip
+            values, fold = self.rows.visible(panels), self.rows.fold[: self.repeats]
+            label = self.rows.world.label
+            fitted = fit_cross_fitted(
+                values, label, fold, settings=self.rows.settings, seed=self.rows.seed
+            )
+            if self.linear:
+                fitted, self._parts[shown] = averaged(fitted, values, label, fold[0])
+            self._fitted[shown] = fitted
         return self._fitted[shown]
+
+    def part(self, panels: PanelSet) -> LinearPart | None:
+        """The regression of a set; None without."""
+        self.of(panels)
+        return self._parts.get(self._shown(panels))
+
+    def _shown(self, panels: PanelSet) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(self.rows.columns(panels)).tolist())
 
     def belief(self, panels: PanelSet) -> Float[np.ndarray, " n"]:
         """Probability of illness given the set, by trees that did not see the unit.
@@ -148,6 +172,21 @@ class SetBeliefs:
         Rounded, so that no cut lies between two that differ by the order of a sum alone.
         """
         return np.round(1 / (1 + np.exp(-self.of(panels).log_odds)), DIGITS)
+
+
+class ConstantBeliefs(SetBeliefs):
+    """The share of class 1 among the units learnt from, whatever a set shows."""
+
+    def of(self, panels: PanelSet) -> CrossFitted:
+        """The same log-odds for all units; the ensemble is one leaf."""
+        del panels
+        label = self.rows.world.label
+        share = np.full(len(label), label[self.rows.learns].mean())
+        every = log_odds_of(share)
+        leaf = lightgbm_tree({"leaf_value": float(every[0])}, 1, 2)
+        columns = self.rows.adds.shape[1]
+        ensemble = join_trees([leaf], link="softmax", columns=columns)
+        return self._fitted.setdefault((), CrossFitted(every, ensemble, every))
 
 
 def log_loss(log_odds: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> float:

@@ -53,6 +53,7 @@ def answer(
     table: str,
     row: int,
     sure: bool | None,
+    state: str = "",
 ) -> dict[str, Any]:
     """One answer: a sentence, what to know about it, and the row on which it stands.
 
@@ -64,10 +65,12 @@ def answer(
         table: name of the table that holds it.
         row: place of the row.
         sure: whether the numbers settle it; None where that is not asked.
+        state: how sure it is, where there are more states than two.
     """
     return {
         "title": title, "sentence": sentence, "trust": trust,
         "told": dict(zip(ASKED, told, strict=True)), "table": table, "row": row, "sure": sure,
+        "state": state,
     }  # fmt: skip
 
 

@@ -4,12 +4,48 @@ A misspelt name, or a condition that could never hold, is found before any job s
 only, and nothing of how an agent acts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Column, Description
+
+PRACTICE = "practice"  # what records show was done, among the policies of an answer
+
+
+def candidate(name: object) -> str:
+    """The name in the config, without the number of a version."""
+    head, dot, tail = str(name).rpartition(".")
+    return head if dot and tail.isdecimal() else str(name)
+
+
+def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
+    """Refuse an answer that names policies which are not there, and names that it cannot hold.
+
+    Args:
+        block: the config's block `afape`.
+        able: policies that can be candidates.
+
+    Raises:
+        ConfigError: the key, what was found, and what there is.
+    """
+    answer, agents = block["answer"], block["agents"]
+    for key, names, allowed in (
+        ("practice", [answer["practice"]], able), ("prefer", answer["prefer"], agents),
+    ):  # fmt: skip
+        for name in names:
+            if name not in allowed:
+                raise ConfigError(
+                    f"config: afape.answer.{key} names {name!r}; the answer chooses from "
+                    f"{listed(able)}{did_you_mean(name, able)}"
+                )
+    for name in able:
+        if name == PRACTICE or candidate(name) != name:
+            raise ConfigError(
+                f"config: 'afape.agents' has {name!r}; a policy of an answer has another name than "
+                f"{PRACTICE!r}, and none that ends in a dot and a number"
+            )
 
 
 def require_known_agent(at: str, agent: Mapping[str, Any], description: Description) -> None:

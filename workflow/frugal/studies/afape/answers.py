@@ -1,119 +1,346 @@
-"""The answer for one table: which policy, at what price, and how sure.
+"""The answer for one table in words: what to do, how sure, what it rests on, what would change it.
 
-Puts into words what verdicts, comparisons and estimates hold; computes no estimate.
+Puts into words what `judge_candidates` computed; computes no estimate. `answer.json` is this
+document under stable names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from frugal.draw.answers import Answer
-from frugal.judge.registry import ESTIMATORS
-from frugal.judge.verdicts import readable
+from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
+from frugal.studies.afape.agent_names import PRACTICE, candidate
+
+STABLE = (
+    "policy", "cost", "ci_low", "ci_high", "state", "bound", "margin", "practice", "saving",
+    "saving_low", "saving_high", "short_list", "effective_rows", "prices", "tipping_gamma",
+)  # fmt: skip
+SHOWN = 3  # panels or prices that a sentence names
+APART = 0.1  # difference of shares from which the policy handed out is said to differ
+NAMED = "the one to use"  # of the policies, in their table
+WEAK = 1.1  # factor of odds below which a hidden cause is weak
+CHANGED = 0.05  # difference of shares from which a panel is named
 
 
-def answer(
-    summary: pd.DataFrame,
-    comparisons: pd.DataFrame,
-    verdict: Mapping[str, Any],
-    *,
-    report: Mapping[str, Any],
-    budget: float | None,
-    remarks: Sequence[str],
-    reading: Mapping[str, str],
-) -> Answer:
-    """The answer of one table and seed.
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The four parts of the answer.
+
+    Attributes:
+        headline: what to do and what it costs.
+        saving: against recorded practice.
+        sure: the state with its number.
+        rests: what it rests on.
+        changes: what would change it, and what changes against today: sentences.
+    """
+
+    headline: str
+    saving: str
+    sure: str
+    rests: str
+    changes: Sequence[str]
+
+
+def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
+    """What `answer.json` holds."""
+    return {name: choice[name] for name in STABLE} | {
+        "policy": candidate(choice["policy"]),
+        "short_list": [candidate(name) for name in choice["short_list"]],
+        "objective": choice["objective"], "groups": choice["groups"],
+        "within_budgets": [
+            one | {"policy": candidate(one["policy"])} for one in choice["within_budgets"]
+        ],
+        "graph": choice["graph"]["state"],
+        "bundle": bundle,
+    }  # fmt: skip
+
+
+def words(
+    choice: Mapping[str, Any], outcomes: pd.DataFrame, unit: str, classes: Sequence[str]
+) -> Words:
+    """The answer in sentences.
 
     Args:
-        summary: estimates, of that seed.
-        comparisons: of that seed.
-        verdict: row of the table of verdicts.
-        report: of the catalogue: title and unit of cost.
-        budget: most that panels may cost a case on average; None for no limit.
-        remarks: what was assumed.
-        reading: words → file or command; `agent=POLICY` stands for the policy that is named.
+        choice: as `judge_candidates` made it.
+        outcomes: of every candidate and of practice.
+        unit: of costs.
+        classes: names of the classes.
     """
-    unit = str(report["cost_unit"])
-    said = " ".join(str(verdict[key]) for key in ("sentence", "by_group") if verdict[key])
-    curve = _curve(summary, comparisons, verdict)
-    further = []
-    if budget is not None and len(curve):
-        further.append(_within(curve, budget, unit))
-    if len(curve):
-        further.append(_fineness(comparisons, verdict, int(summary["n"].iloc[0]), unit))
-    if len(curve) and verdict["runner_up"]:
-        further.append(
-            f"The first sentence's interval counts that {verdict['agent']} was picked among "
-            f"{len(curve)}; those of the table are of each policy by itself.".replace("_", " ")
+    if choice["objective"] == "f1":
+        return _words_of_f1(choice, outcomes, unit, classes)
+    cost = outcomes.set_index("agent")["cost"]
+    name = plain(choice["policy"])
+    others = [f"today's practice costs {number(choice['practice'])}"]
+    labels = {"always": "testing everyone", "never": "testing no one"}
+    others += [
+        f"{label} {number(float(str(cost[other])))}"
+        for other, label in labels.items()
+        if other in cost.index and other != choice["policy"]
+    ]
+    headline = (
+        f"Use {name}: {number(choice['cost'])} {unit} a case "
+        f"({interval(choice['ci_low'], choice['ci_high'])}); {', '.join(others)}."
+    )
+    return Words(
+        headline,
+        _saving(choice, unit),
+        _sure(choice, unit),
+        _rests(choice),
+        [
+            *_errors(choice, classes), *_panels(choice), *_prices(choice, unit, classes),
+            *_hidden(choice), *_groups(choice, unit),
+        ],
+    )  # fmt: skip
+
+
+def _words_of_f1(
+    choice: Mapping[str, Any], outcomes: pd.DataFrame, unit: str, classes: Sequence[str]
+) -> Words:
+    """The same where F1 within a budget is what counts; costs of the choice are 1 − F1."""
+    rows = outcomes.set_index("agent")
+    panels, first = rows["acquisition_cost"], choice["within_budgets"][0]
+    simple = {candidate(name): 1 - cost for name, cost in rows["cost"].items()}
+    labels = {"never": "no panels {}", "constant": f"{classes[1]!r} for every case" + " {}"}
+    others = [
+        f"today's practice {1 - choice['practice']:.2f} for {number(float(panels[PRACTICE]))}",
+        *(label.format(f"{simple[n]:.2f}") for n, label in labels.items() if n in simple),
+    ]
+    low, high, gain = (choice[name] for name in ("saving_low", "saving_high", "saving"))
+    shown = "" if low > 0 else "; these rows do not show a gain"
+    shown = "; today's practice is better" if round(high, 2) < 0 else shown
+    return Words(
+        f"Use {plain(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
+        f"({1 - choice['ci_high']:.2f} to {1 - choice['ci_low']:.2f}) for panels of "
+        f"{number(first['price'])} {unit} a case; {', '.join(others)}.",
+        f"F1 against today's practice: {gain:+.2f} ({low:+.2f} to {high:+.2f}, 95 %){shown}.",
+        _sure(choice, ""),
+        _rests(choice),
+        [*_errors(choice, classes), *_panels(choice), *_further_budgets(choice, unit),
+         *_groups(choice, "")],
+    )  # fmt: skip
+
+
+def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
+    """What F1 other budgets reach."""
+    first, *others = choice["within_budgets"]
+    shown = [
+        f"{number(one['budget'])} {unit}: {1 - one['cost']:.2f} ({plain(one['policy'])})"
+        for one in sorted(others, key=lambda one: one["budget"])
+        if one["budget"] != first["budget"]
+    ]
+    if shown:
+        yield f"F1 within a budget of {joined(shown)}."
+
+
+def _groups(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
+    """What the named policy costs in each group, or its F1 there."""
+    f1, each = choice["objective"] == "f1", []
+    for name, one in choice["groups"].items():
+        new, old = one["policy"], one["practice"]
+        low, high = new["ci_low"], new["ci_high"]
+        if f1:
+            shown = f"{1 - new['cost']:.2f} ({1 - high:.2f} to {1 - low:.2f}; today "
+            shown += f"{1 - old['cost']:.2f})"
+        else:
+            shown = f"{number(new['cost'])} ({interval(low, high)}; today {number(old['cost'])})"
+        each.append(f"{name} {shown}")
+    if each:
+        yield f"{'F1' if f1 else f'Cost in {unit} a case'} by group: {', '.join(each)}."
+
+
+def _saving(choice: Mapping[str, Any], unit: str) -> str:
+    saving, low = choice["saving"], choice["saving_low"]
+    if low > 0:
+        return (
+            f"It saves {number(1000 * saving)} {unit} per 1,000 cases against today's practice, "
+            f"at least {number(1000 * low)} (95 %)."
         )
-    heading = f"What each policy costs a case, {unit}"
-    if verdict["agent"]:
-        own = f"agent={verdict['agent']}"
-        reading = {what: where.replace("agent=POLICY", own) for what, where in reading.items()}
-    return Answer(str(report["title"]), heading, said, curve, [*further, *remarks], reading)
+    if choice["saving_high"] < 0:
+        return f"Today's practice is cheaper by {number(-1000 * saving)} {unit} per 1,000 cases."
+    return (
+        f"Against today's practice it saves {number(1000 * saving)} {unit} per 1,000 cases "
+        f"({interval(1000 * low, 1000 * choice['saving_high'])}): these rows do not show a saving."
+    )
 
 
-def _curve(
-    summary: pd.DataFrame, comparisons: pd.DataFrame, verdict: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Every policy that can be judged by the estimator that is read, the cheapest panels first."""
-    rows = summary[(summary["estimator"] == verdict["estimator"]) & readable(summary)]
-    own = comparisons[comparisons["estimator"] == verdict["estimator"]]
-    alike = set(own.loc[own["not_worse"], "agent"])
-    rows = rows.sort_values(["acquisition_cost", "estimate", "agent"], kind="stable")
-    least = np.minimum.accumulate(rows["estimate"].to_numpy())
-    notes = []
-    for (agent, value), best in zip(
-        rows[["agent", "estimate"]].itertuples(index=False), least, strict=True
-    ):
-        note = "cannot be told from the best" if agent in alike else ""
-        if agent == verdict["agent"]:
-            note = "the one to take" if verdict["sure"] else "the one to take until more is known"
-        elif value > best:
-            note = note or "a cheaper set of panels costs less in all"
-        notes.append(note)
+def _sure(choice: Mapping[str, Any], unit: str) -> str:
+    """The state with its number, how many rows would settle it, and what is left out."""
+    others = [name for name in choice["short_list"] if name != choice["policy"]]
+    bound, worth = choice["bound"], choice["worth_of_knowing"]
+    of_f1 = choice["objective"] == "f1"
+    said = how_sure(
+        choice["state"], [plain(name) for name in (choice["policy"], *others)],
+        most=f"{bound:.2f} of F1" if of_f1 else of_cost(bound, choice["cost"], unit),
+        margin=choice["margin"], worth=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
+        cheaper="better" if of_f1 else "cheaper",
+    )  # fmt: skip
+    if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
+        margin = percent(choice["margin"])
+        said += f" With about {number(rows)} such rows the bound would fall below {margin}."
+    if choice["left_out"]:
+        said += f" Not judged, as too few records follow it: {listed(choice['left_out'])}."
+    return said
+
+
+def _rests(choice: Mapping[str, Any]) -> str:
+    graph, rows = choice["graph"], choice["rows"]
+    read = (
+        f"{rows:,} rows, each judged by policies that learned on others; "
+        f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
+        "Today's practice is what was ordered, with decisions by the same models."
+    )
+    if graph["state"] == "held":
+        return f"{read} The records do not contradict what is assumed of the gaps."
+    added = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["added"][:SHOWN])
+    if graph["state"] == "widened":
+        before = graph["before"]
+        return (
+            f"{read} The records show further causes of gaps ({added}), which are taken into "
+            f"account; without them: {plain(before['policy'])}, "
+            + (
+                f"F1 {1 - before['cost']:.2f}."
+                if choice["objective"] == "f1"
+                else f"{number(before['cost'])}."
+            )
+        )
+    refused = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["refused"][:SHOWN])
+    return f"{read} The records contradict what is assumed of the gaps ({refused}): take care."
+
+
+def _handed_out(choice: Mapping[str, Any]) -> str:
+    """Where the policy that learned on all rows does something else than those that were judged."""
+    judged = {name: one["policy"] for name, one in choice["panels"].items()}
+    apart = sorted(
+        (name for name, share in choice["handed_out"].items() if abs(share - judged[name]) > APART),
+        key=lambda name: -abs(choice["handed_out"][name] - judged[name]),
+    )
+    shown = [
+        f"{name} in {percent(choice['handed_out'][name])} of cases instead of "
+        f"{percent(judged[name])}"
+        for name in apart[:SHOWN]
+    ]
+    return f" The one handed out learned on all and asks for {joined(shown)}." if shown else ""
+
+
+def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
+    shown = [
+        f"{1000 * choice['errors'][key]['policy']:.0f} {label} (today "
+        f"{1000 * choice['errors'][key]['practice']:.0f})"
+        for key, label in _kinds(classes, "false alarms").items()
+        if key in choice["errors"]
+    ]
+    if shown:
+        yield f"Per 1,000 cases: {' and '.join(shown)}."
+
+
+def _panels(choice: Mapping[str, Any]) -> Iterator[str]:
+    """Panels to order less and more often than the records show."""
+    change = {n: one["policy"] - one["recorded"] for n, one in choice["panels"].items()}
+    each = []
+    for sign, label in ((-1, "less often"), (1, "more often")):
+        ranked = sorted((n for n in change if sign * change[n] > CHANGED),
+                        key=lambda n: -sign * change[n])  # fmt: skip
+        if ranked:
+            shares = {n: choice["panels"][n] for n in ranked[:SHOWN]}
+            shown = ", ".join(
+                f"{n} ({percent(one['recorded'])} to {percent(one['policy'])})"
+                for n, one in shares.items()
+            )
+            more = f" and {len(ranked) - SHOWN} more" if len(ranked) > SHOWN else ""
+            each.append(f"{label} {shown}{more}")
+    if each:
+        yield f"Order {'; '.join(each)}."
+
+
+def _kinds(classes: Sequence[str], alarms: str) -> dict[str, str]:
+    """Words for the errors of two classes."""
+    if len(classes) != 2:
+        return {}
+    no, yes = classes
+    return {f"{no} for {yes}": f"missed {yes!r}", f"{yes} for {no}": alarms}
+
+
+def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Iterator[str]:
+    """The unit costs whose change would soonest change the policy."""
+    kinds = _kinds(classes, "a false alarm")
+    ranges = {n: (low, high) for n, (low, high) in choice["prices"].items()}
+    narrow = sorted(ranges, key=lambda n: _width(*ranges[n], choice["unit_costs"][n]))
+    shown = [
+        f"{kinds.get(n, n)} {_from_to(*ranges[n])}"
+        for n in narrow[:SHOWN]
+        if ranges[n][1] is not None or (ranges[n][0] or 0) > 0
+    ]
+    if shown:
+        yield (
+            "No other policy, as it is now, becomes cheaper by more than the margin while these "
+            f"costs keep to their range ({unit}): {'; '.join(shown)}."
+        )
+
+
+def _width(low: float | None, high: float | None, now: float) -> float:
+    """By which factor a unit cost may change at least."""
+    up = high / now if high is not None and now > 0 else float("inf")
+    down = now / low if low else float("inf")
+    return min(up, down)
+
+
+def _from_to(low: float | None, high: float | None) -> str:
+    if high is None:
+        return f"from {number(low or 0)}"
+    return f"{number(low)} to {number(high)}" if low else f"up to {number(high)}"
+
+
+def _hidden(choice: Mapping[str, Any]) -> Iterator[str]:
+    gamma = choice["tipping_gamma"]
+    if gamma is None:
+        return
+    shift = (
+        "Weak hidden causes of gaps"
+        if gamma < WEAK
+        else (f"Hidden causes of gaps that change odds by a factor of {number(gamma)}")
+    )
+    yield f"{shift} could raise its cost to that of a policy whose cost is known exactly."
+
+
+def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Every policy, the cheapest first: panels, errors, cost with its interval."""
+    notes = [
+        NAMED if name == choice["policy"]
+        else "as recorded" if name == PRACTICE
+        else "may be the best" if maybe else ""
+        for name, maybe in outcomes[["agent", "not_worse"]].itertuples(index=False)
+    ]  # fmt: skip
+    names = ["today's practice" if n == PRACTICE else plain(n) for n in outcomes["agent"]]
+    if choice["objective"] == "f1":
+        return pd.DataFrame(
+            {
+                "policy": names,
+                "panels": outcomes["acquisition_cost"].to_numpy(),
+                "F1": 1 - outcomes["cost"].to_numpy(),
+                "95 % from": 1 - outcomes["ci_high"].to_numpy(),
+                "to": 1 - outcomes["ci_low"].to_numpy(),
+                "": notes,
+            }
+        )
     return pd.DataFrame(
         {
-            "policy": [str(name).replace("_", " ") for name in rows["agent"]],
-            "panels": rows["acquisition_cost"].to_numpy(),
-            "errors": rows["misclassification_cost"].to_numpy(),
-            "in all": rows["estimate"].to_numpy(),
-            "95 % from": rows["ci_low"].to_numpy(), "to": rows["ci_high"].to_numpy(),
+            "policy": names,
+            "panels": outcomes["acquisition_cost"].to_numpy(),
+            "errors": outcomes["misclassification_cost"].to_numpy(),
+            "in all": outcomes["cost"].to_numpy(),
+            "95 % from": outcomes["ci_low"].to_numpy(), "to": outcomes["ci_high"].to_numpy(),
             "": notes,
         }
     )  # fmt: skip
 
 
-def _within(curve: pd.DataFrame, budget: float, unit: str) -> str:
-    """The best policy whose panels cost no more on average."""
-    able = curve[curve["panels"] <= budget]
-    if not len(able):
-        cheapest = curve.iloc[0]
-        return (
-            f"No policy that can be judged keeps to a budget of {budget:.3g} {unit} for panels; "
-            f"{cheapest['policy']} comes closest with {cheapest['panels']:.3g}."
-        )
-    best = able.sort_values(["in all", "policy"], kind="stable").iloc[0]
-    return (
-        f"Within a budget of {budget:.3g} {unit} for panels: {best['policy']}, "
-        f"{best['in all']:.3g} a case in all ({best['95 % from']:.3g} to {best['to']:.3g}), of "
-        f"which panels {best['panels']:.3g}."
-    )
+def plain(name: object) -> str:
+    """A name without underscores and without the number of its version."""
+    return candidate(name).replace("_", " ")
 
 
-def _fineness(comparisons: pd.DataFrame, verdict: Mapping[str, Any], rows: int, unit: str) -> str:
-    """How far apart two policies must be before these rows can tell them."""
-    own = comparisons[
-        (comparisons["estimator"] == verdict["estimator"])
-        & (comparisons["agent"] == verdict["agent"])
-    ]
-    read = ESTIMATORS[str(verdict["estimator"])].label
-    if not len(own):
-        return f"{rows:,} rows were judged, by {read}."
-    half = float(((own["ci_high"] - own["ci_low"]) / 2).median())
-    return (
-        f"{rows:,} rows were judged, by {read}: policies closer than about {half:.2g} {unit} "
-        "cannot be told apart."
-    )
+def listed(names: Sequence[str]) -> str:
+    """Names in words, with "and" before the last."""
+    return joined([plain(name) for name in names])

@@ -123,16 +123,19 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "not_worse": (
         "",
-        "True where `agent` cannot be told from the best policy (comparisons with "
-        "the best, 95 %); in verdicts the names of all such policies",
+        "True where `agent` may be the best policy (comparisons with the best, 95 %); in verdicts "
+        "the names of all such policies",
     ),
-    "runner_up": ("", "the next policy: of those that cannot be told apart, else of all"),
+    "runner_up": ("", "the next policy: of those that may be the best, else of all"),
+    "state": (
+        "",
+        "how sure it is: best, good_enough (no other policy is cheaper by more than the margin), "
+        "short_list, or open (nothing can be relied on)",
+    ),
+    "worth": (COST, "expected value of perfect information: what knowing all costs would save"),
     "difference_low": (COST, "lower end of its interval, all pairs at once"),
     "difference_high": (COST, "upper end of its interval, all pairs at once"),
-    "sure": (
-        "",
-        "True where no other policy may be the best, and the next is worse by more than chance",
-    ),
+    "sure": ("", "True where the state is best"),
     "left_out": ("", "policies that stand on too few rows to be read"),
     "sentence": ("", "the verdict in words"),
     # by group
@@ -167,6 +170,16 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "runs": ("", "mean number of runs of an agent that this takes"),
     "minimum_probability": ("", "smallest probability that the view needs, over rows and sets"),
     "share_below_threshold": ("", "share of rows whose needed probability is below the threshold"),
+    # candidates of an answer
+    "recorded": ("", "whether the record holds the panel; true where the policy stops"),
+    "effective_rows": ("rows", "of equal weight that would vary as much as the rows followed"),
+    "bound": (
+        COST,
+        "what another policy could save at most, 95 % for all at once; in comparisons what `other` "
+        "could save, of those that may be the best",
+    ),
+    "weight": ("", "rows that a record followed to the end represents; 0 for others"),
+    "term": (COST, "of the estimated cost, whose mean is the estimate"),
     # imputation
     "rounds": ("", "rounds until the stopping rule ended"),
     # agents that learn
@@ -178,5 +191,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
 
 PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"factor:(.+)", ("", "fitted probability that panel {0} is recorded, given its causes are")),
+    (r"share:(.+)", ("", "share of cases for which the policy acquires panel {0}")),
+    (r"belief:(.+)", ("", "probability of class {0} that the policy holds true in the state")),
     (r"probability:(.+)", ("", "true probability that panel {0} is recorded, given its causes")),
 )

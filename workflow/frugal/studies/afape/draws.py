@@ -113,6 +113,7 @@ class Judges:
             graph_check=checked.assign(**_WHERE),
             settings={
                 "cost_units": {"drawn": ""}, "gammas": self.evaluation["hidden_causes"]["gammas"],
+                "margin": 0.0,  # which of these verdicts are the best does not depend on it
             },
             streams=self._streams("give_verdicts", draw), progress=_quiet,
         )  # fmt: skip

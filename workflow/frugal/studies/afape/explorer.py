@@ -20,7 +20,7 @@ from frugal.draw.explorer.charts import (
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.sections import answer, figures, lowest
 from frugal.judge.registry import ESTIMATORS
-from frugal.judge.verdicts import CONTRADICTED, readable
+from frugal.judge.verdicts import CONTRADICTED, over_draws, readable
 
 SCENARIO = ["dataset", "mechanism"]
 
@@ -42,11 +42,12 @@ def answers_of(
                     _policy(verdict, rows),
                     _cost(verdict, unit),
                     _trust(verdict, len(checks["passed"])),
-                    _change(verdict),
+                    _change(verdict, unit),
                     str(verdict["by_group"]) or "Not asked: the data set names no groups.",
                 ),
                 title=f"{words(dataset)}, {words(mechanism)}",
-                trust=_standing(verdict), table="verdicts", row=at, sure=bool(verdict["sure"]),
+                trust=_standing(verdict), table="verdicts", row=at,
+                sure=verdict["state"] in ("best", "good_enough"), state=words(verdict["state"]),
             )
         )  # fmt: skip
     return found
@@ -55,35 +56,41 @@ def answers_of(
 def _sentence(verdict: Mapping[str, Any], unit: str) -> str:
     if not verdict["agent"]:
         return str(verdict["sentence"])
-    cost = f"{figures(verdict['estimate'])} {unit} a case"
-    if verdict["sure"]:
+    agent, cost = words(verdict["agent"]), f"{figures(verdict['estimate'])} {unit} a case"
+    if not verdict["runner_up"]:
+        return f"Only {agent} can be judged: {cost}."
+    if verdict["reason"] == CONTRADICTED:
+        return f"{CONTRADICTED[0].upper()}{CONTRADICTED[1:]}; if it held, use {agent}: {cost}."
+    if verdict["state"] == "best":
         more, other = figures(verdict["difference"]), words(verdict["runner_up"])
-        return f"Use {words(verdict['agent'])}: {cost}, {more} less than {other}, the next."
-    return (
-        f"Take {words(verdict['agent'])} for now, at {cost}: these rows cannot tell it from "
-        f"{words(verdict['runner_up'])}."
-    )
+        return f"Use {agent}: {cost}, {more} less than {other}, the next."
+    return f"Use {agent}: {cost}; no other policy is cheaper by more than {_bound(verdict)}."
+
+
+def _bound(verdict: Mapping[str, Any]) -> str:
+    """What another policy could save, also as a share of the cost."""
+    bound, cost = float(verdict["bound"]), float(verdict["estimate"])
+    return figures(bound) + (f" ({bound / cost:.0%})" if cost else "")
+
+
+def _others(verdict: Mapping[str, Any]) -> str:
+    """Policies that may be the best too, or the next one."""
+    others = [name for name in str(verdict["not_worse"]).split(",") if name != verdict["agent"]]
+    return ", ".join(map(words, others or [str(verdict["runner_up"])]))
 
 
 def _policy(verdict: Mapping[str, Any], rows: pd.DataFrame) -> str:
     if not verdict["agent"]:
         return "None can be named."
-    same, sure = int((rows["agent"] == verdict["agent"]).sum()), int(rows["sure"].sum())
-    others = [name for name in str(verdict["not_worse"]).split(",") if name != verdict["agent"]]
-    if verdict["sure"]:
-        said = "no other policy may be the best, and the next is worse by more than chance"
-    else:
-        alike = ", ".join(map(words, others or [str(verdict["runner_up"])]))
-        said = f"not to be told from it: {alike}"
-    return (
-        f"{words(verdict['agent'])}; {said}. The same policy in {same} of {len(rows)} draws of "
-        f"the gaps; sure in {sure}."
-    )
+    said = str(verdict["reason"])
+    if verdict["state"] in ("good_enough", "short_list"):
+        said = f"{words(verdict['state'])} with {_others(verdict)}"
+    return f"{words(verdict['agent'])}; {said}. {over_draws(rows)}"
 
 
 def _cost(verdict: Mapping[str, Any], unit: str) -> str:
     if not verdict["agent"]:
-        return "Cannot be told."
+        return "No cost can be estimated."
     low, high = figures(verdict["ci_low"]), figures(verdict["ci_high"])
     name = ESTIMATORS[str(verdict["estimator"])].label
     return (
@@ -93,13 +100,13 @@ def _cost(verdict: Mapping[str, Any], unit: str) -> str:
 
 
 def _standing(verdict: Mapping[str, Any]) -> str:
-    """On how many rows' worth it stands, and how many would settle it."""
-    said = f"{figures(verdict['ess'])} rows' worth of {verdict['n']:,}"
+    """On how many effective rows it rests, and the reason of its state."""
+    said = f"{figures(verdict['ess'])} effective rows of {verdict['n']:,}"
     return f"{said}; {str(verdict['reason']).rstrip('.')}."
 
 
 def _trust(verdict: Mapping[str, Any], checks: int) -> str:
-    said = f"It stands on {figures(verdict['ess'])} rows' worth of {verdict['n']:,}. "
+    said = f"It rests on {figures(verdict['ess'])} effective rows of {verdict['n']:,}. "
     said += f"Reason: {str(verdict['reason']).rstrip('.')}. "
     chance = verdict.get("p_value", np.nan)
     if chance == chance:
@@ -109,15 +116,15 @@ def _trust(verdict: Mapping[str, Any], checks: int) -> str:
     return f"{said}{checks} checks of the tables hold."
 
 
-def _change(verdict: Mapping[str, Any]) -> str:
-    """What would make another policy the answer: more rows if it is open, else hidden causes."""
-    reason = str(verdict["reason"]).rstrip(".")
-    if not verdict["agent"] or reason == CONTRADICTED:
-        return f"It cannot be relied on yet: {reason}."
-    if not verdict["sure"]:
+def _change(verdict: Mapping[str, Any], unit: str) -> str:
+    """What would make another policy the answer: chance if others may be best, or hidden causes."""
+    if verdict["state"] == "open":
+        return f"It cannot be relied on yet: {str(verdict['reason']).rstrip('.')}."
+    if verdict["state"] != "best":
         return (
-            f"Chance alone could: {words(verdict['agent'])} and {words(verdict['runner_up'])} are "
-            f"too close; {reason}."
+            f"Chance alone could: {_others(verdict)} may be cheaper, by at most "
+            f"{figures(verdict['bound'])} {unit} a case; to know which is worth at most "
+            f"{figures(verdict['worth'])} a case."
         )
     tip = verdict["tipping_gamma"]
     if tip != tip:

@@ -13,7 +13,7 @@ from frugal.judge.influences import blocks_of
 
 COLUMNS = (
     "seed", "estimator", "agent", "other", "difference", "std_error", "ci_low", "ci_high",
-    "not_worse", "truth",
+    "not_worse", "bound", "truth",
 )  # fmt: skip
 Intervals = Mapping[tuple[int, str, str], CostInterval]  # of each estimate, by seed, name and agent
 
@@ -85,6 +85,7 @@ def _pairs_of(
     unseen = [intervals[seed, name, agent].unseen for agent in agents]
     below, above = (np.array([getattr(one, end) for one in unseen]) for end in ("below", "above"))
     apart, half = found.std_error[at] > 0, found.half_width[at]
+    unseen_high = apart * (above[at[0]] + below[at[1]])
     return pd.DataFrame(
         {
             "seed": seed,
@@ -94,8 +95,9 @@ def _pairs_of(
             "difference": found.difference[at],
             "std_error": found.std_error[at],
             "ci_low": found.difference[at] - half - apart * (below[at[0]] + above[at[1]]),
-            "ci_high": found.difference[at] + half + apart * (above[at[0]] + below[at[1]]),
+            "ci_high": found.difference[at] + half + unseen_high,
             "not_worse": found.not_worse[at[0]],
+            "bound": found.most[at] + unseen_high,
             "truth": truth[at[0]] - truth[at[1]],
         }
     )

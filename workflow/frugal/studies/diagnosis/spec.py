@@ -17,7 +17,6 @@ BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
 EVERY = "all"  # families, where one is chosen
-ASKED = "policies"  # the same, of those that keep a policy which new cases can be asked by
 RUN_FILES = ("scores", "outcomes", "decisions")
 TREE_KINDS = (
     "cascade",
@@ -173,14 +172,12 @@ class DiagnosisStudy:
         return self.described_inputs(dataset) | {"choice": f"{choice}/choice.json"} | named
 
     def _families(self, dataset: str, family: str, criterion: str, seed: str) -> list[str]:
-        """One family, or all of the same data set, criterion and seed, or those of `ASKED`."""
-        if family not in (EVERY, ASKED):
+        """One family, or all of the same data set, criterion and seed."""
+        if family != EVERY:
             return [family]
-        wanted, left_out = (dataset, criterion, seed), {BAYES}
-        if family == ASKED:
-            left_out |= {BASELINES, SELECTION}
+        wanted = (dataset, criterion, seed)
         runs = [run for run in self.runs() if (run[0], *run[2:]) == wanted]
-        return [name for _, name, *_ in runs if name not in left_out]
+        return [name for _, name, *_ in runs if name != BAYES]
 
     def _places(self, folder: str, family: str) -> dict[str, dict[str, Any]]:
         """Pair → file and position of the policy; of a family that keeps no weights, nothing."""
@@ -195,19 +192,16 @@ class DiagnosisStudy:
             for k, pair in enumerate(group)
         }
 
-    def chosen_file(self, name: str, budget: float | None = None, among: str | None = None) -> str:
-        """What the config's own choice is answered with; or of another budget, other families."""
-        chosen = dict(self.block["choose"])
-        chosen["method"] = among or chosen["method"]
+    def chosen_file(self, name: str) -> str:
+        """What the config's own choice is answered with."""
+        chosen = self.block["choose"]
         front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
         folder = run_folder(*front).replace("results/diagnoses", "results/choices")
-        most = float(chosen["budget"] if budget is None else budget)
-        return f"{folder}/budget={all_digits(most)}/{name}"
+        return f"{folder}/budget={all_digits(float(chosen['budget']))}/{name}"
 
-    def bundle_file(self, budget: float | None = None, among: str | None = None) -> str:
+    def bundle_file(self) -> str:
         """Where the policy of `chosen_file` is told to new cases."""
-        found = self.chosen_file("cases.json", budget, among)
-        return found.replace("results/choices", "results/bundles")
+        return self.chosen_file("cases.json").replace("results/choices", "results/bundles")
 
     def figure_settings(self) -> dict[str, Any]:
         """Settings of `draw_diagnosis_figures`."""

@@ -3,7 +3,7 @@
 /** One answer as a card. */
 function answerCard(part, answer) {
   const state = answer.sure === null ? "" : answer.sure ? "sure" : "unsure";
-  const badge = { sure: "✓ settled by these rows", unsure: "? not settled by these rows", "": "" }[state];
+  const badge = { sure: `✓ ${answer.state || "settled by these rows"}`, unsure: `? ${answer.state || "not settled by these rows"}`, "": "" }[state];
   const told = Object.entries(answer.told).flatMap(([asked, text]) => [make("dt", {}, `${asked[0].toUpperCase()}${asked.slice(1)}?`), make("dd", {}, text)]);
   return make("article", { class: `card ${state}` },
     make("p", { class: "from" }, answer.title),

@@ -17,7 +17,7 @@ from frugal.studies.afape.figures.style import agent_label, estimator_label, sce
 
 LOOKS = {
     "named": style.Look("the policy to take", style.BLUE, "D"),
-    "alike": style.Look("cannot be told from the best", style.BLUE, "o", hollow=True),
+    "alike": style.Look("may be the best", style.BLUE, "o", hollow=True),
     "worse": style.Look("worse by more than chance", style.GREY, "s"),
     "truth": style.Look("true cost", style.BLACK, "|", line="none"),
 }
@@ -100,12 +100,14 @@ def _title(verdict: pd.Series) -> str:
     agent, other = (agent_label(str(verdict[key])) for key in ("agent", "runner_up"))
     if verdict["reason"] == "the records contradict the graph":
         said = f"the records contradict the assumed graph; if it held, take {agent}"
-    elif verdict["sure"]:
-        said = f"use {agent}; every other policy costs more"
-    elif other:
-        said = f"{agent} and {other} cannot be told apart; take {agent} until more rows tell"
-    else:
+    elif not other:
         said = f"only {agent} can be judged"
+    elif verdict["state"] == "best":
+        said = f"use {agent}; every other policy costs more"
+    elif verdict["state"] == "good_enough":
+        said = f"use {agent}; no other policy is cheaper by more than the margin"
+    else:
+        said = f"use {agent}; {other} may be cheaper"
     return style.wrapped(f"{scenario}: {said}", characters=95)
 
 

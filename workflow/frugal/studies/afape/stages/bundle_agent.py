@@ -18,6 +18,7 @@ from frugal.core.streams import Streams
 from frugal.data.case_document import JUDGES, TableColumns
 from frugal.data.description import load_description
 from frugal.data.stored_table import StoredTable
+from frugal.studies.afape.candidates import one_of
 
 
 def bundle_agent(
@@ -30,15 +31,21 @@ def bundle_agent(
     streams: Streams,
     progress: Callable[..., Any],
     policy: StoredArrays | Path | pd.DataFrame | None = None,
+    policies: StoredArrays | None = None,
+    choice: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The files of a bundle: `policy`, `classifier` and `cases`; see `acquire.bundles`.
 
-    A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file.
+    A trained agent comes with `policy`, as `train_agent` stored it, or among the `policies` of
+    `learn_candidates`, the version that `choice` has of it; one's own with its file.
     """
     del progress
     stored = StoredTable(table, catalogue)
-    trained = ~stored.part_rows([JUDGES])
+    trained = ~stored.part_rows([] if policies is not None else [JUDGES])
     who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
+    if policies is not None:
+        agent = streams.wildcards["agent"]
+        policy = one_of(policies, choice["versions"][agent] if choice else agent)
     return bundle_payloads(
         settings=settings,
         policy=policy,

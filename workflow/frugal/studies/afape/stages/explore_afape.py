@@ -61,7 +61,8 @@ _TABLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
         "agent", "estimator", "estimate", "ci_low", "ci_high", "truth", "ess", "status", "warning",
     )),
     "verdicts": ("The verdict of each draw of the gaps", "verdicts", (
-        "agent", "estimate", "runner_up", "difference", "sure", "tipping_gamma", "warnings",
+        "agent", "estimate", "runner_up", "difference", "state", "bound", "tipping_gamma",
+        "warnings",
     )),
     "picks": ("Which policy each estimator would pick, and what that costs", "summary", (
         "estimator", "agent", "estimate", "truth", "regret",

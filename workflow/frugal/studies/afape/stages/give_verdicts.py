@@ -8,7 +8,7 @@ import pandas as pd
 
 from frugal.core.streams import Streams
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.verdicts import Words, contradicted, told_by_group, verdict
+from frugal.judge.verdicts import Words, contradicted, over_draws, told_by_group, verdict
 from frugal.studies.afape.stages.summarise_afape import ordered
 
 SCENARIO = ["dataset", "mechanism"]
@@ -32,9 +32,10 @@ def give_verdicts(
 ) -> dict[str, Any]:
     """Compare all policies, and say which to use, and what it does to each group.
 
-    Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at).
+    Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at),
+    `margin` (share of the cost that counts as nothing).
     """
-    del streams, progress
+    del progress
     checked = graph_check.astype({"dataset": str, "mechanism": str}).set_index(DRAW)
     graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
     pairs, apart = ordered(comparisons, PAIR), ordered(groups, GROUP)
@@ -43,8 +44,10 @@ def give_verdicts(
     read, found = [], []
     for (dataset, mechanism, seed), rows in summary.groupby(DRAW, sort=False):
         told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
-        words = Words(settings["cost_units"][dataset], labels, float(max(settings["gammas"])))
-        answer = verdict(rows, _of_draw(pairs, told), _of_draw(tips, told), READ, words)
+        most, margin = float(max(settings["gammas"])), float(settings["margin"])
+        words = Words(settings["cost_units"][dataset], labels, most, margin)
+        rng = streams.generator("worth", *map(str, told.values()))
+        answer = verdict(rows, _of_draw(pairs, told), _of_draw(tips, told), READ, words, rng)
         graph = graphs[dataset, mechanism, seed]
         if graph["graph_refuted"]:
             answer = contradicted(answer, graph["sentence"])
@@ -74,11 +77,7 @@ def _page(verdicts: pd.DataFrame) -> str:
         first = rows.iloc[0]
         lines.append(f"{dataset}, {mechanism}. {first['sentence']}")
         if len(rows) > 1 and first["agent"]:
-            same = int((rows["agent"] == first["agent"]).sum())
-            sure = int(rows["sure"].sum())
-            lines[-1] += (
-                f" The same policy in {same} of {len(rows)} draws of the gaps; sure in {sure}."
-            )
+            lines[-1] += f" {over_draws(rows)}"
         if first["by_group"]:
             lines[-1] += f" {first['by_group']}"
     return "\n".join(lines) + "\n"

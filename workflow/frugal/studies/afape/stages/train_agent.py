@@ -4,11 +4,12 @@ The agent acts on the rows of part `agent`, where it can acquire only what the r
 policy is then fixed for all seeds; its file is all that it takes to ask it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from frugal.acquire.kinds import Ground
 from frugal.acquire.registry import kind_of
@@ -42,7 +43,12 @@ def train_agent(
     if kind.fit is None:
         raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
     records = StoredRecords(table, catalogue, masks)
-    data, recorded = _to_learn_from(records)
+    data, recorded = rows_with_records(records, ["agent"])
+    if not len(data):
+        raise DataError(
+            "an agent that learns needs rows in the part 'agent', and the data set has none; "
+            "add it under split.parts of the data set's YAML"
+        )
     group = None
     if len(catalogue["groups"]) == 2:
         group = records.table.sensitive(["agent"])
@@ -53,17 +59,14 @@ def train_agent(
     return {"policy": Bundle(header, learned.arrays), "training": learned.curve}
 
 
-def _to_learn_from(records: StoredRecords) -> tuple[Table, np.ndarray]:
-    """The rows to learn from, and the panels that their records of the first seed hold. (n, a)"""
-    data, _ = records.table.take(["agent"])
-    if not len(data):
-        raise DataError(
-            "an agent that learns needs rows in the part 'agent', and the data set has none; "
-            "add it under split.parts of the data set's YAML"
-        )
-    firsts = (
-        next(iter(records.by_seed(number, ["agent"])))[1]
-        for number, count in enumerate(records.table.counts(["agent"]))
+def rows_with_records(
+    records: StoredRecords, parts: Sequence[str]
+) -> tuple[Table, Bool[np.ndarray, "n a"]]:
+    """Rows of some parts, and the panels that their records of the first seed hold. (n, a)"""
+    data, _ = records.table.take(parts)
+    firsts = [
+        panel_matrix(next(iter(records.by_seed(number, parts)))[1], "observed", data)
+        for number, count in enumerate(records.table.counts(parts))
         if count
-    )
-    return data, np.concatenate([panel_matrix(first, "observed", data) for first in firsts])
+    ]
+    return data, np.concatenate([np.zeros((0, len(data.actions)), dtype=bool), *firsts])

@@ -1,4 +1,4 @@
-"""Stage `write_answer`: one table's answer as a text and as one page."""
+"""Stage `write_answer`: one table's answer as a text, as one page, and as a document."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -7,37 +7,78 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.files import json_bytes, payload_bytes
 from frugal.core.streams import Streams
-from frugal.studies.afape.answers import answer
+from frugal.draw.answers import Answer
+from frugal.studies.afape.agent_names import candidate
+from frugal.studies.afape.answers import NAMED, curve, document, words
+from frugal.studies.afape.candidates import PRACTICE, ROUNDING
+from frugal.studies.afape.figures.answer_costs import costs_figure, f1_figure
 
 
 def write_answer(
     *,
-    summary: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    comparisons: pd.DataFrame,
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    picture: Path,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, bytes]:
-    """Words, table and picture of the first seed.
+    """The answer in at most twelve lines; the page has a picture and what the policy does.
 
     Settings: `budget` (of panels, a case on average, or None), `remarks` (what was assumed),
-    `reading` (words → file or command).
+    `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its name).
     """
     del streams, progress
-    verdict = {str(name): value for name, value in verdicts.iloc[0].items()}
-    told = answer(
-        summary[summary["seed"] == verdict["seed"]],
-        comparisons[comparisons["seed"] == verdict["seed"]],
-        verdict,
-        report=catalogue["report"],
-        budget=settings["budget"],
-        remarks=settings["remarks"],
-        reading=settings["reading"],
+    report, policy = catalogue["report"], choice["policy"]
+    unit = str(report["cost_unit"])
+    text = words(choice, outcomes, unit, catalogue["classes"])
+    rows = curve(choice, outcomes)
+    tried = rows[(outcomes["agent"] != PRACTICE).to_numpy()]
+    tried = tried.iloc[(tried[""] != NAMED).argsort(kind="stable")]
+    within = [] if settings["budget"] is None else [_within(tried, settings["budget"], unit)]
+    bundled = candidate(policy)
+    where = {what: path.replace("POLICY", bundled) for what, path in settings["reading"].items()}
+    f1 = choice["objective"] == "f1"
+    answer = Answer(
+        title=str(report["title"]),
+        heading=f"F1 of each policy, and what its panels cost a case, {unit}"
+        if f1
+        else f"What each policy costs a case, {unit}",
+        sentence=text.headline,
+        curve=rows,
+        further=settings["remarks"],
+        reading=where,
+        lead=[text.saving, text.sure],
+        does=choice["does"],
+        parts={
+            "What it rests on": [text.rests],
+            "What changes, and what would change it": [*text.changes, *within],
+        },
+        folded=True,
     )
-    image = base64.b64encode(picture.read_bytes()).decode()
-    page = told.page(f"data:image/png;base64,{image}")
-    return {"text": told.text().encode(), "page": page.encode()}
+    drawn = f1_figure if f1 else costs_figure
+    picture = payload_bytes(Path("answer.png"), drawn(outcomes, policy, cost_unit=unit))
+    page = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
+    stable = document(choice, settings["bundle"].replace("POLICY", bundled))
+    return {
+        "text": answer.text().encode(), "page": page.encode(), "document": json_bytes(stable),
+    }  # fmt: skip
+
+
+def _within(rows: pd.DataFrame, budget: float, unit: str) -> str:
+    """The named policy, which comes first, or the best one whose panels cost no more on average."""
+    able = rows[rows["panels"] <= budget * (1 + ROUNDING)]
+    if not len(able):
+        cheapest = rows.sort_values("panels", kind="stable").iloc[0]
+        return (
+            f"No policy keeps to a budget of {budget:.3g} {unit} for panels; "
+            f"{cheapest['policy']} comes closest with {cheapest['panels']:.3g}."
+        )
+    best = able.iloc[0]
+    return (
+        f"Within a budget of {budget:.3g} {unit} for panels: {best['policy']}, "
+        f"{best['in all']:.3g} a case in all ({best['95 % from']:.3g} to {best['to']:.3g}), of "
+        f"which panels {best['panels']:.3g}."
+    )

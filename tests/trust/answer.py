@@ -1,0 +1,259 @@
+"""What `decide` answers on tables of known truth: states, bounds, savings and regrets.
+
+  OMP_NUM_THREADS=1 python -m tests.trust.answer POPULATIONS [FOLDER] [RUN…]
+
+POPULATIONS is a folder of complete tables: NAME.parquet (numeric columns, the label `_y` in 0/1)
+with NAME.json (unit, free columns, panels with columns and price, causes of gaps, costs of a miss
+and of a false alarm). A run is NAME:ROWS:LAW:SEED: it draws rows, draws their gaps by the law
+(mcar, mar, or mnar by another panel's value), and lets the stages of `decide` answer. The truth is
+the cost of each policy, refitted to all rows, on up to 6,000 complete rows outside the sample. One
+JSON a run in FOLDER; what is there is not made again. Without runs: every table with enough rows at
+300, 1,000 and 3,000 rows. Prints a row for each size: the lines that `docs/results/answer.md` has.
+"""
+
+import json
+import sys
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from frugal.acquire.registry import build_policy
+from frugal.core.growing import together
+from frugal.core.partitions import Partitions
+from frugal.core.rows import FrameRows
+from frugal.core.streams import Streams
+from frugal.core.table import Panel, Table
+from frugal.data.description import SplitSpec
+from frugal.data.splits import split_rows
+from frugal.data.tables import table_to_frames
+from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of
+from frugal.studies.afape.stages.draw_missingness import draw_missingness
+from frugal.studies.afape.stages.judge_candidates import judge_candidates
+from frugal.studies.afape.stages.learn_candidates import ALL, learn_candidates
+from frugal.studies.shared.stages.fit_classifier import classifier_of
+
+HELD, SIZES, LEAST_HELD = 6_000, (300, 1_000, 3_000), 500
+K = 5
+MARGINS = (0.05, 0.10)
+TWO_SIDED = 1.96  # standard errors of a normal 95 % interval
+CONFIG, DECIDE = (
+    yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+    for name in ("config.yaml", "config/decide.yaml")
+)
+ANSWER = {**CONFIG["afape"]["answer"], **DECIDE["afape"]["answer"]}
+AGENTS = {name: DECIDE["afape"]["agents"][name] for name in ANSWER["prefer"]}
+CLASSIFIER = {**CONFIG["afape"]["classifier"], **DECIDE["afape"]["classifier"]}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows with gaps, and complete rows of the same population.
+
+    Attributes:
+        sample: as recorded.
+        observed: panels that are recorded. (n, a)
+        held: complete.
+        held_observed: panels that would be recorded there. (h, a)
+    """
+
+    sample: Table
+    observed: np.ndarray
+    held: Table
+    held_observed: np.ndarray
+
+
+def drawn(folder: Path, name: str, n: int, law: str, seed: int) -> Drawn:
+    """One table of the bed."""
+    meta = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    frame = pd.read_parquet(folder / f"{name}.parquet")
+    key = zlib.crc32(name.encode()), zlib.crc32(law.encode())
+    rng = np.random.default_rng([key[0], n, key[1], seed])
+    order = rng.permutation(len(frame))[: n + HELD]
+    table = complete_table(frame, meta)
+    observed = gaps(table, meta, law, np.random.default_rng([key[0], 7, key[1]]), rng)
+    rows, held = order[:n], order[n:]
+    full = table.take(rows)
+    shown = np.where(full.columns_observed(observed[rows]), full.values, np.nan)
+    sample = replace(full, values=shown)
+    return Drawn(sample, observed[rows], table.take(held), observed[held])
+
+
+def complete_table(frame: pd.DataFrame, meta: Mapping[str, Any]) -> Table:
+    """A population as a table."""
+    columns = [name for name in frame if name != "_y"]
+    panels = [Panel("known", tuple(meta["free"]), 0.0, True)]
+    panels += [Panel(n, tuple(c), float(cost), False) for n, (c, cost) in meta["panels"].items()]
+    return Table(
+        row_id=np.arange(len(frame)), values=frame[columns].to_numpy(dtype=np.float64),
+        columns=tuple(map(str, columns)), onehot=(), label=frame["_y"].to_numpy(dtype=np.int64),
+        classes=("no", "yes"), panels=tuple(panels),
+        misclassification_cost=np.array([[0.0, meta["alarm"]], [meta["miss"], 0.0]]),
+    )  # fmt: skip
+
+
+def gaps(
+    table: Table,
+    meta: Mapping[str, Any],
+    law: str,
+    of_table: np.random.Generator,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Which panels are recorded: 20 to 50 % lack each, by a logistic law. (n, a)"""
+    observed = np.ones((len(table), len(table.actions)), dtype=bool)
+    for j in range(len(table.actions)):
+        share = of_table.uniform(0.2, 0.5)
+        slope = of_table.uniform(0.4, 1.0) * of_table.choice([-1, 1])
+        cause = meta["causes"][of_table.integers(len(meta["causes"]))]
+        other = table.actions[(j + 1) % len(table.actions)].columns[0]
+        slope_other = of_table.uniform(0.6, 1.0) * of_table.choice([-1, 1])
+        score = {
+            "mcar": np.zeros(len(table)),
+            "mar": slope * scaled(table, cause),
+            "mnar": 0.5 * slope * scaled(table, cause) + slope_other * scaled(table, other),
+        }[law]
+        low, high = -12.0, 12.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            above = (1 / (1 + np.exp(-(middle + score)))).mean() > 1 - share
+            low, high = (low, middle) if above else (middle, high)
+        observed[:, j] = rng.random(len(table)) < 1 / (1 + np.exp(-(middle + score)))
+    return observed
+
+
+def scaled(table: Table, column: str) -> np.ndarray:
+    """A column in standard deviations, cut at 2.5. (n,)"""
+    values = table.values[:, table.columns.index(column)]
+    return np.clip((values - values.mean()) / (values.std() + 1e-9), -2.5, 2.5)
+
+
+def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
+    """The document of `decide`, and the true costs of the refitted policies."""
+    sample = world.sample
+    spec = SplitSpec("folds", 0, {f"fold_{k}": 1 / K for k in range(1, K + 1)}, {})
+    part = split_rows(sample.label, np.array([""] * len(sample)), spec, rng_seed=seed)
+    frame, catalogue = table_to_frames(sample, part)
+    known = [c for panel in sample.panels if panel.free for c in panel.columns]
+    causes = {p.name: {"values": known, "indicators": []} for p in sample.actions}
+    stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
+    missing = together(draw_missingness(
+        **stored, progress=plain, streams=Streams(seed, "draw_missingness", {}),
+        settings={"name": "own", "seeds": [0], "s": None,
+                  "missingness": {"source": "own", "panels": causes}},
+    ))  # fmt: skip
+    asked = {"agents": AGENTS, "practice": ANSWER["practice"], "classifier": CLASSIFIER,
+             "objective": "cost", "budgets": []}  # fmt: skip
+
+    def learned(name: str) -> dict[str, Any]:
+        streams = Streams(seed, "learn_candidates", {"held_out": name})
+        return learn_candidates(
+            **stored, masks=missing["masks"], settings=asked, streams=streams, progress=plain
+        )
+
+    folds = [f"fold_{k}" for k in range(1, K + 1)]
+    paths = [learned(name)["paths"] for name in folds]
+    refitted = learned(ALL)
+    found = judge_candidates(
+        **stored, masks=missing["masks"], graph=missing["graph"], refitted=refitted["paths"],
+        paths=Partitions([{"held_out": name} for name in folds], lambda k: FrameRows(paths[k])),
+        settings={"agents": list(AGENTS), "margin": MARGINS[0], "gamma": 10.0, "objective": "cost",
+                  "budgets": []},
+        streams=Streams(seed, "judge_candidates", {}), progress=plain,
+    )  # fmt: skip
+    return found["choice"], truths(world, refitted["policies"], seed)
+
+
+def truths(world: Drawn, policies: Any, seed: int) -> dict[str, tuple[float, float]]:
+    """Mean cost on the complete rows and its standard error, of every policy and of practice."""
+    held, every = world.held, np.ones_like(world.held_observed)
+    classifier = classifier_of(world.sample, CLASSIFIER, Streams(seed, "truth", {}))
+    uniforms = np.random.default_rng(seed).random((len(held), every.shape[1] + 1))
+    archive, found = policies.stored("policies"), {}
+    for name, settings in AGENTS.items():
+        policy = build_policy(settings, table=held, stored=one_of(archive, name))
+        ends = {name: follow(policy, held, every, uniforms, classifier)}
+        if name == ANSWER["practice"]:
+            ends[PRACTICE] = as_practised(policy, held, world.held_observed, classifier)
+        for who, one in ends.items():
+            errors = held.misclassification_cost[held.label, one.verdict]
+            cost = one.acquired @ held.action_cost + errors
+            found[who] = float(cost.mean()), float(cost.std(ddof=1) / np.sqrt(len(cost)))
+    return found
+
+
+def run(populations: Path, name: str, n: int, law: str, seed: int) -> dict[str, Any]:
+    """One row of the results."""
+    choice, truth_of = answered(drawn(populations, name, n, law, seed), seed)
+    truth = {who: mean for who, (mean, _) in truth_of.items()}
+    named, cost = choice["policy"], choice["cost"]
+    half = (choice["ci_high"] - choice["ci_low"]) / 2
+    near = np.hypot(half, TWO_SIDED * truth_of[named][1])  # the truth is estimated
+    least = min(truth[policy] for policy in AGENTS)
+    return {
+        "table": name, "rows": n, "law": law, "seed": seed, "policy": named,
+        "state": choice["state"], "cost": cost, "half": half, "true": truth[named],
+        "miss": abs(cost - truth[named]) / near,
+        "bound": choice["bound"], "regret": truth[named] - least, "best": least,
+        "fixed": truth["fixed"], "practice": truth[PRACTICE], "saving": choice["saving"],
+        "saving_low": choice["saving_low"], "graph": choice["graph"]["state"],
+        "left_out": choice["left_out"], "short_list": choice["short_list"], "truth": truth,
+        "gamma": choice["tipping_gamma"],
+    }  # fmt: skip
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each number of rows."""
+    share = rows["bound"] / rows["cost"]
+    within = {f"within {m:.0%}": (share <= m) | (rows["state"] == "best") for m in MARGINS}
+    claims = {name: held & (rows["regret"] > m * rows["true"])
+              for (name, held), m in zip(within.items(), MARGINS, strict=True)}  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "rows": rows["rows"], "runs": 1.0, "bound": share, **within,
+            **{f"{name}, wrong": wrong for name, wrong in claims.items()},
+            "saving shown": rows["saving_low"] > 0,
+            "shown, wrong": (rows["saving_low"] > 0) & (rows["practice"] < rows["true"]),
+            "covered": rows["miss"] <= 1, "missed by 3 half-widths": rows["miss"] > 3,
+            "above cheapest": rows["regret"] / rows["best"],
+            "against fixed": rows["true"] / rows["fixed"] - 1,
+            "over 5 % dearer than fixed": rows["true"] > 1.05 * rows["fixed"],
+            "bound too small": rows["regret"] > rows["bound"] * (1 + 1e-9),
+        }
+    )  # fmt: skip
+    how = dict.fromkeys(frame.columns[1:], "mean") | {"runs": "sum", "bound": "median"}
+    return frame.groupby("rows").agg(how).reset_index()
+
+
+def plain(rows: Any, **_: Any) -> Any:
+    """No bar."""
+    return rows
+
+
+def main() -> None:
+    """Make what is not there, and print."""
+    populations = Path(sys.argv[1])
+    folder = Path(sys.argv[2] if len(sys.argv) > 2 else "build/trust/answer")
+    asked = sys.argv[3:] or [
+        f"{path.stem}:{n}:mar:0"
+        for n in SIZES
+        for path in sorted(populations.glob("*.parquet"))
+        if len(pd.read_parquet(path, columns=["_y"])) >= n + LEAST_HELD
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in asked:
+        name, n, law, seed = one.split(":")
+        path = folder / f"{one.replace(':', '-')}.json"
+        if not path.exists():
+            found = run(populations, name, int(n), law, int(seed))
+            path.write_text(json.dumps(found), encoding="utf-8")
+            print(path.name, found["state"], f"{found['bound'] / found['cost']:.3f}", flush=True)
+    rows = pd.DataFrame([json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))])
+    print(summary(rows).to_string(index=False, float_format="%.3f"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,403 @@
+"""Candidates learned on four folds and followed along the fifth; the answer that comes of them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.acquire.advice import advise_next
+from frugal.acquire.bundles import CaseBundle
+from frugal.acquire.kinds import Ground
+from frugal.acquire.onnx_export import export_policy
+from frugal.acquire.policies.cascade_policies import LINEAR
+from frugal.acquire.registry import kind_of
+from frugal.core.belonging import Belonging
+from frugal.core.errors import DataError
+from frugal.core.growing import together
+from frugal.core.layout import Layout
+from frugal.core.partitions import Partitions
+from frugal.core.rows import FrameRows
+from frugal.core.streams import Streams
+from frugal.core.table import Panel, Table
+from frugal.data.cases import Cases
+from frugal.data.description import SplitSpec
+from frugal.data.splits import split_rows
+from frugal.data.tables import table_to_frames
+from frugal.studies.afape.answers import STABLE, curve, document, words
+from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
+from frugal.studies.afape.stages.draw_missingness import draw_missingness
+from frugal.studies.afape.stages.explore_answer import explore_answer
+from frugal.studies.afape.stages.judge_candidates import judge_candidates
+from frugal.studies.afape.stages.learn_candidates import ALL, learn_candidates
+from frugal.studies.afape.stages.write_answer import write_answer
+from frugal.studies.shared.stages.fit_classifier import classifier_of
+from scipy.special import expit
+
+pytestmark = pytest.mark.trains
+
+TREES = {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10, "ridge": 5.0,
+         "column_share": 1.0, "row_share": 1.0, "folds": 2, "repeats": 1}  # fmt: skip
+AGENTS = {
+    "cascade": {"kind": "cascade", "boosting": TREES, "linear": True, "gates": 2, "sets": 4,
+                "price_weights": 2},
+    **{name: {"kind": "fixed_set", "panels": which, "boosting": TREES, "linear": True, "sets": 4}
+       for name, which in (("fixed", "best"), ("never", "none"), ("always", "all"),
+                           ("constant", "constant"))},
+    "permutation": {"kind": "permutation", "boosting": TREES, "linear": True, "windows": 4},
+    "rule": {"kind": "fixed", "panels": ["A"]},
+}  # fmt: skip
+FIXED_SETS = ("fixed", "never", "always", "constant")
+CLASSIFIER = {"kind": "boosting", "trees": 20, "min_leaf": 10, "leaves": 4, "learning_rate": 0.2,
+              "subsample_probability": 0.5}  # fmt: skip
+FOLDS = [f"fold_{k}" for k in range(1, 6)]
+
+
+def drawn(seed, n=300):
+    """A table with gaps in two of three panels, divided into five folds."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    label = (rng.random(n) < expit(2 * x[:, 1] + x[:, 2] - 1)).astype(np.int64)
+    gap = rng.random((n, 2)) > expit(1 + 0.8 * x[:, [0]])
+    values = np.where(np.column_stack([np.zeros(n, dtype=bool), gap]), np.nan, x)
+    return Table(
+        row_id=np.arange(n), values=values, columns=("age", "a", "b"), onehot=(), label=label,
+        classes=("no", "yes"),
+        panels=(Panel("known", ("age",), 0.0, True), Panel("A", ("a",), 1.0, False),
+                Panel("B", ("b",), 2.0, False)),
+        misclassification_cost=np.array([[0.0, 4.0], [10.0, 0.0]]),
+    )  # fmt: skip
+
+
+def plain(rows, **_):
+    return rows
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """By costs."""
+    return answered(drawn(0), AGENTS, ("A", "B"))
+
+
+@pytest.fixture(scope="module")
+def within_budgets():
+    """By F1, within 1.5 and within 0.5."""
+    return answered(drawn(0), AGENTS, ("A", "B"), "f1", (1.5, 0.5))
+
+
+def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None):
+    """Every stage of `decide` from folds on, in memory."""
+    spec = SplitSpec("folds", 0, dict.fromkeys(FOLDS, 0.2), {})
+    part = split_rows(table.label, np.array([""] * len(table)), spec, rng_seed=0)
+    group, names = belonging or (np.arange(len(table)) % 2, ("even", "odd"))
+    apart = Belonging(group, names, None)
+    frame, catalogue = table_to_frames(table, part, belonging=apart)
+    catalogue = {**catalogue, "report": {"cost_unit": "EUR", "title": "A table"}}
+    stored = {"table": frame, "catalogue": catalogue}
+    causes = {name: {"values": ["age"], "indicators": []} for name in gappy}
+    missing = together(draw_missingness(
+        **stored, progress=plain, streams=Streams(0, "draw_missingness", {}),
+        settings={"name": "own", "seeds": [0], "s": None,
+                  "missingness": {"source": "own", "panels": causes}},
+    ))  # fmt: skip
+    asked = {"agents": agents, "practice": "always", "classifier": CLASSIFIER,
+             "objective": objective, "budgets": list(budgets)}  # fmt: skip
+    made = {
+        name: learn_candidates(
+            **stored, masks=missing["masks"], settings=asked, progress=plain,
+            streams=Streams(0, "learn_candidates", {"held_out": name}),
+        )
+        for name in [*FOLDS, ALL]
+    }  # fmt: skip
+    paths = [made[name]["paths"] for name in FOLDS]
+    judged = judge_candidates(
+        **stored, masks=missing["masks"], graph=missing["graph"], refitted=made[ALL]["paths"],
+        paths=Partitions([{"held_out": name} for name in FOLDS], lambda k: FrameRows(paths[k])),
+        settings={"agents": list(agents), "margin": 0.05, "gamma": 10.0,
+                  "objective": objective, "budgets": list(budgets)},
+        streams=Streams(0, "judge_candidates", {}), progress=plain,
+    )  # fmt: skip
+    return {"table": table, "catalogue": catalogue, "made": made, **judged}
+
+
+def test_every_row_is_followed_by_policies_of_the_other_folds(chain):
+    rows = pd.concat([chain["made"][name]["paths"] for name in FOLDS])
+    for _, own in rows.groupby("agent"):
+        assert sorted(own["row_id"].unique()) == list(range(300))
+    known = np.isfinite(chain["table"].values)
+    panels = {"A": known[:, 1], "B": known[:, 2]}
+    asked = rows[rows["panel"] != ""]
+    holds = [panels[panel][row] for panel, row in zip(asked["panel"], asked["row_id"], strict=True)]
+    assert (asked["recorded"].to_numpy() == np.array(holds)).all()
+    last = rows.groupby(["agent", "row_id"])["step"].transform("max") == rows["step"]
+    assert ((rows["verdict"] >= 0) == (rows["panel"] == "")).all()
+    assert last[(rows["panel"] == "") | ~rows["recorded"]].all()
+
+
+def test_paths_are_read_back_as_they_were_written(chain):
+    table, frame = chain["table"], chain["made"][ALL]["paths"]
+    found = from_frame(frame, table)
+    assert set(found) == {*AGENTS, PRACTICE}
+    again = pd.concat([to_frame(one, name, table) for name, one in found.items()])
+    pd.testing.assert_frame_equal(again.reset_index(drop=True), frame)
+    with pytest.raises(DataError, match="has not acted on every row"):
+        from_frame(frame[frame["row_id"] != 3], table)
+
+
+def test_the_answer_names_a_policy_its_cost_and_a_bound(chain):
+    choice, outcomes = chain["choice"], chain["outcomes"]
+    assert json.loads(json.dumps(choice)) == choice
+    assert choice["policy"] in AGENTS
+    assert choice["state"] in ("best", "good_enough", "short_list")
+    assert choice["ci_low"] < choice["cost"] < choice["ci_high"]
+    assert choice["bound"] >= 0
+    own = outcomes.set_index("agent")
+    assert own.loc[choice["policy"], "cost"] == pytest.approx(choice["cost"])
+    assert own.loc["never", "share:A"] == own.loc["constant", "share:B"] == 0
+    assert own.loc["never", "effective_rows"] == pytest.approx(300)
+    recorded = np.isfinite(chain["table"].values[:, 1:]).mean(axis=0)
+    assert own.loc[PRACTICE, ["share:A", "share:B"]].to_numpy(dtype=float) == pytest.approx(
+        recorded
+    )
+    terms = chain["terms"].groupby("agent")["term"].mean()
+    assert terms[choice["policy"]] == pytest.approx(choice["cost"], abs=1e-6)
+
+
+def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
+    choice, outcomes = chain["choice"], chain["outcomes"]
+    said = words(choice, outcomes, "EUR", ("no", "yes"))
+    assert said.headline.startswith(f"Use {choice['policy']}: ")
+    assert len(said.headline.split()) <= 25
+    named = outcomes["agent"].replace({PRACTICE: "today's practice"})
+    assert curve(choice, outcomes)["policy"].tolist() == named.tolist()
+    settings = {"budget": 1.0, "remarks": ["Assumed."], "reading": {"A case": "POLICY cases.csv"},
+                "bundle": "bundles/agent=POLICY"}  # fmt: skip
+    written = write_answer(
+        choice=choice, outcomes=outcomes, catalogue=chain["catalogue"], settings=settings,
+        streams=Streams(0, "write_answer", {}), progress=plain,
+    )  # fmt: skip
+    lines = written["text"].decode().strip().splitlines()
+    assert len(lines) <= 12
+    assert lines[-1] == f"A case: {choice['policy']} cases.csv"
+    assert "<details>" in written["page"].decode()
+    stable = json.loads(written["document"])
+    assert set(stable) == {*STABLE, "objective", "groups", "within_budgets", "graph", "bundle"}
+    assert stable == document(choice, f"bundles/agent={choice['policy']}")
+
+
+def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
+    choice, outcomes = chain["choice"], chain["outcomes"]
+    made = explore_answer(
+        choice=choice, outcomes=outcomes, catalogue=chain["catalogue"],
+        settings={"dataset": "table"}, streams=Streams(0, "explore_answer", {}), progress=plain,
+    )["section"]  # fmt: skip
+    (card,) = made["answers"]
+    said = words(choice, outcomes, "EUR", ("no", "yes"))
+    assert (card["sentence"], card["told"]["which policy"]) == (said.headline, said.sure)
+    assert card["state"] == choice["state"].replace("_", " ")
+    assert card["told"]["may I trust it"] == said.rests
+    packed = made["tables"][card["table"]]["columns"]["agent"]
+    assert packed["levels"][packed["codes"][card["row"]]] == choice["policy"]
+    json.dumps(made, allow_nan=False)
+
+
+def test_f1_is_judged_within_each_budget(within_budgets):
+    choice, outcomes = within_budgets["choice"], within_budgets["outcomes"]
+    assert [one["budget"] for one in choice["within_budgets"]] == [1.5, 0.5]
+    assert all(one["price"] <= one["budget"] for one in choice["within_budgets"])
+    rows = outcomes.set_index("agent")
+    named = rows.drop(index=PRACTICE)
+    assert (named["acquisition_cost"] <= 1.5).all()
+    assert not named.index.str.startswith("always").any()  # asks for both panels, 3 in all
+    ill = within_budgets["table"].label.mean()
+    constant = next(name for name in named.index if name.startswith("constant"))
+    assert rows.loc[constant, "cost"] == pytest.approx(1 - 2 * ill / (1 + ill))  # yes for every row
+    assert choice["versions"]["cascade"] in named.index
+    assert set(choice["versions"]) == set(AGENTS)
+    found = words(choice, outcomes, "EUR", ("no", "yes"))
+    assert f"F1 {1 - choice['cost']:.2f}" in found.headline
+    stable = document(choice, "bundles")
+    assert stable["policy"] in AGENTS
+    assert set(stable["short_list"]) <= set(AGENTS)
+
+
+def test_costs_of_groups_add_up_to_the_cost_of_all(chain):
+    choice = chain["choice"]
+    each = choice["groups"].values()
+    assert sum(one["rows"] for one in each) == 300
+    for who, whole in (("policy", choice["cost"]), ("practice", choice["practice"])):
+        assert sum(one["rows"] * one[who]["cost"] for one in each) / 300 == pytest.approx(whole)
+        assert all(one[who]["ci_low"] < one[who]["cost"] < one[who]["ci_high"] for one in each)
+
+
+def test_handed_out_policies_learned_on_all_rows(chain):
+    archive = chain["made"][ALL]["policies"].stored("policies.safetensors")
+    cascade = one_of(archive, "cascade")
+    assert cascade is not None
+    assert (cascade.header or {})["kind"] == "cascade"
+    assert one_of(archive, "rule") is None  # learns nothing
+    with pytest.raises(DataError, match="holds no policies"):
+        one_of(cascade, "cascade")
+
+
+def with_levels(seed: int, n: int, classes: int = 2) -> Table:
+    """As `drawn`, a third panel of one category in three columns, and up to three classes."""
+    table, rng = drawn(seed, n), np.random.default_rng(seed)
+    level = rng.integers(0, 4, n)
+    codes = np.where(level[:, None] == 3, np.nan, np.eye(4)[level][:, :3])
+    names = ("c=1", "c=2", "c=3")
+    label = table.label * np.where((level == 2) & (classes == 3), 2, 1)
+    errors = np.array([[0.0, 16.0, 24.0], [40.0, 0.0, 12.0], [60.0, 32.0, 0.0]])[:classes, :classes]
+    return replace(
+        table, values=np.hstack([table.values, codes]), columns=(*table.columns, *names),
+        onehot=((3, 4, 5),), panels=(*table.panels, Panel("C", names, 0.5, False)), label=label,
+        classes=("no", "yes", "severe")[:classes], misclassification_cost=errors,
+    )  # fmt: skip
+
+
+def test_of_three_classes_sets_of_panels_are_compared_and_one_is_named():
+    agents = {name: AGENTS[name] for name in FIXED_SETS}
+    found = answered(with_levels(3, 400, 3), agents, ("A", "B", "C"))
+    choice, outcomes = found["choice"], found["outcomes"].set_index("agent")
+    assert set(outcomes.index) == {*agents, PRACTICE}
+    assert choice["policy"] == "fixed"
+    assert choice["state"] in ("best", "good_enough", "short_list")
+    assert outcomes.loc["fixed", "cost"] < 0.8 * outcomes.loc["constant", "cost"]
+    assert outcomes.loc["never", ["share:A", "share:B", "share:C"]].tolist() == [0, 0, 0]
+    classes = ("no", "yes", "severe")
+    assert words(choice, found["outcomes"], "EUR", classes).headline.startswith("Use fixed: ")
+    assert all(name in choice["does"][-1] for name in classes)
+    assert "(probability of severe " in choice["does"][-1]
+
+
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [*((name, 2) for name in AGENTS if name != "rule"), *((name, 3) for name in FIXED_SETS)],
+)
+def test_the_graph_of_a_candidate_decides_and_believes_as_the_candidate(name, classes, linear):
+    import onnxruntime
+
+    table, settings = with_levels(1, 300, classes), AGENTS[name] | {"linear": linear}
+    layout, kind, streams = Layout.of(table), kind_of(settings), Streams(0, "learn_candidates", {})
+    recorded = np.isfinite(table.values)[:, [1, 2, 3]]
+    classifier = classifier_of(table, CLASSIFIER, streams)
+    ground = Ground(table, recorded, None, classifier, streams, plain)
+    assert kind.fit is not None
+    learned = kind.fit(ground, settings).arrays
+    policy = kind.build(settings, layout, learned)
+    assert any(key.startswith(LINEAR) for key in learned) == (linear and name != "constant")
+    errors = table.misclassification_cost
+    bundle = CaseBundle(policy, 0, kind.name, layout, None, errors, "EUR", streams, {})
+    rng, asked = np.random.default_rng(2), with_levels(2, 200, classes)
+    known = np.isfinite(asked.values)[:, [1, 2, 3]]
+    acquired, available = known & (rng.random((200, 3)) < 0.4), rng.random((200, 3)) < 0.8
+    cases = Cases("line", [str(k) for k in range(200)], asked.values, acquired, [""] * 200)
+    advice = advise_next(bundle, cases, available=acquired | available, uniforms=np.zeros((200, 4)))
+    session = onnxruntime.InferenceSession(export_policy(bundle))
+    states = {"values": asked.values, "acquired": acquired, "available": acquired | available}
+    law, belief = map(np.asarray, session.run(["probabilities", "belief"], states))
+    np.testing.assert_array_equal(law, advice.told.law)
+    np.testing.assert_allclose(belief, advice.belief, atol=1e-6)
+    for why, own in zip(advice.why, acquired, strict=True):  # names panels that the unit has, once
+        if why.startswith("goes with "):
+            begun = why.removeprefix("goes with ").split(" + ")
+            assert begun == [
+                name for name, has in zip("ABC", own, strict=True) if has and name in begun
+            ]
+
+
+def priced(table: Table, *prices: float) -> Table:
+    """The same with other prices of its panels."""
+    panels = [replace(one, cost=price) for one, price in zip(table.actions, prices, strict=True)]
+    return replace(table, panels=(table.panels[0], *panels))
+
+
+def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
+    """The same with `A` recorded in other shares of the two classes, and `B` always."""
+    rng = np.random.default_rng(1)
+    there = rng.random(len(table)) < np.where(table.label == 1, share_of_yes, share_of_no)
+    values = np.where(np.isfinite(table.values), table.values, 0.0)
+    values[~there, 1] = np.nan
+    return replace(table, values=values)
+
+
+def text_of(found, budget: float | None = None) -> str:
+    settings = {"budget": budget, "remarks": [], "reading": {}, "bundle": "agent=POLICY"}
+    return write_answer(
+        choice=found["choice"], outcomes=found["outcomes"], catalogue=found["catalogue"],
+        settings=settings, streams=Streams(0, "write_answer", {}), progress=plain,
+    )["text"].decode()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("objective", "budgets"), [("cost", ()), ("f1", (0.0, 0.0)), ("f1", (1.0,))]
+)
+def test_panels_without_a_price_and_a_single_budget_have_an_answer(objective, budgets):
+    table = priced(drawn(0, 100), 0.0, 0.0)
+    found = answered(table, AGENTS, ("A", "B"), objective, budgets)
+    assert text_of(found).startswith("Use ")
+    assert "within a budget of" not in text_of(found)
+
+
+@pytest.mark.parametrize(
+    ("shares", "rows"), [((0.0, 1.0), 100), ((0.1, 0.9), 100), ((0.0, 1.0), 300), ((0.1, 0.9), 300)]
+)
+def test_a_panel_that_is_recorded_for_one_class_alone_is_not_judged(shares, rows):
+    """Its errors on the other class are unknown, so that no policy with it is the best."""
+    agents = {name: AGENTS[name] for name in ("never", "always", "rule")}
+    found = answered(recorded_of(drawn(0, rows), *shares), agents, ("A",))
+    assert (found["choice"]["policy"], found["choice"]["state"]) == ("never", "open")
+    assert found["choice"]["left_out"] == ["always", "rule"]
+    assert "Not judged, as too few records follow it: always and rule." in text_of(found)
+
+
+def test_a_policy_that_buys_one_panel_for_everyone_keeps_to_a_budget_of_its_price():
+    agents = {name: AGENTS[name] for name in ("always", "rule")}
+    found = answered(drawn(0, 200), agents, ("A", "B"))
+    rows = found["outcomes"].set_index("agent")
+    assert rows.loc["rule", "acquisition_cost"] == pytest.approx(1, abs=1e-3)
+    assert (rows[["share:A", "share:B"]] <= 1).all(axis=None)
+    assert "Within a budget of 1 EUR for panels: rule, " in text_of(found, budget=1.0)
+
+
+def test_within_a_budget_practice_may_be_better():
+    found = answered(drawn(0, 200), {"always": AGENTS["always"], "never": AGENTS["never"]},
+                     ("A", "B"), "f1", (0.0, 3.0))  # fmt: skip
+    assert found["choice"]["saving_high"] < 0
+    assert "95 %); today's practice is better." in text_of(found)
+
+
+def test_f1_of_few_positives_none_of_which_has_every_panel():
+    table = drawn(0, 100)
+    label = np.isin(np.arange(100), [1, 30, 60, 70, 90]).astype(np.int64)
+    values = np.where(label[:, None] == 1, [0.0, np.nan, 0.0], table.values)
+    found = answered(replace(table, label=label, values=values), AGENTS, ("A", "B"), "f1", (1.0,))
+    assert text_of(found).startswith("Use ")
+
+
+@pytest.mark.parametrize(("budget", "name"), [(0.5, "never"), (5.0, "rule")])
+def test_within_a_budget_the_named_policy_is_preferred_and_practice_is_none(chain, budget, name):
+    rows = chain["outcomes"].set_index("agent")
+    rows.loc[["never", "rule", PRACTICE], "cost"] = [2.0, 3.0, 0.1]
+    rows.loc[["never", "rule", PRACTICE], "acquisition_cost"] = [0.0, 1.0, 0.0]
+    table = rows.loc[[PRACTICE, "never", "rule"]].reset_index()
+    text = text_of(
+        chain | {"outcomes": table, "choice": chain["choice"] | {"policy": "rule"}}, budget
+    )
+    assert f"Within a budget of {budget:g} EUR for panels: {name}, " in text
+
+
+def test_f1_of_a_group_lies_between_0_and_1_and_one_without_positives_has_none():
+    table = drawn(0, 150)
+    ill = np.flatnonzero(table.label == 1)
+    group = np.where(table.label == 1, 0, np.arange(150) % 3)
+    group[ill[:2]] = 2  # two positives: a wide interval
+    agents = {name: AGENTS[name] for name in ("always", "never")}
+    found = answered(table, agents, ("A", "B"), "f1", (3.0,), belonging=(group, ("a", "b", "c")))
+    assert set(found["choice"]["groups"]) == {"a", "c"}
+    for one in found["choice"]["groups"].values():
+        assert all(
+            0 <= each["ci_low"] <= each["ci_high"] <= 1 for each in (one["policy"], one["practice"])
+        )
+    assert (found["outcomes"]["ci_high"] <= 1).all()

@@ -1,0 +1,324 @@
+"""One answer for a table: which policy, what it costs and saves, and how sure that is.
+
+Every candidate is judged on all rows by `semi_offline`; the policy is named by a rule that was
+fixed beforehand, with a bound on what another candidate could save. Knows candidates by name only,
+and no file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from frugal.judge.comparisons import Comparison, compare, savings_quantile
+from frugal.judge.intervals import effective_sample_size, largest_weight_share
+from frugal.judge.record_law import RecordLaw
+from frugal.judge.semi_offline import (
+    Labels,
+    Paths,
+    Terms,
+    end_weight,
+    fit_labels,
+    path_probability,
+    terms,
+)
+from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS, State, state_of
+
+SMALLEST, HALVINGS = 1e-12, 40
+LEAST_OF_CLASS, CLEAR = 1 / 3, 4.0  # see `enough`
+WITHIN = 0.5  # standard errors by which another candidate may be lower than the preferred one
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """All candidates on the same n records. a panels, k classes, m = a + k² outcomes.
+
+    Attributes:
+        names: of those that can be judged, in the order of preference.
+        left_out: names of those that too few records follow.
+        outcomes: terms of each that is judged.
+        price: of the panels. (a,)
+        errors: cost of a verdict (column) on a class (row). (k, k)
+        practice: name of what the records show was done; not a candidate.
+        cluster: rows of one number count as one; None: every row is independent. (n,)
+        score: what is compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
+    """
+
+    names: Sequence[str]
+    left_out: Sequence[str]
+    outcomes: Mapping[str, Terms]
+    price: Float[np.ndarray, " a"]
+    errors: Float[np.ndarray, "k k"]
+    practice: str
+    cluster: Int[np.ndarray, " n"] | None = None
+    score: Literal["cost", "f1"] = "cost"
+
+    @property
+    def unit_costs(self) -> Float[np.ndarray, " m"]:
+        """Cost of each outcome: prices, then errors by verdict and class. (m,)"""
+        return np.append(self.price, self.errors.T.ravel())
+
+    def cost(self, name: str) -> float:
+        """What is compared, the lower the better: mean cost of a case, or 1 − F1."""
+        mean = self.outcomes[name].mean
+        if self.score == "cost":
+            return float(mean @ self.unit_costs)
+        hits, errors = self._of_f1(mean)
+        return float(errors / (2 * hits + errors)) if hits + errors > 0 else 1.0
+
+    def slope(self, name: str) -> Float[np.ndarray, " m"]:
+        """Derivative of what is compared by each outcome. (m,)"""
+        if self.score == "cost":
+            return self.unit_costs
+        mean = self.outcomes[name].mean
+        hits, errors = self._of_f1(mean)
+        whole = max(2 * hits + errors, SMALLEST) ** 2
+        found, a = np.zeros(len(mean)), len(self.price)
+        found[[a + 1, a + 2]], found[a + 3] = 2 * hits / whole, -2 * errors / whole
+        return found
+
+    def _of_f1(self, mean: Float[np.ndarray, " m"]) -> tuple[float, float]:
+        """Share of cases that are hits; share of misses and false alarms."""
+        cells = mean[len(self.price) :]
+        return max(float(cells[3]), 0.0), max(float(cells[1] + cells[2]), 0.0)
+
+    def covariance(self, names: Sequence[str]) -> Float[np.ndarray, "c c"]:
+        """Of what is compared, by the delta method. (c, c)"""
+        each = [(self.outcomes[name], self.slope(name)) for name in names]
+        psi = np.stack([one.influence @ slope for one, slope in each])
+        prior = np.stack([one.prior @ slope for one, slope in each])
+        rows = psi.shape[1]
+        if self.cluster is not None:
+            psi = np.stack([np.bincount(self.cluster, one) for one in psi])
+        n = psi.shape[1]
+        return n / (n - 1) / rows**2 * (psi @ psi.T) + prior @ prior.T
+
+
+def judged(
+    paths: Mapping[str, Paths],
+    law: RecordLaw,
+    known: Float[np.ndarray, "n w"],
+    price: Float[np.ndarray, " a"],
+    errors: Float[np.ndarray, "k k"],
+    *,
+    practice: str,
+    cluster: Int[np.ndarray, " n"] | None = None,
+    score: Literal["cost", "f1"] = "cost",
+) -> Candidates:
+    """Outcomes of every candidate and of recorded practice.
+
+    Args:
+        paths: of each candidate and of practice, in the order of preference.
+        law: of the gaps.
+        known: columns that every record holds. (n, w)
+        price: of the panels. (a,)
+        errors: cost of a verdict (column) on a class (row). (k, k)
+        practice: name among the paths of what was done: every record shows its end.
+        cluster: rows of one number count as one, from 0 on; None: each for itself. (n,)
+        score: what is compared; see `Candidates`.
+    """
+    within = {name: one if name == practice else one.within(law) for name, one in paths.items()}
+    chance = {name: path_probability(one, law) for name, one in within.items()}
+    weight = {name: end_weight(one, chance[name]) for name, one in within.items()}
+    left_out = [name for name in within if name != practice and not enough(weight[name], law.label)]
+    within = {name: one for name, one in within.items() if name not in left_out}
+    labels = Labels(np.eye(len(errors))[law.label], law.label)
+    if len(errors) == 2 and not any(one.label for one in law.causes):  # else weights tell the label
+        ends = [weight[name] for name in within]
+        labels = fit_labels(list(within.values()), ends, law.label, known)
+    outcomes = {
+        name: terms(one, chance[name], labels, price, errors, law.fold)
+        for name, one in within.items()
+    }
+    names = [name for name in outcomes if name != practice]
+    return Candidates(names, left_out, outcomes, price, errors, practice, cluster, score)
+
+
+def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> bool:
+    """Whether weights stand on enough rows of every class, and no row carries too much of them.
+
+    A class has too few where its mean weight is below `LEAST_OF_CLASS` of that of all other rows by
+    more than `CLEAR` standard errors, as where a panel is recorded for one class alone.
+    """
+    if effective_sample_size(weight) < LEAST_ESS or largest_weight_share(weight) > LARGEST_SHARE:
+        return False
+    rows, total = np.bincount(label), np.bincount(label, weight)
+    own, others = (
+        total / np.maximum(rows, 1),
+        (total.sum() - total) / np.maximum(len(label) - rows, 1),
+    )
+    clear = others - own > CLEAR * weight.std(ddof=1) / np.sqrt(np.maximum(rows, 1))
+    return not ((rows > 0) & clear & (own < LEAST_OF_CLASS * others)).any()
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The policy that is named, and how sure that is.
+
+    Attributes:
+        candidates: all of them.
+        margin: share of the cost, or of F1, that counts as nothing.
+        compared: the candidates with each other.
+        short_list: those that may be the best.
+        last: the comparison of these alone.
+        place: of the named one among them.
+        saving: over practice.
+        saving_low: that it saves at least, one-sided, for every one of the short list at once.
+        saving_high: that it saves at most, likewise.
+    """
+
+    candidates: Candidates
+    margin: float
+    compared: Comparison
+    short_list: list[str]
+    last: Comparison
+    place: int
+    saving: float
+    saving_low: float
+    saving_high: float
+
+    @property
+    def policy(self) -> str:
+        """Its name."""
+        return self.short_list[self.place]
+
+    @property
+    def cost(self) -> float:
+        """Its mean cost of a case."""
+        return self.candidates.cost(self.policy)
+
+    @property
+    def half_width(self) -> float:
+        """Of its interval, which holds whichever candidate was named."""
+        return float(self.compared.simultaneous[self.candidates.names.index(self.policy)])
+
+    @property
+    def bound(self) -> float:
+        """What another candidate could save at most."""
+        return float(self.last.bound[self.place])
+
+    @property
+    def state(self) -> State:
+        """How sure it is."""
+        terms = [self.candidates.outcomes[name] for name in self.candidates.names]
+        if self.candidates.left_out and all((one.weight == 1).all() for one in terms):
+            return "open"  # of policies that ask for panels with gaps, none can be judged
+        return state_of(self.bound, self.allowed)
+
+    @property
+    def allowed(self) -> float:
+        """What another candidate may save and it counts as nothing."""
+        whole = self.cost if self.candidates.score == "cost" else 1 - self.cost
+        return self.margin * whole
+
+
+def choose(candidates: Candidates, margin: float, rng: np.random.Generator) -> Choice:
+    """Name the first candidate of the order that the lowest one is not clearly below.
+
+    Candidates that are worse than another one are left out, and the others compared again, until
+    all may be the best  [closed tests; Marcus, Peritz and Gabriel, Biometrika 63, 1976]. Of these
+    the first is named whose estimate is at most `WITHIN` standard errors of the difference above
+    the lowest.
+
+    Args:
+        candidates: in the order of preference.
+        margin: share of the cost that counts as nothing.
+        rng: of the simultaneous quantiles.
+    """
+    names, practice = list(candidates.names), candidates.practice
+    every = last = _compare(candidates, names, rng)
+    while not last.not_worse.all():
+        names = [name for name, able in zip(names, last.not_worse, strict=True) if able]
+        last = _compare(candidates, names, rng)
+    cost = np.array([candidates.cost(name) for name in names])
+    lowest = int(cost.argmin())
+    near = last.difference[:, lowest] <= WITHIN * last.std_error[:, lowest]
+    place = int(np.flatnonzero(near)[0])
+    error, quantile = savings_quantile(candidates.covariance([practice, *names]), rng)
+    saving = candidates.cost(practice) - cost[place]
+    half = quantile * float(error[1 + place])
+    low, high = saving - half, saving + half
+    return Choice(candidates, margin, every, names, last, place, saving, low, high)
+
+
+def _compare(candidates: Candidates, names: list[str], rng: np.random.Generator) -> Comparison:
+    cost = np.array([candidates.cost(name) for name in names])
+    return compare(cost, candidates.covariance(names), rng)
+
+
+def price_range(choice: Choice, at: int) -> tuple[float, float]:
+    """Values of one unit cost between which the named policy stays within the margin. (2,)
+
+    Costs are linear in it; the policies stay as they are. What its estimate lies above the lowest
+    now is added to the margin.
+
+    Args:
+        choice: the answer.
+        at: which of `Candidates.unit_costs`.
+    """
+    candidates, named = choice.candidates, choice.candidates.outcomes[choice.policy]
+    unit, low, high = candidates.unit_costs, 0.0, np.inf
+    cost = choice.cost
+    least = min(candidates.cost(name) for name in candidates.names)
+    share = choice.margin + ((cost - least) / cost if cost > 0 else 0.0)
+    for name in candidates.names:
+        # (1 − share) · named(t) ≤ other(t), both linear in t
+        difference = (1 - share) * named.mean - candidates.outcomes[name].mean
+        slope = float(difference[at])
+        rest = float(difference @ unit) - slope * float(unit[at])
+        if abs(slope) <= SMALLEST:
+            continue
+        edge = -rest / slope
+        low, high = (low, min(high, edge)) if slope > 0 else (max(low, edge), high)
+    return min(low, float(unit[at])), max(high, float(unit[at]))
+
+
+def tipping_gamma(choice: Choice, most: float) -> float:
+    """Γ at which hidden causes could make the named policy as dear as what is known exactly.
+
+    Odds of a gap that hidden causes shift by Γ at most move a weight w to between 1 + (w − 1) / Γ
+    and 1 + Γ (w − 1)  [Tan, JASA 101, 2006]; known exactly is what every record shows: practice
+    and policies that ask for no panel with gaps. NaN: up to `most` it stays cheaper, or it is known
+    exactly itself.
+    """
+    candidates, unit = choice.candidates, choice.candidates.unit_costs
+    exact = [
+        name for name, one in candidates.outcomes.items()
+        if name != choice.policy and (one.weight == 1).all()
+    ]  # fmt: skip
+    named = candidates.outcomes[choice.policy]
+    beyond = np.maximum(named.weight - 1, 0.0)
+    if not exact or not beyond.any():
+        return float("nan")
+    limit = min(candidates.cost(name) for name in exact)
+    followed = named.weight > 0
+    gap = np.where(followed, (named.last - named.first) @ unit, 0.0)
+
+    def worst(gamma: float) -> float:
+        weight = 1 + np.where(gap > 0, gamma, 1 / gamma) * beyond
+        return choice.cost + float(((weight - named.weight) * gap * followed).mean())
+
+    if worst(most) < limit:
+        return float("nan")
+    low, high = 1.0, most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if worst(middle) >= limit else (middle, high)
+    return high
+
+
+def rows_for_margin(choice: Choice) -> float:
+    """Rows of the same kind at which the bound would come within the margin; NaN where it cannot.
+
+    Errors shrink with the root of the rows, estimated differences stay.
+    """
+    rows = len(choice.candidates.outcomes[choice.policy].weight)
+    allowed = choice.allowed
+    difference = choice.last.difference[choice.place]
+    spread = np.maximum(choice.bound - np.maximum(difference.max(), 0.0), 0.0)
+    room = allowed - max(float(difference.max()), 0.0)
+    if choice.bound <= allowed:
+        return float(rows)
+    return float(rows * (spread / room) ** 2) if room > 0 else float("nan")

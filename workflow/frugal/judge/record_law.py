@@ -1,0 +1,178 @@
+"""Probability that a record holds a set of panels, by regressions that always exist.
+
+A policy that asks for the panels S can be followed on the records that hold S; such a record then
+represents 1 / p(R_S = 1 | x) records. Each panel's probability is a logistic regression on the
+columns that cause its gaps, with a ridge chosen by cross-fitted loss. The probability of a set is
+the product of its panels', recalibrated by one more regression, so that panels of one tube or
+order need no law of their own. Where a cause is itself missing from some records, the set grows by
+the panel that holds it (`RecordLaw.closure`). Must not know a policy.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import expit, logit
+
+from frugal.core.errors import GraphError
+from frugal.core.scaling import fit_scaling
+from frugal.learn.weighted_logistic import logistic_mode
+
+RIDGES = (2.0, 20.0, 200.0)  # prior precisions of a slope, per standard deviation of its column
+FREE = 1e-3  # prior precision of an intercept
+CALIBRATION = (0.5, 4.0)  # prior precisions of intercept and slope of a set's calibration
+PSEUDO_ROWS = 0.5  # by which a fitted probability is kept from 0 and 1
+DONE = 1e-14  # squared Newton decrement at which a fit ends
+
+
+@dataclass(frozen=True)
+class Causes:
+    """What the gaps of one panel depend on, causes of causal indicators included.
+
+    Attributes:
+        columns: encoded columns, by index.
+        label: whether the label is one.
+    """
+
+    columns: tuple[int, ...]
+    label: bool = False
+
+
+@dataclass(eq=False)
+class RecordLaw:
+    """p(R_S = 1 | causes) of sets of panels, cross-fitted. n rows, d columns, a panels.
+
+    Attributes:
+        observed: R. (n, a)
+        values: as recorded; NaN where missing. (n, d)
+        label: class index. (n,)
+        fold: of each row; a row's probabilities come from the other folds. (n,)
+        causes: of each panel's gaps.
+        provides: columns that each panel reveals. (a, d)
+    """
+
+    observed: Bool[np.ndarray, "n a"]
+    values: Float[np.ndarray, "n d"]
+    label: Int[np.ndarray, " n"]
+    fold: Int[np.ndarray, " n"]
+    causes: Sequence[Causes]
+    provides: Bool[np.ndarray, "a d"]
+    _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def requires(self) -> Sequence[frozenset[int]]:
+        """For each panel, the panels that hold a cause of its gaps, causes of causes included.
+
+        Raises:
+            GraphError: the gaps of a panel depend on values of that panel.
+        """
+        gappy = np.asarray(~np.isfinite(self.values).all(axis=0))
+        direct = [{self._holder(c) for c in one.columns if gappy[c]} for one in self.causes]
+        grown = [set(one) for one in direct]
+        for _ in grown:
+            for one in grown:
+                one |= set().union(*(grown[k] for k in one))
+        for j, one in enumerate(grown):
+            if j in one:
+                raise GraphError(f"gaps of panel number {j} depend on values of that panel")
+        return [frozenset(one) for one in grown]
+
+    def _holder(self, column: int) -> int:
+        """The panel that reveals a column, the one recorded most often."""
+        able = np.flatnonzero(self.provides[:, column])
+        return int(able[self.observed[:, able].mean(axis=0).argmax()])
+
+    def closure(self, sets: Bool[np.ndarray, "m a"]) -> Bool[np.ndarray, "m a"]:
+        """Sets with all panels that their probability needs. (m, a)"""
+        grown = sets.copy()
+        for j, needed in enumerate(self.requires):
+            grown[:, sorted(needed)] |= sets[:, [j]]
+        return grown
+
+    def probability(self, panels: Bool[np.ndarray, " a"]) -> Float[np.ndarray, " n"]:
+        """p(R_S = 1 | causes) of a closed set; NaN where a cause is not recorded. (n,)"""
+        key = panels.tobytes()
+        if key not in self._sets:
+            chosen = np.flatnonzero(panels & ~self.observed.all(axis=0)).tolist()
+            later = [j for j in chosen if self.requires[j]]
+            result = self._together([j for j in chosen if not self.requires[j]])
+            self._sets[key] = np.prod([result, *(self.panel[j] for j in later)], axis=0)
+        return self._sets[key]
+
+    @cached_property
+    def panel(self) -> Mapping[int, Float[np.ndarray, " n"]]:
+        """p(R_j = 1 | causes, panels that hold them recorded) of each panel. (n,) each"""
+        return {j: self._of_panel(j) for j in range(len(self.causes))}
+
+    def usable(self, j: int) -> Bool[np.ndarray, " n"]:
+        """Rows whose records hold every cause of the gaps of panel j. (n,)"""
+        return np.asarray(self.observed[:, sorted(self.requires[j])].all(axis=1))
+
+    def _of_panel(self, j: int) -> np.ndarray:
+        recorded, causes = self.observed[:, j], self.causes[j]
+        if recorded.all():
+            return np.ones(len(recorded))
+        inputs = [self.values[:, list(causes.columns)]]
+        if causes.label:
+            inputs.append((self.label[:, None] == np.arange(1, self.label.max() + 1)).astype(float))
+        design = np.hstack(inputs)
+        usable = self.usable(j)
+        fits = [self._cross_fitted(design, recorded, usable, ridge) for ridge in RIDGES]
+        return min(fits, key=lambda p: _loss(p[usable], recorded[usable]))
+
+    def _together(self, chosen: Sequence[int]) -> np.ndarray:
+        """The product of some panels' probabilities, recalibrated. (n,)"""
+        product = np.prod([np.ones(len(self.fold)), *(self.panel[j] for j in chosen)], axis=0)
+        if len(chosen) < 2:
+            return product
+        together = np.asarray(self.observed[:, chosen].all(axis=1))
+        design = np.column_stack([np.ones(len(product)), logit(product)])
+        result = np.empty(len(product))
+        for learn, ask in self._parts():
+            fitted = mode(design[learn], together[learn], CALIBRATION, towards=(0.0, 1.0))
+            result[ask] = expit(design[ask] @ fitted)
+        return _inside(result, len(product))
+
+    def _cross_fitted(
+        self, inputs: np.ndarray, target: np.ndarray, usable: np.ndarray, ridge: float
+    ) -> np.ndarray:
+        """Each row's probability by the other folds; NaN where not usable. (n,)"""
+        result = np.full(len(target), np.nan)
+        design = np.column_stack([np.ones(len(inputs)), fit_scaling(inputs).standardise(inputs)])
+        precision = [FREE, *np.full(inputs.shape[1], ridge)]
+        for learn, ask in self._parts():
+            of, to = learn & usable, ask & usable
+            result[to] = expit(design[to] @ mode(design[of], target[of], precision))
+        return _inside(result, int(usable.sum()))
+
+    def _parts(self) -> Sequence[tuple[np.ndarray, np.ndarray]]:
+        """For each fold, rows to learn from and rows to ask."""
+        return [(self.fold != one, self.fold == one) for one in np.unique(self.fold)]
+
+
+def mode(
+    design: Float[np.ndarray, "n p"],
+    target: Bool[np.ndarray, " n"],
+    precision: Sequence[float],
+    *,
+    towards: Sequence[float] | None = None,
+) -> Float[np.ndarray, " p"]:
+    """Coefficients of a logistic regression under normal priors of these precisions and means."""
+    start = np.zeros(design.shape[1]) if towards is None else np.array(towards)
+    return logistic_mode(
+        design, target.astype(np.int64), np.ones(len(target)),
+        precision=np.array(precision), start=start, decrement=DONE, towards=start,
+    )[0]  # fmt: skip
+
+
+def _inside(probability: np.ndarray, rows: int) -> np.ndarray:
+    """Kept from 0 and 1 by pseudo-rows."""
+    room = PSEUDO_ROWS / (rows + 2 * PSEUDO_ROWS)
+    return np.clip(probability, room, 1 - room)
+
+
+def _loss(probability: np.ndarray, target: np.ndarray) -> float:
+    """Mean cross-entropy, in nats."""
+    return float(-np.log(np.where(target, probability, 1 - probability)).mean())

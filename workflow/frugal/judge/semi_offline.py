@@ -1,0 +1,342 @@
+"""What policies cost, from records that each is followed along until it asks for what they lack.
+
+A policy is played on a record as in practice, and stops at the first panel that the record does
+not hold. A record that is followed to the end represents 1 / p(R_S = 1 | x) records, S the panels
+that the policy asked for; what a record shows before it stops enters by a regression, so that all
+rows count. Doubly robust: right where the law of the gaps is, or the regression.
+
+    φᵢ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁)          [sequential AIPW; afape, sec. A.5]
+
+V_k is the expected outcome at the k-th state, in the end the outcome. Outcomes are the panels
+acquired and, for each verdict and class, whether this verdict falls on a unit of this class, so
+that costs are linear in them. The class enters as a calibrated probability given what all policies
+believe (Rao–Blackwell): two policies that end alike differ by nothing. Must not know a policy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.linalg import cho_solve
+from scipy.special import expit
+
+from frugal.core.scaling import fit_scaling
+from frugal.judge.record_law import RecordLaw
+from frugal.learn.weighted_logistic import logistic_mode
+
+LEAST_BELIEF = 1e-3  # that a log-odds is taken of
+MOST = 0.2  # of √n: the largest weight
+RIDGE = 1.0  # of the regressions of expected outcomes
+FREE = 1e-6  # prior precision of intercept and slope of the mean belief
+# prior precisions of the label's regression
+APART, AT_END, DECIDED, FOLLOWED, KNOWN = 0.3, 2.0, 2.0, 10.0, 2.0
+HALF = 0.5  # scale of standardised known columns in it
+DONE = 1e-18  # squared Newton decrement
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """One policy along n records. a panels, k classes.
+
+    Attributes:
+        order: panel that it asked for at each step, also the one that the record lacks; −1 after
+            its last. (n, a)
+        held: steps that the record answered. (n,)
+        complete: whether the policy ended by itself. (n,)
+        acquired: panels in the end. (n, a)
+        belief: class probabilities at each state, NaN after the last. (n, a + 1, k)
+        verdict: class that it decides for in the end. (n,)
+    """
+
+    order: Int[np.ndarray, "n a"]
+    held: Int[np.ndarray, " n"]
+    complete: Bool[np.ndarray, " n"]
+    acquired: Bool[np.ndarray, "n a"]
+    belief: Float[np.ndarray, "n a1 k"]
+    verdict: Int[np.ndarray, " n"]
+
+    def within(self, law: RecordLaw) -> "Paths":
+        """The same, stopped where the record lacks a panel that the law of the gaps needs."""
+        n, a = self.order.shape
+        wanted = np.zeros((n, a), dtype=bool)
+        held = np.zeros(n, dtype=np.int64)
+        for step in range(a):
+            going = (self.held > step) & (held == step)
+            wanted[going, self.order[going, step]] = True
+            held += going & (law.closure(wanted) <= law.observed).all(axis=1)
+        complete = self.complete & (held == self.held)
+        return Paths(self.order, held, complete, self.acquired, self.belief, self.verdict)
+
+    def asked(self, step: int) -> Bool[np.ndarray, "n a"]:
+        """Panels that it asked for in the first steps. (n, a)"""
+        found = np.zeros(self.order.shape, dtype=bool)
+        row, at = np.nonzero(self.order[:, :step] >= 0)
+        found[row, self.order[row, at]] = True
+        return found
+
+    @property
+    def last_belief(self) -> Float[np.ndarray, "n k"]:
+        """At the last state that the record holds. (n, k)"""
+        return self.belief[np.arange(len(self.held)), self.held]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Mean outcomes of one policy, and what their errors are made of. m outcomes.
+
+    Attributes:
+        mean: of each outcome. (m,)
+        influence: of each row, mean 0. (n, m)
+        prior: parts of the error that come from the prior of the label's regression. (z, m)
+        weight: of each record that was followed to the end, else 0. (n,)
+        first: outcomes that are expected before the first panel. (n, m)
+        last: outcomes at the end; read where there is a weight. (n, m)
+    """
+
+    mean: Float[np.ndarray, " m"]
+    influence: Float[np.ndarray, "n m"]
+    prior: Float[np.ndarray, "z m"]
+    weight: Float[np.ndarray, " n"]
+    first: Float[np.ndarray, "n m"]
+    last: Float[np.ndarray, "n m"]
+
+    def shares(self, panels: int) -> Float[np.ndarray, " a"]:
+        """Share of cases that acquire each panel; estimates may lie beyond 0 and 1. (a,)"""
+        return np.clip(self.mean[:panels], 0.0, 1.0)
+
+    def of(self, inside: Bool[np.ndarray, " n"]) -> "Terms":
+        """Means of some rows; the others count nothing."""
+        term = self.mean + self.influence
+        mean = term[inside].mean(axis=0)
+        influence = np.where(inside[:, None], (term - mean) / inside.mean(), 0.0)
+        return replace(self, mean=mean, influence=influence, prior=self.prior[:0])
+
+
+def path_probability(paths: Paths, law: RecordLaw) -> Float[np.ndarray, "n a1"]:
+    """πₖ: that a record holds the panels of the first k steps and what their law needs. (n, a + 1)
+
+    Never larger than πₖ₋₁; 1 at the first state; NaN beyond the last. Kept from 0 so that no weight
+    exceeds `MOST` √n  [Ionides, JCGS 17, 2008]: the regressions carry what is cut off, and as rows
+    grow nothing is.
+    """
+    n, a = paths.order.shape
+    least = min(1.0, 1 / (MOST * np.sqrt(n)))
+    found = np.full((n, a + 1), np.nan)
+    found[:, 0] = 1.0
+    for step in range(1, a + 1):
+        going = np.flatnonzero(paths.held >= step)
+        if not len(going):
+            break
+        sets, which = np.unique(law.closure(paths.asked(step)[going]), axis=0, return_inverse=True)
+        for k, one in enumerate(sets):
+            rows = going[which.ravel() == k]
+            chance = np.maximum(law.probability(one)[rows], least)
+            found[rows, step] = np.minimum(chance, found[rows, step - 1])
+    return found
+
+
+def end_weight(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> Float[np.ndarray, " n"]:
+    """1 / π of each record that was followed to the end, else 0. (n,)"""
+    final = chance[np.arange(len(chance)), paths.held]
+    return np.where(paths.complete, 1 / final, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class probabilities given what all policies believe. n rows, k classes, p coefficients.
+
+    Attributes:
+        probability: of each class. (n, k)
+        label: class index. (n,)
+        design: of the regression; None where the label itself serves. (n, p)
+        factor: lower Cholesky factor of its curvature. (p, p)
+        precision: of the priors. (p,)
+    """
+
+    probability: Float[np.ndarray, "n k"]
+    label: Int[np.ndarray, " n"]
+    design: Float[np.ndarray, "n p"] | None = None
+    factor: Float[np.ndarray, "p p"] | None = None
+    precision: Float[np.ndarray, " p"] | None = None
+
+    def errors(
+        self, gradient: Float[np.ndarray, "p m"]
+    ) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "p m"]]:
+        """What the errors of the coefficients add to outcomes, by the delta method.
+
+        Args:
+            gradient: of the m mean outcomes.
+
+        Returns:
+            A term of each row, and parts that come from the prior. (n, m), (p, m)
+        """
+        assert self.design is not None
+        assert self.precision is not None
+        toward = cho_solve((self.factor, True), gradient)
+        residual = self.label - self.probability[:, 1]
+        rows = len(residual) * residual[:, None] * (self.design @ toward)
+        return rows, np.sqrt(self.precision)[:, None] * toward
+
+
+def fit_labels(
+    paths: Sequence[Paths],
+    weights: Sequence[Float[np.ndarray, " n"]],
+    label: Int[np.ndarray, " n"],
+    known: Float[np.ndarray, "n w"],
+) -> Labels:
+    """Calibrated class probabilities: a logistic regression on all policies' last log-odds.
+
+    The mean log-odds has the prior slope 1. Further inputs have the slope 0: each policy's distance
+    from the mean, the same where the record was followed to the end, the row's weight there and the
+    weight times the verdict, by which the weighted mean of each verdict is that of the labels as
+    rows grow, also where the regression is wrong  [van der Laan and Rubin, IJB 2, 2006]; and
+    columns that are always known. The verdict of a policy that every record was followed along is
+    free: its outcomes are the plain means of all rows.
+
+    Args:
+        paths: of every policy on the same rows; those without beliefs add nothing.
+        weights: 1 / π of the records that each was followed to the end along, else 0. (n,) each
+        label: 0 or 1. (n,)
+        known: columns that every record holds. (n, w)
+    """
+    able = [j for j, one in enumerate(paths) if np.isfinite(one.last_belief).all()]
+    odds = np.column_stack([log_odds(paths[j].last_belief[:, 1]) for j in able])
+    centre = odds.mean(axis=1, keepdims=True)
+    ended = np.column_stack([paths[j].complete for j in able])
+    cut = ~ended.all(axis=0)
+    weight = np.column_stack([weights[j] for j in able])
+    weight = weight / (weight.sum(axis=0) / ended.sum(axis=0))  # 1 in the mean of those that ended
+    verdict = np.column_stack([paths[j].verdict == 1 for j in able]) - HALF
+    scaled = HALF * fit_scaling(known, constant=np.inf).standardise(known)
+    blocks = [(odds - centre, APART), ((ended * (odds - centre))[:, cut], AT_END),
+              (weight * verdict, np.where(cut, DECIDED, FREE)), (weight[:, cut], FOLLOWED),
+              (scaled, KNOWN)]  # fmt: skip
+    inputs = np.hstack([one for one, _ in blocks])
+    design = np.column_stack([np.ones(len(label)), centre, inputs - inputs.mean(axis=0)])
+    precision = np.concatenate([[FREE, FREE], *(np.full(x.shape[1], p) for x, p in blocks)])
+    start = np.append([0.0, 1.0], np.zeros(inputs.shape[1]))
+    fitted, factor = logistic_mode(
+        design, label, np.ones(len(label)), precision=precision, start=start, decrement=DONE,
+        towards=start,
+    )  # fmt: skip
+    chance = expit(design @ fitted)
+    return Labels(np.column_stack([1 - chance, chance]), label, design, factor, precision)
+
+
+def log_odds(probability: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Of probabilities that are kept from 0 and 1."""
+    inside = np.clip(probability, LEAST_BELIEF, 1 - LEAST_BELIEF)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def terms(
+    paths: Paths,
+    chance: Float[np.ndarray, "n a1"],
+    labels: Labels,
+    price: Float[np.ndarray, " a"],
+    errors: Float[np.ndarray, "k k"],
+    fold: Int[np.ndarray, " n"],
+) -> Terms:
+    """Mean outcomes of one policy: panels acquired, then verdict × class, row by row.
+
+    Args:
+        paths: within the law of the gaps.
+        chance: π, see `path_probability`.
+        labels: class probabilities.
+        price: of the panels.
+        errors: cost of a verdict (column) on a class (row).
+        fold: of each row, by which the regressions are cross-fitted. (n,)
+    """
+    n, a = paths.order.shape
+    end = paths.held
+    outcome = _outcome(paths, labels)
+    expected = np.zeros((a + 1, n, outcome.shape[1]))
+    _predict(expected, paths, chance, outcome, price, errors, fold)
+    at_end = np.flatnonzero(paths.complete)
+    expected[end[at_end], at_end] = outcome[at_end]
+    influence = expected[0].copy()
+    for step in range(1, a + 1):
+        at = np.flatnonzero(end >= step)
+        influence[at] += (expected[step, at] - expected[step - 1, at]) / chance[at, step, None]
+    weight = end_weight(paths, chance)
+    mean = influence.mean(axis=0)
+    influence -= mean
+    prior = np.zeros((0, len(mean)))
+    if labels.design is not None:
+        gradient = _gradient(paths, weight, labels)
+        added, prior = labels.errors(gradient)
+        influence += added - added.mean(axis=0)  # which the priors move from 0
+    return Terms(mean, influence, prior, weight, expected[0], outcome)
+
+
+def _outcome(paths: Paths, labels: Labels) -> np.ndarray:
+    """Panels acquired, and probability of each verdict × class, as the end of a path has them."""
+    k = labels.probability.shape[1]
+    decided = np.eye(k)[paths.verdict]
+    cells = decided[:, :, None] * labels.probability[:, None, :]
+    return np.hstack([paths.acquired.astype(np.float64), cells.reshape(len(cells), k * k)])
+
+
+def _gradient(paths: Paths, weight: np.ndarray, labels: Labels) -> np.ndarray:
+    """Of the mean outcomes, by the coefficients of the label's regression. (p, a + 4)"""
+    assert labels.design is not None
+    chance = labels.probability[:, 1]
+    slope = weight * chance * (1 - chance)
+    by_verdict = np.eye(2)[paths.verdict] * slope[:, None]
+    of_cells = labels.design.T @ by_verdict / len(weight)
+    cells = (of_cells[:, :, None] * np.array([-1.0, 1.0])).reshape(len(of_cells), 4)
+    return np.hstack([np.zeros((len(cells), paths.order.shape[1])), cells])
+
+
+def _predict(
+    expected: np.ndarray,
+    paths: Paths,
+    chance: np.ndarray,
+    outcome: np.ndarray,
+    price: np.ndarray,
+    errors: np.ndarray,
+    fold: np.ndarray,
+) -> None:
+    """Expected outcomes at states that are no end, by ridge regression on the other folds."""
+    a = paths.order.shape[1]
+    step, row = np.nonzero(
+        (paths.held > np.arange(a + 1)[:, None])
+        | ((paths.held == np.arange(a + 1)[:, None]) & ~paths.complete)
+    )
+    if not len(row):
+        return
+    acquired = np.stack([paths.asked(k) for k in range(a + 1)])[step, row]
+    inputs = _state_features(paths, row, step, acquired, price, errors)
+    final = chance[row, paths.held[row]]
+    ends = paths.complete[row]
+    weight = np.where(ends, chance[row, step] / final, 0.0)
+    low = np.hstack([acquired.astype(float), np.zeros((len(row), outcome.shape[1] - a))])
+    for one in np.unique(fold):
+        learn, ask = ends & (fold[row] != one), fold[row] == one
+        weighted = inputs[learn] * weight[learn, None]
+        system = weighted.T @ inputs[learn] + RIDGE * np.eye(inputs.shape[1])
+        fitted = np.linalg.solve(system, weighted.T @ outcome[row[learn]])
+        predicted = np.clip(inputs[ask] @ fitted, low[ask], 1.0)
+        expected[step[ask], row[ask]] = predicted
+
+
+def _state_features(
+    paths: Paths,
+    row: np.ndarray,
+    step: np.ndarray,
+    acquired: np.ndarray,
+    price: np.ndarray,
+    errors: np.ndarray,
+) -> np.ndarray:
+    """What the expected outcome of a state is regressed on; money in dearest errors."""
+    unit, k = errors.max(), errors.shape[0]
+    belief = paths.belief[row, step]
+    belief = np.where(np.isfinite(belief), belief, 1 / k)
+    if_stopped = belief @ errors
+    decided = np.eye(k)[if_stopped.argmin(axis=1)]
+    return np.column_stack([
+        np.ones(len(row)), acquired @ price / unit, if_stopped.min(axis=1) / unit,
+        belief[:, 1:], belief[:, 1:] ** 2, decided[:, 1:], log_odds(belief[:, 1:]) / 4,
+        step > 0, price[paths.order[row, step]] / unit,
+    ])  # fmt: skip

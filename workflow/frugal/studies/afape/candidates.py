@@ -1,0 +1,207 @@
+"""Candidates of an answer: learned on some rows, followed along the records of others.
+
+All candidates of a fold share the models of their sets of panels. Knows tables and policies; no
+files and no estimator.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from frugal.acquire.kinds import Ground
+from frugal.acquire.policies.cascade_policies import CascadePolicies
+from frugal.acquire.registry import build_policy, kind_of
+from frugal.acquire.rollouts import roll_out, states_of, visited_sets
+from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.layout import Layout
+from frugal.core.stored import StoredArrays
+from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.judge.semi_offline import Paths
+from frugal.learn.tree_scoring import predict_proba
+from frugal.learn.trees import TreeEnsemble
+from frugal.studies.afape.agent_names import PRACTICE as PRACTICE
+
+STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
+ROUNDING = 1e-9  # of a price against a budget
+SHARES = (0.6, 1.0)  # of a budget, that versions are learned for
+IN = "/"  # between the name of a policy and that of its array
+
+
+def learn(
+    ground: Ground, agents: Mapping[str, Mapping[str, Any]], progress: Callable[..., Any]
+) -> Iterator[tuple[str, Policy, Mapping[str, np.ndarray] | None]]:
+    """Each candidate as a policy, and what it learned as arrays; None for one that does not learn.
+
+    Within budgets there are versions of each, named by `within`: one for each of `levels`, the
+    best of those whose price out of fold keeps to it; or the cheapest, where none does.
+
+    Raises:
+        ConfigError: a kind without a verdict of its own is asked for within budgets.
+    """
+    layout = Layout.of(ground.table)
+    for name in progress(list(agents), desc="candidates"):
+        kind = kind_of(agents[name])
+        if kind.fit is None:
+            if not ground.budgets:
+                yield name, build_policy(agents[name], table=ground.table), None
+            continue
+        learned = kind.fit(ground, agents[name])
+        policy = kind.build(agents[name], layout, learned.arrays)
+        if not ground.budgets:
+            yield name, policy, learned.arrays
+            continue
+        if not isinstance(policy, CascadePolicies):
+            raise ConfigError(
+                f"policy {name!r} of kind {kind.name!r} does not learn within budgets"
+            )
+        price = learned.curve["acquisition_cost"].to_numpy()
+        for number, budget in enumerate(ground.budgets):
+            fitting = int((price <= budget * (1 + ROUNDING)).sum())
+            one = policy.member(max(fitting - 1, 0))
+            yield within(name, number), one, one.to_arrays()
+
+
+def within(name: str, number: int) -> str:
+    """Name of the version of a candidate that was learned for one of the levels."""
+    return f"{name}.{number}"
+
+
+def stem(name: str) -> str:
+    """The candidate whose version it is."""
+    return name.rpartition(".")[0]
+
+
+def levels(budgets: Sequence[float]) -> tuple[float, ...]:
+    """Budgets that versions are learned for: records with gaps show less than is paid later."""
+    return tuple(sorted({share * budget for budget in budgets for share in SHARES}))
+
+
+def follow(
+    policy: Policy,
+    table: Table,
+    recorded: Bool[np.ndarray, "n a"],
+    uniforms: np.ndarray,
+    classifier: TreeEnsemble,
+) -> Paths:
+    """A policy along records, each until it asks for a panel that is not recorded.
+
+    Args:
+        policy: a single one.
+        table: the rows.
+        recorded: panels that their records hold. (n, a)
+        uniforms: that decide steps of policies that draw. (n, a + 1)
+        classifier: decides where the policy only stops.
+    """
+    world = World.of_table(table)
+    n, a = recorded.shape
+    episodes = roll_out(policy, world, uniforms=uniforms, beliefs=True, recorded=recorded)
+    order = np.full((n, a), STOP, dtype=np.int64)
+    asked = episodes.action < a
+    order[episodes.row[asked], episodes.step[asked]] = episodes.action[asked]
+    held = episodes.acquired[0].sum(axis=1)
+    belief = np.full((n, a + 1, world.classes), np.nan)
+    if episodes.verdict is None or episodes.belief is None:
+        seen = world.visible(episodes.row, visited_sets(episodes))
+        belief[episodes.row, episodes.step] = predict_proba(classifier, seen, np.isfinite(seen))
+        verdict = (belief[np.arange(n), held] @ table.misclassification_cost).argmin(axis=1)
+    else:
+        belief[episodes.row, episodes.step] = episodes.belief
+        verdict = episodes.verdict[0].argmax(axis=1)
+    complete = (order >= 0).sum(axis=1) == held
+    return Paths(order, held, complete, episodes.acquired[0], belief, verdict)
+
+
+def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
+    """One policy of an archive, as if it lay in a file of its own; None for one without arrays.
+
+    Raises:
+        DataError: the file is no archive of policies.
+    """
+    header = policies.header or {}
+    if "policies" not in header:
+        raise DataError(f"{policies.source} holds no policies of `learn_candidates`")
+    if name not in header["policies"]:
+        return None
+    prefix = f"{name}{IN}"
+    own = {key.removeprefix(prefix): a for key, a in policies.items() if key.startswith(prefix)}
+    return StoredArrays(own, policies.source, header["policies"][name])
+
+
+def as_practised(
+    policy: Policy, table: Table, recorded: Bool[np.ndarray, "n a"], classifier: TreeEnsemble
+) -> Paths:
+    """What records show was acquired, with the verdicts of a policy's models at these sets.
+
+    The classifier decides where the policy only stops.
+    """
+    world = World.of_table(table)
+    n, a = recorded.shape
+    state = states_of(policy, world, row=np.arange(n), acquired=recorded)
+    belief = np.full((n, a + 1, world.classes), np.nan)
+    if state.verdict is None:
+        seen = world.visible(np.arange(n), recorded)
+        belief[:, 0] = predict_proba(classifier, seen, np.isfinite(seen))
+        verdict = (belief[:, 0] @ table.misclassification_cost).argmin(axis=1)
+    else:
+        verdict = state.verdict.argmax(axis=1)
+        if state.belief is not None:
+            belief[:, 0] = state.belief
+    return Paths(
+        np.full((n, a), STOP), np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool), recorded,
+        belief, verdict,
+    )  # fmt: skip
+
+
+def to_frame(paths: Paths, name: str, table: Table) -> pd.DataFrame:
+    """A row for each state of each record: what the policy believed and asked for there."""
+    a = paths.order.shape[1]
+    row, step = np.nonzero(np.arange(a + 1) <= paths.held[:, None])
+    asked = np.pad(paths.order, ((0, 0), (0, 1)), constant_values=STOP)[row, step]
+    panels = np.array([*(panel.name for panel in table.actions), ""], dtype=object)
+    ends = (step == paths.held[row]) & paths.complete[row]
+    return pd.DataFrame(
+        {
+            "agent": name, "row_id": table.row_id[row], "step": step, "panel": panels[asked],
+            "recorded": ends | (step < paths.held[row]),
+            "verdict": np.where(ends, paths.verdict[row], GOES_ON),
+        }
+        | {f"belief:{c}": paths.belief[row, step, k] for k, c in enumerate(table.classes)}
+    )  # fmt: skip
+
+
+def from_frame(frame: pd.DataFrame, table: Table) -> dict[str, Paths]:
+    """The inverse of `to_frame`, of several policies; rows in the order of the table.
+
+    Raises:
+        DataError: a policy has not acted on every row.
+    """
+    panels = {panel.name: j for j, panel in enumerate(table.actions)} | {"": STOP}
+    n, a = len(table), len(table.actions)
+    place = pd.Series(np.arange(n), index=table.row_id)
+    found = {}
+    for name, part in frame.groupby("agent", sort=False):
+        row = place.reindex(part["row_id"]).to_numpy()
+        if np.isnan(row).any() or len(np.unique(row)) != n:
+            raise DataError(f"policy {name!r} has not acted on every row of the table")
+        row, step = row.astype(np.int64), part["step"].to_numpy()
+        asked = part["panel"].map(panels).to_numpy()
+        order = np.full((n, a + 1), STOP, dtype=np.int64)
+        order[row, step] = asked
+        held = np.zeros(n, dtype=np.int64)
+        np.maximum.at(held, row, step)
+        belief = np.full((n, a + 1, len(table.classes)), np.nan)
+        belief[row, step] = part[[f"belief:{c}" for c in table.classes]].to_numpy()
+        ends = asked == STOP
+        complete, verdict = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        complete[row[ends]] = True
+        verdict[row[ends]] = part["verdict"].to_numpy()[ends]
+        acquired = np.zeros((n, a), dtype=bool)
+        bought = part["recorded"].to_numpy() & ~ends
+        acquired[row[bought], asked[bought]] = True
+        found[str(name)] = Paths(order[:, :a], held, complete, acquired, belief, verdict)
+    return found

@@ -1,0 +1,296 @@
+"""Stage `judge_candidates`: what every candidate costs on all rows, and which one to use.
+
+Each row is judged by policies that learned on the other folds. The law of the gaps is that of the
+graph, and once more with the causes that the records add.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from frugal.core.partitions import Partitions
+from frugal.core.rows import Rows, joined_rows, rows_of
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.data.stored_table import EVERY, StoredTable
+from frugal.judge.choice import (
+    Candidates,
+    Choice,
+    choose,
+    judged,
+    price_range,
+    rows_for_margin,
+    tipping_gamma,
+)
+from frugal.judge.comparisons import LEVEL
+from frugal.judge.gap_causes import LABEL, Added, widened
+from frugal.judge.intervals import effective_sample_size, normal_interval
+from frugal.judge.policy_tree import lines_of, tree_of
+from frugal.judge.record_law import Causes, RecordLaw
+from frugal.judge.records import always_known
+from frugal.judge.semi_offline import Labels, Paths, path_probability, terms
+from frugal.missing.graph import MissingnessGraph
+from frugal.studies.afape.candidates import (
+    PRACTICE,
+    ROUNDING,
+    from_frame,
+    levels,
+    stem,
+    within,
+)
+from frugal.studies.afape.stages.train_agent import rows_with_records
+from frugal.studies.afape.stored import StoredRecords
+
+
+def judge_candidates(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    graph: Mapping[str, Any],
+    paths: Partitions,
+    refitted: pd.DataFrame | Rows,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The answer as a document, the outcomes of every candidate, and their terms row by row.
+
+    `paths` are those of the folds, `refitted` those of the policies that learned on all rows.
+
+    Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
+    (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
+    the first; `within_budgets` of the document has that of each).
+    """
+    records = StoredRecords(table, catalogue, masks)
+    data, observed = rows_with_records(records, EVERY)
+    frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
+    followed = from_frame(frame, data)
+    followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
+    values = np.where(data.columns_observed(observed), data.values, np.nan)
+    law = RecordLaw(
+        observed, values, data.label, records.table.fold, causes_of(graph, data), data.provides
+    )
+    known = np.column_stack([*always_known(data, observed)[0].values(), np.zeros((len(data), 0))])
+    wider, added, refused = widened(law)
+
+    def answered(law: RecordLaw, names: Sequence[str]) -> Choice:
+        candidates = judged(
+            {name: followed[name] for name in (*names, PRACTICE)}, law, known, data.action_cost,
+            data.misclassification_cost, practice=PRACTICE, score=settings["objective"],
+            cluster=records.table.clusters(EVERY),
+        )  # fmt: skip
+        return choose(candidates, settings["margin"], streams.generator("quantiles"))
+
+    asked = [list(settings["agents"])]
+    if settings["budgets"]:
+        spent = {
+            name: float(_shares(one.within(wider), wider, data) @ data.action_cost)
+            for name, one in followed.items()
+        }
+        asked = [_within(settings, spent, budget) for budget in settings["budgets"]]
+    answers = [answered(wider, names) for names in progress(asked)]
+    chosen = answers[0]
+    before = answered(law, asked[0]) if added else None
+    refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
+    tree = tree_of(refit, path_probability(refit, wider))
+    handed_out = _shares(refit, wider, data)
+    found = document(chosen, data, settings["gamma"], observed) | {
+        "objective": settings["objective"],
+        "versions": versions(chosen, settings),
+        "within_budgets": [
+            _brief(one) | {"budget": budget, **_ends(one, data)}
+            for one, budget in zip(answers, settings["budgets"], strict=False)
+        ],
+        "groups": groups(chosen, records.table, data.label),
+        "handed_out": {
+            panel.name: float(share) for panel, share in zip(data.actions, handed_out, strict=True)
+        },
+        "does": lines_of(tree, [panel.name for panel in data.actions], data.classes),
+        "graph": {
+            "state": "refuted" if refused else "widened" if added else "held",
+            "added": [_cause(one, data) for one in added],
+            "refused": [_cause(one, data) for one in refused],
+            "before": None if before is None else _brief(before),
+        },
+    }
+    return {"choice": found, "outcomes": outcomes(chosen, data), "terms": _terms(chosen, data)}
+
+
+def _shares(paths: Paths, law: RecordLaw, data: Table) -> Float[np.ndarray, " a"]:
+    """Share of cases in which a policy acquires each panel; its paths are within the law."""
+    labels = Labels(np.eye(len(data.classes))[data.label], data.label)
+    chance = path_probability(paths, law)
+    found = terms(paths, chance, labels, data.action_cost, data.misclassification_cost, law.fold)
+    return found.shares(len(data.actions))
+
+
+def _within(settings: Mapping[str, Any], spent: Mapping[str, float], budget: float) -> list[str]:
+    """Of each candidate the version for the highest level whose panels keep to a budget."""
+    found = []
+    for name in settings["agents"]:
+        each = [within(name, k) for k in range(len(levels(settings["budgets"])))]
+        found += [one for one in each if spent.get(one, np.inf) <= budget * (1 + ROUNDING)][-1:]
+    return found
+
+
+def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Candidate → its version in the answer, the first one where it is not among them."""
+    if not settings["budgets"]:
+        return {name: name for name in settings["agents"]}
+    there = {stem(name): name for name in chosen.candidates.names}
+    return {name: there.get(name, within(name, 0)) for name in settings["agents"]}
+
+
+def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, Any]:
+    """Group of a unit → its rows, what the named policy and practice cost there."""
+    if not stored.group_names:
+        return {}
+    group, candidates = stored.groups(EVERY), chosen.candidates
+    found: dict[str, Any] = {}
+    for k, name in enumerate(stored.group_names):
+        inside = group == k
+        if inside.sum() < 2 or (candidates.score == "f1" and not ill[inside].any()):
+            continue  # F1 is not defined without a positive
+        part = replace(
+            candidates, outcomes={n: one.of(inside) for n, one in candidates.outcomes.items()}
+        )
+        found[name] = {"rows": int(inside.sum())}
+        for label, who in (("policy", chosen.policy), ("practice", PRACTICE)):
+            error = np.sqrt(np.diag(part.covariance([who])))
+            low, high = normal_interval(np.array([part.cost(who)]), error, level=LEVEL)
+            ends = _interval(float(low[0]), float(high[0]), candidates)
+            found[name][label] = {"cost": part.cost(who)} | ends
+    return found
+
+
+def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
+    """Columns that cause the gaps of each panel, those of causal indicators included."""
+    laws = MissingnessGraph.from_dict(graph).indicators
+    columns = {name: set(law.values) for name, law in laws.items()}
+    for _ in laws:
+        for name, law in laws.items():
+            columns[name] |= set().union(*(columns[cause] for cause in law.indicators))
+    return [
+        Causes(tuple(sorted(data.columns.index(one) for one in columns.get(panel.name, ()))))
+        for panel in data.actions
+    ]
+
+
+def document(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> dict[str, Any]:
+    """The answer in plain JSON values; costs of a case in the data set's unit."""
+    candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
+    weight = named.weight
+    a, classes = len(data.actions), data.classes
+    shares = named.shares(a)
+    names = [panel.name for panel in data.actions]
+    labels = [*names, *(f"{d} for {c}" for d in classes for c in classes)]
+    linear = candidates.score == "cost"  # what follows holds for costs alone
+    asked = [*range(a), *(a + d * len(classes) + c for d, c in np.argwhere(candidates.errors.T))]
+    asked = [int(k) for k in asked]
+    practice = candidates.outcomes[PRACTICE]
+    return {
+        "policy": chosen.policy, "state": chosen.state, "margin": chosen.margin,
+        "cost": chosen.cost, **_of_named(chosen), "bound": chosen.bound,
+        "practice": candidates.cost(PRACTICE), "saving": chosen.saving,
+        "saving_low": chosen.saving_low, "saving_high": chosen.saving_high,
+        "short_list": list(chosen.short_list), "left_out": list(candidates.left_out),
+        "worth_of_knowing": chosen.last.worth, "rows": len(weight),
+        "effective_rows": effective_sample_size(weight),
+        "rows_for_margin": _number(rows_for_margin(chosen)),
+        "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
+        "most_gamma": gamma,
+        "prices": {
+            labels[k]: [_number(one) for one in price_range(chosen, k)] for k in asked if linear
+        },
+        "unit_costs": {labels[k]: float(candidates.unit_costs[k]) for k in asked},
+        "panels": {
+            name: {"recorded": float(observed[:, j].mean()), "policy": float(shares[j])}
+            for j, name in enumerate(names)
+        },
+        "errors": {
+            labels[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
+            for k in asked[a:]
+        },
+    }  # fmt: skip
+
+
+def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
+    """A row for each candidate and for practice, the cheapest first.
+
+    Intervals of candidates hold all at once: they are valid whichever one is named.
+    """
+    candidates = chosen.candidates
+    names = [*candidates.names, PRACTICE]
+    error = np.sqrt(np.diag(candidates.covariance(names)))
+    costs = np.array([candidates.cost(name) for name in names])
+    low, high = normal_interval(costs, error, level=LEVEL)
+    low[:-1] = costs[:-1] - chosen.compared.simultaneous
+    high[:-1] = costs[:-1] + chosen.compared.simultaneous
+    a = len(data.actions)
+    rows = []
+    for k, name in enumerate(names):
+        own = candidates.outcomes[name]
+        shares = own.shares(a)
+        place = candidates.names.index(name) if name != PRACTICE else None
+        rows.append(
+            {
+                "agent": name, "cost": costs[k], "std_error": error[k],
+                **_interval(float(low[k]), float(high[k]), candidates),
+                "acquisition_cost": float(shares @ candidates.price),
+                "misclassification_cost": float(own.mean[a:] @ candidates.errors.T.ravel()),
+                "effective_rows": effective_sample_size(own.weight),
+                "not_worse": name in chosen.short_list,
+                "bound": np.nan if place is None else float(chosen.compared.bound[place]),
+            }
+            | {f"share:{panel.name}": float(shares[j]) for j, panel in enumerate(data.actions)}
+        )  # fmt: skip
+    return pd.DataFrame(rows).sort_values(["cost", "agent"], kind="stable", ignore_index=True)
+
+
+def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
+    """Weight and term of the cost, candidate by candidate; the mean of terms is the cost."""
+    candidates, unit = chosen.candidates, chosen.candidates.unit_costs
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "agent": name, "row_id": data.row_id, "weight": own.weight,
+                "term": (own.mean + own.influence) @ unit,
+            }
+        )
+        for name, own in candidates.outcomes.items()
+    ).reset_index(drop=True)  # fmt: skip
+
+
+def _ends(one: Choice, data: Table) -> dict[str, float]:
+    """Interval of what is compared, and the mean price of the panels."""
+    shares = one.candidates.outcomes[one.policy].shares(len(data.actions))
+    return _of_named(one) | {"price": float(shares @ one.candidates.price)}
+
+
+def _of_named(one: Choice) -> dict[str, float]:
+    return _interval(one.cost - one.half_width, one.cost + one.half_width, one.candidates)
+
+
+def _interval(low: float, high: float, candidates: Candidates) -> dict[str, float]:
+    """Ends within what the cost of a case, or 1 − F1, can be."""
+    most = 1.0 if candidates.score == "f1" else np.inf
+    return {"ci_low": max(low, 0.0), "ci_high": min(high, most)}
+
+
+def _cause(one: Added, data: Table) -> dict[str, Any]:
+    column = "the label" if one.column == LABEL else data.columns[one.column]
+    return {"panel": data.actions[one.panel].name, "column": column, "z": one.z}
+
+
+def _brief(one: Choice) -> dict[str, Any]:
+    return {"policy": one.policy, "cost": one.cost, "bound": one.bound, "state": one.state}
+
+
+def _number(value: float) -> float | None:
+    """None where JSON has no such number."""
+    return float(value) if np.isfinite(value) else None
