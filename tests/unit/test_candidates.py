@@ -192,10 +192,13 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
         settings={"dataset": "table"}, streams=Streams(0, "explore_answer", {}), progress=plain,
     )["section"]  # fmt: skip
     (card,) = made["answers"]
-    said = words(choice, outcomes, "EUR", ("no", "yes"))
-    assert (card["sentence"], card["told"]["which policy"]) == (said.headline, said.sure)
+    text = words(choice, outcomes, "EUR", ("no", "yes"))
+    assert (card["sentence"], card["told"]["which policy"]) == (text.headline, text.sure)
+    (groups,) = text.groups
+    assert groups.startswith("Cost in EUR a case by group: even ")
+    assert list(card["told"].values())[-1] == groups
     assert card["state"] == choice["state"].replace("_", " ")
-    assert card["told"]["may I trust it"] == said.rests
+    assert card["told"]["may I trust it"] == text.rests
     packed = made["tables"][card["table"]]["columns"]["agent"]
     assert packed["levels"][packed["codes"][card["row"]]] == choice["policy"]
     json.dumps(made, allow_nan=False)

@@ -95,7 +95,7 @@ def test_there_is_one_standardisation():
     # minibatches of K networks, each by its own of the one scaling, in torch; the same in a graph
     assert places(subtracts_and_divides) == {
         SCALING, "learn/networks.py", "acquire/onnx_state.py",
-        "learn/linear_parts.py", "acquire/onnx_policies.py",  # by stored numbers
+        "acquire/onnx_policies.py",  # by stored numbers
         "judge/comparisons.py",  # differences by their standard errors
     }  # fmt: skip
     assert places(is_definition) == {SCALING}

@@ -137,7 +137,7 @@ def judged(
 
 
 def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> bool:
-    """Whether weights stand on enough rows of every class, and no row carries too much of them.
+    """Whether weights are of enough rows of every class, and no row carries too much of them.
 
     A class has too few where its mean weight is below `LEAST_OF_CLASS` of that of all other rows by
     more than `CLEAR` standard errors, as where a panel is recorded for one class alone.
@@ -145,10 +145,8 @@ def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> boo
     if effective_sample_size(weight) < LEAST_ESS or largest_weight_share(weight) > LARGEST_SHARE:
         return False
     rows, total = np.bincount(label), np.bincount(label, weight)
-    own, others = (
-        total / np.maximum(rows, 1),
-        (total.sum() - total) / np.maximum(len(label) - rows, 1),
-    )
+    own = total / np.maximum(rows, 1)
+    others = (total.sum() - total) / np.maximum(len(label) - rows, 1)
     clear = others - own > CLEAR * weight.std(ddof=1) / np.sqrt(np.maximum(rows, 1))
     return not ((rows > 0) & clear & (own < LEAST_OF_CLASS * others)).any()
 

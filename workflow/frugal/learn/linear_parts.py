@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from frugal.core.scaling import fit_scaling
+from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import LARGEST, Array, Stored
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, CrossFitted
 from frugal.learn.weighted_logistic import logistic_mode
@@ -74,7 +74,8 @@ def design_of(
 ) -> Float[np.ndarray, "n c"]:
     """1, standardised values (0 where unknown), and 1 where unknown. (n, 2 d + 1)"""
     unknown = np.isnan(values)
-    z = np.clip((np.where(unknown, centre, values) - centre) / scale, -FURTHEST, FURTHEST)
+    z = np.clip(Scaling(centre, scale).standardise(values), -FURTHEST, FURTHEST)
+    z = np.where(unknown, 0.0, z)
     return np.hstack([np.ones((len(values), 1)), z, unknown.astype(np.float64)])
 
 

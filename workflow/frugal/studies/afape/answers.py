@@ -18,7 +18,7 @@ STABLE = (
     "saving_low", "saving_high", "short_list", "effective_rows", "prices", "tipping_gamma",
 )  # fmt: skip
 SHOWN = 3  # panels or prices that a sentence names
-APART = 0.1  # difference of shares from which the policy handed out is said to differ
+APART = 0.1  # difference of shares from which the policy handed out counts as different
 NAMED = "the one to use"  # of the policies, in their table
 WEAK = 1.1  # factor of odds below which a hidden cause is weak
 CHANGED = 0.05  # difference of shares from which a panel is named
@@ -34,6 +34,7 @@ class Words:
         sure: the state with its number.
         rests: what it rests on.
         changes: what would change it, and what changes against today: sentences.
+        groups: what it costs each group; none without groups.
     """
 
     headline: str
@@ -41,6 +42,7 @@ class Words:
     sure: str
     rests: str
     changes: Sequence[str]
+    groups: Sequence[str]
 
 
 def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
@@ -90,8 +92,9 @@ def words(
         _rests(choice),
         [
             *_errors(choice, classes), *_panels(choice), *_prices(choice, unit, classes),
-            *_hidden(choice), *_groups(choice, unit),
+            *_hidden(choice),
         ],
+        list(_groups(choice, unit)),
     )  # fmt: skip
 
 
@@ -117,8 +120,8 @@ def _words_of_f1(
         f"F1 against today's practice: {gain:+.2f} ({low:+.2f} to {high:+.2f}, 95 %){shown}.",
         _sure(choice, ""),
         _rests(choice),
-        [*_errors(choice, classes), *_panels(choice), *_further_budgets(choice, unit),
-         *_groups(choice, "")],
+        [*_errors(choice, classes), *_panels(choice), *_further_budgets(choice, unit)],
+        list(_groups(choice, "")),
     )  # fmt: skip
 
 
@@ -170,7 +173,7 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     others = [name for name in choice["short_list"] if name != choice["policy"]]
     bound, worth = choice["bound"], choice["worth_of_knowing"]
     of_f1 = choice["objective"] == "f1"
-    said = how_sure(
+    sentence = how_sure(
         choice["state"], [plain(name) for name in (choice["policy"], *others)],
         most=f"{bound:.2f} of F1" if of_f1 else of_cost(bound, choice["cost"], unit),
         margin=choice["margin"], worth=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
@@ -178,10 +181,10 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     )  # fmt: skip
     if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
         margin = percent(choice["margin"])
-        said += f" With about {number(rows)} such rows the bound would fall below {margin}."
+        sentence += f" With about {number(rows)} such rows the bound would fall below {margin}."
     if choice["left_out"]:
-        said += f" Not judged, as too few records follow it: {listed(choice['left_out'])}."
-    return said
+        sentence += f" Not judged, as too few records follow it: {listed(choice['left_out'])}."
+    return sentence
 
 
 def _rests(choice: Mapping[str, Any]) -> str:

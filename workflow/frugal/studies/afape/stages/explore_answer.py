@@ -31,8 +31,7 @@ def explore_answer(
     del streams, progress
     report = catalogue["report"]
     unit, f1 = str(report["cost_unit"]), choice["objective"] == "f1"
-    said = words(choice, outcomes, unit, catalogue["classes"])
-    groups = [one for one in said.changes if one.startswith("Group ")]
+    text = words(choice, outcomes, unit, catalogue["classes"])
     rows = outcomes.assign(dataset=settings["dataset"])
     compared = "1 − F1" if f1 else f"cost a case ({unit})"
     shown = Shown(
@@ -40,21 +39,18 @@ def explore_answer(
         looks_of(rows["agent"]), {},
         ("agent", "cost", "ci_low", "ci_high", "acquisition_cost", "effective_rows"),
     )  # fmt: skip
-    state, trust = (
-        choice["state"],
-        f"{choice['effective_rows']:,.0f} effective rows of {choice['rows']:,}",
-    )
+    state = choice["state"]
+    trust = f"{choice['effective_rows']:,.0f} effective rows of {choice['rows']:,}"
     return {
         "section": section(
             "decide",
             question="Which policy to use on this table, at what cost, and how sure is that?",
             answers=[
                 answer(
-                    said.headline,
+                    text.headline,
                     (
-                        said.sure, said.saving, said.rests,
-                        " ".join(one for one in said.changes if one not in groups),
-                        " ".join(groups) or "Not asked: `sensitive` names a column of groups.",
+                        text.sure, text.saving, text.rests, " ".join(text.changes),
+                        " ".join(text.groups) or "Not asked: `sensitive` names a column of groups.",
                     ),
                     title=str(report["title"]), trust=trust, table=TABLE,
                     row=int((outcomes["agent"] == choice["policy"]).to_numpy().argmax()),

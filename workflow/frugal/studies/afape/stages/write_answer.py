@@ -54,7 +54,7 @@ def write_answer(
         does=choice["does"],
         parts={
             "What it rests on": [text.rests],
-            "What changes, and what would change it": [*text.changes, *within],
+            "What changes, and what would change it": [*text.changes, *text.groups, *within],
         },
         folded=True,
     )
