@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from frugal.config.root import effective
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,4 +17,4 @@ def shipped(name: str) -> Any:
     return yaml.load((ROOT / name).read_text(encoding="utf-8"), Loader=loader)
 
 
-DEFAULT: dict[str, Any] = shipped("config.yaml")
+DEFAULT: dict[str, Any] = effective(shipped("config.yaml"))

@@ -48,7 +48,9 @@ def band_of() -> dict[str, str]:
     for study, (_, stems) in BANDS.items():
         for stem in stems:
             text = (PROJECT / "workflow" / "rules" / f"{stem}.smk").read_text()
-            found |= dict.fromkeys(re.findall(r"^ *rule (\w+):", text, re.MULTILINE), study)
+            found |= dict.fromkeys(
+                re.findall(r"^ *(?:use rule stage as|rule) (\w+)", text, re.MULTILINE), study
+            )
     return found
 
 

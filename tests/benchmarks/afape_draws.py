@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.mechanisms import draw_mask
+
+from tests.defaults import DEFAULT
 
 SCENARIO = {"dataset": "synthetic_mnar_large", "mechanism": "mnar"}
 PLACE = "/".join(f"{key}={value}" for key, value in SCENARIO.items())
@@ -42,7 +43,7 @@ def errors(results):
     for agent in AGENTS:
         worlds = read(results / f"rollouts/{PLACE}/agent={agent}/worlds.parquet")
         costs[agent] = worlds.query("world == 'full' and seed == 0")["cost"].to_numpy()
-    root = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())["seed"]
+    root = DEFAULT["seed"]
     streams, rows = Streams(root, "draw_missingness", SCENARIO), []
     first = next(iter(graph.indicators))
     for seed in range(DRAWS):

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
@@ -34,8 +33,10 @@ from frugal.studies.diagnosis.frames import divided, full_cost, rows_of, task_of
 from frugal.studies.diagnosis.stages.train_trees import ROUNDING, TRAINED, fitted
 from scipy import stats
 
+from tests.defaults import DEFAULT
+
 SHARE, CRITERION, REFERENCE = 0.2, "f1", "all panels"
-BLOCK = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))
+BLOCK = DEFAULT
 TREES = BLOCK["diagnosis"]["trees"]
 SHARES = sorted({*BLOCK["diagnosis"]["tree_budget_shares"], *BLOCK["diagnosis"]["budget_shares"]})
 

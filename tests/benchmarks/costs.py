@@ -7,6 +7,7 @@ All five studies are run at each size, one job at a time, in a folder of their o
 peak MB are those that jobs wrote as they ended. `held_out` prints predicted against measured.
 """
 
+import copy
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from pathlib import Path
 import yaml
 from frugal.run.cost_fit import costs_yaml, fitted_costs, measured_jobs
 from frugal.run.plans import amount, cost_of, load_costs
+
+from tests.defaults import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 COSTS = ROOT / "config" / "costs.yaml"
@@ -242,7 +245,7 @@ def recourse(point, default):
 
 def write_study(folder, point):
     """The config and the descriptions of one size; returns the config's path."""
-    default = yaml.safe_load((ROOT / "config.yaml").read_text())
+    default = copy.deepcopy(DEFAULT)
     folder.mkdir(parents=True, exist_ok=True)
     for name, document in (("sized_world", world(point)), ("sized_clinic", clinic(point))):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))

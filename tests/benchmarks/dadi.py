@@ -7,15 +7,14 @@ version through torch.compile. One table of Adult's shape, one iteration of one 
 
 import argparse
 import time
-from dataclasses import replace
 from statistics import median
 
 import numpy as np
 import torch
 from frugal.acquire.train.dadi_losses import group_weights
 from frugal.acquire.train.dadi_networks import NetworkSizes, first_parameters, repeated
-from frugal.acquire.train.dadi_settings import DadiSettings
 from frugal.acquire.train.dadi_training import JointTraining, Population
+from frugal.config.learners import DadiSettings
 from frugal.learn.set_encoder import Steps, compiled_steps
 from frugal.learn.token_layout import lay_out_tokens
 from frugal.learn.token_memory import UnitTable
@@ -71,7 +70,7 @@ def _plain(values, panel, label, sensitive, weights, returns):
 
 def _lockstep(learners, steps, population, columns, returns="n_step"):
     """K learners at the start of joint training."""
-    sizes = NetworkSizes(columns, len(GROUPS), replace(SETTINGS, returns=returns))
+    sizes = NetworkSizes(columns, len(GROUPS), SETTINGS.changed(returns=returns))
     generator = torch.Generator().manual_seed(0)
     stack = repeated(first_parameters(sizes, generator), sizes, learners)
     gamma = torch.linspace(0.05, 0.95, learners)

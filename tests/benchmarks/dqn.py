@@ -8,15 +8,15 @@ acting, remembering and learning. All sides in turn in one run, medians of three
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import ValuesEncoder
 from frugal.acquire.rewards import theorem_reward
-from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.acquire.train.lockstep_dqn import fit_dqn
 from frugal.acquire.train.replay import ReplayMemory
+from frugal.config.learners import DqnSettings
 
 from tests.benchmarks.environment import COLUMNS, PANELS, UNITS
 from tests.oracles.acquisition_worlds import world_of
@@ -24,7 +24,7 @@ from tests.oracles.sb3_dqn import reference_dqn
 
 REPEATS, STEPS = 3, 4096
 SETTINGS = DqnSettings(
-    hidden=(64, 64),
+    hidden=[64, 64],
     double=False,
     dueling=False,
     huber_bound=1.0,
@@ -86,7 +86,7 @@ def _reference() -> Callable[[], int]:
 def main() -> None:
     """Print microseconds a step of one learner, ratios, and the bytes of a transition."""
     torch.set_num_threads(1)
-    both = replace(SETTINGS, double=True, dueling=True)
+    both = SETTINGS.changed(double=True, dueling=True)
     sides = {
         "stable-baselines3 on our VecEnv": _reference(),
         "lock-step K = 1": _lockstep(1, SETTINGS),

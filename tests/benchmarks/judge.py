@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_matrix
@@ -31,7 +30,9 @@ from frugal.studies.afape.draws import Drawn, Judges
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
-CONFIG = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["afape"]
+from tests.defaults import DEFAULT
+
+CONFIG = DEFAULT["afape"]
 AGENTS = {name: CONFIG["agents"][name] for name in ("never", "random_10", "random_50", "always")}
 SHARE, PANELS, ROWS, FOLDS = 0.3, 3, 5_000, 5
 EVALUATION = {

@@ -11,12 +11,10 @@ default, once wider with fewer passes, and scikit-learn's and LightGBM's own.
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from frugal.learn.heads import Head
 from frugal.learn.networks import fit_networks
 from frugal.learn.nuisance import cross_fit
@@ -25,10 +23,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from torch import nn
 
+from tests.defaults import DEFAULT
+
 N, D, FRESH, TABLES = 50_000, 20, 20_000, 3
-NUISANCE = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())["afape"][
-    "nuisance"
-]
+NUISANCE = DEFAULT["afape"]["nuisance"]
 DEFAULT = NUISANCE["network"]
 GOAL_EXCESS = 0.0024  # of a plain torch network when the goal was set; ours was at .0050 to .0056
 

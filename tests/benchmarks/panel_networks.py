@@ -11,22 +11,21 @@ first to last; `flushed` is the plain version with numbers below 1e-38 taken as 
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from frugal.acquire.train.dime import DimeSettings, DimeTraining
 from frugal.acquire.train.gdfs import GdfsSettings, GdfsTraining
 from frugal.acquire.train.network_episodes import Units, first_chooser
 from frugal.learn.lockstep import FlatParameters
 from torch import nn
 
+from tests.defaults import DEFAULT
 from tests.oracles import plain_panel_networks as plain
 
 N, COLUMNS, PANELS, FREE, ROUNDS = 5000, 57, 9, 6, 4
-TREES = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["diagnosis"]["trees"]
+TREES = DEFAULT["diagnosis"]["trees"]
 
 
 def main() -> None:

@@ -22,8 +22,9 @@ from frugal.acquire.policies.diagnosis import ImputedStates
 from frugal.acquire.rewards import DiagnosisReward, reward_pairs, theorem_reward
 from frugal.acquire.sb3_adapter import AcquisitionVecEnv
 from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.lockstep_ppo import PpoSettings, PpoTrainer, collect_rollout
+from frugal.acquire.train.lockstep_ppo import PpoTrainer, collect_rollout
 from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
+from frugal.config.learners import PpoSettings
 from frugal.core.world import StateEncoder, World
 from frugal.learn.emflow_training import fit_emflow
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -34,12 +35,12 @@ from tests.oracles.sb3_ppo import maskable_ppo
 UNITS, COLUMNS, PANEL_SIZES = 24_000, 20, (4, 3, 4, 3, 3, 3)
 REPEATS, LEARNERS, STEPS_OF_A_PAIR = 3, 16, 500_000
 RELEASE = PpoSettings(
-    hidden=(128, 128), activation="silu", learning_rate=1e-4, steps=1024, episodes=64, batch=128,
+    hidden=[128, 128], activation="silu", learning_rate=1e-4, steps=1024, episodes=64, batch=128,
     epochs=10, clip=0.2, gae_lambda=0.95, value_weight=0.5, entropy_weight=0.0,
     max_gradient_norm=0.5, compiled=False,
 )  # fmt: skip
 DEFAULTS = replace(
-    RELEASE, hidden=(64, 64), activation="tanh", learning_rate=3e-4, steps=2048, batch=64
+    RELEASE, hidden=[64, 64], activation="tanh", learning_rate=3e-4, steps=2048, batch=64
 )  # of stable-baselines3
 EMFLOW = {
     "couplings": 8, "hidden": [32, 32], "passes": 1, "mask_draws": 1, "hidden_share": [0.1, 0.9],
@@ -152,8 +153,8 @@ def trainers(task, live: StateEncoder, table: TabulatedEncoder, settings: PpoSet
     vectorised = AcquisitionVecEnv(
         _environment(task, table, 1, settings.episodes), mask_in_observation=False
     )
-    per_unit = replace(settings, episodes=8)
-    compiled = replace(settings, compiled=True)
+    per_unit = settings.changed(episodes=8)
+    compiled = settings.changed(compiled=True)
     cost = _compare(
         {
             "sb3 on DummyVecEnv 8, a row at a time": _reference(_per_unit(task, live), per_unit),
@@ -221,9 +222,9 @@ if __name__ == "__main__":
     tabulated = tabulate(completing, UNITS, len(PANEL_SIZES), max_gib=2.0)
     print(f"table of {UNITS} × 64 completed rows: {time.process_time() - began:.0f} CPU s, once")
     trainers(clinic, completing, tabulated, DEFAULTS)
-    trainers(clinic, completing, tabulated, replace(RELEASE, hidden=(64, 64)))
+    trainers(clinic, completing, tabulated, RELEASE.changed(hidden=[64, 64]))
     trainers(clinic, completing, tabulated, RELEASE)
     products()
-    front(clinic, tabulated, replace(RELEASE, hidden=(64, 64)), outer_loops=48)
+    front(clinic, tabulated, RELEASE.changed(hidden=[64, 64]), outer_loops=48)
     front(clinic, tabulated, RELEASE, outer_loops=24)
     products()

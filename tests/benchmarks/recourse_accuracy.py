@@ -22,12 +22,14 @@ from frugal.cover.labelled_worlds import labelled_world
 from frugal.cover.learned.answers import as_membership
 from frugal.cover.worlds import frequent_explanations, train_rows, variant_design
 
+from tests.defaults import DEFAULT
+
 ROOT = Path(__file__).parents[2]
 
 
 def recourse_block(path: Path) -> dict:
     """The recourse block of config.yaml with the generators and options of another config."""
-    block = copy.deepcopy(read_yaml(ROOT / "config.yaml")["recourse"])
+    block = copy.deepcopy(DEFAULT["recourse"])
     changes = read_yaml(path)["recourse"]
     block["augmentation"] |= changes.get("augmentation", {})
     for name, options in changes.get("generators", {}).items():

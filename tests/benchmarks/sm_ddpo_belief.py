@@ -27,9 +27,10 @@ from frugal.studies.diagnosis.stages.train_encoder import train_encoder
 from frugal.studies.diagnosis.stages.train_front import train_front
 
 from tests.benchmarks.agents import SHARE, scores
+from tests.defaults import DEFAULT
 from tests.unit.stored_bundles import as_read
 
-BLOCK = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))
+BLOCK = DEFAULT
 SHORT = yaml.safe_load(Path("config/paper_diagnosis_short.yaml").read_text(encoding="utf-8"))
 
 

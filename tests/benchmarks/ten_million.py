@@ -9,6 +9,7 @@ processes together held at one time. What is there already is not made again, so
 run goes on. Ten million rows need some 20 GB of disk.
 """
 
+import copy
 import json
 import os
 import subprocess
@@ -24,6 +25,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import yaml
 from scipy.special import expit
+
+from tests.defaults import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 CHUNK = 500_000  # rows that are made at a time
@@ -122,7 +125,7 @@ def description(rows: int) -> dict[str, Any]:
 
 def config() -> dict[str, Any]:
     """Four agents, one scenario, no imputation; all else as the embedded default has it."""
-    default = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["afape"]
+    default = copy.deepcopy(DEFAULT)["afape"]
     left_out = dict.fromkeys(default["agents"])
     return {
         "datasets": {"wide": "wide.yaml"},

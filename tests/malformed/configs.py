@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from frugal.config.declared import learns
 from frugal.core.strict_yaml import read_config_file
 from frugal.run.config_files import typed_entries
-from frugal.run.config_schema import learns
 from frugal.run.study import load_study
 from snakemake.cli import parse_config
 from snakemake.common.configfile import load_configfile

@@ -95,7 +95,7 @@ def _changes() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
     yield ("source", "kind"), "bundled", "source"
     yield ("source", "loader"), "iris", "source.loader"
     yield ("source", "format", "kind"), "xlsx", "source.format.kind"
-    yield ("source", "format", "kind"), "parquet", "separator' does not go with kind 'parquet'"
+    yield ("source", "format", "kind"), "parquet", "separator does not go with kind 'parquet'"
     yield ("source", "format", "separator"), "", "separator"
     yield ("source", "format", "separator"), ", ", "separator"
     yield ("source", "format", "separator"), '"', "'age'"

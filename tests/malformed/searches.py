@@ -80,7 +80,7 @@ def _yamls() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
     yield ("reader",), "kpneumoniae_mic", "option 'breakpoints' is missing"
     yield ("options",), {"breakpoints": "x"}, "option 'breakpoints' does not apply"
     yield ("options",), None, "'options'"
-    yield ("files",), [], "names 0 files"
+    yield ("files",), [], "files has 0 entries"
     yield ("files", 0, "sha256"), "x", "sha256"
     yield ("files", 0, "sha256"), ["0" * 64], "SHA-256"
     yield ("files", 0, "url"), "example.org", "url"

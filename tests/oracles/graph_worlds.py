@@ -1,12 +1,10 @@
 """Records with gaps by a known graph, and what the check says of it or of a wrong one."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from frugal.core.belonging import random_folds
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -18,8 +16,10 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify
 from frugal.studies.afape.stages.check_graph import check_graph
 
+from tests.defaults import DEFAULT
+
 ODDS = np.log(3.0)
-PLAIN = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["afape"]["nuisance"]
+PLAIN = DEFAULT["afape"]["nuisance"]
 NUISANCE: dict[str, Any] = {**PLAIN, "method": "logistic", "logistic": {"C": 0.1}}  # of few rows
 
 # What the graph says of each panel. `overlap`: A and B hold s, and B follows from C, so that the

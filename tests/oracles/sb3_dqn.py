@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.sb3_adapter import AcquisitionVecEnv, generators_put_back, silence
-from frugal.acquire.train.lockstep_dqn import DqnSettings
+from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 from jaxtyping import Float32
 from stable_baselines3 import DQN

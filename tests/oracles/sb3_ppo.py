@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.sb3_adapter import AcquisitionVecEnv, generators_put_back, silence
-from frugal.acquire.train.lockstep_ppo import PpoSettings
+from frugal.config.learners import PpoSettings
 from jaxtyping import Float32
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy

@@ -4,13 +4,11 @@ The learners are checked against what the world makes optimal (training is short
 reached nearly); the gap of an independent attribute against 4.5 standard errors.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from frugal.acquire.policies.dadi_policies import DadiPolicies
 from frugal.acquire.train.dadi import fit_dadi
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 
 from tests.unit.dadi_cases import acquired_by
 
@@ -109,7 +107,7 @@ def test_returns_that_count_exploration_charge_a_fair_feature_for_accidents(retu
     label = (rng.random(n) < 1 / (1 + np.exp(-0.7 * fair))).astype(np.int64)
     values = np.column_stack([fair, unfair]).astype(np.float32)
     train = np.arange(UNITS)
-    settings = replace(SETTINGS, returns=returns, exploration_end=0.3)
+    settings = SETTINGS.changed(returns=returns, exploration_end=0.3)
     result = fit_dadi(
         values, np.arange(7), label, sensitive, train[:-500], train[-500:],
         panel_cost=np.ones(7), gammas=np.array([0.5]), settings=settings,

@@ -7,7 +7,8 @@ from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.rewards import theorem_reward
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.lockstep_ppo import PpoSettings, fit_ppo
+from frugal.acquire.train.lockstep_ppo import fit_ppo
+from frugal.config.learners import PpoSettings
 
 from tests.oracles import acquisition_values as oracle
 from tests.oracles.sb3_ppo import fit_sb3_ppo
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.trains
 
 UPDATES = 50
 SETTINGS = PpoSettings(
-    hidden=(64, 64), activation="silu", learning_rate=2e-3, steps=4096, episodes=256, batch=512,
+    hidden=[64, 64], activation="silu", learning_rate=2e-3, steps=4096, episodes=256, batch=512,
     epochs=5, clip=0.2, gae_lambda=1.0, value_weight=0.5, entropy_weight=0.02,
     max_gradient_norm=0.5, compiled=False,
 )  # fmt: skip

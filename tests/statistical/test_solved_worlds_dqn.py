@@ -3,15 +3,14 @@
 Marked statistical for its length; its seeds are fixed, so that it gives the same verdict each time.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from frugal.acquire.rewards import theorem_reward
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.acquire.train.lockstep_dqn import fit_dqn
 from frugal.acquire.train.q_networks import QNetworks
+from frugal.config.learners import DqnSettings
 
 from tests.oracles.acquisition_values import theorem_value
 from tests.oracles.sb3_dqn import train_reference
@@ -28,7 +27,7 @@ from tests.unit.acquisition_cases import (
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 SOLVING = DqnSettings(
-    hidden=(64, 64),
+    hidden=[64, 64],
     double=True,
     dueling=True,
     huber_bound=None,
@@ -85,7 +84,7 @@ def test_lockstep_dqn_reaches_the_best_value_within_one_percent():
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_reference_reaches_the_best_value_within_one_percent(pair):
     # rewards are divided by λ, so that errors stay below its Huber bound
-    settings = replace(SOLVING, huber_bound=1.0)
+    settings = SOLVING.changed(huber_bound=1.0)
     world = small_environment([pair], settings.episodes, start="free")
     weights = train_reference(world, settings=settings, seed=0)
     assert 0.99 <= shares_of_best(weights, [pair])[0] <= 1 + 1e-5

@@ -18,7 +18,8 @@ from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import lockstep_ppo
 from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.lockstep_ppo import PpoSettings, fit_ppo
+from frugal.acquire.train.lockstep_ppo import fit_ppo
+from frugal.config.learners import PpoSettings
 from frugal.core.growing import together
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
@@ -44,7 +45,7 @@ UPDATES = 30
 BOUND = 4
 WIDEST = (0.04, 0.032)  # the bound on F1 and on worth; no wider, else agreement says nothing
 SETTINGS = PpoSettings(
-    hidden=(32, 32), activation="silu", learning_rate=3e-3, steps=1024, episodes=64, batch=256,
+    hidden=[32, 32], activation="silu", learning_rate=3e-3, steps=1024, episodes=64, batch=256,
     epochs=6, clip=0.2, gae_lambda=0.95, value_weight=0.5, entropy_weight=0.0,
     max_gradient_norm=0.5, compiled=False,
 )  # fmt: skip

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from frugal.acquire.registry import build_policy
+from frugal.config.root import effective
 from frugal.core.growing import together
 from frugal.core.partitions import Partitions
 from frugal.core.rows import FrameRows
@@ -31,23 +31,22 @@ from frugal.core.table import Panel, Table
 from frugal.data.description import SplitSpec
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
+from frugal.run.config_files import laid_over
 from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.afape.stages.judge_candidates import judge_candidates
 from frugal.studies.afape.stages.learn_candidates import ALL, learn_candidates
 from frugal.studies.shared.stages.fit_classifier import classifier_of
 
+from tests.defaults import shipped
+
 HELD, SIZES, LEAST_HELD = 6_000, (300, 1_000, 3_000), 500
 K = 5
 MARGINS = (0.05, 0.10)
 TWO_SIDED = 1.96  # standard errors of a normal 95 % interval
-CONFIG, DECIDE = (
-    yaml.safe_load(Path(name).read_text(encoding="utf-8"))
-    for name in ("config.yaml", "config/decide.yaml")
-)
-ANSWER = {**CONFIG["afape"]["answer"], **DECIDE["afape"]["answer"]}
-AGENTS = {name: DECIDE["afape"]["agents"][name] for name in ANSWER["prefer"]}
-CLASSIFIER = {**CONFIG["afape"]["classifier"], **DECIDE["afape"]["classifier"]}
+DECIDE = effective(laid_over(shipped("config.yaml"), shipped("config/decide.yaml")))["afape"]
+ANSWER, CLASSIFIER = DECIDE["answer"], DECIDE["classifier"]
+AGENTS = {name: DECIDE["agents"][name] for name in ANSWER["prefer"]}
 
 
 @dataclass(frozen=True, eq=False)

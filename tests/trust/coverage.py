@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from frugal.core.growing import together
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
@@ -34,14 +33,13 @@ from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 from sklearn.datasets import make_classification
 
+from tests.defaults import DEFAULT
+
 SIZES, DRAWS, BLOCK = (800, 2_000), 400, 50
 POPULATION, CHUNK, TRAIN = 1_000_000, 100_000, 5_000
 COMPLETE = {"strong": 0.15}  # share of complete cases
 ELSE = 0.25  # of other mechanisms
-CONFIG, DECIDE = (
-    yaml.safe_load(Path(name).read_text(encoding="utf-8"))["afape"]
-    for name in ("config.yaml", "config/decide.yaml")
-)
+CONFIG = DEFAULT["afape"]
 LAWS: dict[str, dict[str, Any]] = {
     "mcar": {"X2": {"intercept": 1.0}, "superX3": {"intercept": 0.0}},
     "mar": {"X2": {"intercept": 1.0, "values": {"X1": 0.75}},
@@ -60,7 +58,7 @@ AGENTS: dict[str, dict[str, Any]] = {
              "when": {"column": "X2", "above": 0}}]},
 }  # fmt: skip
 NUISANCE = {
-    **CONFIG["nuisance"], **DECIDE["nuisance"],
+    **CONFIG["nuisance"], "method": "logistic", "outcome_method": "boosting",
     "boosting": {"trees": 1, "leaves": 2, "learning_rate": 0.1, "min_leaf": 20},  # of mean costs
 }  # fmt: skip
 EVALUATION = {

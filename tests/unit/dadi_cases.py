@@ -7,7 +7,7 @@ import torch
 from frugal.acquire.policies.dadi_policies import DadiPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi import fit_dadi
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.episodes import Episodes
 from frugal.core.world import World
 
@@ -29,7 +29,7 @@ SETTINGS = {
 
 def settings(**changes) -> DadiSettings:
     """Tiny settings with some changed."""
-    return DadiSettings(**{**SETTINGS, **changes})
+    return DadiSettings.of({**SETTINGS, **changes})
 
 
 def table(rng: np.random.Generator, n: int):

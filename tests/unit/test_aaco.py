@@ -13,10 +13,10 @@ from frugal.acquire.reading import completed_rows, completed_states
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.aaco import Neighbours, next_panels, oracle_of, tried_sets
 from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
-from frugal.acquire.train.lockstep_classifier import ClassifierSettings
 from frugal.acquire.train.masked_trees import fit_masked
 from frugal.acquire.train.payoff import best_within
 from frugal.acquire.train.state_classifier import fit_state_classifier
+from frugal.config.learners import ClassifierSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import World

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from frugal.__main__ import main
 from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
 from frugal.acquire.set_probability import afa_propensity_and_chance, is_consistent
+from frugal.config.declared import is_filed, learns
+from frugal.config.kinds import block_of
+from frugal.config.root import effective
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
@@ -22,10 +24,11 @@ from frugal.core.streams import Streams
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.data.tables import table_to_frames
-from frugal.run.config_schema import config_schema, is_filed, learns
+from frugal.run.config_files import laid_over
 from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
+from tests.defaults import DEFAULT, shipped
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table
 from tests.unit.bundled_cases import (
     FUNCTION,
@@ -88,7 +91,7 @@ def quick(kind: str) -> dict[str, Any]:
 
 def configured(name: str) -> dict[str, Any]:
     """Agents of a config that learn or act."""
-    block = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["afape"]["agents"]
+    block = effective(laid_over(DEFAULT, shipped(name)))["afape"]["agents"]
     return {name: agent for name, agent in block.items() if agent}
 
 
@@ -144,9 +147,7 @@ def test_a_declaration_says_without_import_what_the_object_says():
 
 def test_the_config_takes_the_settings_of_every_kind_and_no_others():
     for name, kind in KINDS.items():
-        blocks = config_schema()["$defs"]["agent"]["oneOf"][1:]
-        block = next(b for b in blocks if b["properties"]["kind"]["const"] == name)
-        assert set(block["properties"]) == set(block["required"]) == {"kind", *kind.settings}
+        assert {"kind", *kind.settings} <= set(block_of(name).model_fields)
 
 
 @pytest.mark.parametrize("kind", TRAINED)

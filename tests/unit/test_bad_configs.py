@@ -27,10 +27,10 @@ PLACES = list(places(DEFAULT))
 def start(config: dict[str, Any]) -> None:
     """All that is checked before the first job."""
     study = load_study(config, ROOT)
-    load_treatment_study(config, ROOT)
-    load_recourse_study(config, ROOT)
-    load_dadi_study(config, study.descriptions)
-    load_diagnosis_study(config, study.descriptions)
+    load_treatment_study(study.config, ROOT)
+    load_recourse_study(study.config, ROOT)
+    load_dadi_study(study.config, study.descriptions)
+    load_diagnosis_study(study.config, study.descriptions)
 
 
 def of(*keys: Any) -> tuple[Any, ...]:
@@ -42,7 +42,7 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
     (of("seed"), "1", "'seed' is '1'; allowed is a whole number"),
     (of("seed"), 1.0, "'seed' is 1.0; allowed is a whole number"),
     (of("seed"), True, "'seed' is True; allowed is a whole number"),
-    (of("seed"), DELETE, "key 'seed' is missing"),
+    (of("datasets"), DELETE, "key 'datasets' is missing"),
     (of("scale"), "papers", "allowed are default, paper; did you mean 'paper'?"),
     (of("sed"), 1, "unknown key 'sed' at top level"),
     (of("data_mirror"), 7, "'data_mirror' is 7; allowed is a text or null"),

@@ -80,7 +80,7 @@ DESCRIPTIONS = {
     "unknown column kind": (place("columns", 0, "type")("numerical"), "did you mean 'numeric'?"),
     "two columns of a name": (place("columns", 1, "name")("age"), "age"),
     "panel of no column": (place("panels", 1, "columns")(["markr"]), "did you mean 'marker'?"),
-    "negative cost": (place("panels", 1, "cost")(-1), "never below zero"),
+    "negative cost": (place("panels", 1, "cost")(-1), "from 0 on"),
     "cost that is no number": (place("panels", 1, "cost")("30 EUR"), "30 EUR"),
     "cost beyond single precision": (place("panels", 1, "cost")(1e308), "beyond 3.4e+38"),
     "infinite cost": (place("panels", 1, "cost")(float("inf")), "allowed is a number"),

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
-from frugal.acquire.train.boosted_beliefs import BoostedBelief, BoostedSettings, ToldBeliefs
+from frugal.acquire.train.boosted_beliefs import BoostedBelief, ToldBeliefs
 from frugal.acquire.train.training_scores import area_under_curve, f1_and_am
+from frugal.config.learners import BoostedSettings
 from frugal.core.errors import DataError
 from frugal.core.world import World
 
@@ -103,8 +104,8 @@ def test_it_learns_from_further_units_and_from_states_visited():
 def test_it_is_fitted_anew_at_even_distances():
     settings = BoostedSettings.of(BELIEF)
     assert settings.refitted_after(12) == {4, 8}
-    assert replace(settings, refits=0).refitted_after(12) == set()
-    assert replace(settings, refits=5).refitted_after(2) == {1}
+    assert settings.changed(refits=0).refitted_after(12) == set()
+    assert settings.changed(refits=5).refitted_after(2) == {1}
 
 
 def test_each_learner_goes_by_its_own_model():

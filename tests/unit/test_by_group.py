@@ -5,10 +5,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.config.dataset import Dataset
 from frugal.core.belonging import Belonging
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
-from frugal.data.description_checks import check_meaning
 from frugal.data.prepare import prepare
 from frugal.data.tables import belonging_from_frames, table_to_frames
 from frugal.judge.by_group import by_group, no_groups, ratios
@@ -357,5 +357,7 @@ def test_unknown_columns_and_senseless_groups_are_refused_in_a_sentence(tmp_path
     with pytest.raises(DataError, match="holds 'yes' alone; two groups"):
         prepare(described, {"small.csv": tmp_path / "small.csv"}, 0)
     overlapping = [{"name": "a", "below": 65}, {"name": "b", "from": 60}]
-    with pytest.raises(ConfigError, match=r"'groups\.groups' has ranges that overlap"):
-        check_meaning(document() | {"groups": {"column": "age", "groups": overlapping}})
+    with pytest.raises(ConfigError, match=r"groups\.groups has ranges that overlap"):
+        Dataset.read(
+            document() | {"groups": {"column": "age", "groups": overlapping}}, where="small.yaml"
+        )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frugal.config.dataset import ClinicalGenerator
 from frugal.data.clinical_simulator import (
     ClinicalWorld,
     best_f1,
@@ -15,7 +16,6 @@ from frugal.data.clinical_simulator import (
     static_rules,
 )
 from frugal.data.description import load_description
-from frugal.data.description_sources import ClinicalGenerator
 from frugal.data.prepare import prepare
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from frugal.config.learners import BoostingSettings
 from frugal.core.errors import DataError
-from frugal.learn.cross_fitted_trees import BoostingSettings, fit_cross_fitted, folds_of
+from frugal.learn.cross_fitted_trees import fit_cross_fitted, folds_of
 from frugal.learn.tree_scoring import predict_proba
 
 from tests.unit.tree_agent_cases import BOOSTING

@@ -5,7 +5,7 @@ import pytest
 from frugal.acquire.policies.dadi import NETWORKS, agent_settings
 from frugal.acquire.policies.dadi_policies import panel_of_columns
 from frugal.acquire.train.dadi import fit_dadi
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.layout import Bundle, Layout, bundle_header
 
 from tests.unit.afape_chain import run_chain, small_table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from frugal.core.errors import DataError, FrugalError
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.packed import content_sha256_of
 from frugal.data.parsing import RawTable, numbers_of, parse_files, text_column
 from frugal.data.stays import read_archive, summarise
@@ -131,7 +131,7 @@ def test_archives_of_stays(tmp_path, where, changes):
 )
 def test_files_that_are_nothing(tmp_path, content):
     description = load(tmp_path, document())
-    form = description.source.format
+    form = description.format
     assert isinstance(form, Format)
     for reader in (
         lambda p: parse_files(description, {"small.csv": p}),

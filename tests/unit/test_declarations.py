@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from frugal.core import declarations, sources
-from frugal.core.declarations import declared, load_all, load_one
+from frugal.core.declarations import declared, load_all, load_literals, load_one
 from frugal.core.errors import ConfigError
 
 ONE = """
@@ -37,6 +37,9 @@ def test_what_is_said_is_read_without_importing(folder):
     assert list(found) == ["a", "b"]
     assert found["a"].says == {"name": "a", "fit": None}
     assert found["b"].says == {"name": "b", "settings": {"x": ("count", "rows")}}
+    assert load_literals("frugal.kinds", "Kind") == {name: one.says for name, one in found.items()}
+    assert [one.has("fit") for one in found.values()] == [False, True]
+    assert [one.has("settings") for one in found.values()] == [False, True]
     assert (found["b"].module, found["b"].variable) == ("frugal.kinds.two", "B")
     assert "frugal.kinds.two" not in sys.modules
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frugal.config.dataset import Dataset
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.availability import absent_panels, available_panels
 from frugal.data.description import load_description
-from frugal.data.description_checks import check_meaning
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import read_raw
@@ -49,7 +49,7 @@ def _clinic() -> dict[str, Any]:
 
 MISTAKES = {
     "stays without hours": (
-        _stays, ("source", "format", "hours"), None, ["'source.format.hours' is missing"]),
+        _stays, ("source", "format", "hours"), None, ["source.format.hours is missing"]),
     "csv with hours": (document, ("source", "format", "hours"), 3, ["hours", "'csv'"]),
     "xpt with a separator": (
         document, ("source", "format", "kind"), "xpt", ["separator", "not go with kind 'xpt'"]),
@@ -59,7 +59,7 @@ MISTAKES = {
     "unknown statistic": (
         _stays, ("source", "format", "summaries", 0, "statistic"), "mean",
         ["statistic", "'mean'", "first, lowest, highest"]),
-    "stays joined": (_stays, ("source", "join"), "id", ["'source.join'", "'stays'", "csv, xpt"]),
+    "stays joined": (_stays, ("source", "join"), "id", ["source.join", "'stays'", "csv, xpt"]),
     "digest of another length": (
         document, ("source", "files", 0, "content_sha256"), "abc", ["content_sha256", "'abc'"]),
     "valid backwards": (document, ("columns", 0, "valid"), [9, 1], ["columns[0].valid", "[9, 1]"]),
@@ -220,7 +220,7 @@ def test_gzipped_csv_and_the_digest_of_its_content(tmp_path):
 
 
 def test_shipped_clinic_keeps_its_numbers():
-    check_meaning(_clinic())
+    Dataset.read(_clinic(), where="small.yaml")
     generator = load_description(YAML).source.generator
     assert generator is not None
     assert generator.name == "clinical_simulator"

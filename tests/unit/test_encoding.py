@@ -181,7 +181,7 @@ def test_drawn_costs_are_uniform_and_the_data_sets_own(tmp_path):
     assert description.cost_draw is not None
     costs = []
     for seed in range(250):
-        draw = dataclasses.replace(description.cost_draw, seed=seed)
+        draw = description.cost_draw.changed(seed=seed)
         costs += drawn_costs(dataclasses.replace(description, cost_draw=draw)).values()
     # mean of 500 draws of U(0.5, 1): standard error 0.144/√500 = 0.0065; fixed seeds
     assert abs(np.mean(costs) - 0.75) < 4 * 0.0065

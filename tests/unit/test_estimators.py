@@ -7,10 +7,11 @@ from pathlib import Path
 
 import frugal
 import pytest
+from frugal.config.blocks import schema_of
+from frugal.config.root import Config
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.obstacles import obstacle
 from frugal.judge.registry import ESTIMATORS
-from frugal.run.config_schema import config_schema
 from frugal.studies.afape.figures.style import estimator_style
 
 from tests.unit.test_docs import ROWS
@@ -45,7 +46,7 @@ def test_no_module_but_the_declarations_tells_weighted_estimators_by_name():
 
 
 def test_the_config_takes_every_estimator_and_no_other_word():
-    assert set(config_schema()["$defs"]["estimator"]["enum"]) == set(ESTIMATORS)
+    assert set(schema_of(Config)["$defs"]["Estimator"]["enum"]) == set(ESTIMATORS)
 
 
 @pytest.mark.parametrize("one", ESTIMATORS.values(), ids=lambda one: one.name)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from frugal.core.errors import ConfigError
 from frugal.judge.fairness import auc_interval
-from frugal.learn.fair_baselines import Sample, chosen_panels, evenly, predicted
+from frugal.learn.fair_baselines import Options, Sample, evenly, fair_baseline, fitted
+from frugal.learn.panel_selection import shown_columns
 
 pytestmark = pytest.mark.trains
 
@@ -35,23 +37,23 @@ def sample():
     return Sample(values, provides, label, group, part == 0, part == 1)
 
 
+def options(most_rows: int) -> Options:
+    return Options(1e-4, BOOSTING, most_rows, np.random.default_rng(0))
+
+
 @pytest.mark.filterwarnings("ignore")  # fairlearn writes to Series as pandas 4 no longer allows
 @pytest.mark.parametrize("kind", KINDS)
 def test_free_columns_are_read_and_gaps_stop_nobody(sample, kind):
-    chosen = KINDS[kind]
-    probability = predicted(
-        sample, np.zeros(2, dtype=bool), chosen,
-        ridge=1e-4, boosting=BOOSTING, most_rows=N, rng=np.random.default_rng(0),
-    )  # fmt: skip
+    chosen, one = KINDS[kind], fair_baseline(kind)
+    free = shown_columns(sample.provides, np.zeros(2, dtype=bool))
+    assert one.predict is not None
+    probability = one.predict(sample, free, chosen, options(N))
     # the free column alone: normals two standard deviations apart have the AUC Phi(sqrt 2) = 0.92
     # as a score; a reduction's mixture takes few values, whose AUC is near its accuracy, 0.84
     assert auc_interval(sample.label, probability, level=0.95).value > 0.75
-    panels = chosen_panels(sample, chosen, ridge=1e-4, most_rows=N)
-    whole = predicted(
-        sample, panels, chosen,
-        ridge=1e-4, boosting=BOOSTING, most_rows=N, rng=np.random.default_rng(0),
-    )  # fmt: skip
+    panels, whole = fitted(sample, one, chosen, options(N))
     assert np.isfinite(whole).all()
+    assert panels.all() == one.reads_all
 
 
 def test_gaps_are_filled_with_the_mean_of_training(sample):
@@ -68,8 +70,15 @@ def test_gaps_are_filled_with_the_mean_of_training(sample):
 
 @pytest.mark.parametrize("kind", ["lasso", "forward"])
 def test_a_selection_on_some_rows_reads_all_parts_of_the_table(sample, kind):
-    found = chosen_panels(sample, KINDS[kind], ridge=1e-4, most_rows=N // 18)
+    choose = fair_baseline(kind).choose
+    assert choose is not None
+    found = choose(sample, KINDS[kind], options(N // 18))
     assert found.tolist() == [True, False]
+
+
+def test_an_unknown_kind_is_refused_with_those_that_there_are():
+    with pytest.raises(ConfigError, match="kind 'ridge'; allowed are network, boosting, logistic"):
+        fair_baseline("ridge")
 
 
 def test_rows_are_taken_at_equal_distances_and_once():

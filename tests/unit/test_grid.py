@@ -1,10 +1,12 @@
 """Worlds of known truth: laws of gaps, draws that are judged, and what is counted of verdicts."""
 
+import copy
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.config.root import effective
 from frugal.core import blocks
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
@@ -13,11 +15,12 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.grid_laws import MECHANISMS, grid_law
 from frugal.missing.identification import identify
 from frugal.missing.mechanisms import draw_mask
-from frugal.studies.afape.grid import Grid, require_grid_agents
+from frugal.studies.afape.grid import Grid
 from frugal.studies.afape.stages.judge_world import judge_world
 from frugal.studies.afape.stages.summarise_grid import summarise_grid
 from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
+from tests.defaults import DEFAULT
 from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar
 from tests.unit.missingness_tables import table_of, three_panels
 
@@ -164,17 +167,23 @@ def test_the_grid_of_a_config_is_a_file_for_each_world():
 
 
 def test_agents_of_the_grid_are_there_and_need_no_file():
-    agents = {"x": {"kind": "python", "file": "x.py"}, "never": {"kind": "fixed"}, "gone": None}
-    block = {"agents": agents, "grid": {"agents": ["never", "gone"]}}
-    require_grid_agents(block)
+    config = copy.deepcopy(DEFAULT)
+    config["afape"]["agents"] |= {
+        "x": {"kind": "python", "file": "x.py", "function": "choose"}, "gone": None,
+        "states": {"kind": "table", "file": "x.parquet", "dataset": "breast_cancer"},
+    }  # fmt: skip
     refused = {
-        ("x",): "names 'x', a function of one's own",
-        ("nevr",): "names 'nevr'; under 'afape.agents' there are x, never, gone",
+        ("x",): "names 'x', which acts by a file of one's own",
+        ("states",): "names 'states', which acts by a file of one's own",
+        ("nevr",): "names 'nevr'; under 'afape.agents' there are random_10",
         ("gone",): "names gone, and each of them is null",
     }
+    config["afape"]["grid"]["agents"] = ["never", "gone"]
+    effective(config)
     for names, said in refused.items():
+        config["afape"]["grid"]["agents"] = list(names)
         with pytest.raises(ConfigError, match=re.escape(said)):
-            require_grid_agents(block | {"grid": {"agents": list(names)}})
+            effective(config)
 
 
 def test_a_column_without_a_value_is_refused():

@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.config.dataset import Dataset
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
-from frugal.data.description import load_description
-from frugal.data.description_checks import check_meaning
-from frugal.data.description_sources import Format
+from frugal.data.description import Format, load_description
 from frugal.data.encoding import class_index, encode
 from frugal.data.groups import classes_from
 from frugal.data.parsing import raw_from_frame
@@ -61,12 +60,12 @@ def test_mixed_overlapping_and_needless_rules_are_refused():
         "overlap at 60": {"column": "edad_jefe", "groups": two},
         "either all by": {"column": "x", "groups": [{"name": "a", "below": 1},
                                                     {"name": "b", "values": ["2"]}]},
-        "'sensitive.by'": {"column": "x", "by": "y", "groups": [{"name": "a", "below": 1},
-                                                                {"name": "b", "from": 1}]},
+        "unknown key 'by'": {"column": "x", "by": "y", "groups": [{"name": "a", "below": 1},
+                                                                  {"name": "b", "from": 1}]},
     }  # fmt: skip
     for words, sensitive in cases.items():
         with pytest.raises(ConfigError, match=words):
-            check_meaning(document(sensitive=sensitive))
+            Dataset.read(document(sensitive=sensitive), where="small.yaml")
 
 
 def test_an_absent_column_of_groups_is_named_with_its_key():
@@ -118,7 +117,7 @@ def test_columns_that_name_people_are_gone_once_a_line_is_read():
 
 def test_compas_drops_names_and_birth_dates_on_reading():
     described = load_description(DATASETS / "compas.yaml")
-    form = described.source.format
+    form = described.format
     assert form is not None
     assert form.header is not None
     assert {"id", "name", "first", "last", "dob"} <= set(form.personal)

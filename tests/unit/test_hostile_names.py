@@ -5,13 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.core.files import payload_bytes
-from frugal.core.schema_check import check_against_schema
 from frugal.data.stored_names import LONGEST, stored_names
 from frugal.draw import style
 from frugal.run.config_files import read_config_file
-from frugal.run.config_schema import config_schema
 from frugal.run.study import Study, published_file
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -92,15 +91,14 @@ def named(name: str) -> dict:
 
 
 def test_agents_mechanisms_and_data_sets_have_plain_names():
-    schema = config_schema()
     plain = [name for name in NAMES if re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name)]
     assert {"--help", "-rf", "CON"} <= {*plain}
     for name in plain:
-        check_against_schema(named(name), schema, where="config")
+        effective(named(name))
     for name in [*NAMES, *REFUSED]:
         if name not in plain:
             with pytest.raises(ConfigError) as refusal:
-                check_against_schema(named(name), schema, where="config")
+                effective(named(name))
             assert len(str(refusal.value).splitlines()) == 1
             assert str(refusal.value).isprintable()
 

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.scaling import fit_scaling
-from frugal.learn.imputers import KINDS, Imputer, fit_imputer
+from frugal.learn.imputers import Imputer, fit_imputer
 from sklearn.linear_model import BayesianRidge
 
 pytestmark = pytest.mark.trains
+
+KINDS = sorted(declared("frugal.learn.imputers", "ImputerKind"))
 
 SETTINGS = {
     "mean": {},

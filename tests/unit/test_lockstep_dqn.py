@@ -1,10 +1,9 @@
-from dataclasses import asdict, replace
-
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.train.lockstep_dqn import Batch, DqnSettings, DqnTrainer, fit_dqn
+from frugal.acquire.train.lockstep_dqn import Batch, DqnTrainer, fit_dqn
 from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 
 from tests.unit.acquisition_cases import PAIRS, small_environment
@@ -13,7 +12,7 @@ from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 pytestmark = pytest.mark.trains
 
 SHORT = DqnSettings(
-    hidden=(64, 64),
+    hidden=[64, 64],
     double=True,
     dueling=True,
     huber_bound=None,
@@ -78,7 +77,7 @@ def test_a_second_run_is_identical():
 @pytest.mark.parametrize("bound", [None, 0.25])
 def test_the_update_follows_its_formula(double, bound):
     rng = np.random.default_rng(0)
-    settings = replace(SHORT, double=double, huber_bound=bound, discount=0.9, max_gradient_norm=1e9)
+    settings = SHORT.changed(double=double, huber_bound=bound, discount=0.9, max_gradient_norm=1e9)
     weights = fresh_weights(3, 4, hidden=(5,), dueling=False, rngs=[rng])
     trainer = DqnTrainer(weights, settings)
     trainer.target.parameters.flat.mul_(-1.5)
@@ -112,7 +111,7 @@ def test_the_update_follows_its_formula(double, bound):
 
 
 def test_exploration_falls_linearly_and_then_stays():
-    settings = replace(SHORT, transitions=1000, exploration_share=0.4)
+    settings = SHORT.changed(transitions=1000, exploration_share=0.4)
     found = [settings.epsilon(t) for t in (0, 100, 200, 400, 1000)]
     assert found == pytest.approx([1.0, 0.825, 0.65, 0.3, 0.3])
 
@@ -120,10 +119,10 @@ def test_exploration_falls_linearly_and_then_stays():
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"transitions_per_update": 7}, "must divide `episodes`"),
-        ({"memory": 8}, "must not be below the 16 `episodes`"),
+        ({"transitions_per_update": 7}, "must divide `episodes`, 16"),
+        ({"memory": 8}, "must not be below `episodes`, 16"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changed, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        DqnSettings.of(asdict(SHORT) | {"hidden": [64]} | changed)
+        DqnSettings.of(SHORT.plain() | {"hidden": [64]} | changed)

@@ -19,13 +19,13 @@ MB = 2**20
 COSTS = load_costs(ROOT / "config" / "costs.yaml")
 
 
-def rules() -> dict[str, str]:
-    """Name → text of every rule that runs something."""
+def rules(kind: str) -> dict[str, str]:
+    """Name → text of every rule at the margin that begins so."""
     texts = {}
     for path in (ROOT / "workflow" / "rules").glob("*.smk"):
-        parts = re.split(r"^rule (\w+):\n", path.read_text(), flags=re.MULTILINE)
+        parts = re.split(rf"^{kind} (\w+)(?: with)?:\n", path.read_text(), flags=re.MULTILINE)
         texts |= dict(zip(parts[1::2], parts[2::2], strict=True))
-    return {name: text for name, text in texts.items() if "    shell:\n" in text}
+    return texts
 
 
 def machine(root: Path, *, available_mb: int, cgroup: str = "") -> Path:
@@ -146,23 +146,26 @@ def test_this_process_has_used_something():
 
 
 def test_every_rule_that_runs_something_states_its_memory_and_has_a_measurement():
-    found = rules()
-    assert len(found) > 40
+    steps = rules("use rule stage as")
+    found = {name: text for name, text in rules("rule").items() if "    shell:\n" in text}
+    assert len(steps) > 40
+    assert "stage" in found
     stated = "    resources:\n        mem_mb=memory,\n"
     assert [name for name, text in found.items() if stated not in text] == []
-    assert found.keys() - {cost["stage"] for cost in COSTS.entries} == set()
+    named = {*found, *steps} - {"stage"}
+    assert named - {cost["stage"] for cost in COSTS.entries} == set()
 
 
-def test_every_step_names_its_log_and_the_file_of_what_it_used():
-    """Both as logs: Snakemake keeps and brings back these of a job that failed, too."""
-    steps = {name: text for name, text in rules().items() if "run_stage(" in text}
-    assert len(steps) > 40
-    for name, text in steps.items():
-        place = re.search(r'    log:\n        said=f?"logs/(.*)\.log",\n', text)
-        assert place, name
-        assert re.search(rf'        used=f?"benchmarks/{re.escape(place[1])}\.jsonl",\n', text), (
-            name
+def test_every_step_names_its_logs_and_parameters_by_its_own_name():
+    """What it used is a log too: Snakemake keeps and brings back these of a job that failed."""
+    for name, text in rules("use rule stage as").items():
+        words = re.search(
+            r'    log:\n +\*\*logs\("(\w+)"[^\n]*\n.*?    params:\n +\*\*stage_params\(\s*"(\w+)"',
+            text,
+            re.DOTALL,
         )
+        assert words, name
+        assert words.groups() == (name, name)
         assert "    benchmark:\n" not in text, name
 
 

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from frugal.config.blocks import schema_of
+from frugal.config.root import Config
 from frugal.core.errors import ConfigError, DataError
 from frugal.learn.missforest import (
     FORESTS,
@@ -10,7 +12,6 @@ from frugal.learn.missforest import (
     round_difference,
 )
 from frugal.learn.variables import variables_of
-from frugal.run.config_schema import config_schema
 
 pytestmark = pytest.mark.trains
 
@@ -247,6 +248,6 @@ def test_a_config_may_name_every_forest_and_no_other():
             return found + [e for value in schema.values() for e in named(value)]
         return [e for value in schema for e in named(value)] if isinstance(schema, list) else []
 
-    found = named(config_schema())
+    found = named(schema_of(Config))
     assert len(found) == 2  # imputation of afape, comparison of imputers
     assert all(set(enum) == set(FORESTS) for enum in found)

@@ -98,10 +98,10 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     ),
     "the label among the features": (
         text(("  - {name: xray,", "  - {name: pneumonia, type: categorical}\n  - {name: xray,")),
-        "'columns[6]' ('pneumonia') is the label; a feature must not tell the answer",
+        "columns[6] ('pneumonia') is the label; a feature must not tell the answer",
     ),
     "a price left open": (text(("cost: 45", "cost: null")), "fill in the cost of chest film"),
-    "a price below zero": (text(("cost: 45", "cost: -45")), "a cost is never below zero"),
+    "a price below zero": (text(("cost: 45", "cost: -45")), "is -45; allowed are values from 0 on"),
     "a price with its unit": (text(("cost: 45", "cost: 45 EUR")), "'panels[4].cost' is '45 EUR'"),
     "error costs of another number of classes": (
         keys(misclassification_cost=[[0, 1, 2], [1, 0, 2], [1, 2, 0]]), "2 classes need 2 rows"
@@ -117,7 +117,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     "a column that the file lacks": (
         text(("name: lactate, type", "name: lactat, type")), "did you mean 'lactat'?"
     ),
-    "a column in no panel": (text(("[lactate]", "[crp]")), "'lactate' belongs to no panel"),
+    "a column in no panel": (text(("[lactate]", "[crp]")), "'lactate', which belongs to no panel"),
     "a panel of an unknown column": (text(("[lactate]", "[laktate]")), "it is 'laktate'"),
     "a gap in what is known at the start": (
         cell("age", ""), "line 5: column 'age' has no value, but it is in a free panel"
@@ -138,7 +138,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         ),
         "clinic.csv is not utf-8 text at byte 125",
     ),
-    "parts that sum to more than one": (keys(split=SPLIT), "'split.parts' sum to 1.1"),
+    "parts that sum to more than one": (keys(split=SPLIT), "split.parts sum to 1.1"),
     "a name as a feature": (feature("patient", "categorical"), "has 800 levels in 800 rows, as a"),
     "a column that equals the label": (
         both(table(lambda t: t.assign(outcome=t["pneumonia"])), feature("outcome", "categorical")),

@@ -1,14 +1,13 @@
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from frugal.learn import networks
 from frugal.learn.lockstep import FlatParameters, layer_shapes, layers_of
 from frugal.learn.networks import fit_networks
 
+from tests.defaults import DEFAULT
 from tests.oracles.perceptron import penalised_loss
 from tests.unit.double_precision import GAP, double_precision
 
@@ -195,7 +194,7 @@ def test_an_input_that_never_varied_in_training_is_not_read():
 
 def test_no_network_of_the_default_stays_with_a_linear_law():
     """Log-odds with a sine in one of three inputs; a linear law is left with an excess of .006."""
-    config = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
+    config = DEFAULT
     default = config["afape"]["nuisance"]["network"]
     rng = np.random.default_rng(6)
     x = rng.normal(size=(33_000, 3))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from frugal.acquire import logs
+from frugal.core.declarations import declared
 
 PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
 
@@ -37,6 +38,42 @@ SUMS = {
 }
 # Loops that are to become `roll_out`: none is left. A new entry needs a reason.
 LOOPS_OF_THEIR_OWN = {"studies.afape.candidates.from_frame"}  # reads back what `roll_out` marked
+
+KINDS = {  # folder or module → class of what is declared there
+    "frugal.acquire.policies": "AgentKind",
+    "frugal.cover.generators": "GeneratorKind",
+    "frugal.judge.estimators": "Estimator",
+    "frugal.learn.fair_baselines": "FairBaseline",
+    "frugal.learn.imputers": "ImputerKind",
+    "frugal.learn.tabular_baselines": "Classifier",
+    "frugal.search.planners": "SearchPlanner",
+    "frugal.studies.diagnosis.stages.train_selection": "SelectionWay",
+}
+WORDS = {
+    "dadi",
+    "fixed",
+    "greedy",
+    "python",
+    "random",
+    "rule",
+    "table",
+}  # that mean more than kinds
+NAMED = {  # file: kinds of agents that it names beside their own files, and why
+    "acquire/policies/cwcf.py": {"dqn"},  # a setting
+    "acquire/policies/opportunistic.py": {"dqn"},  # a setting
+    "acquire/policies/stacked.py": {"cascade"},  # a default
+    "config/afape.py": {"dqn"},  # the agent that is drawn
+    "config/diagnosis.py": {"cascade", "cwcf", "lattice", "permutation", "stacked"},  # names
+    "draw/style.py": {"cwcf", "dqn", "sb3"},  # acronyms
+    "studies/diagnosis/stages/train_front.py": {"sm_ddpo"},  # its trainer there
+    "studies/diagnosis/stages/train_selection.py": {"cwcf", "dqn"},  # declares a way of that name
+}
+OTHER_KINDS = {  # comparisons with kinds of something else
+    "studies/afape/figures/answer.py": {"kind == 'named'"},  # of rows
+    "studies/recourse/spec.py": {"entry['source']['kind'] == 'table'"},
+    "studies/recourse/stages/label_units.py": {"source['kind'] == 'table'", "kind != 'table'"},
+    "studies/shared/stages/fit_classifier.py": {"settings['kind'] == 'forest'"},
+}
 
 
 @cache
@@ -157,3 +194,39 @@ def test_a_second_loop_or_hiding_place_would_be_found():
     assert not marks_acquired(ast.parse("def f():\n    acquired = known[rows]"))
     for text in ("np.where(known, x, np.nan)", "np.where(world.known(s), x, nan)"):
         assert any(hides(node) for node in ast.walk(ast.parse(text)))
+
+
+def texts_of(node: ast.AST) -> set[str]:
+    """Every text in a tree."""
+    inside = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return {value for value in inside if isinstance(value, str)}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
+
+
+def test_no_file_but_its_own_names_a_kind_of_agent():
+    kinds = set(declared("frugal.acquire.policies", "AgentKind")) - WORDS
+    named = {
+        path: found
+        for path, tree in trees()
+        if (found := {kind for kind in kinds & texts_of(tree) if kind not in path})
+    }
+    assert named == NAMED
+
+
+def test_nothing_is_decided_by_the_name_of_a_kind():
+    """What differs between kinds is an argument of their declarations."""
+    kinds = {name for package, of in KINDS.items() for name in declared(package, of)}
+    compared: dict[str, set[str]] = {}
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            asked = node.pattern if isinstance(node, ast.match_case) else node
+            if not isinstance(asked, ast.Compare | ast.pattern) or not kinds & texts_of(asked):
+                continue
+            text = ast.unparse(asked)
+            if "kind" in text or isinstance(asked, ast.pattern):
+                compared.setdefault(path, set()).add(text)
+    assert compared == OTHER_KINDS

@@ -348,7 +348,7 @@ def test_a_file_that_is_wrong_is_refused_in_a_sentence(tmp_path, text, changed, 
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"order": "columns"}, "key 'order' does not apply; layout is 'long'"),
+        ({"order": "columns"}, "order does not apply; layout is 'long'"),
         ({"outcomes": {"levels": ["bad", "good"], "edges": [1]}}, "either levels"),
         ({"outcomes": {"edges": [2, 1], "better": "lower"}}, "do not ascend"),
         ({"outcomes": {"levels": ["a", "b"], "worth": [1, 0]}}, "2 ascending numbers"),

@@ -1,5 +1,6 @@
 """What `snakemake decide` asks of a table of one's own."""
 
+import copy
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.run.own_table import decision
 from frugal.run.study import load_study
 
+from tests.defaults import DEFAULT
 from tests.workflow.runs import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -29,7 +31,7 @@ def laid_over(config: dict, over: dict) -> dict:
 
 def asked(folder: Path, **changes):
     """The config as the Snakefile would merge it, for a decision."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = copy.deepcopy(DEFAULT)
     over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())
     return decision(
         laid_over(config, over) | {"table": str(folder / "clinic.yaml")} | changes, ROOT, folder
@@ -240,7 +242,7 @@ def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
     ],
 )  # fmt: skip
 def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = copy.deepcopy(DEFAULT)
     over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())
     afape = laid_over(laid_over(config, over), {"afape": block})["afape"]
     with pytest.raises(ConfigError, match=words):

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from frugal.config.root import Config
 from frugal.core.sources import STAGES
-from frugal.run.config_schema import config_schema
 from frugal.run.reference.commands import help_of, target_words
 from frugal.run.stage_command import OTHER_COMMANDS
 from snakemake.cli import get_argument_parser
@@ -68,7 +68,7 @@ def _wrong_snakemake(words: list[str]) -> str | None:
         return "Snakemake does not take these words"
     if unknown:
         return f"Snakemake has no {unknown}"
-    keys = config_schema()["properties"]
+    keys = Config.model_fields
     for pair in parsed.config or ():
         if pair.partition("=")[0] not in {*keys, "KEY"}:
             return f"the config has no key {pair}"

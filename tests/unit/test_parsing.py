@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.parsing import parse_files
 from frugal.data.records import parse_text
 
@@ -89,7 +89,6 @@ def test_missing_path_and_wrong_encoding(tmp_path):
     paths["b.csv"].write_bytes(b"age,ill\n\xff\xfe,1\n")
     with pytest.raises(DataError, match=r"not utf-8 text at byte 8"):
         parse_files(description, paths)
-    form = dataclasses.replace(description.source.format, encoding="klingon")  # pyright: ignore
-    source = dataclasses.replace(description.source, format=form)
+    form = dataclasses.replace(description.format, encoding="klingon")  # pyright: ignore
     with pytest.raises(ConfigError, match="'klingon' is unknown"):
-        parse_files(dataclasses.replace(description, source=source), paths)
+        parse_files(dataclasses.replace(description, format=form), paths)

@@ -1,5 +1,6 @@
 """Portions of a large scenario: names, command lines, files, and how a config is divided."""
 
+import copy
 import json
 import shlex
 import subprocess
@@ -27,6 +28,8 @@ from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
 from frugal.studies.treatment.spec import load_treatment_study
 from snakemake.target_jobs import parse_target_jobs_cli_args
+
+from tests.defaults import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 WIDE = "synthetic_mnar"
@@ -194,7 +197,7 @@ def test_two_tables_of_one_policy_are_refused_unless_they_are_portions():
 
 @pytest.fixture
 def config():
-    return read_yaml(ROOT / "config.yaml")
+    return copy.deepcopy(DEFAULT)
 
 
 def portions(config: dict[str, Any], rows: int | None, job_rows: int, seeds: list[int]) -> Portions:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.data import plain_blocks, records
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
 from hypothesis import example, given, settings

@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
 from frugal.studies.recourse.settings import check_label_settings
 from frugal.studies.recourse.stages.label_units import label_units
+
+from tests.defaults import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 ACTIONS = (ROOT / "docs/examples/recourse_actions.csv").read_bytes()
@@ -81,12 +82,12 @@ def test_missing_settings_are_refused(by_hand):
 
 
 def test_settings_of_the_workflow_pass():
-    block = read_yaml(ROOT / "config.yaml")["recourse"]
+    block = DEFAULT["recourse"]
     common = {k: block[k] for k in ("most_actions", "max_nodes")}
     for entry in block["scenarios"]:
         check_label_settings(common | {"source": entry["source"]})
-    with pytest.raises(ConfigError, match="key 'draws' is missing under 'source'"):
-        check_label_settings(common | {"source": {"kind": "simulated", "world": "dim_20"}})
+    with pytest.raises(ConfigError, match="key 'world' is missing under 'source'"):
+        check_label_settings(common | {"source": {"kind": "simulated"}})
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_a_level_that_no_record_has_is_refused():
         ("provides: [security]", "provides: [secure]", "provides 'secure', which is no capability"),
         ("cost: 2,", "price: 2,", "unknown key 'price'"),
         ("cost: 2,", "cost: -2,", "allowed are values from 0 on"),
-        ("name: telephone,", "name: security,", "capability 'security' is written twice"),
+        ("name: telephone,", "name: security,", "'security' is written twice"),
         ("at_most: 24}", "at_most: 24, levels: [A11]}", "needs either 'levels' or bounds"),
     ],
 )

@@ -4,10 +4,11 @@ import copy
 from pathlib import Path
 
 import pytest
+from frugal.config.recourse import MANUAL_GROUPS
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.cover.generator import KINDS
 from frugal.cover.worlds import variant_design
-from frugal.studies.recourse.config_checks import MANUAL_GROUPS
 from frugal.studies.recourse.figures.style import GENERATORS, generator_kind
 from frugal.studies.recourse.spec import load_recourse_study
 
@@ -26,7 +27,7 @@ TABLE = {
 def _load(**block):
     config = copy.deepcopy(CONFIG)
     config["recourse"] |= block
-    return load_recourse_study(config, ROOT)
+    return load_recourse_study(effective(config), ROOT)
 
 
 def _with_generator(name, settings):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from frugal.config.learners import TrainingSettings
 from frugal.core.errors import ConfigError
 from frugal.cover.generator import KINDS, answerer, fit_generator
 from frugal.cover.instance import CoverInstance, LabelledUnits
@@ -19,7 +20,7 @@ from frugal.cover.learned.cover_scores import (
 )
 from frugal.cover.learned.dense_networks import SeededDropout, slot_order, weighted_sparse_loss
 from frugal.cover.learned.nearest import commonest_of_nearest, nearest_rows
-from frugal.cover.learned.training import TrainingSettings, held_out_split, train_network
+from frugal.cover.learned.training import held_out_split, train_network
 from frugal.cover.worlds import train_rows, variant_design
 from safetensors.numpy import load, save
 
@@ -283,7 +284,9 @@ def test_best_weights_are_put_back():
         lambda rows: (network(torch.ones(len(rows), 1)) - 5).square().mean(),
         judged,
         rows=np.arange(8),
-        settings=TrainingSettings(5, 4, 0.1, 0.0, 0.1, 2),
+        settings=TrainingSettings(
+            epochs=5, batch=4, learning_rate=0.1, held_out_share=0.1, patience=2
+        ),
         generator=torch.Generator().manual_seed(0),
     )
     assert history == [0.1, 0.9, 0.2, 0.3]  # stops after two epochs without a better one
@@ -310,7 +313,7 @@ def test_dropout_enlarges_what_it_keeps_and_is_off_after_training():
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_dense_networks_alone_need_two_rows_to_train_on(kind):
     """They normalise over the rows of a batch."""
-    assert KINDS[kind].least == (2 if "dense_network" in KINDS[kind].shares else 1)
+    assert KINDS[kind].least == (2 if "DenseSettings" in KINDS[kind].shares else 1)
 
 
 def test_unknown_kind_is_refused():

@@ -7,12 +7,16 @@ from pathlib import Path
 import frugal.library
 import pytest
 from frugal.acquire.registry import KINDS as AGENTS
+from frugal.config.blocks import schema_of
+from frugal.config.dataset import Dataset
+from frugal.config.recourse_rules import RecourseRules
+from frugal.config.root import Config, effective
+from frugal.config.search import Records, SearchDataset
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import FORMS, SCHEMAS, read_yaml
+from frugal.core.schema_check import FORMS, read_yaml
 from frugal.core.sources import PACKAGE, STAGES
 from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
-from frugal.run.config_schema import config_schema
 from frugal.run.reference.allowed import allowed
 from frugal.run.reference.columns import columns_page
 from frugal.run.reference.command import PAGES, reference_command
@@ -77,7 +81,7 @@ def test_every_setting_of_an_agent_has_a_row_under_its_kind():
 def test_every_key_of_the_config_has_a_row():
     """But names that a person chooses, and what has a page of its own."""
     page, found = config_page(), 0
-    document = read_yaml(CONFIG)
+    document = effective(read_yaml(CONFIG))
 
     def walk(path: str, value) -> None:
         nonlocal found
@@ -124,9 +128,8 @@ def patterns(schema) -> set[str]:
 
 
 def test_every_form_of_a_text_has_its_words():
-    files = [*SCHEMAS.glob("*.yaml"), *SCHEMAS.glob("*.json")]
-    declared = patterns(config_schema())  # with the settings that kinds of agents declare
-    assert declared.union(*(patterns(read_yaml(path)) for path in files)) == set(FORMS)
+    blocks = (Config, Dataset, SearchDataset, Records, RecourseRules)
+    assert set().union(*(patterns(schema_of(block)) for block in blocks)) == set(FORMS)
 
 
 def test_every_column_has_its_unit_and_meaning():
@@ -145,8 +148,10 @@ def test_every_command_target_and_stage_is_there():
     rules = "\n".join(
         path.read_text() for path in [PACKAGE.parent / "Snakefile", *PACKAGE.parent.glob("rules/*")]
     )
+    steps = set(re.findall(r"^ *use rule stage as (\w+) with:", rules, re.MULTILINE))
+    assert steps <= set(STAGES)
     named = set(re.findall(r"^ *rule (\w+):", rules, re.MULTILINE))
-    assert named - set(STAGES) - {"fetch_file", "bring_file"} == set(target_words())
+    assert named - {"stage", "bring_file"} == set(target_words())
 
 
 def test_every_data_set_is_there_with_its_note():

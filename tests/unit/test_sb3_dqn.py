@@ -1,14 +1,13 @@
 """The reference trainer: masked everywhere, and its updates equal to those in lock-step."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.rewards import theorem_reward
-from frugal.acquire.train.lockstep_dqn import Batch, DqnSettings, DqnTrainer
+from frugal.acquire.train.lockstep_dqn import Batch, DqnTrainer
 from frugal.acquire.train.q_networks import QNetworks
+from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 
 from tests.oracles.sb3_dqn import lockstep_weights, reference_dqn, train_reference
@@ -18,7 +17,7 @@ from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 pytestmark = pytest.mark.trains
 
 SETTINGS = DqnSettings(
-    hidden=(64, 64),
+    hidden=[64, 64],
     double=False,
     dueling=False,
     huber_bound=1.0,
@@ -74,7 +73,7 @@ def as_batch(sample, actions: int, target: QNetworks, copies: int) -> Batch:
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("dueling", [False, True])
 def test_300_updates_from_the_same_weights_and_batches_agree(monkeypatch, double, dueling):
-    settings = replace(SETTINGS, double=double, dueling=dueling)
+    settings = SETTINGS.changed(double=double, dueling=dueling)
     environment = one_learner(8)
     model = reference_dqn(environment, settings=settings, seed=0).learn(400)
     model.policy.optimizer.state.clear()
@@ -110,7 +109,7 @@ def test_300_updates_from_the_same_weights_and_batches_agree(monkeypatch, double
 
 @pytest.mark.filterwarnings("ignore:The number of environments")
 def test_neither_exploring_nor_greedy_actions_are_masked():
-    settings = replace(SETTINGS, dueling=True)
+    settings = SETTINGS.changed(dueling=True)
     model = reference_dqn(one_learner(8), settings=settings, seed=1)
     model.learn(400)  # the environment asserts that no masked action is taken
     observation = model.get_env().reset()  # pyright: ignore
@@ -131,6 +130,6 @@ def test_training_moves_every_weight_and_repeats_itself():
 
 
 def test_another_loss_than_that_of_the_reference_is_refused():
-    settings = replace(SETTINGS, huber_bound=None)
+    settings = SETTINGS.changed(huber_bound=None)
     with pytest.raises(ConfigError, match="`huber_bound` is None"):
         reference_dqn(one_learner(8), settings=settings, seed=0)

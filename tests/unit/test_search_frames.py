@@ -4,9 +4,10 @@ import hashlib
 
 import numpy as np
 import pytest
+from frugal.config.search import SearchFile
 from frugal.core.errors import DataError
 from frugal.data.antibiotic_names import TESTED
-from frugal.search.description import SearchDescription, SearchFile
+from frugal.search.description import SearchDescription
 from frugal.search.isolate_tables import amr_table
 from frugal.search.prescribing import simulate_prescriptions
 from frugal.search.tables import (
@@ -60,8 +61,12 @@ def test_trials_can_be_read_back(tmp_path):
         records_from_trials(trials.assign(row_id=-5), table)
 
 
+def _file(name, *digests):
+    return SearchFile(name=name, url="https://example.org", sha256=digests, downloadable=False)
+
+
 def _description(tmp_path, name, digest):
-    file = SearchFile(name, "https://example.org", (digest,), False)
+    file = _file(name, digest)
     return SearchDescription(
         path=tmp_path / "d.yaml",
         name="own",
@@ -95,7 +100,7 @@ def test_recorded_trials_come_with_the_cohort(tmp_path):
         title="Own",
         note="n",
         reader="mimic3",
-        files=tuple(SearchFile(n, "https://example.org", (), False) for n in names),
+        files=tuple(map(_file, names)),
         actions=TESTED,
         results=("R", "I", "S"),
         options={"exclude_other_antibiotics": True},

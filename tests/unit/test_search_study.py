@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import check_against_schema, read_yaml
-from frugal.run.config_schema import config_schema
+from frugal.core.schema_check import read_yaml
 from frugal.search.description import load_search_description, locate_search_file
 from frugal.studies.treatment.spec import load_treatment_study
 
@@ -66,11 +66,11 @@ def test_a_file_that_is_nowhere_is_told_with_its_address(tmp_path):
     ("changes", "sentence"),
     [
         ({"reader": "mimic3", "options": {"exclude_other_antibiotics": True}}, "takes 5"),
-        ({"files": []}, "names 0 files; reader 'ecoli_ast' takes 1"),
+        ({"files": []}, "files has 0 entries; reader 'ecoli_ast' takes 1"),
         ({"reader": "amr_isolates", "options": {"organisms": {}, "factors": []}, "files": [
             {"name": n, "url": "https://example.org", "sha256": [], "downloadable": False}
             for n in "ab"
-        ]}, "names 2 files; reader 'amr_isolates' takes 1"),
+        ]}, "files has 2 entries; reader 'amr_isolates' takes 1"),
     ],
 )  # fmt: skip
 def test_a_wrong_number_of_files_is_refused(tmp_path, changes, sentence):
@@ -95,8 +95,7 @@ def test_only_what_is_published_as_a_file_is_downloaded():
 
 
 def _loaded(config):
-    check_against_schema(config, config_schema(), where="c")
-    return load_treatment_study(config, ROOT)
+    return load_treatment_study(effective(config), ROOT)
 
 
 def test_the_default_draws_its_units():

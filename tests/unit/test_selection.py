@@ -15,7 +15,6 @@ from frugal.acquire.train.greedy_information import (
     entropy,
     information_gains,
 )
-from frugal.acquire.train.lockstep_classifier import ClassifierSettings
 from frugal.acquire.train.selection import (
     SelectionPolicies,
     fixed_plan,
@@ -25,6 +24,7 @@ from frugal.acquire.train.selection import (
 )
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
 from frugal.acquire.train.training_scores import area_under_curve
+from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Episodes
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling

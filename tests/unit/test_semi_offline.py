@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import GraphError
 from frugal.judge.choice import choose, judged, price_range, tipping_gamma
-from frugal.judge.gap_causes import LABEL, widened
+from frugal.judge.gap_causes import LABEL, untested, widened
 from frugal.judge.record_law import Causes, RecordLaw
 from frugal.judge.semi_offline import Paths, path_probability
 from scipy.special import expit
@@ -141,6 +141,12 @@ def test_causes_that_records_show_are_added():
         assert (1, cause) in {(one.panel, one.column) for one in added}
         assert law.causes[1] == (Causes((0,), label=True) if gaps == "label" else Causes((0, 1)))
         assert not refused
+
+
+def test_panels_with_too_few_gaps_to_be_tested_are_named():
+    x, y, observed = world(np.random.default_rng(5), 2_000)
+    assert untested(law_of(x, y, observed)) == []
+    assert untested(law_of(x[:90], y[:90], observed[:90])) == [0, 1]
 
 
 def test_causes_are_rarely_added_by_chance():

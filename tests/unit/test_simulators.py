@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from frugal.config.dataset import MakeClassification
 from frugal.core.errors import ConfigError
-from frugal.data.description_sources import Generator
 from frugal.data.simulators import two_class_clusters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
-WORLD = Generator("make_classification", 20_000, 2, 1.0, 10)
+WORLD = MakeClassification(
+    name="make_classification", population=20_000, clusters_per_class=2, class_separation=1.0,
+    seed=10,
+)  # fmt: skip
 
 
 @settings(max_examples=20)
@@ -34,13 +37,13 @@ def test_small_table_is_part_of_the_large_one():
     assert set(small["X1"]) <= set(large["X1"])
     again = two_class_clusters(WORLD, rows=100, features=4, classes=2)
     assert small.equals(again)
-    other = Generator("make_classification", 20_000, 2, 1.0, 11)
+    other = WORLD.changed(seed=11)
     assert not small.equals(two_class_clusters(other, rows=100, features=4, classes=2))
 
 
 def test_every_panel_of_the_shipped_world_adds_information():
     """Accuracy on 4,000 rows has a standard error of about 0.007; gains below are 0.07 and more."""
-    world = Generator("make_classification", 200_000, 2, 1.0, 10)
+    world = WORLD.changed(population=200_000)
     frame = two_class_clusters(world, rows=6_000, features=4, classes=2)
     values, label = frame.drop(columns="Y").to_numpy(), (frame["Y"] == "1").to_numpy()
     accuracy = {}

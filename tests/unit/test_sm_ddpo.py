@@ -10,9 +10,10 @@ from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies, state_embedding
 from frugal.acquire.rewards import DiagnosisReward, theorem_reward
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSettings
+from frugal.acquire.train.lockstep_classifier import Classifiers
 from frugal.acquire.train.sm_ddpo import SCORES, SmDdpoResult, _Keeper, _Visited, fit_sm_ddpo
 from frugal.acquire.train.training_scores import area_under_curve, f1_and_am
+from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.world import StateEncoder, World
@@ -308,7 +309,7 @@ def test_beliefs_on_the_way_are_those_of_the_classifier_at_what_was_known(result
 def test_refusals():
     task, states = clinic(20, 0)
     settings = {k: v for k, v in SETTINGS.items() if k != "patience"}
-    with pytest.raises(ConfigError, match="patience missing or unknown"):
+    with pytest.raises(ConfigError, match="key 'patience' is missing"):
         fit_sm_ddpo(
             task, states, (task, states), reward=REWARD, settings=settings,
             rng=np.random.default_rng(0),

@@ -167,6 +167,21 @@ def test_a_folder_that_is_loaded_whole_counts_whole(package):
     assert digests(package) != before
 
 
+def test_of_a_folder_whose_literals_are_loaded_the_literals_count(package):
+    text = OPEN.replace("load_one(", "load_literals(")
+    (package / "studies" / "s" / "stages" / "two.py").write_text(text)
+    (package / "kinds").mkdir()
+    (package / "kinds" / "__init__.py").write_text("")
+
+    def written(line):
+        (package / "kinds" / "one.py").write_text(line)
+        return digests(package)
+
+    before = written('A = Kind(name="a", build=print)')
+    assert written('def f(): pass\nA = Kind(name="a", build=f)') == before
+    assert written('A = Kind(name="a", build=print, place=2)') != before
+
+
 def test_modules_of_other_packages_do_not_count(package):
     assert "numpy" not in ask(package, "reached_modules('frugal.studies.s.stages.two')")
 

@@ -1,5 +1,7 @@
 """Trees and a network that are stacked: what each sees of a world, and the policies as stored."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from frugal.acquire.kinds import Learned
@@ -99,7 +101,7 @@ def test_stored_policies_act_alike_and_broken_ones_are_refused(acting):
     made = learnt(linear_world(800, 0), acting, [1.0, 4.0])
     world = linear_world(200, 1)
     layout = cases.layout_of(world)
-    policies = build(settings(acting), layout, made.arrays)
+    policies: Any = build(settings(acting), layout, made.arrays)
     again = build(settings(acting), layout, policies.to_arrays())
     first, second = (
         roll_out(each, world, uniforms=np.zeros((200, 5))) for each in (policies, again)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from frugal.config.dataset import StaySummary
 from frugal.core.errors import ConfigError, DataError, FrugalError
-from frugal.data.description_sources import StaySummary
 from frugal.data.stays import read_archive, read_stays, summarise
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +19,13 @@ TWO = {
 }
 
 
+def _summary(name: str, measurement: str, statistic: str, start: float, end: float) -> StaySummary:
+    return StaySummary.read(
+        {"name": name, "measurement": measurement, "statistic": statistic, "from_hour": start,
+         "to_hour": end}, where="small.yaml",
+    )  # fmt: skip
+
+
 def _measured(tmp_path, members, **kwargs):
     path = archive(tmp_path / "set.tar.gz", members, **kwargs)
     return read_archive(path, missing=("-1",), source="set.tar.gz")
@@ -28,9 +35,9 @@ def test_first_lowest_highest(tmp_path):
     measured = _measured(tmp_path, TWO)
     assert measured.parameters == ("Height", "K", "RecordID")
     wanted = (
-        StaySummary("low", "K", "lowest", 0.0, 24.0),
-        StaySummary("high", "K", "highest", 24.0, 48.0),
-        StaySummary("later", "K", "first", 1.0, 48.0),
+        _summary("low", "K", "lowest", 0.0, 24.0),
+        _summary("high", "K", "highest", 24.0, 48.0),
+        _summary("later", "K", "first", 1.0, 48.0),
     )
     frame = summarise(measured, hours=24.0, summaries=wanted)
     assert frame["RecordID"].tolist() == [7, 9]
@@ -64,7 +71,7 @@ def test_agrees_with_going_through_the_lines(tmp_path_factory, drawn, start, len
     }
     measured = _measured(tmp_path_factory.mktemp("stays"), members)
     kinds = ("first", "lowest", "highest")
-    wanted = tuple(StaySummary(k, "A", k, float(start), float(start + length)) for k in kinds)
+    wanted = tuple(_summary(k, "A", k, float(start), float(start + length)) for k in kinds)
     frame = summarise(measured, hours=24.0, summaries=wanted)
     for row, lines in zip(frame.itertuples(index=False), drawn.values(), strict=True):
         inside = [
@@ -114,7 +121,7 @@ def test_windows_line_ends_and_no_final_one(tmp_path):
 
 
 def test_unknown_measurement_of_a_summary(tmp_path):
-    wanted = (StaySummary("low", "Na", "lowest", 0.0, 24.0),)
+    wanted = (_summary("low", "Na", "lowest", 0.0, 24.0),)
     with pytest.raises(ConfigError, match=r"'Na'; the files have Height, K, RecordID"):
         summarise(_measured(tmp_path, TWO), hours=24.0, summaries=wanted)
 

@@ -1,18 +1,23 @@
 """The study of a config: what each step is given, and refusals that say what is allowed instead."""
 
 import copy
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from frugal.__main__ import main
+from frugal.config.declared import learns
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.judge.registry import ESTIMATORS
-from frugal.run.config_schema import learns
+from frugal.run.config_files import laid_over
 from frugal.run.study import load_study, published_file
+from jsonschema import Draft202012Validator
 
-from tests.defaults import DEFAULT
+from tests.defaults import DEFAULT, shipped
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,7 +162,7 @@ def test_figures_of_an_agent_that_was_left_out_are_refused(config):
 
 def test_without_any_agent_there_is_nothing_to_judge(config):
     config["afape"]["agents"] = dict.fromkeys(config["afape"]["agents"])
-    assert "'afape.agents' has no agent that is not null; at least one is needed" in refusal(config)
+    assert "afape.agents has no agent that is not null; at least one is needed" in refusal(config)
 
 
 def test_figures_of_an_estimator_that_is_not_there_are_refused(config):
@@ -379,3 +384,42 @@ def test_a_decision_that_is_never_wrong_is_told_at_the_start(config, tmp_path):
 def test_a_right_decision_may_cost_something(config, tmp_path):
     own_costs(config, tmp_path, [[0, 6], [12, 3]])
     assert load_study(config, ROOT).remarks() == []
+
+
+def test_a_default_that_is_written_out_is_one_that_was_left_out():
+    assert effective(DEFAULT) == DEFAULT == effective(shipped("config.yaml"))
+
+
+def test_config_yaml_has_what_the_default_runs_and_no_more():
+    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 205
+    assert len(yaml.safe_dump(DEFAULT).splitlines()) > 1000
+
+
+def test_a_nested_block_written_in_part_keeps_the_defaults_of_its_key():
+    agents = {"mine": {"kind": "lattice", "boosting": {"trees": 9}}, "other": {"kind": "sm_ddpo"}}
+    block = effective(laid_over(DEFAULT, {"afape": {"agents": agents}}))["afape"]["agents"]
+    assert block["mine"]["boosting"] == {
+        **DEFAULT["diagnosis"]["trees"]["lattice"]["boosting"], "trees": 9
+    }  # fmt: skip
+    assert block["other"] == DEFAULT["afape"]["agents"]["sm_ddpo"]
+    whole = effective(laid_over(DEFAULT, {"afape": {"agents": block}}))
+    assert whole["afape"]["agents"] == block
+
+
+def test_the_whole_config_is_printed_and_reads_as_itself(capsys, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("afape: {agents: {mine: {kind: cwcf, dqn: {batch: 32}}}}")
+    assert main(["config", str(path)]) == 0
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed == effective(printed)
+    mine = printed["afape"]["agents"].pop("mine")
+    assert printed == DEFAULT
+    assert mine["dqn"] == DEFAULT["afape"]["agents"]["cwcf"]["dqn"] | {"batch": 32}
+    assert main(["config", "--schema"]) == 0
+    Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))
+    path.write_text("afape: {agents: {mine: {kind: cwcf, dqn: {bacth: 32}}}}")
+    assert main(["config", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "unknown key 'bacth' under 'afape.agents.mine.dqn'" in said
+    assert "did you mean 'batch'?" in said

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError, DataError
-from frugal.learn.tabular_baselines import PARAMETERS, fit_baseline
+from frugal.learn.tabular_baselines import fit_baseline
 from frugal.learn.thresholds import best_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +46,7 @@ def fit(kind: str, *, missing: float = 0.0, seed: int = 0, criterion: str = "f1"
     return fit_baseline(kind, *train, *check, settings=chosen, rng=np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
+@pytest.mark.parametrize("kind", GRIDS)
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_every_kind_beats_calling_everyone_positive(kind, missing):
     model = fit(kind, missing=missing)
@@ -57,12 +58,19 @@ def test_every_kind_beats_calling_everyone_positive(kind, missing):
     assert scores["auroc"] > 0.75
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
+@pytest.mark.parametrize("kind", GRIDS)
 def test_the_same_generator_gives_the_same_bytes(kind):
     values, _ = rare_positives(3)
     one, again = (fit(kind).predict_proba(values) for _ in range(2))
     assert one.tobytes() == again.tobytes()
     assert ((one >= 0) & (one <= 1)).all()
+
+
+def test_every_kind_is_tried():
+    kinds = declared("frugal.learn.tabular_baselines", "Classifier")
+    assert {name: set(one.says["grid"]) for name, one in kinds.items()} == {
+        name: set(grid) for name, grid in GRIDS.items()
+    }
 
 
 def test_the_grid_point_with_the_best_validation_score_is_taken():

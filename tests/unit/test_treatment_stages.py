@@ -25,6 +25,7 @@ from frugal.studies.treatment.stages.summarise_treatment import summarise_treatm
 from frugal.studies.treatment.stages.time_planners import time_planners
 from matplotlib.figure import Figure
 
+from tests.defaults import DEFAULT
 from tests.unit.search_files import AMR_DRUGS, amr_file
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +62,7 @@ def _config(folder):
     world["actions"] = {"A1": "1", "A2": "2", "A3": "3"}
     world["options"]["test_units"] = 60
     (folder / "world.yaml").write_text(yaml.safe_dump(world))
-    config = copy.deepcopy(read_yaml(ROOT / "config.yaml"))
+    config = copy.deepcopy(DEFAULT)
     config["datasets"] = {"own": str(folder / "own.yaml"), "world": str(folder / "world.yaml")}
     block = config["treatment"]
     block["forest"]["trees"] = 3

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from frugal.acquire.train.payoff import Objective, ObjectiveName
 from frugal.acquire.train.tree_sets import TreeRows
+from frugal.config.learners import BoostingSettings
 from frugal.core.layout import Layout
 from frugal.core.table import Panel
 from frugal.core.world import World
-from frugal.learn.cross_fitted_trees import BoostingSettings
 
 BOOSTING: dict[str, Any] = {
     "trees": 60, "leaves": 4, "learning_rate": 0.2, "min_leaf": 30, "ridge": 1.0,

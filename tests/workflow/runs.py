@@ -6,6 +6,8 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from tests.workflow import warm
@@ -79,6 +81,15 @@ def snakemake(
 def frugal(folder: Path, *words: str) -> Finished:
     """`python -m frugal` in a folder with results."""
     return run([str(BIN / "python"), "-m", "frugal", *words], folder)
+
+
+def frugal_here(folder: Path, *words: str) -> Finished:
+    """The same in this process, which has imported what the command needs."""
+    from frugal.__main__ import main
+
+    with chdir(folder), StringIO() as out, redirect_stdout(out), redirect_stderr(out):
+        status = main([*words])
+        return Finished(words, status, out.getvalue())
 
 
 def jobs(said: str) -> dict[str, int]:

@@ -38,13 +38,12 @@ def copied_run(tiny_run, tmp_path):
 @pytest.mark.parametrize(
     ("target", "rule"),
     [
-        ("all", "check_afape"),
         ("report", "write_report"),
         ("snakemake_report", "snakemake_report"),
     ],
 )
 def test_a_target_can_be_planned_alone(tmp_path, target, rule):
-    """Each of those that the tiny run asks for together with others, and all."""
+    """Each of those that the tiny run asks for together with others."""
     done = snakemake(tmp_path, target, "-n")
     assert done.returncode == 0, done.stdout[-3000:]
     assert jobs(done.stdout)[rule] == 1

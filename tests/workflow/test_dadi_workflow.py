@@ -1,4 +1,4 @@
-"""`snakemake dadi` on a few loans: planned, run, audited, the same twice, and killed on the way."""
+"""`snakemake dadi` on a few loans: run, audited, the same twice, and killed on the way."""
 
 import os
 import shlex
@@ -24,13 +24,6 @@ def finished(tmp_path_factory) -> tuple[Path, str]:
     done = snakemake(folder, "dadi", configs=TINY)
     assert done.returncode == 0, done.stdout[-4000:]
     return folder, done.stdout
-
-
-def test_the_default_plans_without_a_network(tmp_path):
-    planned = snakemake(tmp_path, "-n", "dadi", configs=(ROOT / "config.yaml",))
-    assert planned.returncode == 0, planned.stdout[-3000:]
-    assert "train_dadi" in planned.stdout
-    assert "fetch_file" not in planned.stdout
 
 
 def test_summary_and_figures_are_there(finished):

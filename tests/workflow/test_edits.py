@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from frugal.core.schema_check import read_yaml
 
+from tests.defaults import DEFAULT
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, plain_environment, run
 
 PARTS = ("Snakefile", "config.yaml", "requirements.lock", "config", "docs", "envs", "workflow")
@@ -157,7 +158,7 @@ def add_and_run(copy: Path, tmp_path: Path, module: str, config: dict, study: st
 
 
 def test_the_recipe_of_a_generator_makes_rows_and_marks(copy, tmp_path):
-    scenario = read_yaml(ROOT / "config.yaml")["recourse"]["scenarios"][0]
+    scenario = DEFAULT["recourse"]["scenarios"][0]
     names = ["hamming", "commonest"]
     scenario |= {"generators": names, "source": scenario["source"] | {"draws": 400}}
     figures = {key: scenario[key] for key in ("dataset", "variant")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import snakemake
+from tests.workflow.runs import TINY, snakemake
 
 pytestmark = pytest.mark.workflow
 TABLE = "results/data/dataset=tiny_world/table.parquet"
@@ -35,9 +35,11 @@ def at_one_time(said: str) -> list[list[int]]:
 @pytest.fixture(scope="module")
 def small_machine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
+    few = folder / "few.yaml"
+    few.write_text("afape: {imputation: {missforest: null, multiple: null}}")
     words = ["--cores", "16", "--resources", f"mem_mb={LIMIT}"]
     words += ["--set-resources", f"impute_features:mem_mb={LIMIT + 100}"]
-    done = snakemake(folder, POLICY, IMPUTED, *words)
+    done = snakemake(folder, POLICY, IMPUTED, *words, configs=(TINY, few))
     assert done.returncode == 0, done.stdout[-5000:]
     return done.stdout
 

@@ -110,11 +110,13 @@ def test_nothing_runs_again_until_one_study_is_changed(finished):
     assert set(again) == {"ten_prepare_data", "ten_draw_missingness", "all"}
 
 
-def test_the_default_of_all_studies_is_planned_from_one_key(tmp_path):
+def test_the_default_of_all_studies_is_planned_from_one_key_and_without_a_network(tmp_path):
     (tmp_path / "Snakefile").write_text(module("frugal", config='{"seed": 7}'))
     done = started(tmp_path, "-n", "frugal_all")
     planned = jobs(done.stdout)
     alone = jobs(snakemake(tmp_path, "-n", "all", configs=()).stdout)
+    assert {"check_afape", "train_dadi", "compare_planners"} <= alone.keys()
+    assert "fetch_file" not in alone
     assert planned == {f"frugal_{name}": count for name, count in alone.items()}
     assert not (tmp_path / "results").exists()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import frugal
+from tests.workflow.runs import frugal_here
 
 pytestmark = pytest.mark.workflow
 
@@ -72,19 +72,19 @@ def swap_with_sidecars(folder):
 )
 def test_a_change_is_named(folder, change):
     path = change(folder)
-    done = frugal(folder, "audit", "--sample", "0")
+    done = frugal_here(folder, "audit", "--sample", "0")
     assert done.returncode != 0
     assert f"{path}: " in done.stdout
     assert "Traceback" not in done.stdout
 
 
 def test_an_untouched_copy_passes(folder):
-    done = frugal(folder, "audit", "--sample", "0")
+    done = frugal_here(folder, "audit", "--sample", "0")
     assert done.returncode == 0, done.stdout
 
 
 def test_a_number_can_be_followed_back_to_the_description(folder):
-    done = frugal(folder, "audit", str(SUMMARY), "--sample", "0")
+    done = frugal_here(folder, "audit", str(SUMMARY), "--sample", "0")
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
     assert lines[0].startswith(str(SUMMARY))

@@ -1,8 +1,5 @@
-"""`snakemake treatment` on tiny worlds and tables: planned, run, audited, and the same twice."""
+"""`snakemake treatment` on tiny worlds and tables: run, audited, and the same twice."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -10,20 +7,9 @@ import pytest
 import yaml
 
 from tests.unit.search_files import AMR_DRUGS, amr_file
+from tests.workflow.runs import ROOT, frugal, frugal_here, snakemake
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.workflow
-
-
-def _snakemake(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
-    return subprocess.run(
-        [*command, "--cores", "2", *words], capture_output=True, text=True, env=environment
-    )
 
 
 def _own_table(folder: Path) -> Path:
@@ -57,31 +43,23 @@ def _own_table(folder: Path) -> Path:
     return path
 
 
-def _tiny(folder: Path) -> list[str]:
-    tiny = ROOT / "tests/workflow/tiny_search.yaml"
-    return ["--configfile", str(tiny), str(_own_table(folder)), "--"]
+def _tiny(folder: Path) -> list[Path]:
+    return [ROOT / "tests/workflow/tiny_search.yaml", _own_table(folder)]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    done = _snakemake(folder, *_tiny(folder), "treatment")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = snakemake(folder, "treatment", configs=_tiny(folder))
+    assert done.returncode == 0, done.stdout[-3000:]
     return folder
-
-
-def test_the_default_plans_without_a_network(tmp_path):
-    planned = _snakemake(tmp_path, "--dry-run", "treatment")
-    assert planned.returncode == 0, planned.stderr[-3000:]
-    assert "compare_planners" in planned.stdout + planned.stderr
-    assert "fetch_file" not in planned.stdout + planned.stderr
 
 
 def test_a_table_that_is_not_there_is_one_sentence(tmp_path):
     config = _own_table(tmp_path)
     (tmp_path / "isolates.csv").unlink()
-    planned = _snakemake(tmp_path, "-n", "--configfile", str(config), "--", "treatment")
-    said = planned.stdout + planned.stderr
+    planned = snakemake(tmp_path, "-n", "treatment", configs=[config])
+    said = planned.stdout
     assert planned.returncode != 0
     assert "Traceback" not in said
     (sentence,) = [line for line in said.splitlines() if "Frugal cannot start: " in line]
@@ -103,26 +81,20 @@ def test_every_payload_has_a_sidecar(finished):
 
 
 def test_the_audit_passes_and_finds_a_changed_byte(finished):
-    words = [sys.executable, "-m", "frugal", "audit", "results", "--sample", "20"]
-    words += ["--look-in", str(ROOT / "tests/workflow"), "--look-in", str(finished)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
-
-    def audit() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(words, cwd=finished, capture_output=True, text=True, env=environment)
-
-    clean = audit()
-    assert clean.returncode == 0, clean.stderr[-3000:]
+    look = ["--look-in", str(ROOT / "tests/workflow"), "--look-in", str(finished)]
+    clean = frugal(finished, "audit", "results", "--sample", "20", *look)
+    assert clean.returncode == 0, clean.stdout[-3000:]
     path = finished / "results/policies/dataset=own/policies.parquet"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    broken = audit()
+    broken = frugal_here(finished, "audit", "results", "--sample", "0", *look)
     path.write_bytes(whole)
     assert broken.returncode != 0
-    assert "policies.parquet" in broken.stderr
+    assert "policies.parquet" in broken.stdout
 
 
 def test_nothing_is_left_to_do_and_another_seed_changes_all(finished):
-    again = _snakemake(finished, "--dry-run", *_tiny(finished), "treatment")
-    assert "Nothing to be done" in again.stdout + again.stderr
-    other = _snakemake(finished, "--dry-run", "--config", "seed=1", *_tiny(finished), "treatment")
-    assert "compare_planners" in other.stdout + other.stderr
+    again = snakemake(finished, "-n", "treatment", configs=_tiny(finished))
+    assert "Nothing to be done" in again.stdout
+    other = snakemake(finished, "-n", "treatment", "--config", "seed=1", configs=_tiny(finished))
+    assert "compare_planners" in other.stdout

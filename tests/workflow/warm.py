@@ -7,6 +7,7 @@ folder and environment. Runs that many tests begin with are started as a user st
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from tempfile import TemporaryFile
 BIN = Path(sys.executable).parent
 PLUGINS = ("executor_plugin_slurm", "executor_plugin_cluster_generic", "storage_plugin_fs",
            "storage_plugin_s3")  # fmt: skip
+LATER = ("jsonschema", "snakemake.report.html_reporter", "yte")  # what every start imports at last
 
 
 def start(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
@@ -57,8 +59,9 @@ def _serve() -> None:
     import importlib
 
     importlib.import_module("snakemake.cli")
-    for name in PLUGINS:
-        importlib.import_module(f"snakemake_{name}")
+    for name in (*(f"snakemake_{plugin}" for plugin in PLUGINS), *LATER):
+        importlib.import_module(name)
+    gc.freeze()  # a child collects what is its own
     assert not any(name.startswith("frugal") for name in sys.modules)
     answers = os.fdopen(os.dup(1), "wb")
     for line in sys.stdin.buffer:

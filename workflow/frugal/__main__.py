@@ -82,6 +82,10 @@ def _run(words: list[str]) -> int:
             from frugal.run.reference.command import reference_command
 
             return reference_command(words[1:])
+        case ["config"]:
+            from frugal.run.config_files import config_command
+
+            return config_command(words[1:])
         case ["rocrate"]:
             from frugal.run.rocrate import rocrate_command
 

@@ -1,25 +1,14 @@
 # Agents that learn, each on the blocked records of its scenario; the others need no file.
 
 
-rule train_agent:
+use rule stage as train_agent with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         classifier=rules.fit_classifier.output.classifier,
         masks=rules.draw_missingness.output.masks,
     output:
-        **audited(
-            policy="results/agents/dataset={dataset}/mechanism={mechanism}/agent={agent}/policy.safetensors",
-            training="results/agents/dataset={dataset}/mechanism={mechanism}/agent={agent}/training.parquet",
-        ),
+        **audited(f"results/agents/{AGENT}", "policy.safetensors training"),
     log:
-        said="logs/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
-        used="benchmarks/train_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("train_agent", AGENT),
     params:
         **stage_params("train_agent", lambda w: STUDY.agents[w.agent]),
-    shell:
-        run_stage("train_agent")

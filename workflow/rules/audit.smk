@@ -14,8 +14,7 @@ rule audit:
         folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
         on_what_was_fetched(
-            "python -m frugal audit results "
-            f"{LOOK_IN or '{params.folders}'} 2> {LOGS}{{log:q}}"
+            "python -m frugal audit results " f"{LOOK_IN or '{params.folders}'} 2> {LOGS}{{log:q}}"
         )
 
 

@@ -1,30 +1,20 @@
 # Every agent with all that it takes to ask it about new cases: `snakemake bundles`, `frugal advise`.
 
 
-rule bundle_agent:
+use rule stage as bundle_agent with:
     input:
         unpack(bundled_policy),
         unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         classifier=rules.fit_classifier.output.classifier,
     output:
         **audited(
-            policy="results/bundles/dataset={dataset}/mechanism={mechanism}/agent={agent}/policy.safetensors",
-            classifier="results/bundles/dataset={dataset}/mechanism={mechanism}/agent={agent}/classifier.safetensors",
-            cases="results/bundles/dataset={dataset}/mechanism={mechanism}/agent={agent}/cases.json",
+            f"results/bundles/{AGENT}", "policy.safetensors classifier.safetensors cases.json"
         ),
     log:
-        said="logs/bundle_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.log",
-        used="benchmarks/bundle_agent/dataset={dataset}/mechanism={mechanism}/agent={agent}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("bundle_agent", AGENT),
     params:
         **stage_params("bundle_agent", lambda w: STUDY.agents[w.agent]),
-    shell:
-        run_stage("bundle_agent")
 
 
 rule bundles:

@@ -13,23 +13,13 @@ from frugal.core.files import noted_digest
 from frugal.core.links import require_no_way_out
 from frugal.core.portions import keys_of
 from frugal.core.receipts import survey, tidy_up
-from frugal.core.sidecars import (
-    lock_digest,
-    made_otherwise,
-    settled as settled_words,
-    sidecar_path,
-    vouched_digest,
-)
+from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path, vouched_digest
+from frugal.core.sidecars import settled as settled_words
 from frugal.core.sources import source_digest
 from frugal.core.errors import FrugalError
 from frugal.run.stage_words import figure_files, figures_of, shell_line, stage_words
 from frugal.run.study import load_study, published_file
-from frugal_engine import (
-    import_nothing_from_here,
-    keep_finished_files,
-    kept,
-    make_again,
-)
+from frugal_engine import import_nothing_from_here, keep_finished_files, kept, make_again
 from frugal_slurm.install import adapt_executor, tell_jobs_left
 
 keep_finished_files()
@@ -51,6 +41,14 @@ def cannot_start(error):
     sys.exit(f"Frugal cannot start: {said}")
 
 
+def checked(load, *given):
+    """What a function returns; what it refuses ends the run."""
+    try:
+        return load(*given)
+    except FrugalError as error:
+        cannot_start(error)
+
+
 def require_plain_places():
     """End the run where its jobs could not be told a folder in the shell's or Snakemake's words."""
     places = {
@@ -68,21 +66,13 @@ def require_plain_places():
 
 require_plain_places()
 
-try:
-    STUDY = load_study(config, PROJECT)
-except FrugalError as error:
-    cannot_start(error)
-
+STUDY = checked(load_study, config, PROJECT)
+config.update(STUDY.config)  # with every default
 for remark in STUDY.remarks():
     logger.warning(f"Frugal: {remark}")
 
 
-READING = {
-    "audit",
-    "plan",
-    "benchmark",
-    "rocrate",
-}  # targets that write nothing under results/
+READING = {"audit", "plan", "benchmark", "rocrate"}  # targets that write nothing under results/
 
 
 def require_writable(folder):
@@ -155,9 +145,7 @@ def unnoticed_changes(jobs):
         return []
     found = []
     for job in jobs:
-        sidecar = next(
-            (f for k, f in job.output.items() if k.endswith("_sidecar")), None
-        )
+        sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
         settled = job.params.get("settled")
         there = None if None in (sidecar, settled) else sidecar_here(sidecar)
         files = [bare(f) for k, f in job.output.items() if not k.endswith("_sidecar")]
@@ -189,8 +177,7 @@ look_over_results()
 
 def environment_words():
     """Where a job finds the package and, unless conda gives it one, this very Python."""
-    words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1"]
-    words += ["PYTHONSAFEPATH=1"]
+    words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1", "PYTHONSAFEPATH=1"]
     if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
         words.append(f'PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
     said = f"export {' '.join(words)}; "
@@ -210,90 +197,10 @@ wildcard_constraints:
     rows=r"|/rows=[0-9]+-([0-9]+|on)",
 
 
-def run_stage(stage):
-    """The shell line of a stage: complete as printed.
-
-    Both files are logs to Snakemake: kept when a job fails, brought back from another machine. Its
-    progress and its refusals stand in one, what it used in the other.
-    """
-    files = f"--used {LOGS}{{log.used:q}} 2> {LOGS}{{log.said:q}}"
-    return in_place(f"python -m frugal {stage} {{params.arguments}} {files}")
-
-
 def published(wildcards):
     """Where a raw file of any study is published; their settings are read by now."""
     asked = [study.fetch_settings for study in (STUDY, TREATMENT, RECOURSE)]
     return published_file(asked, wildcards.dataset, wildcards.file)
-
-
-def audited(**outputs):
-    """The named payloads and, as declared outputs too, the sidecar of each; kept until replaced."""
-    sidecars = {f"{k}_sidecar": str(sidecar_path(Path(v))) for k, v in outputs.items()}
-    return {name: kept(path) for name, path in (outputs | sidecars).items()}
-
-
-def stage_arguments(settings=None):
-    """The command line of a stage: named inputs and outputs, wildcards, settings, seed."""
-
-    def arguments(wildcards, input, output):
-        chosen = settings(wildcards) if callable(settings) else settings
-        payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
-        files = {
-            k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
-            for k, v in input.items()
-        }
-        asked = (files, payloads, keys_of(dict(wildcards.items())))
-        decided = (chosen, config["seed"], config["arithmetic"])
-        # where settings are kept that are too long for a line
-        kept = Path(os.path.abspath(OURS / "settings"))
-        return shell_line(stage_words(*asked, *decided), kept)
-
-    return arguments
-
-
-def stage_params(stage, settings=None):
-    """The parameters of a step: its command line, what decides it, and the digest of its sources.
-
-    Snakemake compares only parameters that follow from wildcards alone. `arguments` also names
-    inputs and outputs, so seed and settings stand in a parameter of their own as well: a changed one
-    runs the step again.
-    """
-
-    def settled(wildcards):
-        chosen = settings(wildcards) if callable(settings) else settings
-        return settled_words(config["seed"], chosen, config["arithmetic"])
-
-    return {
-        "arguments": stage_arguments(settings),
-        "settled": settled,
-        "source": (
-            (lambda w: source_digest(stage, settings(w)))
-            if callable(settings)
-            else source_digest(stage, settings)
-        ),
-    }
-
-
-def caption_of(name):
-    """The caption of a figure: its own, or the words that hold for every figure."""
-    own = PROJECT / "workflow/report" / f"{name}.rst"
-    return f"../report/{name if own.exists() else 'figure'}.rst"
-
-
-def figure_outputs(stage, folder, category, prefix="", **labels):
-    """PNG and its table as a page (both in the report), PDF and table of each figure, audited."""
-    outputs = {}
-    for name in figures_of(stage):
-        files = figure_files(name, folder)
-        for kind, shown in (("png", "figure"), ("page", "table")):
-            files[f"{name}_{kind}"] = report(
-                files[f"{name}_{kind}"],
-                caption=caption_of(prefix + name),
-                category=category,
-                labels={"figure": name.replace("_", " "), **labels, "shown": shown},
-            )
-        outputs |= files
-    return audited(**outputs)
 
 
 def reported_studies():
@@ -305,27 +212,16 @@ def reported_studies():
 
 def reported_files(wildcards):
     """What the reported studies promise."""
-    return [
-        path for study in reported_studies() for path in getattr(rules, study).input
-    ]
+    return [path for study in reported_studies() for path in getattr(rules, study).input]
 
 
 def engine_arguments(targets, *options):
     """Words that make a second Snakemake read the same workflow and config in this folder."""
-    words = [
-        "--snakefile",
-        workflow.main_snakefile,
-        "--cores",
-        "1",
-        "--nolock",
-        *options,
-        *store_words(),
-    ]
+    words = ["--snakefile", workflow.main_snakefile, "--cores", "1", "--nolock"]
+    words += [*options, *store_words()]
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
-    if (
-        overrides := workflow.config_settings.config_args
-    ):  # as the first Snakemake was given them
+    if overrides := workflow.config_settings.config_args:  # as the first Snakemake was given them
         words += ["--config", *overrides]
     return shlex.join([*words, "--", *targets])
 
@@ -343,15 +239,13 @@ def bundled_policy(wildcards):
 
 def trained_policy(wildcards):
     """The stored policy of an agent that learns; nothing for the others."""
-    agents = [wildcards.agent]
-    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
+    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, [wildcards.agent])
     return {"policy": outside(path) for path in paths.values()}
 
 
 def trained_policies(wildcards):
     """The stored policies of all agents that learn, in the order of the config."""
-    agents = list(STUDY.agents)
-    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, agents)
+    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, list(STUDY.agents))
     return {name: outside(path) for name, path in paths.items()}
 
 

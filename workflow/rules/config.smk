@@ -57,9 +57,7 @@ def with_defaults(given):
     merged = dict(given)
     waiting = [PROJECT / "config.yaml"]
     for path in waiting:
-        merged = laid_over(
-            laid_over(merged, read_config_file(Path(strict(path)))), given
-        )
+        merged = laid_over(laid_over(merged, read_config_file(Path(strict(path)))), given)
         if len(waiting) == 1:
             waiting += paper_configs() if merged["scale"] == "paper" else []
             waiting += [PROJECT / "config/decide.yaml"] if merged["table"] else []

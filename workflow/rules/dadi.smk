@@ -2,263 +2,145 @@
 
 from frugal.studies.dadi.spec import load_dadi_study
 
-try:
-    DADI = load_dadi_study(config, STUDY.descriptions)
-except FrugalError as error:
-    cannot_start(error)
+DADI = checked(load_dadi_study, config, STUDY.descriptions)
 
-FOLD = "dataset={dataset}/fold={fold}"
+FOLD = f"{DATASET}/fold={{fold}}"
 
 
 wildcard_constraints:
     fold=r"[0-9]+",
 
 
-rule train_dadi:
+use rule stage as train_dadi with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
     output:
-        **audited(
-            weights=f"results/agents/{FOLD}/weights.safetensors",
-            curves=f"results/agents/{FOLD}/curves.parquet",
-        ),
+        **audited(f"results/agents/{FOLD}", "weights.safetensors curves"),
     log:
-        said=f"logs/train_dadi/{FOLD}.log",
-        used=f"benchmarks/train_dadi/{FOLD}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("train_dadi", FOLD),
     params:
         **stage_params("train_dadi", lambda w: DADI.train_settings(w.dataset)),
-    shell:
-        run_stage("train_dadi")
 
 
-rule roll_out_dadi:
+use rule stage as roll_out_dadi with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         weights=rules.train_dadi.output.weights,
     output:
-        **audited(
-            decisions=f"results/dadi/{FOLD}/decisions.parquet",
-            outcomes=f"results/dadi/{FOLD}/outcomes.parquet",
-            singles=f"results/dadi/{FOLD}/singles.parquet",
-        ),
+        **audited(f"results/dadi/{FOLD}", "decisions outcomes singles"),
     log:
-        said=f"logs/roll_out_dadi/{FOLD}.log",
-        used=f"benchmarks/roll_out_dadi/{FOLD}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("roll_out_dadi", FOLD),
     params:
         **stage_params("roll_out_dadi", lambda w: DADI.roll_out_settings(w.dataset)),
-    shell:
-        run_stage("roll_out_dadi")
 
 
-rule audit_fairness:
+use rule stage as audit_fairness with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         outcomes=rules.roll_out_dadi.output.outcomes,
     output:
-        **audited(audit=f"results/dadi/{FOLD}/audit.parquet"),
+        **audited(f"results/dadi/{FOLD}", "audit"),
     log:
-        said=f"logs/audit_fairness/{FOLD}.log",
-        used=f"benchmarks/audit_fairness/{FOLD}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("audit_fairness", FOLD),
     params:
         **stage_params("audit_fairness", lambda w: DADI.audit_settings(w.dataset)),
-    shell:
-        run_stage("audit_fairness")
 
 
-rule fit_fair_baselines:
+use rule stage as fit_fair_baselines with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         weights=rules.train_dadi.output.weights,
     output:
-        **audited(
-            predictions=f"results/dadi/{FOLD}/predictions.parquet",
-            panels=f"results/dadi/{FOLD}/panels.parquet",
-        ),
+        **audited(f"results/dadi/{FOLD}", "predictions panels"),
     log:
-        said=f"logs/fit_fair_baselines/{FOLD}.log",
-        used=f"benchmarks/fit_fair_baselines/{FOLD}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("fit_fair_baselines", FOLD),
     params:
-        **stage_params(
-            "fit_fair_baselines", lambda w: DADI.baseline_settings(w.dataset)
-        ),
-    shell:
-        run_stage("fit_fair_baselines")
+        **stage_params("fit_fair_baselines", lambda w: DADI.baseline_settings(w.dataset)),
 
 
-rule score_dadi:
+use rule stage as score_dadi with:
     input:
         outcomes=rules.roll_out_dadi.output.outcomes,
         predictions=rules.fit_fair_baselines.output.predictions,
         audit=rules.audit_fairness.output.audit,
     output:
-        **audited(
-            scores=f"results/dadi/{FOLD}/scores.parquet",
-            selection=f"results/dadi/{FOLD}/selection.parquet",
-        ),
+        **audited(f"results/dadi/{FOLD}", "scores selection"),
     log:
-        said=f"logs/score_dadi/{FOLD}.log",
-        used=f"benchmarks/score_dadi/{FOLD}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("score_dadi", FOLD),
     params:
         **stage_params("score_dadi", DADI.score_settings()),
-    shell:
-        run_stage("score_dadi")
 
 
-rule summarise_dadi:
+use rule stage as summarise_dadi with:
     input:
         scores=DADI.fold_files("scores.parquet"),
         selection=DADI.fold_files("selection.parquet"),
         singles=DADI.fold_files("singles.parquet"),
         audit=DADI.fold_files("audit.parquet"),
     output:
-        **audited(
-            summary="results/summary/dadi.parquet",
-            means="results/summary/dadi_means.parquet",
-            least_disparity="results/summary/dadi_least_disparity.parquet",
-            selection="results/summary/dadi_selection.parquet",
-            singles="results/summary/dadi_singles.parquet",
-            audit="results/summary/dadi_audit.parquet",
-        ),
+        **summarised("dadi", "summary means least_disparity selection singles audit"),
     log:
-        said="logs/summarise_dadi.log",
-        used="benchmarks/summarise_dadi.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("summarise_dadi"),
     params:
         **stage_params("summarise_dadi", DADI.summary_settings()),
-    shell:
-        run_stage("summarise_dadi")
 
 
-rule check_dadi:
+use rule stage as check_dadi with:
     input:
-        summary=rules.summarise_dadi.output.summary,
-        means=rules.summarise_dadi.output.means,
-        selection=rules.summarise_dadi.output.selection,
-        least_disparity=rules.summarise_dadi.output.least_disparity,
+        **outputs_of(rules.summarise_dadi, "summary means selection least_disparity"),
     output:
         **audited(checks="results/checks/dadi.json"),
     log:
-        said="logs/check_dadi.log",
-        used="benchmarks/check_dadi.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("check_dadi"),
     params:
-        **stage_params(
-            "check_dadi", {"rows": DADI.wanted_rows(), **DADI.summary_settings()}
-        ),
-    shell:
-        run_stage("check_dadi")
+        **stage_params("check_dadi", {"rows": DADI.wanted_rows(), **DADI.summary_settings()}),
 
 
-rule draw_dadi_figures:
+use rule stage as draw_dadi_figures with:
     input:
-        catalogue=rules.prepare_data.output.catalogue,
-        means=rules.summarise_dadi.output.means,
-        selection=rules.summarise_dadi.output.selection,
-        singles=rules.summarise_dadi.output.singles,
-        audit=rules.summarise_dadi.output.audit,
+        **outputs_of(rules.prepare_data, "catalogue"),
+        **outputs_of(rules.summarise_dadi, "means selection singles audit"),
         curves=lambda w: [
             f"results/agents/dataset={w.dataset}/fold={fold}/curves.parquet"
             for fold in config["dadi"]["folds"]["run"]
         ],
     output:
-        **figure_outputs(
-            "draw_dadi_figures",
-            "results/figures/study=dadi/dataset={dataset}",
-            "dadi: fair acquisition against an adversary",
-            dataset="{dataset}",
-        ),
+        **figure_outputs("draw_dadi_figures", f"study=dadi/{DATASET}"),
     log:
-        said="logs/draw_dadi_figures/dataset={dataset}.log",
-        used="benchmarks/draw_dadi_figures/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_dadi_figures", DATASET),
     params:
         **stage_params("draw_dadi_figures", lambda w: DADI.figure_settings(w.dataset)),
-    shell:
-        run_stage("draw_dadi_figures")
 
 
-rule write_dadi_answer:
+use rule stage as write_dadi_answer with:
     input:
-        summary=rules.summarise_dadi.output.summary,
-        means=rules.summarise_dadi.output.means,
-        least_disparity=rules.summarise_dadi.output.least_disparity,
+        **outputs_of(rules.summarise_dadi, "summary means least_disparity"),
         catalogue=rules.prepare_data.output.catalogue,
-        picture="results/figures/study=dadi/dataset={dataset}/dadi_tradeoff.png",
+        picture=f"results/figures/study=dadi/{DATASET}/dadi_tradeoff.png",
     output:
         **audited(
-            choice="results/dadi/dataset={dataset}/choice.json",
-            sentence="results/dadi/dataset={dataset}/verdict.txt",
-            page="results/dadi/dataset={dataset}/answer.html",
+            choice=f"results/dadi/{DATASET}/choice.json",
+            sentence=f"results/dadi/{DATASET}/verdict.txt",
+            page=f"results/dadi/{DATASET}/answer.html",
         ),
     log:
-        said="logs/write_dadi_answer/dataset={dataset}.log",
-        used="benchmarks/write_dadi_answer/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("write_dadi_answer", DATASET),
     params:
         **stage_params("write_dadi_answer", lambda w: DADI.answer_settings(w.dataset)),
-    shell:
-        run_stage("write_dadi_answer")
 
 
-rule bundle_dadi:
+use rule stage as bundle_dadi with:
     input:
         unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
-        choice=rules.write_dadi_answer.output.choice,
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.write_dadi_answer, "choice"),
+        **outputs_of(rules.prepare_data, "table catalogue"),
         weights=lambda w: DADI.bundle_weights(w.dataset),
     output:
-        **audited(
-            policy="results/bundles/study=dadi/dataset={dataset}/policy.safetensors",
-            cases="results/bundles/study=dadi/dataset={dataset}/cases.json",
-        ),
+        **audited(f"results/bundles/study=dadi/{DATASET}", "policy.safetensors cases.json"),
     log:
-        said="logs/bundle_dadi/dataset={dataset}.log",
-        used="benchmarks/bundle_dadi/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("bundle_dadi", DATASET),
     params:
         **stage_params("bundle_dadi", lambda w: DADI.bundle_settings(w.dataset)),
-    shell:
-        run_stage("bundle_dadi")
 
 
 rule dadi:
@@ -267,13 +149,6 @@ rule dadi:
         rules.summarise_dadi.output.summary,
         rules.check_dadi.output.checks,
         DADI.answer_files("answer.html"),
-        expand(
-            "results/bundles/study=dadi/dataset={dataset}/cases.json",
-            dataset=DADI.datasets,
-        ),
-        expand(
-            "results/figures/study=dadi/dataset={dataset}/{name}.png",
-            dataset=DADI.datasets,
-            name=figures_of("draw_dadi_figures"),
-        ),
+        expand(f"results/bundles/study=dadi/{DATASET}/cases.json", dataset=DADI.datasets),
+        pictures("draw_dadi_figures", f"study=dadi/{DATASET}", dataset=DADI.datasets),
     localrule: True

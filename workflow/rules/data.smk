@@ -1,43 +1,26 @@
 # Raw files and tables. A raw file is taken from the mirror or the user's path, or fetched.
 
 
-rule fetch_file:
+use rule stage as fetch_file with:
     output:
-        **audited(file="results/raw/dataset={dataset}/{file}"),
+        **audited(file=f"results/raw/{DATASET}/{{file}}"),
     log:
-        said="logs/fetch_file/dataset={dataset}/{file}.log",
-        used="benchmarks/fetch_file/dataset={dataset}/{file}.jsonl",
+        **logs("fetch_file", f"{DATASET}/{{file}}"),
     retries: 2
     localrule: STORED  # a worker may reach the store and nothing else
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
     params:
         **stage_params("fetch_file", published),
-    shell:
-        run_stage("fetch_file")
 
 
-rule prepare_data:
+use rule stage as prepare_data with:
     input:
         unpack(located("raw", lambda w: STUDY.raw_inputs(w.dataset), also=[".parquet"])),
     output:
-        **audited(
-            table="results/data/dataset={dataset}/table.parquet",
-            catalogue="results/data/dataset={dataset}/catalogue.json",
-        ),
+        **audited(f"results/data/{DATASET}", "table catalogue.json"),
     log:
-        said="logs/prepare_data/dataset={dataset}.log",
-        used="benchmarks/prepare_data/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("prepare_data", DATASET),
     params:
         **stage_params("prepare_data"),
-    shell:
-        run_stage("prepare_data")
 
 
 # A file from outside is put into the store by the machine that has it.

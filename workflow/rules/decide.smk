@@ -4,7 +4,7 @@
 if config["table"] is not None:
     OWN_PLACE = f"dataset={OWN_TABLE.dataset}/mechanism=own"
 
-    rule write_answer:
+    use rule stage as write_answer with:
         input:
             choice=f"results/candidates/{OWN_PLACE}/choice.json",
             outcomes=f"results/candidates/{OWN_PLACE}/outcomes.parquet",
@@ -16,16 +16,9 @@ if config["table"] is not None:
                 document="results/answer.json",
             ),
         log:
-            said="logs/write_answer.log",
-            used="benchmarks/write_answer.jsonl",
-        conda:
-            "../../envs/core.yaml"
-        resources:
-            mem_mb=memory,
+            **logs("write_answer"),
         params:
             **stage_params("write_answer", OWN_TABLE.answer_settings()),
-        shell:
-            run_stage("write_answer")
 
 
 rule decide:

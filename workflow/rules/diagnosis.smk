@@ -1,5 +1,24 @@
 # Diagnosis: encoders, fronts of learned policies, baselines, what each ordered and said, the summary.
 
+from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.diagnosis.spec import EVERY
+
+DIAGNOSIS = checked(load_diagnosis_study, config, STUDY.descriptions)
+DIAGNOSED = config["diagnosis"]
+SHOWN = DIAGNOSED["figures"]
+LEARNED = "|".join(DIAGNOSED["methods"])
+CHOSEN_AMONG = "|".join([*DIAGNOSIS.families(), "baselines", "selection", EVERY])
+CHOSEN = ("dataset", "family", "criterion", "seed", "budget")
+JUDGED = "outcomes decisions scores"
+SEED = "criterion={criterion}/seed={seed}"
+CRITERION = f"{DATASET}/{SEED}"
+ENCODER = f"{DATASET}/encoder={{encoder}}/seed={{seed}}"
+FRONT = f"{DATASET}/family={{family}}/{SEED}"
+TREES = f"{DATASET}/family={{trees}}/{SEED}"
+RUN = f"{DATASET}/family={{run}}/{SEED}"
+CHOICE = f"{FRONT}/budget={{budget}}"
+PATIENT = f"{CHOICE}/row_id={{row_id}}"
+
 
 wildcard_constraints:
     encoder=r"[A-Za-z0-9_.-]+",
@@ -11,330 +30,183 @@ wildcard_constraints:
     row_id=r"[0-9]+",
 
 
-rule train_encoder:
+use rule stage as train_encoder with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
-        **audited(
-            encoder="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/encoder.safetensors",
-            validation="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/validation.parquet",
-        ),
+        **audited(f"results/encoders/{ENCODER}", "encoder.safetensors validation"),
     log:
-        said="logs/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.log",
-        used="benchmarks/train_encoder/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("train_encoder", ENCODER),
     params:
-        **stage_params(
-            "train_encoder", lambda w: dict(config["diagnosis"]["encoders"][w.encoder])
-        ),
-    shell:
-        run_stage("train_encoder")
+        **stage_params("train_encoder", lambda w: dict(DIAGNOSED["encoders"][w.encoder])),
 
 
-rule tabulate_states:
+use rule stage as tabulate_states with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
         encoder=rules.train_encoder.output.encoder,
     output:
-        **audited(
-            states="results/encoders/dataset={dataset}/encoder={encoder}/seed={seed}/states.safetensors",
-        ),
+        **audited(f"results/encoders/{ENCODER}", "states.safetensors"),
     log:
-        said="logs/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.log",
-        used="benchmarks/tabulate_states/dataset={dataset}/encoder={encoder}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("tabulate_states", ENCODER),
     params:
-        **stage_params(
-            "tabulate_states", {"memory_gib": config["diagnosis"]["memory_gib"]}
-        ),
-    shell:
-        run_stage("tabulate_states")
+        **stage_params("tabulate_states", {"memory_gib": DIAGNOSED["memory_gib"]}),
 
 
-rule compare_imputers:
+use rule stage as compare_imputers with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
-        **audited(comparison="results/imputers/dataset={dataset}/comparison.parquet"),
+        **audited(f"results/imputers/{DATASET}", "comparison"),
     log:
-        said="logs/compare_imputers/dataset={dataset}.log",
-        used="benchmarks/compare_imputers/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("compare_imputers", DATASET),
     params:
-        **stage_params(
-            "compare_imputers", dict(config["diagnosis"]["imputer_comparison"])
-        ),
-    shell:
-        run_stage("compare_imputers")
+        **stage_params("compare_imputers", dict(DIAGNOSED["imputer_comparison"])),
 
 
-rule train_front:
+use rule stage as train_front with:
     input:
         unpack(lambda w: DIAGNOSIS.completed_inputs(w.dataset, w.seed)),
     output:
-        **audited(
-            policies=f"results/agents/{FRONT}/group={{group}}/policies.safetensors",
-            curves=f"results/agents/{FRONT}/group={{group}}/curves.parquet",
-        ),
+        **audited(f"results/agents/{FRONT}/group={{group}}", "policies.safetensors curves"),
     log:
-        said=f"logs/train_front/{FRONT}/group={{group}}.log",
-        used=f"benchmarks/train_front/{FRONT}/group={{group}}.jsonl",
+        **logs("train_front", f"{FRONT}/group={{group}}"),
     wildcard_constraints:
-        family="|".join(config["diagnosis"]["methods"]),
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        family=LEARNED,
     params:
         **stage_params(
             "train_front",
             lambda w: DIAGNOSIS.training_settings(w.family, w.criterion, int(w.group)),
         ),
-    shell:
-        run_stage("train_front")
 
 
-rule roll_out_front:
+use rule stage as roll_out_front with:
     input:
-        unpack(
-            lambda w: DIAGNOSIS.front_inputs(w.dataset, w.family, w.criterion, w.seed)
-        ),
+        unpack(lambda w: DIAGNOSIS.front_inputs(w.dataset, w.family, w.criterion, w.seed)),
     output:
-        **diagnosed("{family}"),
+        **audited(f"results/diagnoses/{FRONT}", JUDGED),
     log:
-        said=f"logs/roll_out_front/{FRONT}.log",
-        used=f"benchmarks/roll_out_front/{FRONT}.jsonl",
+        **logs("roll_out_front", FRONT),
     wildcard_constraints:
-        family="|".join(config["diagnosis"]["methods"]),
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        family=LEARNED,
     params:
         **stage_params("roll_out_front", lambda w: DIAGNOSIS.rollout_settings(w.family)),
-    shell:
-        run_stage("roll_out_front")
 
 
-rule train_trees:
+use rule stage as train_trees with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
-        **diagnosed("{trees}"),
+        **audited(f"results/diagnoses/{TREES}", JUDGED),
         **audited(
-            policies="results/agents/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/policies.safetensors",
-            pooled="results/diagnoses/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}/pooled.parquet",
+            policies=f"results/agents/{TREES}/policies.safetensors",
+            pooled=f"results/diagnoses/{TREES}/pooled.parquet",
         ),
     log:
-        said="logs/train_trees/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}.log",
-        used="benchmarks/train_trees/dataset={dataset}/family={trees}/criterion={criterion}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("train_trees", TREES),
     params:
-        **stage_params(
-            "train_trees", lambda w: DIAGNOSIS.tree_settings(w.trees, w.criterion)
-        ),
-    shell:
-        run_stage("train_trees")
+        **stage_params("train_trees", lambda w: DIAGNOSIS.tree_settings(w.trees, w.criterion)),
 
 
-rule train_baselines:
+use rule stage as train_baselines with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
-        **diagnosed("baselines"),
+        **audited(f"results/diagnoses/{DATASET}/family=baselines/{SEED}", JUDGED),
     log:
-        said="logs/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.log",
-        used="benchmarks/train_baselines/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("train_baselines", CRITERION),
     params:
         **stage_params(
-            "train_baselines",
-            lambda w: DIAGNOSIS.baseline_settings(w.dataset, w.criterion),
+            "train_baselines", lambda w: DIAGNOSIS.baseline_settings(w.dataset, w.criterion)
         ),
-    shell:
-        run_stage("train_baselines")
 
 
-rule train_selection:
+use rule stage as train_selection with:
     input:
         unpack(lambda w: DIAGNOSIS.selection_inputs(w.dataset, w.criterion, w.seed)),
     output:
-        **diagnosed("selection"),
+        **audited(f"results/diagnoses/{DATASET}/family=selection/{SEED}", JUDGED),
     log:
-        said="logs/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.log",
-        used="benchmarks/train_selection/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("train_selection", CRITERION),
     params:
         **stage_params(
-            "train_selection",
-            lambda w: DIAGNOSIS.selection_settings(w.dataset, w.criterion),
+            "train_selection", lambda w: DIAGNOSIS.selection_settings(w.dataset, w.criterion)
         ),
-    shell:
-        run_stage("train_selection")
 
 
-rule apply_bayes_rule:
+use rule stage as apply_bayes_rule with:
     input:
-        unpack(
-            located("described_table", lambda w: DIAGNOSIS.described_inputs(w.dataset))
-        ),
+        unpack(located("described_table", lambda w: DIAGNOSIS.described_inputs(w.dataset))),
     output:
-        **diagnosed("bayes"),
+        **audited(f"results/diagnoses/{DATASET}/family=bayes/{SEED}", JUDGED),
     log:
-        said="logs/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.log",
-        used="benchmarks/apply_bayes_rule/dataset={dataset}/criterion={criterion}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("apply_bayes_rule", CRITERION),
     params:
         **stage_params("apply_bayes_rule", lambda w: {"criterion": w.criterion}),
-    shell:
-        run_stage("apply_bayes_rule")
 
 
-rule recount_diagnoses:
+use rule stage as recount_diagnoses with:
     input:
-        outcomes="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/outcomes.parquet",
-        decisions="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/decisions.parquet",
+        outcomes=f"results/diagnoses/{RUN}/outcomes.parquet",
+        decisions=f"results/diagnoses/{RUN}/decisions.parquet",
     output:
-        **audited(
-            recounted="results/diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}/recounted.parquet",
-        ),
+        **audited(f"results/diagnoses/{RUN}", "recounted"),
     log:
-        said="logs/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.log",
-        used="benchmarks/recount_diagnoses/dataset={dataset}/family={run}/criterion={criterion}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("recount_diagnoses", RUN),
     params:
         **stage_params("recount_diagnoses"),
-    shell:
-        run_stage("recount_diagnoses")
 
 
-rule summarise_diagnosis:
+use rule stage as summarise_diagnosis with:
     input:
         **DIAGNOSIS.summary_inputs(),
     output:
-        **audited(
-            summary="results/summary/diagnosis.parquet",
-            hypervolumes="results/summary/diagnosis_hypervolumes.parquet",
-            budgets="results/summary/diagnosis_budgets.parquet",
-        ),
+        **summarised("diagnosis", "summary hypervolumes budgets"),
     log:
-        said="logs/summarise_diagnosis.log",
-        used="benchmarks/summarise_diagnosis.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("summarise_diagnosis"),
     params:
-        **stage_params(
-            "summarise_diagnosis",
-            {"budget_shares": config["diagnosis"]["budget_shares"]},
-        ),
-    shell:
-        run_stage("summarise_diagnosis")
+        **stage_params("summarise_diagnosis", {"budget_shares": DIAGNOSED["budget_shares"]}),
 
 
-rule check_diagnosis:
+use rule stage as check_diagnosis with:
     input:
-        summary=rules.summarise_diagnosis.output.summary,
-        hypervolumes=rules.summarise_diagnosis.output.hypervolumes,
+        **outputs_of(rules.summarise_diagnosis, "summary hypervolumes"),
         recounted=DIAGNOSIS.run_files("recounted.parquet"),
     output:
         **audited(checks="results/checks/diagnosis.json"),
     log:
-        said="logs/check_diagnosis.log",
-        used="benchmarks/check_diagnosis.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("check_diagnosis"),
     params:
         **stage_params("check_diagnosis", {"rows": DIAGNOSIS.wanted_rows()}),
-    shell:
-        run_stage("check_diagnosis")
 
 
-rule choose_policy:
+use rule stage as choose_policy with:
     input:
-        unpack(
-            lambda w: DIAGNOSIS.choice_inputs(w.dataset, w.family, w.criterion, w.seed)
-        ),
+        unpack(lambda w: DIAGNOSIS.choice_inputs(w.dataset, w.family, w.criterion, w.seed)),
     output:
         **audited(
-            choice=f"results/choices/{FRONT}/budget={{budget}}/choice.json",
-            sentence=f"results/choices/{FRONT}/budget={{budget}}/choice.txt",
+            choice=f"results/choices/{CHOICE}/choice.json",
+            sentence=f"results/choices/{CHOICE}/choice.txt",
         ),
     log:
-        said=f"logs/choose_policy/{FRONT}/budget={{budget}}.log",
-        used=f"benchmarks/choose_policy/{FRONT}/budget={{budget}}.jsonl",
+        **logs("choose_policy", CHOICE),
     wildcard_constraints:
-        family="|".join([*DIAGNOSIS.families(), *CHOSEN_AMONG]),
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        family=CHOSEN_AMONG,
     params:
-        **stage_params(
-            "choose_policy",
-            lambda w: DIAGNOSIS.choice_settings(
-                w.dataset, w.family, w.criterion, w.seed, w.budget
-            ),
-        ),
-    shell:
-        run_stage("choose_policy")
+        **stage_params("choose_policy", lambda w: DIAGNOSIS.choice_settings(*map(w.get, CHOSEN))),
 
 
-rule bundle_choice:
+use rule stage as bundle_choice with:
     input:
-        unpack(
-            located(
-                "choice",
-                lambda w: DIAGNOSIS.bundle_inputs(
-                    w.dataset, w.family, w.criterion, w.seed, w.budget
-                ),
-            )
-        ),
+        unpack(located("choice", lambda w: DIAGNOSIS.bundle_inputs(*map(w.get, CHOSEN)))),
     output:
-        **audited(
-            policy=f"results/bundles/{FRONT}/budget={{budget}}/policy.safetensors",
-            cases=f"results/bundles/{FRONT}/budget={{budget}}/cases.json",
-        ),
+        **audited(f"results/bundles/{CHOICE}", "policy.safetensors cases.json"),
     log:
-        said=f"logs/bundle_choice/{FRONT}/budget={{budget}}.log",
-        used=f"benchmarks/bundle_choice/{FRONT}/budget={{budget}}.jsonl",
+        **logs("bundle_choice", CHOICE),
     wildcard_constraints:
-        family="|".join([*DIAGNOSIS.families(), *CHOSEN_AMONG]),
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        family=CHOSEN_AMONG,
     params:
         **stage_params("bundle_choice"),
-    shell:
-        run_stage("bundle_choice")
 
 
 rule chosen_bundle:
@@ -359,7 +231,7 @@ rule choose:
         "cat {input:q} | tee {log:q}"
 
 
-rule draw_patient:
+use rule stage as draw_patient with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
         scores=f"results/diagnoses/{FRONT}/scores.parquet",
@@ -367,77 +239,42 @@ rule draw_patient:
         decisions=f"results/diagnoses/{FRONT}/decisions.parquet",
     output:
         **audited(
-            patient_png=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.png",
-            patient_pdf=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.pdf",
-            patient_table=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.parquet",
-            patient_page=f"results/patients/{FRONT}/budget={{budget}}/row_id={{row_id}}/patient.html",
+            patient_png=f"results/patients/{PATIENT}/patient.png",
+            patient_pdf=f"results/patients/{PATIENT}/patient.pdf",
+            patient_table=f"results/patients/{PATIENT}/patient.parquet",
+            patient_page=f"results/patients/{PATIENT}/patient.html",
         ),
     log:
-        said=f"logs/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.log",
-        used=f"benchmarks/draw_patient/{FRONT}/budget={{budget}}/row_id={{row_id}}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_patient", PATIENT),
     params:
         **stage_params(
             "draw_patient",
-            lambda w: {
-                "budget": float(w.budget),
-                "score": w.criterion,
-                "row_id": int(w.row_id),
-            },
+            lambda w: {"budget": float(w.budget), "score": w.criterion, "row_id": int(w.row_id)},
         ),
-    shell:
-        run_stage("draw_patient")
 
 
-rule draw_diagnosis_figures:
+use rule stage as draw_diagnosis_figures with:
     input:
         unpack(lambda w: DIAGNOSIS.figure_inputs()),
         summary=rules.summarise_diagnosis.output.summary,
     output:
-        **figure_outputs(
-            "draw_diagnosis_figures",
-            "results/figures/study=diagnosis",
-            "diagnosis: which panels to order, for every budget",
-            dataset=config["diagnosis"]["figures"]["dataset"],
-        ),
+        **figure_outputs("draw_diagnosis_figures", "study=diagnosis", dataset=SHOWN["dataset"]),
     log:
-        said="logs/draw_diagnosis_figures.log",
-        used="benchmarks/draw_diagnosis_figures.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_diagnosis_figures"),
     params:
         **stage_params("draw_diagnosis_figures", DIAGNOSIS.figure_settings()),
-    shell:
-        run_stage("draw_diagnosis_figures")
 
 
-rule draw_fronts:
+use rule stage as draw_fronts with:
     input:
         unpack(lambda w: DIAGNOSIS.belief_inputs(w.dataset)),
         budgets=rules.summarise_diagnosis.output.budgets,
     output:
-        **figure_outputs(
-            "draw_fronts",
-            "results/figures/study=diagnosis/dataset={dataset}",
-            "diagnosis: which panels to order, for every budget",
-            dataset="{dataset}",
-        ),
+        **figure_outputs("draw_fronts", f"study=diagnosis/{DATASET}"),
     log:
-        said="logs/draw_fronts/dataset={dataset}.log",
-        used="benchmarks/draw_fronts/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_fronts", DATASET),
     params:
         **stage_params("draw_fronts", lambda w: DIAGNOSIS.fronts_settings(w.dataset)),
-    shell:
-        run_stage("draw_fronts")
 
 
 rule diagnosis:
@@ -446,13 +283,6 @@ rule diagnosis:
         rules.summarise_diagnosis.output.summary,
         rules.check_diagnosis.output.checks,
         DIAGNOSIS.comparison_files(),
-        expand(
-            "results/figures/study=diagnosis/{name}.png",
-            name=figures_of("draw_diagnosis_figures"),
-        ),
-        expand(
-            "results/figures/study=diagnosis/dataset={dataset}/{name}.png",
-            dataset=DIAGNOSIS.datasets(),
-            name=figures_of("draw_fronts"),
-        ),
+        pictures("draw_diagnosis_figures", "study=diagnosis"),
+        pictures("draw_fronts", f"study=diagnosis/{DATASET}", dataset=DIAGNOSIS.datasets()),
     localrule: True

@@ -4,54 +4,31 @@
 from frugal.studies.afape.grid import Grid
 
 GRID = Grid(STUDY.config["afape"], STUDY.agents)
+WORLD = f"{SCENARIO}/missing_share={{missing_share}}"
 
 
-rule judge_world:
+use rule stage as judge_world with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         classifier=rules.fit_classifier.output.classifier,
     output:
-        **audited(
-            draws="results/grid/dataset={dataset}/mechanism={mechanism}/missing_share={missing_share}/draws.parquet",
-            estimates="results/grid/dataset={dataset}/mechanism={mechanism}/missing_share={missing_share}/estimates.parquet",
-        ),
+        **audited(f"results/grid/{WORLD}", "draws estimates"),
     log:
-        said="logs/judge_world/dataset={dataset}/mechanism={mechanism}/missing_share={missing_share}.log",
-        used="benchmarks/judge_world/dataset={dataset}/mechanism={mechanism}/missing_share={missing_share}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("judge_world", WORLD),
     params:
-        **stage_params(
-            "judge_world",
-            lambda w: GRID.settings(w.mechanism, float(w.missing_share)),
-        ),
-    shell:
-        run_stage("judge_world")
+        **stage_params("judge_world", lambda w: GRID.settings(w.mechanism, float(w.missing_share))),
 
 
-rule summarise_grid:
+use rule stage as summarise_grid with:
     input:
         draws=GRID.files("draws.parquet"),
         estimates=GRID.files("estimates.parquet"),
     output:
-        **audited(
-            grid="results/summary/grid.parquet",
-            grid_estimators="results/summary/grid_estimators.parquet",
-        ),
+        **audited("results/summary", "grid grid_estimators"),
     log:
-        said="logs/summarise_grid.log",
-        used="benchmarks/summarise_grid.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("summarise_grid"),
     params:
         **stage_params("summarise_grid"),
-    shell:
-        run_stage("summarise_grid")
 
 
 rule grid:

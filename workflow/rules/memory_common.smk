@@ -9,10 +9,7 @@ from frugal.run.plans import load_costs, sized, stated_memory_mb
 from frugal.run.job_sizes import config_sizes
 
 COSTS = PROJECT / "config" / "costs.yaml"
-try:
-    UNIT_COSTS = load_costs(COSTS)
-except FrugalError as error:
-    cannot_start(error)
+UNIT_COSTS = checked(load_costs, COSTS)
 
 ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 

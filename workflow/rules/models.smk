@@ -1,22 +1,12 @@
 # The classifier that predicts from whatever was acquired.
 
 
-rule fit_classifier:
+use rule stage as fit_classifier with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
     output:
-        **audited(
-            classifier="results/classifiers/dataset={dataset}/classifier.safetensors"
-        ),
+        **audited(f"results/classifiers/{DATASET}", "classifier.safetensors"),
     log:
-        said="logs/fit_classifier/dataset={dataset}.log",
-        used="benchmarks/fit_classifier/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("fit_classifier", DATASET),
     params:
         **stage_params("fit_classifier", config["afape"]["classifier"]),
-    shell:
-        run_stage("fit_classifier")

@@ -3,6 +3,7 @@
 
 import os
 
+from frugal.core.sources import STAGES
 from snakemake_logger_plugin_frugal import LogHandler
 from snakemake_logger_plugin_frugal.terminal import speak_tersely
 
@@ -51,6 +52,24 @@ def own_name(rulename):
         return rulename.removeprefix(before).removesuffix(after)
     named = {MODIFIER.modify_rulename(rule): rule for rule in MODIFIER.rule_whitelist}
     return named[rulename]
+
+
+def require_all_rules():
+    """End the run where single steps are taken or left out, for each names what others make."""
+    taken = {
+        r
+        for r in MODIFIER.rule_whitelist or ()
+        if not workflow.is_rule(MODIFIER.modify_rulename(r))
+    }
+    left_out = {*(MODIFIER.rule_exclude_list or ())} & STAGES.keys()
+    if found := sorted(taken | left_out):
+        sys.exit(
+            f"Frugal cannot start: `use rule` takes or excludes {', '.join(found)}; allowed is `use rule * "
+            "from NAME as NAME_*`, after which a rule may be changed under the name it has then"
+        )
+
+
+require_all_rules()
 
 
 def own_jobs(jobs):

@@ -1,33 +1,15 @@
 # Propensities and outcome means, cross-fitted; all agents of a scenario in one job, in lock-step.
 
 
-rule fit_nuisances:
+use rule stage as fit_nuisances with:
     input:
         unpack(trained_policies),
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
-        masks=rules.draw_missingness.output.masks,
-        graph=rules.draw_missingness.output.graph,
-        identification=rules.draw_missingness.output.identification,
+        **outputs_of(rules.prepare_data, "table catalogue"),
+        **outputs_of(rules.draw_missingness, "masks graph identification"),
         blocked=rollouts("blocked.parquet"),
     output:
-        **audited(
-            propensities="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/propensities.parquet",
-            agents="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/agents.parquet",
-            calibration="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/calibration.parquet",
-            overlap="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/overlap.parquet",
-            losses="results/nuisances/dataset={dataset}/mechanism={mechanism}{seeds}/losses.parquet",
-        ),
+        **audited(f"results/nuisances/{PORTION}", "propensities agents calibration overlap losses"),
     log:
-        said="logs/fit_nuisances/dataset={dataset}/mechanism={mechanism}{seeds}.log",
-        used="benchmarks/fit_nuisances/dataset={dataset}/mechanism={mechanism}{seeds}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("fit_nuisances", PORTION),
     params:
-        **stage_params(
-            "fit_nuisances", lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)
-        ),
-    shell:
-        run_stage("fit_nuisances")
+        **stage_params("fit_nuisances", lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)),

@@ -8,9 +8,7 @@ def own_records():
     """The files, as JSON can hold them; with a store by their paths from here."""
     found = vars(search_files(config, PROJECT, Path.cwd()))
     size = found.pop("size")
-    paths = {
-        name: canonical(path) if STORED else str(path) for name, path in found.items()
-    }
+    paths = {name: canonical(path) if STORED else str(path) for name, path in found.items()}
     return {"paths": paths, "size": size}
 
 

@@ -19,8 +19,7 @@ try:
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 OWN_TABLE = Decision(
-    **OWN_TABLE
-    | {"place": Path(OWN_TABLE["place"]), "folder": Path.cwd() / OWN_TABLE["place"]}
+    **OWN_TABLE | {"place": Path(OWN_TABLE["place"]), "folder": Path.cwd() / OWN_TABLE["place"]}
 )
 if workflow.is_main_process:
     for remark in OWN_TABLE.remarks:

@@ -7,7 +7,6 @@ from frugal.run.memory import used
 # Of the files in which rules stand; all others are those of afape, the first study.
 STUDY_OF_FILE = {
     "treatment": "treatment",
-    "treatment_common": "treatment",
     "recourse": "recourse",
     "dadi": "dadi",
     "diagnosis": "diagnosis",
@@ -40,9 +39,7 @@ def say_plan():
     steps = steps_to_run()
     if not steps or Quietness.ALL in (workflow.output_settings.quiet or ()):
         return
-    jobs = [
-        sized(job.rule.name, dict(job.wildcards.items()), job_sizes()) for job in steps
-    ]
+    jobs = [sized(job.rule.name, dict(job.wildcards.items()), job_sizes()) for job in steps]
     plan = planned(jobs, UNIT_COSTS)
     cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
     lines = list(plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS.measured_on))
@@ -67,10 +64,7 @@ def say_results():
                 if told := result_text(path):
                     print(f"\n{told}", file=sys.stderr)
         elif study in named:
-            print(
-                f"{study} → {shown(f'results/summary/{study}.parquet')}",
-                file=sys.stderr,
-            )
+            print(f"{study} → {shown(f'results/summary/{study}.parquet')}", file=sys.stderr)
     if "report" in named and is_there("results/report.html"):
         print(f"All of it: {shown('results/report.html')}", file=sys.stderr)
 

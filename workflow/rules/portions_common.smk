@@ -6,9 +6,7 @@ import re
 from frugal.run.job_sizes import table_rows
 from frugal.run.portions import Portions
 
-PORTIONS = Portions(
-    STUDY, TOLD.once("table_rows", {}, lambda: table_rows(STUDY, UNIT_COSTS.rows))
-)
+PORTIONS = Portions(STUDY, TOLD.once("table_rows", {}, lambda: table_rows(STUDY, UNIT_COSTS.rows)))
 
 
 def rollouts(name):
@@ -27,9 +25,7 @@ def all_rollouts(name):
 
 def first_rollouts(name):
     """An input function: the same of those seeds among which the first one is."""
-    return lambda w: PORTIONS.rollouts(
-        w.dataset, w.mechanism, name, PORTIONS.seeds(w.dataset)[0]
-    )
+    return lambda w: PORTIONS.rollouts(w.dataset, w.mechanism, name, PORTIONS.seeds(w.dataset)[0])
 
 
 def of_seeds(folder, name):

@@ -2,10 +2,11 @@
 
 from frugal.studies.recourse.spec import load_recourse_study
 
-try:
-    RECOURSE = load_recourse_study(config, PROJECT)
-except FrugalError as error:
-    cannot_start(error)
+RECOURSE = checked(load_recourse_study, config, PROJECT)
+
+RECOURSE_FIGURES = config["recourse"]["figures"]
+VARIANT = f"{DATASET}/variant={{variant}}/seed={{seed}}"
+SUBSET = f"{VARIANT}/subset={{subset}}"
 
 
 wildcard_constraints:
@@ -14,88 +15,49 @@ wildcard_constraints:
     seed=r"[0-9]+",
 
 
-rule label_units:
+use rule stage as label_units with:
     input:
         unpack(located("labels", lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
     output:
-        **audited(
-            labels="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/labels.parquet",
-            instance="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/instance.safetensors",
-            names="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/names.json",
-        ),
+        **audited(f"results/recourse/{VARIANT}", "labels instance.safetensors names.json"),
     log:
-        said="logs/label_units/dataset={dataset}/variant={variant}/seed={seed}.log",
-        used="benchmarks/label_units/dataset={dataset}/variant={variant}/seed={seed}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("label_units", VARIANT),
     params:
-        **stage_params(
-            "label_units", lambda w: RECOURSE.label_settings(w.dataset, w.variant)
-        ),
-    shell:
-        run_stage("label_units")
+        **stage_params("label_units", lambda w: RECOURSE.label_settings(w.dataset, w.variant)),
 
 
-rule answer_units:
+use rule stage as answer_units with:
     input:
-        labels=rules.label_units.output.labels,
-        instance=rules.label_units.output.instance,
-        names=rules.label_units.output.names,
+        **outputs_of(rules.label_units, "labels instance names"),
     output:
         **audited(
-            outcomes="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/outcomes.parquet",
-            training="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/training.parquet",
-            augmentation="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/augmentation.parquet",
-            unseen="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/unseen.json",
-            generators="results/recourse/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}/generators.safetensors",
+            f"results/recourse/{SUBSET}",
+            "outcomes training augmentation unseen.json generators.safetensors",
         ),
     log:
-        said="logs/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.log",
-        used="benchmarks/answer_units/dataset={dataset}/variant={variant}/seed={seed}/subset={subset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("answer_units", SUBSET),
     params:
         **stage_params(
-            "answer_units",
-            lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset),
+            "answer_units", lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset)
         ),
-    shell:
-        run_stage("answer_units")
 
 
-rule summarise_recourse:
+use rule stage as summarise_recourse with:
     input:
         outcomes=RECOURSE.outcome_files("outcomes.parquet"),
         labels=RECOURSE.label_files("labels.parquet"),
     output:
-        **audited(
-            summary="results/summary/recourse.parquet",
-            groups="results/summary/recourse_groups.parquet",
-            confidence="results/summary/recourse_confidence.parquet",
-            frequencies="results/summary/recourse_frequencies.parquet",
-            sizes="results/summary/recourse_sizes.parquet",
-        ),
+        **summarised("recourse", "summary groups confidence frequencies sizes"),
     log:
-        said="logs/summarise_recourse.log",
-        used="benchmarks/summarise_recourse.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("summarise_recourse"),
     params:
         **stage_params(
             "summarise_recourse",
             {key: config["recourse"][key] for key in ("bins", "frequency_edges")},
         ),
-    shell:
-        run_stage("summarise_recourse")
 
 
-rule check_recourse:
+use rule stage as check_recourse with:
     input:
         summary=rules.summarise_recourse.output.summary,
         outcomes=RECOURSE.outcome_files("outcomes.parquet"),
@@ -103,43 +65,23 @@ rule check_recourse:
     output:
         **audited(checks="results/checks/recourse.json"),
     log:
-        said="logs/check_recourse.log",
-        used="benchmarks/check_recourse.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("check_recourse"),
     params:
         **stage_params("check_recourse", {"rows": RECOURSE.wanted_rows()}),
-    shell:
-        run_stage("check_recourse")
 
 
-rule draw_recourse_figures:
+use rule stage as draw_recourse_figures with:
     input:
-        summary=rules.summarise_recourse.output.summary,
-        sizes=rules.summarise_recourse.output.sizes,
-        confidence=rules.summarise_recourse.output.confidence,
-        frequencies=rules.summarise_recourse.output.frequencies,
+        **outputs_of(rules.summarise_recourse, "summary sizes confidence frequencies"),
         outcomes=RECOURSE.outcome_files("outcomes.parquet"),
     output:
         **figure_outputs(
-            "draw_recourse_figures",
-            "results/figures/study=recourse",
-            "recourse: cheapest actions, proven and learnt",
-            dataset=config["recourse"]["figures"]["dataset"],
+            "draw_recourse_figures", "study=recourse", dataset=RECOURSE_FIGURES["dataset"]
         ),
     log:
-        said="logs/draw_recourse_figures.log",
-        used="benchmarks/draw_recourse_figures.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_recourse_figures"),
     params:
-        **stage_params("draw_recourse_figures", config["recourse"]["figures"]),
-    shell:
-        run_stage("draw_recourse_figures")
+        **stage_params("draw_recourse_figures", RECOURSE_FIGURES),
 
 
 rule recourse:
@@ -147,8 +89,5 @@ rule recourse:
     input:
         rules.summarise_recourse.output.summary,
         rules.check_recourse.output.checks,
-        expand(
-            "results/figures/study=recourse/{name}.png",
-            name=figures_of("draw_recourse_figures"),
-        ),
+        pictures("draw_recourse_figures", "study=recourse"),
     localrule: True

@@ -1,23 +1,15 @@
 # The report: what each study puts on it, some units of each step by step, and the page of all parts.
 
 
-rule explore_afape:
+use rule stage as explore_afape with:
     input:
-        summary=rules.summarise_afape.output.summary,
-        comparisons=rules.give_verdicts.output.comparisons,
-        verdicts=rules.give_verdicts.output.verdicts,
-        sensitivity=rules.give_verdicts.output.sensitivity,
-        groups=rules.give_verdicts.output.groups,
-        checks=rules.check_afape.output.checks,
+        **outputs_of(rules.summarise_afape, "summary"),
+        **outputs_of(rules.give_verdicts, "comparisons verdicts sensitivity groups"),
+        **outputs_of(rules.check_afape, "checks"),
     output:
-        **audited(section=f"{EXPLORED}/study=afape/section.json"),
+        **audited(f"{EXPLORED}/study=afape", "section.json"),
     log:
-        said="logs/explore_afape.log",
-        used="benchmarks/explore_afape.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("explore_afape"),
     params:
         **stage_params(
             "explore_afape",
@@ -26,51 +18,31 @@ rule explore_afape:
                 "estimators": config["afape"]["figures"]["estimators"],
             },
         ),
-    shell:
-        run_stage("explore_afape")
 
 
 if config["table"] is not None:
 
-    rule explore_answer:
+    use rule stage as explore_answer with:
         input:
-            **{
-                name: rules.write_answer.input[name]
-                for name in ("choice", "outcomes", "catalogue")
-            },
+            **{name: rules.write_answer.input[name] for name in ("choice", "outcomes", "catalogue")},
         output:
-            **audited(section=f"{EXPLORED}/study=decide/section.json"),
+            **audited(f"{EXPLORED}/study=decide", "section.json"),
         log:
-            said="logs/explore_answer.log",
-            used="benchmarks/explore_answer.jsonl",
-        conda:
-            "../../envs/core.yaml"
-        resources:
-            mem_mb=memory,
+            **logs("explore_answer"),
         params:
             **stage_params("explore_answer", {"dataset": OWN_TABLE.dataset}),
-        shell:
-            run_stage("explore_answer")
 
 
-rule tell_afape_cases:
+use rule stage as tell_afape_cases with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         decisions=first_rollouts("decisions.parquet"),
         worlds=first_rollouts("worlds.parquet"),
         blocked=first_rollouts("blocked.parquet"),
     output:
-        **audited(
-            cases=f"{EXPLORED}/study=afape/dataset={{dataset}}/mechanism={{mechanism}}/cases.json",
-        ),
+        **audited(f"{EXPLORED}/study=afape/{SCENARIO}", "cases.json"),
     log:
-        said="logs/tell_afape_cases/dataset={dataset}/mechanism={mechanism}.log",
-        used="benchmarks/tell_afape_cases/dataset={dataset}/mechanism={mechanism}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("tell_afape_cases", SCENARIO),
     params:
         **stage_params(
             "tell_afape_cases",
@@ -80,165 +52,98 @@ rule tell_afape_cases:
                 "kinds": agent_words(),
             },
         ),
-    shell:
-        run_stage("tell_afape_cases")
 
 
-rule explore_diagnosis:
+use rule stage as explore_diagnosis with:
     input:
         **{f"cases_{k}": path for k, path in enumerate(explored_cases("diagnosis"))},
-        summary=rules.summarise_diagnosis.output.summary,
-        budgets=rules.summarise_diagnosis.output.budgets,
-        hypervolumes=rules.summarise_diagnosis.output.hypervolumes,
+        **outputs_of(rules.summarise_diagnosis, "summary budgets hypervolumes"),
         checks=rules.check_diagnosis.output.checks,
     output:
-        **audited(section=f"{EXPLORED}/study=diagnosis/section.json"),
+        **audited(f"{EXPLORED}/study=diagnosis", "section.json"),
     log:
-        said="logs/explore_diagnosis.log",
-        used="benchmarks/explore_diagnosis.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("explore_diagnosis"),
     params:
         **stage_params(
             "explore_diagnosis",
             {
                 "cost_units": {
-                    name: DIAGNOSIS.descriptions[name].cost_unit
-                    for name in DIAGNOSIS.datasets()
+                    name: DIAGNOSIS.descriptions[name].cost_unit for name in DIAGNOSIS.datasets()
                 },
                 "budget_share": config["diagnosis"]["figures"]["budget_share"],
             },
         ),
-    shell:
-        run_stage("explore_diagnosis")
 
 
-rule tell_diagnosis_cases:
+use rule stage as tell_diagnosis_cases with:
     input:
         unpack(diagnosis_cases_inputs),
     output:
-        **audited(cases=f"{EXPLORED}/study=diagnosis/dataset={{dataset}}/cases.json"),
+        **audited(f"{EXPLORED}/study=diagnosis/{DATASET}", "cases.json"),
     log:
-        said="logs/tell_diagnosis_cases/dataset={dataset}.log",
-        used="benchmarks/tell_diagnosis_cases/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("tell_diagnosis_cases", DATASET),
     params:
         **stage_params("tell_diagnosis_cases", diagnosis_cases_settings),
-    shell:
-        run_stage("tell_diagnosis_cases")
 
 
-rule explore_dadi:
+use rule stage as explore_dadi with:
     input:
-        summary=rules.summarise_dadi.output.summary,
-        means=rules.summarise_dadi.output.means,
-        least_disparity=rules.summarise_dadi.output.least_disparity,
-        selection=rules.summarise_dadi.output.selection,
-        singles=rules.summarise_dadi.output.singles,
-        audit=rules.summarise_dadi.output.audit,
+        **outputs_of(rules.summarise_dadi, "summary means least_disparity selection singles audit"),
         checks=rules.check_dadi.output.checks,
     output:
-        **audited(section=f"{EXPLORED}/study=dadi/section.json"),
+        **audited(f"{EXPLORED}/study=dadi", "section.json"),
     log:
-        said="logs/explore_dadi.log",
-        used="benchmarks/explore_dadi.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("explore_dadi"),
     params:
         **stage_params("explore_dadi"),
-    shell:
-        run_stage("explore_dadi")
 
 
-rule tell_dadi_cases:
+use rule stage as tell_dadi_cases with:
     input:
-        table=rules.prepare_data.output.table,
-        catalogue=rules.prepare_data.output.catalogue,
+        **outputs_of(rules.prepare_data, "table catalogue"),
         decisions=f"results/dadi/{DADI_CASES}/decisions.parquet",
         outcomes=f"results/dadi/{DADI_CASES}/outcomes.parquet",
     output:
-        **audited(cases=f"{EXPLORED}/study=dadi/dataset={{dataset}}/cases.json"),
+        **audited(f"{EXPLORED}/study=dadi/{DATASET}", "cases.json"),
     log:
-        said="logs/tell_dadi_cases/dataset={dataset}.log",
-        used="benchmarks/tell_dadi_cases/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("tell_dadi_cases", DATASET),
     params:
-        **stage_params(
-            "tell_dadi_cases", {"units": config["report"]["units"], "fold": DADI_FOLD}
-        ),
-    shell:
-        run_stage("tell_dadi_cases")
+        **stage_params("tell_dadi_cases", {"units": config["report"]["units"], "fold": DADI_FOLD}),
 
 
-rule explore_treatment:
+use rule stage as explore_treatment with:
     input:
-        means=rules.summarise_treatment.output.means,
-        curves=rules.summarise_treatment.output.curves,
+        **outputs_of(rules.summarise_treatment, "means curves"),
         checks=rules.check_treatment.output.checks,
     output:
-        **audited(section=f"{EXPLORED}/study=treatment/section.json"),
+        **audited(f"{EXPLORED}/study=treatment", "section.json"),
     log:
-        said="logs/explore_treatment.log",
-        used="benchmarks/explore_treatment.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("explore_treatment"),
     params:
         **stage_params("explore_treatment"),
-    shell:
-        run_stage("explore_treatment")
 
 
-rule explore_recourse:
+use rule stage as explore_recourse with:
     input:
-        summary=rules.summarise_recourse.output.summary,
-        groups=rules.summarise_recourse.output.groups,
-        confidence=rules.summarise_recourse.output.confidence,
-        frequencies=rules.summarise_recourse.output.frequencies,
-        sizes=rules.summarise_recourse.output.sizes,
+        **outputs_of(rules.summarise_recourse, "summary groups confidence frequencies sizes"),
         checks=rules.check_recourse.output.checks,
     output:
-        **audited(section=f"{EXPLORED}/study=recourse/section.json"),
+        **audited(f"{EXPLORED}/study=recourse", "section.json"),
     log:
-        said="logs/explore_recourse.log",
-        used="benchmarks/explore_recourse.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("explore_recourse"),
     params:
         **stage_params("explore_recourse"),
-    shell:
-        run_stage("explore_recourse")
 
 
-rule write_report:
+use rule stage as write_report with:
     input:
         unpack(report_parts),
     output:
-        **audited(report="results/report.html"),
+        **audited("results", "report.html"),
     log:
-        said="logs/write_report.log",
-        used="benchmarks/write_report.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("write_report"),
     params:
         **stage_params("write_report", {"template": template_digest()}),
-    shell:
-        run_stage("write_report")
 
 
 rule report:

@@ -5,17 +5,14 @@ from frugal.draw.explorer.assembly import template_digest
 
 EXPLORED = "results/explorer"
 DADI_FOLD = config["dadi"]["folds"]["run"][0]
-DADI_CASES = f"dataset={{dataset}}/fold={DADI_FOLD}"
+DADI_CASES = f"{DATASET}/fold={DADI_FOLD}"
 
 
 def agent_words():
     """Agent → what its kind does, in a sentence."""
     kinds = declared("frugal.acquire.policies", "AgentKind")
     chosen = {name: agent["kind"] for name, agent in STUDY.agents.items()}
-    return {
-        name: f"Its kind, {kind}: {kinds[kind].says['doc']}."
-        for name, kind in chosen.items()
-    }
+    return {name: f"Its kind, {kind}: {kinds[kind].says['doc']}." for name, kind in chosen.items()}
 
 
 def explored_studies():
@@ -59,11 +56,6 @@ def diagnosis_cases_settings(wildcards):
 def diagnosis_cases_inputs(wildcards):
     """Scores, outcomes and decisions of all families of the scenario's first criterion and seed."""
     told = diagnosis_cases_settings(wildcards)
-    found = DIAGNOSIS.choice_inputs(
-        wildcards.dataset, "all", told["criterion"], str(told["seed"])
-    )
-    logs = [
-        path.replace("outcomes.parquet", "decisions.parquet")
-        for path in found["outcomes"]
-    ]
+    found = DIAGNOSIS.choice_inputs(wildcards.dataset, "all", told["criterion"], str(told["seed"]))
+    logs = [path.replace("outcomes.parquet", "decisions.parquet") for path in found["outcomes"]]
     return DIAGNOSIS.table_inputs(wildcards.dataset) | found | {"decisions": logs}

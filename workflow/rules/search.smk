@@ -3,7 +3,7 @@
 
 if config["records"] is not None:
 
-    rule judge_searches:
+    use rule stage as judge_searches with:
         input:
             description=outside(str(OWN_RECORDS.description)),
             records=outside(str(OWN_RECORDS.records)),
@@ -15,52 +15,29 @@ if config["records"] is not None:
                 arrays="results/policy/policy.safetensors",
             ),
         log:
-            said="logs/judge_searches.log",
-            used="benchmarks/judge_searches.jsonl",
-        conda:
-            "../../envs/core.yaml"
-        resources:
-            mem_mb=memory,
+            **logs("judge_searches"),
         params:
             **stage_params("judge_searches"),
-        shell:
-            run_stage("judge_searches")
 
-    rule draw_search:
+    use rule stage as draw_search with:
         input:
-            steps=rules.judge_searches.output.steps,
-            policy=rules.judge_searches.output.policy,
+            **outputs_of(rules.judge_searches, "steps policy"),
         output:
-            **audited(tree="results/tree.png"),
+            **audited("results", "tree.png"),
         log:
-            said="logs/draw_search.log",
-            used="benchmarks/draw_search.jsonl",
-        conda:
-            "../../envs/core.yaml"
-        resources:
-            mem_mb=memory,
+            **logs("draw_search"),
         params:
             **stage_params("draw_search"),
-        shell:
-            run_stage("draw_search")
 
-    rule write_search_answer:
+    use rule stage as write_search_answer with:
         input:
-            policy=rules.judge_searches.output.policy,
-            arrays=rules.judge_searches.output.arrays,
+            **outputs_of(rules.judge_searches, "policy arrays"),
         output:
             **audited(text="results/verdict.txt", words="results/policy.txt"),
         log:
-            said="logs/write_search_answer.log",
-            used="benchmarks/write_search_answer.jsonl",
-        conda:
-            "../../envs/core.yaml"
-        resources:
-            mem_mb=memory,
+            **logs("write_search_answer"),
         params:
             **stage_params("write_search_answer"),
-        shell:
-            run_stage("write_search_answer")
 
 
 rule search:

@@ -199,9 +199,9 @@ if STORED:
         )
     STORE = Store(
         workflow.storage_registry.default_storage_provider,
-        str(
-            MODIFIER.modify_path("results/x").flags["storage_object"].query
-        ).removesuffix("results/x"),
+        str(MODIFIER.modify_path("results/x").flags["storage_object"].query).removesuffix(
+            "results/x"
+        ),
         Path(PREFIX),
     )
     serve(
@@ -209,11 +209,7 @@ if STORED:
             STORE,
             owns=lambda job: bool(own_jobs([job])),
             tells_all=lambda job: own_name(job.rule.name) == "write_report",
-            sources=lambda: [
-                *project_files(PROJECT),
-                *sent_files(config, PROJECT),
-                TOLD.path,
-            ],
+            sources=lambda: [*project_files(PROJECT), *sent_files(config, PROJECT), TOLD.path],
         ),
         beside=MODULE,
     )
@@ -222,8 +218,6 @@ if STORED:
 if STORED and workflow.is_main_process:
     if SharedFSUsage.SOURCES not in workflow.storage_settings.shared_fs_usage:
         try:
-            require_deployable(
-                PROJECT, config, moved=workflow.overwrite_workdir is not None
-            )
+            require_deployable(PROJECT, config, moved=workflow.overwrite_workdir is not None)
         except FrugalError as error:
             sys.exit(f"Frugal cannot start: {error}")

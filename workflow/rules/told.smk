@@ -8,9 +8,7 @@ from frugal_store import OURS
 from frugal_workers import Told, canonical, go_back, move_into
 
 STORED = workflow.storage_settings.default_storage_provider is not None
-OWN_FOLDER = (
-    None  # of one's own table or records; with a store the working folder stays
-)
+OWN_FOLDER = None  # of one's own table or records; with a store the working folder stays
 
 go_back()
 

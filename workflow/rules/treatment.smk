@@ -1,186 +1,106 @@
 # Treatment search: units and their tests, policies learned and played, the summary and its figures.
 
+from frugal.studies.treatment.spec import load_treatment_study
 
-include: "treatment_common.smk"
+TREATMENT = checked(load_treatment_study, config, PROJECT)
+DRAWN = f"study=treatment/{DATASET}/units=drawn"
+READ = f"study=treatment/{DATASET}/units=read"
 
 
-rule prepare_searches:
+use rule stage as prepare_searches with:
     input:
         unpack(located("searches", lambda w: TREATMENT.raw_inputs(w.dataset))),
     output:
-        **audited(
-            units="results/searches/dataset={dataset}/units.parquet",
-            catalogue="results/searches/dataset={dataset}/catalogue.json",
-            searches="results/searches/dataset={dataset}/searches.parquet",
-        ),
+        **audited(f"results/searches/{DATASET}", "units catalogue.json searches"),
     log:
-        said="logs/prepare_searches/dataset={dataset}.log",
-        used="benchmarks/prepare_searches/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("prepare_searches", DATASET),
     params:
-        **stage_params(
-            "prepare_searches", lambda w: TREATMENT.prepare_settings(w.dataset)
-        ),
-    shell:
-        run_stage("prepare_searches")
+        **stage_params("prepare_searches", lambda w: TREATMENT.prepare_settings(w.dataset)),
 
 
-rule compare_planners:
+use rule stage as compare_planners with:
     input:
         unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
-        **audited(
-            scores="results/policies/dataset={dataset}/scores.parquet",
-            trials="results/policies/dataset={dataset}/trials.parquet",
-            best_after="results/policies/dataset={dataset}/best_after.parquet",
-            policies="results/policies/dataset={dataset}/policies.parquet",
-        ),
+        **audited(f"results/policies/{DATASET}", "scores trials best_after policies"),
     log:
-        said="logs/compare_planners/dataset={dataset}.log",
-        used="benchmarks/compare_planners/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("compare_planners", DATASET),
     params:
-        **stage_params(
-            "compare_planners", lambda w: TREATMENT.compare_settings(w.dataset)
-        ),
-    shell:
-        run_stage("compare_planners")
+        **stage_params("compare_planners", lambda w: TREATMENT.compare_settings(w.dataset)),
 
 
 # Outside results/: a measurement is not the same twice, and everything there must be.
-rule time_planners:
+use rule stage as time_planners with:
     input:
         unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
-        **audited(timings="benchmarks/time_planners/dataset={dataset}/timings.parquet"),
+        **audited(f"benchmarks/time_planners/{DATASET}", "timings"),
     log:
-        said="logs/time_planners/dataset={dataset}.log",
-        used="benchmarks/time_planners/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("time_planners", DATASET),
     params:
         **stage_params("time_planners", lambda w: TREATMENT.compare_settings(w.dataset)),
-    shell:
-        run_stage("time_planners")
 
 
-rule summarise_treatment:
+use rule stage as summarise_treatment with:
     input:
         scores=TREATMENT.files("results/policies/dataset={dataset}/scores.parquet"),
-        best_after=TREATMENT.files(
-            "results/policies/dataset={dataset}/best_after.parquet"
-        ),
+        best_after=TREATMENT.files("results/policies/dataset={dataset}/best_after.parquet"),
     output:
-        **audited(
-            repeats="results/summary/treatment_repeats.parquet",
-            means="results/summary/treatment_means.parquet",
-            curves="results/summary/treatment_curves.parquet",
-        ),
+        **summarised("treatment", "repeats means curves"),
     log:
-        said="logs/summarise_treatment.log",
-        used="benchmarks/summarise_treatment.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("summarise_treatment"),
     params:
         **stage_params("summarise_treatment"),
-    shell:
-        run_stage("summarise_treatment")
 
 
 # CPU seconds differ from run to run, so that no other step may read what has them
-rule add_cpu_times:
+use rule stage as add_cpu_times with:
     input:
         repeats=rules.summarise_treatment.output.repeats,
-        timings=TREATMENT.files(
-            "benchmarks/time_planners/dataset={dataset}/timings.parquet"
-        ),
+        timings=TREATMENT.files("benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     output:
         **audited(summary="results/summary/treatment.parquet"),
     log:
-        said="logs/add_cpu_times.log",
-        used="benchmarks/add_cpu_times.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("add_cpu_times"),
     params:
         **stage_params("add_cpu_times"),
-    shell:
-        run_stage("add_cpu_times")
 
 
-rule check_treatment:
+use rule stage as check_treatment with:
     input:
         repeats=rules.summarise_treatment.output.repeats,
         trials=TREATMENT.files("results/policies/dataset={dataset}/trials.parquet"),
     output:
         **audited(checks="results/checks/treatment.json"),
     log:
-        said="logs/check_treatment.log",
-        used="benchmarks/check_treatment.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("check_treatment"),
     params:
         **stage_params("check_treatment", TREATMENT.check_settings()),
-    shell:
-        run_stage("check_treatment")
 
 
-rule draw_world_figures:
+use rule stage as draw_world_figures with:
     input:
-        means=rules.summarise_treatment.output.means,
-        policies=rules.compare_planners.output.policies,
+        **outputs_of(rules.summarise_treatment, "means"),
+        **outputs_of(rules.compare_planners, "policies"),
     output:
-        **treatment_figures("draw_world_figures", "drawn"),
+        **figure_outputs("draw_world_figures", DRAWN),
     log:
-        said="logs/draw_world_figures/dataset={dataset}.log",
-        used="benchmarks/draw_world_figures/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_world_figures", DATASET),
     params:
-        **stage_params(
-            "draw_world_figures", lambda w: TREATMENT.figure_settings(w.dataset)
-        ),
-    shell:
-        run_stage("draw_world_figures")
+        **stage_params("draw_world_figures", lambda w: TREATMENT.figure_settings(w.dataset)),
 
 
-rule draw_table_figures:
+use rule stage as draw_table_figures with:
     input:
-        means=rules.summarise_treatment.output.means,
-        curves=rules.summarise_treatment.output.curves,
-        policies=rules.compare_planners.output.policies,
-        units=rules.prepare_searches.output.units,
-        catalogue=rules.prepare_searches.output.catalogue,
+        **outputs_of(rules.summarise_treatment, "means curves"),
+        **outputs_of(rules.compare_planners, "policies"),
+        **outputs_of(rules.prepare_searches, "units catalogue"),
     output:
-        **treatment_figures("draw_table_figures", "read"),
+        **figure_outputs("draw_table_figures", READ),
     log:
-        said="logs/draw_table_figures/dataset={dataset}.log",
-        used="benchmarks/draw_table_figures/dataset={dataset}.jsonl",
-    conda:
-        "../../envs/core.yaml"
-    resources:
-        mem_mb=memory,
+        **logs("draw_table_figures", DATASET),
     params:
-        **stage_params(
-            "draw_table_figures", lambda w: TREATMENT.figure_settings(w.dataset)
-        ),
-    shell:
-        run_stage("draw_table_figures")
+        **stage_params("draw_table_figures", lambda w: TREATMENT.figure_settings(w.dataset)),
 
 
 rule treatment:
@@ -188,5 +108,6 @@ rule treatment:
     input:
         rules.add_cpu_times.output.summary,
         rules.check_treatment.output.checks,
-        treatment_figure_files("png"),
+        pictures("draw_world_figures", DRAWN, dataset=TREATMENT.scenarios(simulated=True)),
+        pictures("draw_table_figures", READ, dataset=TREATMENT.scenarios(simulated=False)),
     localrule: True

@@ -16,6 +16,7 @@ import pandas as pd
 
 from frugal.acquire.policies.python_files import source_of
 from frugal.acquire.registry import KINDS, kind_of, load_policy
+from frugal.config.declared import kinds_with
 from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
@@ -240,8 +241,9 @@ def _built(
     name = header["kind"]
     if name not in KINDS or not KINDS[name].file:
         if function is not None:
+            kinds = " or ".join(map(repr, kinds_with("runs_code")))
             raise DataError(
-                f"--function {function} is given, and {folder} holds no agent of kind 'python'"
+                f"--function {function} is given, and {folder} holds no agent of kind {kinds}"
             )
         return load_policy(stored)
     if function is None:

@@ -4,7 +4,7 @@ Knows no kind; `acquire.registry` finds them. Knows no files and no study.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.encoders import CallableEncoder, ValuesEncoder, fits, tabulate
+from frugal.config.kinds import block_of
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout, rows_digest
@@ -132,10 +133,24 @@ class AgentKind:
         name: `kind` in a config.
         build: (settings, layout, what is stored) → policy.
         fit: learns on records; None for kinds that need no training.
-        settings: those that must be there, and no others. Each has its type (one of JSON's, or one
-            that `config.schema.yaml` defines) and a description, or is a schema of its own.
+        settings: key → the name of a type of `config.learners` or a tuple of words, what it means,
+            and its default where it has one.
         doc: a line for the pages.
+        front: (rows, objective, settings, budgets) → the best policy within each budget, learnt at
+            once; None for kinds that have no front in `diagnosis`.
         file: True where the policy is a file of one's own, named by the setting `file`.
+        shares: names of blocks of `config.learners` whose settings it has too.
+        runs_code: True where that file is a program.
+        rows_only: True where the policy knows rows of its table and no values, so that it has no
+            answer to a new case.
+        two_classes: True where the label must have two classes.
+        acts_on_beliefs: True where `front` takes beliefs by a further argument `network`.
+        names: setting → what it names of a data set: `panels`, the `dataset`, `steps` of a rule.
+        steps: settings whose products, summed, are the transitions, updates or iterations of
+            training: (("outer.loops", "updates"), ("pretraining",)).
+        graph: function of `onnx_policies` that writes its decisions as a graph; "": none does.
+        looks: method of `diagnosis` → place in tables and figures, label, colour by its word in
+            `draw.style`, marker of matplotlib, and perhaps True for a hollow one.
     """
 
     name: str
@@ -143,9 +158,19 @@ class AgentKind:
     fit: Callable[[Ground, Mapping[str, Any]], Learned] | None
     settings: Mapping[str, Any]
     doc: str
+    front: Callable[..., Learned] | None = None
     file: bool = False
+    shares: tuple[str, ...] = ()
+    runs_code: bool = False
+    rows_only: bool = False
+    two_classes: bool = False
+    acts_on_beliefs: bool = False
+    names: Mapping[str, Literal["panels", "dataset", "steps"]] = field(default_factory=dict)
+    steps: tuple[tuple[str, ...], ...] = ()
+    graph: str = ""
+    looks: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the settings that must be there, and no others."""
-        return tuple(self.settings)
+        return tuple(key for key in block_of(self.name).model_fields if key != "kind")

@@ -6,10 +6,11 @@ shows is not read, whatever stands there.
 
 import numpy as np
 
+from frugal.acquire import onnx_policies
 from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.onnx_nodes import Graph
-from frugal.acquire.onnx_policies import GRAPHS
 from frugal.acquire.onnx_state import State
+from frugal.config.declared import declared_kinds, kinds_with
 from frugal.core.errors import DataError
 
 
@@ -20,10 +21,11 @@ def export_policy(bundle: CaseBundle) -> bytes:
         DataError: its kind, or a part of it, cannot be written as a graph.
     """
     layout, graph = bundle.layout, Graph()
-    if bundle.kind not in GRAPHS:
+    known = kinds_with("graph")
+    if bundle.kind not in known:
         raise DataError(
             f"an agent of kind {bundle.kind!r} cannot be written as an ONNX graph; those of kind "
-            f"{', '.join(GRAPHS)} can"
+            f"{', '.join(known)} can"
         )
     d, a = len(layout.columns), len(layout.actions)
     values, acquired, available = (
@@ -34,7 +36,8 @@ def export_policy(bundle: CaseBundle) -> bytes:
     shown = (acquired.of_kind("f") @ layout.provides.astype(np.float32)) > 0
     visible = (shown | free).where(values, np.nan)
     state = State(graph, bundle, visible, acquired, available & ~acquired)
-    answer = GRAPHS[bundle.kind](state, bundle.policy, bundle.member)
+    formula = getattr(onnx_policies, declared_kinds()[bundle.kind].says["graph"])
+    answer = formula(state, bundle.policy, bundle.member)
     belief = answer.belief
     if belief is None:
         assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"

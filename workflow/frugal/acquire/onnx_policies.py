@@ -1,9 +1,10 @@
 """The formulas of the policies, written once more as graphs; a test holds both beside each other.
 
-One function a kind: (state, policy, member) → answer. Those that are no short formula are not here.
+Public functions are (state, policy, member) → answer; a declaration of a kind names its own, see
+`kinds.AgentKind`. Those that are no short formula are not here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from frugal.learn.linear_parts import FURTHEST, LinearPart
 from frugal.learn.trees import TreeEnsemble
 
 
-def _without_head(state: State, policy: Any, member: int) -> Answer:
+def fixed(state: State, policy: Any, member: int) -> Answer:
     """A fixed set of panels, in their order."""
     del member
     wanted = (state.open & policy.panels[None]).of_kind("d")
@@ -46,7 +47,8 @@ def _q_values(state: State, weights: Mapping[str, np.ndarray], seen: Node) -> No
     return top @ weights["value.weight"] + weights["value.bias"] + values - values.mean()
 
 
-def _dqn(state: State, policy: Any, member: int) -> Answer:
+def dqn(state: State, policy: Any, member: int) -> Answer:
+    """The action of the highest value among those that are there."""
     del member
     seen = state.observed(Scaling(policy.centre, policy.scale), column_bits=policy.column_bits)
     value = _q_values(state, policy.weights, seen.of_kind("d"))
@@ -55,7 +57,8 @@ def _dqn(state: State, policy: Any, member: int) -> Answer:
     return Answer(state.panel_or_stop(of_panel, ~(of_panel.max() < stop)), None)
 
 
-def _sb3(state: State, policy: Any, member: int) -> Answer:
+def sb3(state: State, policy: Any, member: int) -> Answer:
+    """The best action of a network, or the law that it draws from."""
     del member
     if policy.terminals > 1:
         raise DataError("an sb3 agent that gives verdicts cannot be written as an ONNX graph")
@@ -68,7 +71,8 @@ def _sb3(state: State, policy: Any, member: int) -> Answer:
     return Answer(of_panel.beside(stop).apply("Softmax", axis=-1), None)
 
 
-def _cwcf(state: State, policy: Any, member: int) -> Answer:
+def cwcf(state: State, policy: Any, member: int) -> Answer:
+    """The panel of the highest value, or a verdict; the belief follows from the values of both."""
     weights = {name: array[member] for name, array in policy.weights.items()}
     seen = state.observed(policy.scaling, column_bits=policy.column_bits)
     value = _q_values(state, weights, seen).of_kind("d")
@@ -95,7 +99,8 @@ def _normal_scores(state: State, reads: Any) -> Node:
     return known.where(total, 0).beside(known.of_kind("d")).of_kind("f").of_kind("d")
 
 
-def _panel_networks(state: State, policy: Any, member: int) -> Answer:
+def panel_networks(state: State, policy: Any, member: int) -> Answer:
+    """The panel of most worth for its price, above the least; a mean over networks."""
     networks, chooser = policy.networks, int(policy.chooser[member])
     seen = _normal_scores(state, networks.believer.reads)
     some = range(chooser * networks.folds, (chooser + 1) * networks.folds)
@@ -126,7 +131,8 @@ def _panel_networks(state: State, policy: Any, member: int) -> Answer:
     return Answer(state.panel_or_stop(margin, margin.max() > least), two(ill))
 
 
-def _actor(state: State, policy: Any, member: int) -> Answer:
+def actor(state: State, policy: Any, member: int) -> Answer:
+    """The actor's law, or its likeliest action; of a classifier that is a network."""
     from frugal.learn.imputers import MeanImputer
 
     if not isinstance(policy.imputer, MeanImputer) or policy.models:
@@ -158,7 +164,8 @@ def _trees_with_bits(state: State, believer: TreeEnsemble) -> Node:
     return state.graph.trees(believer, seen).columns(1, 2)
 
 
-def _opportunistic(state: State, policy: Any, member: int) -> Answer:
+def opportunistic(state: State, policy: Any, member: int) -> Answer:
+    """The panel of the highest value that reaches the least; those of the first set at once."""
     network = policy.network
     scaling = Scaling(network.centre, network.scale)
     rounded = State(
@@ -174,7 +181,8 @@ def _opportunistic(state: State, policy: Any, member: int) -> Answer:
     return Answer(law, two(_trees_with_bits(state, policy.believer)))
 
 
-def _dadi(state: State, policy: Any, member: int) -> Answer:
+def dadi(state: State, policy: Any, member: int) -> Answer:
+    """The action of the highest value; a set encoder reads what is known."""
     from frugal.acquire.train.dadi_networks import CLASS_HEAD, ENCODER, POLICY_HEAD
     from frugal.learn.set_encoder import OUTSIDE
 
@@ -226,7 +234,7 @@ def _weighed(share: Node, memory: Node) -> Node:
     return graph.op("ReduceSum", [share.with_last_axis() * memory, axes], "f", keepdims=0)
 
 
-def _cascade(state: State, policy: Any, member: int) -> Answer:
+def belief_windows(state: State, policy: Any, member: int) -> Answer:
     """As `CascadePolicies.decide` and `believe`, of one cascade."""
     sets, model = policy.sets[member], policy.model[member]
     beyond = (sets[-1] & ~sets).T.astype(np.float32)
@@ -249,14 +257,14 @@ def _cascade(state: State, policy: Any, member: int) -> Answer:
     return Answer(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), two(belief))
 
 
-def _fixed_set(state: State, policy: Any, member: int) -> Answer:
+def fixed_set(state: State, policy: Any, member: int) -> Answer:
     """A cascade of one set; of more classes, the models of each against all others."""
     if not isinstance(policy, ClassSet):
-        return _cascade(state, policy, member)
+        return belief_windows(state, policy, member)
     of_class = policy.of_class
     each = [logistic(_log_odds(state, of_class, k)) for k in range(len(policy.errors))]
     together = each[0].beside(*each[1:])
-    return Answer(_cascade(state, of_class, member).law, together / together.sum())
+    return Answer(belief_windows(state, of_class, member).law, together / together.sum())
 
 
 def _log_odds(state: State, policy: Any, k: int) -> Node:
@@ -273,19 +281,3 @@ def _log_odds(state: State, policy: Any, k: int) -> Node:
     linear = known.where(z, 0) @ slope + (~known).of_kind("d") @ unknown + intercept
     total = odds * float(part.weights[1]) + linear * float(part.weights[2])
     return (total + float(part.weights[0])).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
-
-
-GRAPHS: dict[str, Callable[[State, Any, int], Answer]] = {
-    "fixed": _without_head,
-    "dqn": _dqn,
-    "sb3": _sb3,
-    "cwcf": _cwcf,
-    "gdfs": _panel_networks,
-    "dime": _panel_networks,
-    "sm_ddpo": _actor,
-    "opportunistic": _opportunistic,
-    "dadi": _dadi,
-    "cascade": _cascade,
-    "permutation": _cascade,
-    "fixed_set": _fixed_set,
-}

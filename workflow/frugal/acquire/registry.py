@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from frugal.acquire.kinds import AgentKind, Stored
-from frugal.core.declarations import Declared, declared, load_one
+from frugal.config.declared import declared_kinds
+from frugal.core.declarations import load_one
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout, read_header
@@ -30,11 +31,6 @@ class _Kinds(Mapping[str, AgentKind]):
 
     def __len__(self) -> int:
         return len(declared_kinds())
-
-
-def declared_kinds() -> Mapping[str, Declared]:
-    """Name → what the declaration says, of every kind; nothing is imported for it."""
-    return declared("frugal.acquire.policies", "AgentKind")
 
 
 KINDS: Mapping[str, AgentKind] = _Kinds()

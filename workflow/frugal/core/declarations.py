@@ -1,9 +1,9 @@
 """Declarations: what a thing of the project is, said once, in the file that holds it.
 
 A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`. A folder of them
-is open: a new file in it is found, and no list names it. What a config may say of them stands in
-literal arguments of the calls and is read without importing, as the workflow's first step must be
-fast; the object itself comes by import, when it is asked for.
+is open: a new file in it is found, and no list names it; so is a module that holds several. What a
+config may say of them stands in literal arguments of the calls and is read without importing, as
+the workflow's first step must be fast; the object itself comes by import, when it is asked for.
 """
 
 import ast
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.sources import modules_of
+from frugal.core.sources import arguments_of, modules_of
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,17 @@ class Declared:
         module: that holds it.
         variable: its name there.
         says: its literal keyword arguments.
+        code: names of the others.
     """
 
     module: str
     variable: str
     says: Mapping[str, Any]
+    code: frozenset[str]
+
+    def has(self, argument: str) -> bool:
+        """Whether the argument is there, and neither False, None nor empty."""
+        return argument in self.code or bool(self.says.get(argument))
 
 
 @cache
@@ -37,7 +43,7 @@ def declared(package: str, of: str) -> Mapping[str, Declared]:
     """Every declaration in the modules of a folder, by its `name`; sorted by module and line.
 
     Args:
-        package: of the folder, for example `frugal.acquire.policies`.
+        package: of the folder, for example `frugal.acquire.policies`; or one module.
         of: class that the declarations call.
 
     Raises:
@@ -50,12 +56,11 @@ def declared(package: str, of: str) -> Mapping[str, Declared]:
                 continue
             if getattr(line.value.func, "id", None) != of:
                 continue
-            says = {str(k.arg): k.value for k in line.value.keywords}
-            says = {k: ast.literal_eval(v) for k, v in says.items() if _is_literal(v)}
+            says, code = arguments_of(line.value)
             name = says["name"]
             if name in found:
                 raise ConfigError(f"{found[name].module} and {module} both declare {name!r}")
-            found[name] = Declared(module, ast.unparse(line.targets[0]), says)
+            found[name] = Declared(module, ast.unparse(line.targets[0]), says, code)
     return found
 
 
@@ -76,9 +81,9 @@ def load_all(package: str, of: str) -> dict[str, Any]:
     return {name: load_one(package, of, name) for name in declared(package, of)}
 
 
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except ValueError:
-        return False
-    return True
+def load_literals(package: str, of: str) -> dict[str, Mapping[str, Any]]:
+    """What every declaration of a folder says in literals, by name; nothing is imported for it.
+
+    The digest of a job's code covers these literals, and of the folder nothing else.
+    """
+    return {name: one.says for name, one in declared(package, of).items()}

@@ -4,7 +4,6 @@ Knows nothing of what the keys mean; `description` does, and whoever reads anoth
 """
 
 import difflib
-import json
 import math
 import os
 import re
@@ -15,15 +14,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
-
 from frugal.core.errors import ConfigError, DataError, is_private
 from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 _PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
 _LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
 _LONGEST_NAME = 80  # characters of one name in a list
@@ -61,12 +54,15 @@ def _is_finite(_: object, value: object) -> bool:
     return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
 
 
-# JSON Schema takes 1e308 for an integer and lets infinities and NaN pass every bound.
-_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine_many(
-    {"integer": _is_whole, "number": _is_finite}
-)
-_ShippedLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Validator = extend(Draft202012Validator, type_checker=_CHECKER)
+@cache
+def _validator() -> Any:
+    """JSON Schema takes 1e308 for an integer and lets infinities and NaN pass every bound."""
+    from jsonschema import Draft202012Validator  # a quarter of the time of a first read
+    from jsonschema.validators import extend
+
+    types = {"integer": _is_whole, "number": _is_finite}
+    checker = Draft202012Validator.TYPE_CHECKER.redefine_many(types)
+    return extend(Draft202012Validator, type_checker=checker)
 
 
 def read_yaml(path: Path) -> Any:
@@ -97,15 +93,24 @@ def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str
     Raises:
         ConfigError: the first violation: its key, what was found, what is allowed.
     """
-    _require_plain_text(document, where, "top level", set())
+    require_plain_text(document, where)
     errors = sorted(
-        _Validator(dict(schema)).iter_errors(document),
+        _validator()(dict(schema)).iter_errors(document),
         key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator)),
     )
     if errors:
         # An unknown key explains a missing one (a misspelling), so it speaks first.
         first = next((e for e in errors if e.validator == "additionalProperties"), errors[0])
         raise ConfigError(f"{where}: {_sentence(first)}")
+
+
+def require_plain_text(document: Any, where: str) -> None:
+    """Refuse keys that are no text, and control characters in names and values but prose.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    _require_plain_text(document, where, "top level", set())
 
 
 def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, bool]]) -> None:
@@ -135,16 +140,6 @@ def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, b
             f"{where}: {key!r} holds {shown(found)}; allowed is text on one line without control "
             "characters"
         )
-
-
-@cache
-def load_schema(path: Path) -> dict[str, Any]:
-    """A JSON Schema that ships with the project, in JSON or YAML; not to be changed.
-
-    Nobody's own text is read here, so libyaml may read it, which takes a tenth of the time.
-    """
-    text = path.read_text(encoding="utf-8")
-    return json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_ShippedLoader)
 
 
 def asked_file(path: str | Path, base: Path) -> Path | None:
@@ -242,27 +237,32 @@ def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
-def _key(error: ValidationError) -> str:
+def _key(error: Any) -> str:
     text = ""
     for part in error.absolute_path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text or "top level"
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: Any) -> str:
     if error.validator in ("oneOf", "anyOf") and error.context:
         return _sentence_of_branches(error)
     found, rule, schema = error.instance, error.validator_value, error.schema
-    return _rule_sentence(str(error.validator), _key(error), found, rule, schema, error.message)
+    text = _rule_sentence(str(error.validator), _key(error), found, rule, schema, error.message)
+    of_a_name = "propertyNames" in error.absolute_schema_path
+    return text.replace("' is ", "' has the key ", 1) if of_a_name else text
 
 
-def _sentence_of_branches(error: ValidationError) -> str:
+def _sentence_of_branches(error: Any) -> str:
     """What is wrong with the branch that was meant: the one whose kind fits, else the nearest."""
-    branches: dict[Any, list[ValidationError]] = {}
+    branches: dict[Any, list[Any]] = {}
     for one in error.context or ():
         branches.setdefault(one.schema_path[0], []).append(one)
     fitting = [es for es in branches.values() if not any(_is_other_type(e) for e in es)]
     fitting = fitting or list(branches.values())
+    if all(len(es) == 1 and es[0].validator in ("type", "const") and not es[0].path
+           for es in fitting):  # fmt: skip
+        return _sentence_of_values(error, [one for es in branches.values() for one in es])
     kinds = [e for es in fitting for e in es if e.validator == "const"]
     if len({e.schema_path[0] for e in kinds}) == len(fitting):
         allowed = [e.validator_value for e in kinds]
@@ -272,7 +272,25 @@ def _sentence_of_branches(error: ValidationError) -> str:
     return _sentence(next((e for e in meant if e.validator == "additionalProperties"), meant[0]))
 
 
-def _is_other_type(error: ValidationError) -> bool:
+def _sentence_of_values(error: Any, branches: Iterable[Any]) -> str:
+    """Of a value that is neither one of some words nor of another type."""
+    allowed, types = [], []
+    for one in branches:
+        rule: Any = one.validator_value
+        if one.validator == "type":
+            names = [rule] if isinstance(rule, str) else list(rule)
+            types += names
+            allowed += [_TYPE_NAMES[name] for name in names]
+        elif one.validator == "const":
+            allowed.append(str(rule).lower() if isinstance(rule, bool) else repr(rule))
+    found = error.instance
+    hint = _bare_word(found, types)
+    return (
+        f"{_key(error)!r} is {shown(found)}; allowed is {' or '.join(dict.fromkeys(allowed))}{hint}"
+    )
+
+
+def _is_other_type(error: Any) -> bool:
     """The branch is for another type altogether: a mapping was meant, and it allows null, say."""
     return error.validator == "type" and not error.path
 
@@ -296,6 +314,8 @@ def _rule_sentence(
             names = [rule] if isinstance(rule, str) else list(rule)
             allowed = " or ".join(_TYPE_NAMES[n] for n in names)
             return f"{key!r} is {value}; allowed is {allowed}{_bare_word(found, names)}"
+        case "const":
+            return f"{key!r} is {value}; allowed is {rule!r}{did_you_mean(found, [rule])}"
         case "enum":
             hint = did_you_mean(found, rule) or _bare_word(found, ["string"])
             return f"{key!r} is {value}; allowed are {listed(rule)}{hint}"

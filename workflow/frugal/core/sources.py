@@ -31,8 +31,13 @@ def columns_module(stage: str) -> str:
 
 
 def modules_of(package: str) -> dict[str, Path]:
-    """The modules of a folder of this package with their files, sorted; without those below it."""
+    """The modules of a folder of this package with their files, sorted; without those below it.
+
+    Of a module it is the one.
+    """
     folder = PACKAGE.joinpath(*package.split(".")[1:])
+    if (module := folder.with_suffix(".py")).is_file():
+        return {package: module}
     paths = sorted(folder.glob("[a-z]*.py"))
     return {f"{package}.{path.stem}": path for path in paths}
 
@@ -53,7 +58,7 @@ def _imports(module: str) -> frozenset[str]:
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(f"{module} is no module of this package")
-    _, found, folders = _read(path)
+    _, found, folders, _ = _read(path)
     found = [*found, *(name for folder in folders["all"] for name in modules_of(folder))]
     ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)}
     parents = {
@@ -63,10 +68,11 @@ def _imports(module: str) -> frozenset[str]:
 
 
 @cache
-def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]]]:
-    """Digest of a file's code, what its imports may mean, and the open folders that it loads from.
+def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
+    """Digest of a file's code, what its imports may mean, the folders it loads from, its literals.
 
-    Of a folder it loads `all` declarations, or the `one` that a name asks for.
+    Of a folder it loads `all` declarations, the `one` that a name asks for, or the `literals` of
+    all. The last item is the digest of those that its own declarations have.
     """
     text = path.read_bytes()
     key = hashlib.sha256(sys.version.encode() + b"\0" + text).hexdigest()
@@ -74,11 +80,17 @@ def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]]]:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(kept.read_bytes())
         if found["key"] == key:
-            return str(found["code"]), tuple(map(str, found["imports"])), dict(found["folders"])
+            return (
+                str(found["code"]), tuple(map(str, found["imports"])), dict(found["folders"]),
+                str(found["literals"]),
+            )  # fmt: skip
     tree = ast.parse(text)
     imports, folders = sorted(_imported_names(tree)), _open_folders(tree)
-    code = hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest()
-    found = {"key": key, "code": code, "imports": imports, "folders": folders}
+    literals = _digest_of_text(repr([arguments_of(call)[0] for call in _declarations(tree)]))
+    code = _digest_of_text(ast.dump(_without_docstrings(tree)))
+    found = {
+        "key": key, "code": code, "imports": imports, "folders": folders, "literals": literals,
+    }  # fmt: skip
     if not sys.dont_write_bytecode:
         with contextlib.suppress(
             OSError
@@ -87,12 +99,34 @@ def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]]]:
             half = kept.with_name(f"{kept.name}.{os.getpid()}")
             half.write_text(json.dumps(found))
             half.replace(kept)
-    return code, tuple(imports), folders
+    return code, tuple(imports), folders, literals
+
+
+def _digest_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _declarations(tree: ast.Module) -> list[ast.Call]:
+    """Calls at the top of a module whose value has a name, see `declarations`."""
+    lines = (line.value for line in tree.body if isinstance(line, ast.Assign))
+    return [value for value in lines if isinstance(value, ast.Call)]
+
+
+def arguments_of(call: ast.Call) -> tuple[dict[str, Any], frozenset[str]]:
+    """Keyword arguments of a call that are literals, and the names of the others."""
+    literals: dict[str, Any] = {}
+    code: set[str] = set()
+    for argument in call.keywords:
+        try:
+            literals[str(argument.arg)] = ast.literal_eval(argument.value)
+        except ValueError:
+            code.add(str(argument.arg))
+    return literals, frozenset(code)
 
 
 def _open_folders(tree: ast.Module) -> dict[str, list[str]]:
-    """Packages named by calls of `load_all` and `load_one`, see `declarations`."""
-    found: dict[str, set[str]] = {"all": set(), "one": set()}
+    """Packages named by calls of `load_all`, `load_one`, `load_literals`; see `declarations`."""
+    found: dict[str, set[str]] = {"all": set(), "one": set(), "literals": set()}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             asked = node.func.id.removeprefix("load_")
@@ -170,7 +204,16 @@ def _digest(stage: str, named: frozenset[str]) -> str:
         for module in modules_of(folder)
         if module.rsplit(".", 1)[1] in named
     }
-    return _digest_of(reached_modules(*roots, *sorted(chosen)))
+    folders = {
+        folder for reached in reached_modules(*roots) for folder in _folders(reached)["literals"]
+    }
+    literals = [
+        f"{module}\0{_read(path)[3]}"
+        for folder in sorted(folders)
+        for module, path in modules_of(folder).items()
+    ]
+    code = _digest_of(reached_modules(*roots, *sorted(chosen)))
+    return _digest_of_text("\0".join([code, *literals])) if literals else code
 
 
 def _digest_of(modules: Iterable[str]) -> str:

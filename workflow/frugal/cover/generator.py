@@ -37,7 +37,7 @@ class GeneratorKind:
         check: the arrays are such a generator, or `DataError`.
         answerer: (arrays, catalogue) → the function (features, group) → answers.
         settings: those that must be there, and no others; as of `AgentKind`.
-        shares: groups of settings that it has in common with others, named in the config's schema.
+        shares: names of blocks of `config.learners` whose settings it has too.
         doc: a line for the pages.
         least: training rows that a step needs: 2 where a layer normalises over them.
     """

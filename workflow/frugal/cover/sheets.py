@@ -15,7 +15,7 @@ from jaxtyping import Int
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed
 from frugal.cover.instance import COST_DECIMALS
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.opening import as_texts
 from frugal.data.packed import unpacked_bytes
 from frugal.data.raw_cells import ParquetCells, frame_of

@@ -32,7 +32,7 @@ def belonging_of(raw: RawTable, rows: np.ndarray, description: Description) -> B
     Raises:
         DataError: a column is absent, holds one group or too many, or a row belongs to none.
     """
-    missing = description.source.format.missing if description.source.format else ()
+    missing = description.format.missing if description.format else ()
     raw_names = {column.name: column.raw_name for column in description.columns}
     group, names = _groups(raw, rows, description.told_apart, raw_names, missing)
     cluster = None

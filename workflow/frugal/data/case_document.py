@@ -16,7 +16,6 @@ from frugal.core.errors import DataError
 from frugal.core.table import Table
 from frugal.data.belonging import columns_named
 from frugal.data.description import Column, Description
-from frugal.data.labels import columns_of_rule
 
 CASES = {
     "columns": [
@@ -77,7 +76,7 @@ def case_document(
             columns.append(_column_document(column, levels, cells, table.column(names[0])))
             start += width
     kept = {column["name"] for column in columns}
-    form = description.source.format
+    form = description.format
     return {
         "columns": columns,
         "panels": [
@@ -97,10 +96,11 @@ def case_document(
 def _told_otherwise(description: Description) -> set[str]:
     """Columns of the file that are read for something else than features."""
     label, groups = description.label, description.groups
-    named = {label.column, label.meaning.by, *columns_of_rule(label.rule), description.source.join}
+    named = {label.column, label.meaning.by, description.source.join}
+    named |= set() if label.rule is None else {*label.rule.columns}
     named |= columns_named(description) | {rule.column for rule in description.drop_rows}
     named |= set() if groups is None else {groups.column, groups.by}
-    named |= set() if description.source.format is None else {*description.source.format.personal}
+    named |= set() if description.format is None else {*description.format.personal}
     return {name for name in named if name is not None}
 
 

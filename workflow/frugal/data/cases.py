@@ -16,8 +16,7 @@ from jaxtyping import Bool, Float
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
 from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
-from frugal.data.description import Column
-from frugal.data.description_sources import Format
+from frugal.data.description import Column, Format
 from frugal.data.opening import (
     MARKS,
     as_texts,

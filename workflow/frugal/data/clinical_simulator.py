@@ -15,8 +15,8 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit, ndtr
 
+from frugal.config.dataset import ClinicalGenerator
 from frugal.core.table import Table
-from frugal.data.description_sources import ClinicalGenerator
 
 GROUP, LABEL = "group", "ill"  # raw columns beside the features
 _SCAN_POINTS = 1001  # of the threshold's logit, before refinement

@@ -9,13 +9,44 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import frugal.config.dataset as written
+from frugal.config.dataset import (
+    Block,
+    CostDraw,
+    Dataset,
+    DropRule,
+    LabelRule,
+    Panel,
+    Source,
+    StaySummary,
+)
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import SCHEMAS, check_against_schema, listed, load_schema, read_yaml
-from frugal.data.description_checks import check_meaning
-from frugal.data.description_sources import Source, source_from
+from frugal.core.schema_check import listed, read_yaml
 from frugal.data.groups import Classes, classes_from
 
-SCHEMA_PATH = SCHEMAS / "dataset.schema.json"
+
+@dataclass(frozen=True)
+class Format:
+    """How the files are written; `header` is None where the first record names the columns.
+
+    `personal` are columns that name people: they are dropped as soon as a line is read. The first
+    `skip_lines` lines of a csv are no part of the table. `decimal` and `thousands` are the marks in
+    numbers that are written as text.
+    """
+
+    kind: str
+    missing: tuple[str, ...]
+    separator: str
+    header: tuple[str, ...] | None
+    comment: str | None
+    strip: bool
+    encoding: str
+    hours: float | None = None
+    summaries: tuple[StaySummary, ...] = ()
+    personal: tuple[str, ...] = ()
+    skip_lines: int = 0
+    decimal: str = "."
+    thousands: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,48 +65,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class PanelSpec:
-    """Features acquired together; `cost` is None where it is drawn, 0 where the panel is free."""
-
-    name: str
-    columns: tuple[str, ...]
-    free: bool
-    cost: float | None
-
-
-@dataclass(frozen=True)
-class CostDraw:
-    """Law of the drawn panel costs."""
-
-    distribution: str
-    low: float
-    high: float
-    seed: int
-
-
-@dataclass(frozen=True)
-class EventRule:
-    """Yes where an event came within the horizon, no where following reached it without one."""
-
-    event: str
-    time: str
-    horizon: float
-
-
-@dataclass(frozen=True)
-class RiseRule:
-    """Yes where the later value exceeds the earlier by a difference or by a ratio."""
-
-    before: str
-    after: str
-    difference: float
-    ratio: float
-
-
-LabelRule = EventRule | RiseRule
-
-
-@dataclass(frozen=True)
 class Label:
     """Raw column of the label, names of the classes, and how a raw value means each.
 
@@ -90,21 +79,6 @@ class Label:
 
 
 @dataclass(frozen=True)
-class DropRule:
-    """Rows to leave out, and why.
-
-    `column` is a raw one, for the rules `below` and `above`; `columns` are features, for the rule
-    `feature_missing`.
-    """
-
-    rule: str
-    value: float | None
-    reason: str
-    column: str | None
-    columns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class SplitSpec:
     """Parts by fraction or count; `given`: fractions within each group of files; `folds`: even."""
 
@@ -116,11 +90,12 @@ class SplitSpec:
 
 @dataclass(frozen=True)
 class Description:
-    """One data set, as its YAML tells it.
+    """One data set, as its YAML describes it.
 
     Attributes:
         path: the YAML itself; relative paths inside it start in its folder.
         cost_unit: unit of all costs, for axes.
+        format: of the files, where there are some.
         misclassification_cost: row = true class, column = predicted class.
         missing_values: `induced` (the table is complete), `own` (its gaps are the missingness, by
             whole panels) or `partial` (a panel can be had where one of its columns is known).
@@ -137,8 +112,9 @@ class Description:
     note: str
     cost_unit: str
     source: Source
+    format: Format | None
     columns: tuple[Column, ...]
-    panels: tuple[PanelSpec, ...]
+    panels: tuple[Panel, ...]
     cost_draw: CostDraw | None
     label: Label
     sensitive: str | None
@@ -170,10 +146,8 @@ def _require_prices(document: Any, path: Path) -> None:
     wanted = []
     if lacking:
         wanted = [f"the cost of {listed(lacking.values())} (first {next(iter(lacking))})"]
-    cells = [cell for row in errors if isinstance(row, list) for cell in row] if isinstance(
-        errors, list
-    ) else []  # fmt: skip
-    if None in cells:
+    rows = errors if isinstance(errors, list) else []
+    if any(cell is None for row in rows if isinstance(row, list) for cell in row):
         wanted.append("what each error costs ('misclassification_cost')")
     if wanted:
         raise ConfigError(
@@ -183,7 +157,7 @@ def _require_prices(document: Any, path: Path) -> None:
 
 
 def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> Description:
-    """The data set that a YAML describes, checked against its schema and for sense.
+    """The data set that a YAML describes, checked for sense.
 
     Args:
         path: of the YAML.
@@ -197,116 +171,59 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
     if instead and isinstance(document, dict):
         document = document | dict(instead)
     _require_prices(document, path)
-    check_against_schema(document, load_schema(SCHEMA_PATH), where=str(path))
-    try:
-        check_meaning(document)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    return _description(path, document)
-
-
-def _description(path: Path, document: Mapping[str, Any]) -> Description:
-    draw = document["cost_draw"]
+    found = Dataset.read(document, where=str(path))
+    sensitive = found.sensitive
+    apart = found.groups if "groups" in found.model_fields_set else sensitive
+    same = ("name", "title", "note", "cost_unit", "source", "panels", "cost_draw", "cluster",
+            "misclassification_cost", "drop_rows", "missing_values")  # fmt: skip
     return Description(
         path=path,
-        name=document["name"],
-        title=document["title"],
-        note=document["note"],
-        cost_unit=document["cost_unit"],
-        source=source_from(document["source"]),
-        columns=tuple(_column(c) for c in document["columns"]),
-        panels=tuple(_panel(p) for p in document["panels"]),
-        cost_draw=None
-        if draw is None
-        else CostDraw(draw["distribution"], float(draw["low"]), float(draw["high"]), draw["seed"]),
-        label=_label(document["label"]),
-        sensitive=_sensitive_name(document["sensitive"]),
-        groups=_sensitive_groups(document["sensitive"]),
-        told_apart=_told_apart(
-            document["groups"] if "groups" in document else document["sensitive"]
-        ),
-        cluster=document.get("cluster"),
-        misclassification_cost=tuple(
-            tuple(float(c) for c in row) for row in document["misclassification_cost"]
-        ),
-        drop_rows=tuple(
-            DropRule(
-                r["rule"],
-                float(r["value"]) if "value" in r else None,
-                r["reason"],
-                r.get("column"),
-                tuple(r.get("columns", ())),
-            )
-            for r in document["drop_rows"]
-        ),
-        missing_values=document["missing_values"],
-        split=_split(document["split"]),
+        **{key: getattr(found, key) for key in same},
+        format=_format(found.source.format),
+        columns=tuple(map(_column, found.columns)),
+        label=_label(found.label),
+        sensitive=sensitive.column if isinstance(sensitive, Block) else sensitive,
+        groups=_groups(sensitive) if isinstance(sensitive, Block) else None,
+        told_apart=_groups(apart) if isinstance(apart, Block) else apart,
+        split=_split(found.split),
     )
 
 
-def _sensitive_name(sensitive: Any) -> str | None:
-    return sensitive["column"] if isinstance(sensitive, Mapping) else sensitive
+def _format(form: written.FileFormat | None) -> Format | None:
+    if form is None:
+        return None
+    fixed = {"comment": "%", "strip": True} if form.kind == "arff" else {}
+    plain = {"separator": ",", "header": None, "comment": None, "strip": False, "encoding": "utf-8"}
+    values = {key: getattr(form, key) for key in form.model_fields_set}
+    if values.get("header") is True:
+        del values["header"]
+    return Format(**plain | fixed | values)
 
 
-def _sensitive_groups(sensitive: Any) -> Classes | None:
-    return classes_from(sensitive, key="groups") if isinstance(sensitive, Mapping) else None
-
-
-def _told_apart(groups: Any) -> Classes | str | None:
-    return classes_from(groups, key="groups") if isinstance(groups, Mapping) else groups
-
-
-def _column(column: Mapping[str, Any]) -> Column:
-    levels = column.get("levels")
+def _column(column: written.Column) -> Column:
     return Column(
-        name=column["name"],
-        raw_name=column.get("from", column["name"]),
-        kind=column["type"],
-        unit=column.get("unit", "1"),  # a one-hot column is a 0/1 indicator
-        levels=None if levels is None else tuple(levels),
-        missing_level=column.get("missing_level"),
-        special_values=tuple(
-            (float(s["value"]), s["meaning"]) for s in column.get("special_values", ())
-        ),
-        recode=tuple((text, str(level)) for text, level in column.get("recode", {}).items()),
-        valid=None
-        if "valid" not in column
-        else (float(column["valid"][0]), float(column["valid"][1])),
+        name=column.name,
+        raw_name=column.raw_name or column.name,
+        kind=column.kind,
+        unit=column.unit or "1",  # a one-hot column is a 0/1 indicator
+        levels=column.levels,
+        missing_level=column.missing_level,
+        special_values=tuple((s.value, s.meaning) for s in column.special_values),
+        recode=tuple((text, str(level)) for text, level in column.recode.items()),
+        valid=column.valid,
     )
 
 
-def _panel(panel: Mapping[str, Any]) -> PanelSpec:
-    free = panel.get("free", False)
-    cost = None if panel.get("cost") == "drawn" else float(panel.get("cost", 0.0))
-    return PanelSpec(panel["name"], tuple(panel["columns"]), free, cost)
+def _groups(groups: written.TwoGroups) -> Classes:
+    return classes_from(groups.plain(), key="groups")
 
 
-def _label(label: Mapping[str, Any]) -> Label:
-    return Label(
-        column=label["column"],
-        classes=tuple(c["name"] for c in label["classes"]),
-        values=tuple(tuple(str(v) for v in c.get("values", ())) for c in label["classes"]),
-        meaning=classes_from(label, key="classes"),
-        rule=None if "rule" not in label else _rule(label["rule"]),
-    )
+def _label(label: written.Label) -> Label:
+    meaning = classes_from(label.plain(), key="classes")
+    return Label(label.column, meaning.names, meaning.values, meaning, label.rule)
 
 
-def _rule(rule: Mapping[str, Any]) -> LabelRule:
-    if rule["kind"] == "event_within":
-        return EventRule(rule["event"], rule["time"], float(rule["horizon"]))
-    return RiseRule(rule["before"], rule["after"], float(rule["difference"]), float(rule["ratio"]))
-
-
-def _split(split: Mapping[str, Any]) -> SplitSpec:
-    folds = split.get("k", 0)
-    even = {f"fold_{number}": 1 / folds for number in range(1, folds + 1)}
-    return SplitSpec(
-        scheme=split["scheme"],
-        seed=split["seed"],
-        parts=_sizes(split.get("parts", even)),
-        groups={name: _sizes(parts) for name, parts in split.get("groups", {}).items()},
-    )
-
-
-def _sizes(parts: Mapping[str, Any]) -> dict[str, float]:
-    return {part: float(size) for part, size in parts.items()}
+def _split(split: written.Split) -> SplitSpec:
+    even = {f"fold_{number}": 1 / split.k for number in range(1, split.k + 1)}
+    groups = {name: {**parts} for name, parts in split.groups.items()}
+    return SplitSpec(split.scheme, split.seed, {**even, **split.parts}, {**groups})

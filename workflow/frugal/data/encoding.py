@@ -31,7 +31,7 @@ from frugal.data.encoded_columns import (
     onehot_groups,
 )
 from frugal.data.groups import Classes
-from frugal.data.labels import columns_of_rule, with_label
+from frugal.data.labels import with_label
 from frugal.data.parsing import RawTable, numbers_of, numeric_column, text_column
 
 
@@ -85,7 +85,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         DataError: a column is absent, a cell is no number, a level or label value is unknown, the
             label has one class, or a value is missing where none may be.
     """
-    missing = description.source.format.missing if description.source.format else ()
+    missing = description.format.missing if description.format else ()
     raw = with_label(raw, description.label, missing)
     typed, impossible = _typed_columns(raw, description, missing)
     answer = text_column(raw, description.label.column, missing, "label.column")
@@ -108,7 +108,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     units = {n: u for b in told.values() for n, u in zip(b.names, b.unit, strict=True)}
     codes = {name: b.codes for name, b in told.items() if b.codes}
     used = {c.raw_name for c in description.columns} | {description.label.column}
-    used |= set(columns_of_rule(description.label.rule))
+    used |= set() if description.label.rule is None else {*description.label.rule.columns}
     used |= {one for one in (groups and groups.column, description.label.meaning.by) if one}
     missing_share, absent_share = _panel_shares(layout, columns)
     report: dict[str, Any] = {
@@ -167,7 +167,7 @@ def _rows_kept(
 ) -> tuple[Bool[np.ndarray, " n"], list[dict[str, Any]]]:
     """Which records survive the rules, and how many each rule dropped."""
     kept = np.ones(len(answer), dtype=bool)
-    missing = description.source.format.missing if description.source.format else ()
+    missing = description.format.missing if description.format else ()
     dropped: list[dict[str, Any]] = []
     for rule in description.drop_rows:
         absent: dict[str, int] = {}
@@ -276,7 +276,7 @@ def _check_gaps(
 
 def _gap_sentence(raw: RawTable, row: int, column: Column, description: Description) -> str:
     """That a cell has no value, or one outside `valid`, which counts as none."""
-    form = description.source.format
+    form = description.format
     if column.valid is not None:
         number = numeric_column(raw, column, form.missing if form else ())[row]
         if not np.isnan(number):

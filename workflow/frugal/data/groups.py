@@ -65,15 +65,14 @@ class Classes:
 def classes_from(entry: Mapping[str, Any], *, key: str) -> Classes:
     """Classes of a checked part of a description; `key` holds the list of classes."""
     listed = entry[key]
-    ranged = any("from" in c or "below" in c for c in listed)
+    ends = [tuple(_bound(c.get(end)) for end in ("from", "below")) for c in listed]
+    ranged = any(end is not None for pair in ends for end in pair)
     return Classes(
         column=entry["column"],
         by=entry.get("by"),
         names=tuple(c["name"] for c in listed),
-        values=tuple(tuple(str(v) for v in c.get("values", ())) for c in listed),
-        bounds=tuple(Bounds(_bound(c.get("from")), _bound(c.get("below"))) for c in listed)
-        if ranged
-        else (),
+        values=tuple(tuple(str(v) for v in c.get("values") or ()) for c in listed),
+        bounds=tuple(Bounds(*pair) for pair in ends) if ranged else (),
     )
 
 

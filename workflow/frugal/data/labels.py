@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from frugal.config.dataset import EventRule, LabelRule
 from frugal.core.errors import ConfigError
-from frugal.data.description import EventRule, Label, LabelRule
+from frugal.data.description import Label
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.raw_cells import Cells, CellsAndColumn
 
@@ -45,13 +46,6 @@ def _beside(cells: Cells, name: str, text: np.ndarray) -> Cells:
     if not isinstance(cells, pd.DataFrame):
         return CellsAndColumn(cells, name, text)
     return pd.concat([cells, pd.Series(text, index=cells.index, name=name, dtype=object)], axis=1)
-
-
-def columns_of_rule(rule: LabelRule | None) -> tuple[str, ...]:
-    """Raw columns that a label is made of; they tell the answer."""
-    if rule is None:
-        return ()
-    return (rule.event, rule.time) if isinstance(rule, EventRule) else (rule.before, rule.after)
 
 
 def event_within(

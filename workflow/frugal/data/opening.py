@@ -19,7 +19,7 @@ import pandas as pd
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.data.cells import NO_VALUE
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import THOUSANDS, number_text, read_file, require_digits
 from frugal.data.raw_cells import ParquetCells, frame_of

@@ -21,8 +21,7 @@ from jaxtyping import Int
 from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.core.table import LARGEST
-from frugal.data.description import Column, Description
-from frugal.data.description_sources import Format
+from frugal.data.description import Column, Description, Format
 from frugal.data.raw_cells import Cells, CellsAfterCells, ParquetCells, frame_of
 from frugal.data.records import parse_cells
 from frugal.data.transport import read_transport
@@ -83,7 +82,7 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
             files that are read one after the other have different columns, or a key is not unique.
         ConfigError: a path is missing, or the encoding is unknown.
     """
-    form = description.source.format
+    form = description.format
     if form is None:
         raise ConfigError(f"data set {description.name!r} has no files to parse")
     parsed: list[RawTable] = []

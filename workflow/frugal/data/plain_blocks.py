@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv as arrow_csv
 
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported
 _NEWLINE = ord("\n")

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from frugal.config.dataset import ClinicalGenerator, Loans
 from frugal.core.belonging import Belonging
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Table
 from frugal.data.belonging import belonging_of, columns_named
 from frugal.data.bundled import load_bundled
 from frugal.data.description import Description
-from frugal.data.description_sources import ClinicalGenerator
 from frugal.data.encoding import Encoded, encode
 from frugal.data.loans import loan_applications
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame
@@ -139,20 +139,20 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
         return raw_from_frame(_simulated(description, rows), source=source.generator.name)
     if source.loader is not None:
         return raw_from_frame(load_bundled(source.loader), source=source.loader)
-    if source.format is None:
+    if description.format is None:
         raise ConfigError(f"data set {description.name!r} has no source")
     for file in source.files:
         if file.name in raw_files:
             if file.sha256 is not None:
                 verify_sha256(raw_files[file.name], file.sha256)
             verify_content(raw_files[file.name], file.content_sha256)
-    match source.format.kind:
+    match description.format.kind:
         case "stays":
             return read_stays(description, raw_files)
         case "mimic_aki" | "mimic_sepsis":
             from frugal.data.mimic_diagnosis import mimic_diagnosis  # DuckDB, only where needed
 
-            cohort = mimic_diagnosis(raw_files, task=source.format.kind.removeprefix("mimic_"))
+            cohort = mimic_diagnosis(raw_files, task=description.format.kind.removeprefix("mimic_"))
             return raw_from_frame(cohort, source=source.files[0].name)
         case _:
             return parse_files(description, raw_files)
@@ -166,10 +166,9 @@ def _simulated(description: Description, rows: int) -> pd.DataFrame:
 
         rng = np.random.default_rng(generator.seed)
         return sample_patients(clinical_world(generator), rows, rng=rng)
-    assert generator is not None  # the caller has looked
-    if generator.name == "loans":
-        assert generator.divisor is not None, "bug: a description of loans has a divisor"
+    if isinstance(generator, Loans):
         return loan_applications(rows=rows, divisor=generator.divisor, seed=generator.seed)
+    assert generator is not None  # the caller has looked
     return two_class_clusters(
         generator,
         rows=rows,

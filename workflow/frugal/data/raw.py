@@ -6,10 +6,10 @@ Knows digests and addresses only; never parses a file.
 import hashlib
 from pathlib import Path
 
+from frugal.config.dataset import RawFile
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
 from frugal.data.description import Description
-from frugal.data.description_sources import RawFile
 from frugal.data.packed import content_sha256_of
 
 LARGEST_MEMBER_BYTES = 10_000_000  # of an archive; the largest stay of PhysioNet 2012 has 24 kB

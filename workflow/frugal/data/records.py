@@ -28,7 +28,7 @@ from frugal.core.schema_check import (
     require_unique_names,
     shown,
 )
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.plain_blocks import plain_cells
 from frugal.data.raw_cells import Cells, TextAside, frame_of

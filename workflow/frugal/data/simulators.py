@@ -6,13 +6,13 @@ Knows no missingness: a mechanism draws that from the table, as for any other da
 import numpy as np
 import pandas as pd
 
+from frugal.config.dataset import MakeClassification
 from frugal.core.errors import ConfigError
 from frugal.core.scaling import fit_scaling
-from frugal.data.description_sources import Generator
 
 
 def two_class_clusters(
-    generator: Generator, *, rows: int, features: int, classes: int
+    generator: MakeClassification, *, rows: int, features: int, classes: int
 ) -> pd.DataFrame:
     """Rows of a world of Gaussian clusters at corners of a hypercube, classes in equal numbers.
 
@@ -36,9 +36,6 @@ def two_class_clusters(
     from sklearn.datasets import make_classification  # a second to import
 
     population, clusters = generator.population, generator.clusters_per_class
-    assert population is not None, "bug: the schema lets make_classification lack no parameter"
-    assert clusters is not None
-    assert generator.class_separation is not None
     per_class = [len(range(k, rows, classes)) for k in range(classes)]
     if rows > population // classes * classes:
         raise ConfigError(

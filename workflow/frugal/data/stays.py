@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from frugal.config.dataset import StaySummary
 from frugal.core.errors import ConfigError, DataError, shown_cell
-from frugal.data.description import Description
-from frugal.data.description_sources import Format, StaySummary
+from frugal.data.description import Description, Format
 from frugal.data.packed import archive_members, unpacked_bytes
 from frugal.data.parsing import RawTable, side_by_side
 from frugal.data.raw import LARGEST_MEMBER_BYTES
@@ -64,7 +64,7 @@ def read_stays(description: Description, paths: Mapping[str, Path]) -> RawTable:
         DataError: a file is damaged or holds something else; the sentence names member and line.
         ConfigError: a path is missing, or a summary names a measurement that no stay has.
     """
-    form = description.source.format
+    form = description.format
     if form is None or form.hours is None:
         raise ConfigError(f"data set {description.name!r} has no 'source.format.hours'")
     stays, outcomes = [], []
@@ -133,7 +133,9 @@ def summarise(
         ConfigError: a summary names a measurement that no stay has.
     """
     everything = [
-        StaySummary(p, p, "first", 0.0, hours) for p in measured.parameters if p != KEY
+        StaySummary(name=p, measurement=p, statistic="first", from_hour=0.0, to_hour=hours)
+        for p in measured.parameters
+        if p != KEY
     ] + list(summaries)
     columns: dict[str, np.ndarray] = {KEY: measured.record_id}
     for summary in everything:

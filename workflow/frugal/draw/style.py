@@ -108,6 +108,25 @@ class Look:
         )  # fmt: skip
 
 
+def looks_of(declarations: Iterable[Mapping[str, Any]]) -> dict[str, Look]:
+    """Looks that declarations have under `looks`, in the order of their places.
+
+    Args:
+        declarations: literal arguments; `looks` is name → (place, label, colour by its word,
+            marker), and perhaps whether it is hollow, and a unit.
+    """
+    found = sorted(
+        (place, name, *rest)
+        for says in declarations
+        for name, (place, *rest) in says.get("looks", {}).items()
+    )
+    looks: dict[str, Look] = {}
+    for _, name, label, colour, marker, *rest in found:
+        more: dict[str, Any] = dict(zip(("hollow", "unit"), rest, strict=False))
+        looks[name] = Look(label, COLOURS[colour], marker, **more)
+    return looks
+
+
 def look_of(name: str, looks: Mapping[str, Look], *, what: str) -> Look:
     """Look of a name.
 

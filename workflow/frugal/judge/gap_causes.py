@@ -80,6 +80,16 @@ def contradictions(law: RecordLaw) -> Sequence[Added]:
     return list(strongest.values())
 
 
+def untested(law: RecordLaw) -> list[int]:
+    """Panels with gaps of which too few rows are recorded, or lack them, to test any cause."""
+    found = []
+    for j in np.flatnonzero(~law.observed.all(axis=0)):
+        recorded = law.observed[law.usable(int(j)), j]
+        if min(recorded.sum(), (~recorded).sum()) < LEAST_ROWS:
+            found.append(int(j))
+    return found
+
+
 def _tests(law: RecordLaw) -> Sequence[Added]:
     known = np.isfinite(law.values)
     always = np.flatnonzero(known.all(axis=0) & (np.ptp(law.values, axis=0) > 0))

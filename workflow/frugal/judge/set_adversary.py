@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.train.dadi_acquisition import logits_at_sets
 from frugal.acquire.train.dadi_networks import ENCODER, NetworkSizes, class_logits, first_parameters
 from frugal.acquire.train.dadi_networks import repeated as repeat_learner
-from frugal.acquire.train.dadi_settings import DadiSettings
 from frugal.acquire.train.dadi_training import ADAM_EPSILON, Population, class_losses
+from frugal.config.learners import DadiSettings
 from frugal.learn.lockstep import Adam
 from frugal.learn.set_encoder import Steps, encode, read_sets
 from frugal.learn.token_layout import lay_out_tokens
@@ -57,7 +57,7 @@ def fit_set_networks(
         Probabilities of the m other rows, in their order. (k, m) each
     """
     torch.set_num_threads(1)  # the same sums whatever the number of cores
-    settings = DadiSettings.read({**networks, "objective": "demographic_parity"})
+    settings = DadiSettings.of({**networks, "objective": "demographic_parity"})
     learners, _, panels = acquired.shape
     sizes = NetworkSizes(values.shape[1], panels, settings)
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))

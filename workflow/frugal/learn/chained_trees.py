@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from frugal.config.learners import TreeSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored
-from frugal.learn.column_trees import ColumnTrees, TreeSettings, fit_column
+from frugal.learn.column_trees import ColumnTrees, fit_column
 from frugal.learn.variables import Variables, compact, expand, require_observed, variables_of
 
 _SEEDS = 2**31 - 1
@@ -227,7 +228,7 @@ def fit_chained_trees(
     """
     if rounds < 1:
         raise ConfigError(f"chained trees got {rounds} rounds; at least 1 is needed")
-    trees = TreeSettings(**settings).require()
+    trees = TreeSettings.of(settings)
     variables, scaling, codes = coded(values, onehot)
     gone = np.isnan(codes)
     order = [
@@ -273,7 +274,7 @@ def _fit_step(
         order = rng.permutation(known)
         aside, known = order[: len(order) // _HELD], np.sort(order[len(order) // _HELD :])
         held = filled[aside], codes[aside, j]
-    most = trees if kept is None else replace(trees, trees=kept)
+    most = trees if kept is None else trees.model_copy(update={"trees": kept})
     return fit_column(
         filled[known], codes[known, j], j=j, variables=variables, weight=None, held=held,
         settings=most, seed=seed,

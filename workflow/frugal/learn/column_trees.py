@@ -14,49 +14,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from frugal.core.errors import ConfigError
+from frugal.config.learners import TreeSettings
 from frugal.learn.variables import Variables, expand
 
 _BINS = 63  # finer thresholds take twice the time and gain nothing where leaves are linear
 _INTERCEPT = 1e-6  # penalty: all but none
-
-
-@dataclass(frozen=True)
-class TreeSettings:
-    """Of every regression.
-
-    Attributes:
-        trees: most boosting rounds; with k > 2 classes each fits k trees.
-        leaves: most leaves of a tree.
-        learning_rate: shrinkage of each tree.
-        min_leaf: fewest training rows in a leaf.
-        linear_penalty: of squared slopes, below the trees and in their leaves; numbers are in
-            standard deviations.
-    """
-
-    trees: int
-    leaves: int
-    learning_rate: float
-    min_leaf: int
-    linear_penalty: float
-
-    def require(self) -> "TreeSettings":
-        """Itself.
-
-        Raises:
-            ConfigError: a setting is out of range.
-        """
-        for name, least in (("trees", 1), ("leaves", 2), ("min_leaf", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(
-                    f"chained trees got {name} {getattr(self, name)}; at least {least} is needed"
-                )
-        for name in ("learning_rate", "linear_penalty"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ConfigError(
-                    f"chained trees got {name} {getattr(self, name)}; allowed are numbers above 0"
-                )
-        return self
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,14 @@ not learnt from are told by all trees. The kept `TreeEnsemble` is that average, 
 in a file says of a new row what was said here. Knows rows and columns; no panels, no costs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.config.learners import BoostingSettings
 from frugal.core.errors import DataError
 from frugal.learn.tree_scoring import leaf_sums
 from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
@@ -26,38 +27,6 @@ def log_odds_of(probability: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]
     """Log-odds within the range that trees have. (…, n)"""
     p = np.clip(probability, np.exp(-MOST_LOG_ODDS), 1 - np.exp(-MOST_LOG_ODDS))
     return np.log(p) - np.log1p(-p)
-
-
-@dataclass(frozen=True)
-class BoostingSettings:
-    """How trees are fitted. A leaf has `min_leaf` rows, or a fifteenth of the rows if that is less.
-
-    Attributes:
-        trees: most of them; the loss on the rows left out tells how many are kept.
-        leaves: of a tree, at most.
-        learning_rate: shrinkage of each tree.
-        min_leaf: fewest rows of a leaf.
-        ridge: penalty of leaf values.
-        column_share: drawn for each tree.
-        row_share: drawn for each tree.
-        folds: of a repeat.
-        repeats: divisions into folds whose trees are averaged.
-    """
-
-    trees: int
-    leaves: int
-    learning_rate: float
-    min_leaf: int
-    ridge: float
-    column_share: float
-    row_share: float
-    folds: int
-    repeats: int
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "BoostingSettings":
-        """From a block of config."""
-        return cls(**settings)
 
 
 @dataclass(frozen=True, eq=False)

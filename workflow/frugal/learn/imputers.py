@@ -6,13 +6,14 @@ a completed row comes out. EMFlow is the paper's; the others stand beside it in 
 """
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from frugal.core.declarations import declared, load_one
 from frugal.core.errors import ConfigError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored
@@ -23,7 +24,6 @@ _MEAN_ARRAYS = {
     "centre": Array("float64", ("columns",)),
     "scale": Array("float64", ("columns",), above=0),
 }
-KINDS = ("mean", "mice", "missforest", "chained_trees", "emflow")
 
 
 @runtime_checkable
@@ -118,6 +118,37 @@ class MissForestImputer:
         return np.where(np.isnan(values), filled, values)
 
 
+@dataclass(frozen=True, eq=False)
+class ToFit:
+    """What an imputer is fitted to; see `fit_imputer`, and `scaling` is of the training rows."""
+
+    train: Float[np.ndarray, "n d"]
+    scaling: Scaling
+    onehot: tuple[tuple[int, ...], ...]
+    validation: Float[np.ndarray, "v d"] | None
+    panels: Bool[np.ndarray, "g d"] | None
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class ImputerKind:
+    """One kind of imputer, declared in this module.
+
+    Attributes:
+        name: `kind` in a config.
+        fit: (what it is fitted to, settings by name) → imputer.
+        stored: True where it keeps arrays, so that it can be an encoder.
+        steps, settings, shares: as of `acquire.kinds.AgentKind`.
+    """
+
+    name: str
+    fit: Callable[..., Imputer]
+    stored: bool = False
+    steps: tuple[tuple[str, ...], ...] = ()
+    settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    shares: tuple[str, ...] = ()
+
+
 def fit_imputer(
     kind: str,
     train: Float[np.ndarray, "n d"],
@@ -126,11 +157,12 @@ def fit_imputer(
     validation: Float[np.ndarray, "v d"] | None,
     settings: Mapping[str, Any],
     rng: np.random.Generator,
+    panels: Bool[np.ndarray, "g d"] | None = None,
 ) -> Imputer:
     """An imputer fitted to rows whose known values are all shown; NaN only where they have none.
 
     Args:
-        kind: one of `KINDS`.
+        kind: name of an `ImputerKind`.
         train: training rows in the units of the table. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable; MissForest
             and chained trees read them, the others take every column for a number.
@@ -139,36 +171,25 @@ def fit_imputer(
         settings: mean: none. mice: `rounds`. missforest: those of `impute_missforest`.
             chained_trees: `rounds` and those of `TreeSettings`. emflow: those of `fit_emflow`.
         rng: of all draws.
+        panels: columns that EMFlow hides together; None: each alone. The others do not read it.
+            (g, d)
 
     Raises:
         ConfigError: an unknown kind, or a setting that it lacks or does not have.
         DataError: a column without a known value, or an infinite value.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"there is no imputer {kind!r}; allowed are {', '.join(KINDS)}")
-    scaling = fit_scaling(train)
-    if kind == "mean":
-        return MeanImputer(scaling)
-    if kind == "mice":
-        return _fit_mice(train, scaling, rng=rng, **settings)
-    if kind == "missforest":
-        scaling = scaling.leaving(onehot)
-        coded, seed = scaling.standardise(train), int(rng.integers(2**31))
-        return MissForestImputer(scaling, coded, onehot, dict(settings), seed)
-    if kind == "chained_trees":
-        return fit_chained_trees(
-            train, onehot=onehot, every=True, rng=rng, progress=None, **settings
-        )[0]
-    from frugal.learn.emflow_training import (
-        fit_emflow,  # torch is slow to import, and only needed here
-    )
-
-    return fit_emflow(train, validation=validation, panels=None, rng=rng, **settings)
+    known = declared("frugal.learn.imputers", "ImputerKind")
+    if kind not in known:
+        raise ConfigError(f"there is no imputer {kind!r}; allowed are {', '.join(known)}")
+    to = ToFit(train, fit_scaling(train), onehot, validation, panels, rng)
+    return load_one("frugal.learn.imputers", "ImputerKind", kind).fit(to, **settings)
 
 
-def _fit_mice(
-    train: np.ndarray, scaling: Scaling, *, rounds: int, rng: np.random.Generator
-) -> MiceImputer:
+def _fit_mean(to: ToFit) -> MeanImputer:
+    return MeanImputer(to.scaling)
+
+
+def _fit_mice(to: ToFit, *, rounds: int) -> MiceImputer:
     """All rounds are run (tolerance 0): complete training rows would end them after the first."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (opens the next line)
@@ -178,9 +199,46 @@ def _fit_mice(
     if rounds < 1:
         raise ConfigError(f"MICE got {rounds} rounds; at least 1 is needed")
     chain = IterativeImputer(
-        BayesianRidge(), max_iter=rounds, tol=0.0, random_state=int(rng.integers(2**31))
+        BayesianRidge(), max_iter=rounds, tol=0.0, random_state=int(to.rng.integers(2**31))
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it was asked not to stop early
-        chain.fit(scaling.standardise(train))
-    return MiceImputer(scaling, chain)
+        chain.fit(to.scaling.standardise(to.train))
+    return MiceImputer(to.scaling, chain)
+
+
+def _fit_missforest(to: ToFit, **settings: Any) -> MissForestImputer:
+    scaling = to.scaling.leaving(to.onehot)
+    coded, seed = scaling.standardise(to.train), int(to.rng.integers(2**31))
+    return MissForestImputer(scaling, coded, to.onehot, settings, seed)
+
+
+def _fit_chained_trees(to: ToFit, **settings: Any) -> Imputer:
+    return fit_chained_trees(
+        to.train, onehot=to.onehot, every=True, rng=to.rng, progress=None, **settings
+    )[0]
+
+
+def _fit_emflow(to: ToFit, **settings: Any) -> Imputer:
+    from frugal.learn.emflow_training import fit_emflow  # torch is slow to import
+
+    return fit_emflow(to.train, validation=to.validation, panels=to.panels, rng=to.rng, **settings)
+
+
+MEAN = ImputerKind(name="mean", fit=_fit_mean, stored=True)
+MICE = ImputerKind(name="mice", fit=_fit_mice, settings={"rounds": ("Count", "", 10)})
+MISSFOREST = ImputerKind(name="missforest", fit=_fit_missforest, shares=("MissForest",))
+CHAINED_TREES = ImputerKind(
+    name="chained_trees",
+    fit=_fit_chained_trees,
+    stored=True,
+    settings={"rounds": ("Count", "", 4)},
+    shares=("ChainedTrees",),
+)
+EMFLOW = ImputerKind(
+    name="emflow",
+    fit=_fit_emflow,
+    stored=True,
+    shares=("EmflowSettings",),
+    steps=(("passes", "mask_draws", "couplings"),),
+)

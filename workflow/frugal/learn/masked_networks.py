@@ -7,12 +7,13 @@ columns; no panels, no costs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
 from scipy.special import ndtri
 
+from frugal.config.learners import MaskedNetworkSettings
 from frugal.core.stored import LARGEST, Array, Stored
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
 
@@ -23,34 +24,6 @@ KNOTS = 101  # quantiles by which a column is read
 FARTHEST = 2.5  # a normal score lies no farther from 0
 ROWS = 8192  # at a time
 ACTIVATION = "relu"
-
-
-@dataclass(frozen=True)
-class MaskedNetworkSettings:
-    """How networks are fitted.
-
-    Attributes:
-        copies: of each row, in each of which other values are hidden.
-        hidden: units of a hidden layer.
-        layers: hidden ones.
-        epochs: passes over the copies.
-        batch: copies in a step.
-        learning_rate: highest of a cycle.
-        weight_decay: penalty of squared weights.
-    """
-
-    copies: int
-    hidden: int
-    layers: int
-    epochs: int
-    batch: int
-    learning_rate: float
-    weight_decay: float
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "MaskedNetworkSettings":
-        """From a block of config."""
-        return cls(**settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from frugal.config.learners import TreeSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.learn.chained_trees import coded
-from frugal.learn.column_trees import TreeSettings, fit_column
+from frugal.learn.column_trees import fit_column
 from frugal.learn.variables import Variables, expand
 
 _SEEDS = 2**31 - 1
@@ -69,7 +70,7 @@ def impute_multiple(
         raise ConfigError(f"{draws} draws and {rounds} rounds were asked for; both are at least 1")
     if label is not None and len(label) != len(values):
         raise DataError(f"the label has {len(label)} rows, the table {len(values)}")
-    trees = TreeSettings(**settings).require()
+    trees = TreeSettings.of(settings)
     variables, scaling, codes = coded(values, onehot)
     chains = [_run_chain(codes, variables, label, rounds, trees, rng) for _ in range(draws)]
     filled = np.stack([scaling.restore(expand(chain, variables)) for chain in chains])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from frugal.core.declarations import declared
 from frugal.core.errors import DataError
 from frugal.core.table import Table
 from frugal.learn.chained_trees import ChainedTrees
@@ -36,14 +37,11 @@ def fit_encoder(
         rng: of all draws.
     """
     own = dict(settings)
-    kind = own.pop("kind")
-    if kind != "emflow":
-        return fit_imputer(kind, train, onehot=table.onehot, validation=None, settings=own, rng=rng)
-    from frugal.learn.emflow_training import fit_emflow  # torch is slow to import
-
     panels = np.concatenate([table.provides, table.free_columns[None]])
-    panels = panels[panels.any(axis=1)]
-    return fit_emflow(train, validation=validation, panels=panels, rng=rng, **own)
+    return fit_imputer(
+        own.pop("kind"), train, onehot=table.onehot, validation=validation, settings=own, rng=rng,
+        panels=panels[panels.any(axis=1)],
+    )  # fmt: skip
 
 
 def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:
@@ -54,9 +52,10 @@ def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:
     """
     if hasattr(imputer, "to_arrays"):
         return imputer.to_arrays()  # pyright: ignore[reportAttributeAccessIssue]
+    known = declared("frugal.learn.imputers", "ImputerKind")
+    able = ", ".join(name for name, one in known.items() if one.has("stored"))
     raise DataError(
-        f"{type(imputer).__name__} cannot be stored as arrays; encoders are of kind mean, "
-        "chained_trees or emflow"
+        f"{type(imputer).__name__} cannot be stored as arrays; encoders are of kind {able}"
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from frugal.core.declarations import declared, load_one
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import fit_scaling
 from frugal.learn.thresholds import best_threshold
@@ -21,17 +22,22 @@ from frugal.learn.weighted_logistic import fit_logistic
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
-# What the grid of each kind names; `positive_weight` is the weight of a positive training unit
-# beside 1 for a negative one.
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "logistic": ("C", "positive_weight"),
-    "forest": ("trees", "min_leaf", "positive_weight"),
-    "xgboost": ("trees", "depth", "learning_rate", "positive_weight"),
-    "lightgbm": ("trees", "leaves", "learning_rate", "min_leaf", "positive_weight"),
-    "perceptron": (
-        "hidden", "layers", "epochs", "batch", "learning_rate", "weight_decay", "positive_weight",
-    ),
-}  # fmt: skip
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """One kind of classifier, declared in this module.
+
+    Attributes:
+        name: `kind` in a config.
+        label: in figures.
+        grid: parameter → type, meaning and values that are tried, as of `acquire.kinds.AgentKind`.
+        fit: (values, label, seed, parameters by name) → what predicts.
+    """
+
+    name: str
+    label: str
+    grid: Mapping[str, tuple[Any, ...]]
+    fit: Callable[..., Predict]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,25 +92,29 @@ def fit_baseline(
     the perceptron read the training mean. All run in one thread and repeat byte for byte.
 
     Args:
-        kind: logistic, forest, xgboost, lightgbm or perceptron.
+        kind: name of a `Classifier`.
         train_values: features, NaN where missing. (n, d)
         train_label: 1 for a positive unit, 0 for a negative one. (n,)
         validation_values: of other units. (v, d)
         validation_label: of these. (v,)
-        settings: `criterion`, f1 or am; and `grid`, a list of values for each of `PARAMETERS` of
-            the kind.
+        settings: `criterion`, f1 or am; and `grid`, a list of values for each parameter of the
+            kind.
         rng: of bootstraps, first weights and orders of rows, the same for every point of the grid.
 
     Raises:
         ConfigError: an unknown kind or criterion, or a grid with other names than the kind has.
         DataError: no or one-class units, a column without a known value, or an infinite value.
     """
-    grid = _grid(kind, settings)
+    known = declared("frugal.learn.tabular_baselines", "Classifier")
+    if kind not in known:
+        raise ConfigError(f"there is no classifier {kind!r}; allowed: {', '.join(known)}")
+    one: Classifier = load_one("frugal.learn.tabular_baselines", "Classifier", kind)
+    grid = _grid(one, settings)
     _check_units(train_values, train_label, validation_values)
     seed = int(rng.integers(2**31 - 1))
     best: FittedBaseline | None = None
     for point in grid:
-        predict = _FITS[kind](train_values, train_label, seed=seed, **point)
+        predict = one.fit(train_values, train_label, seed=seed, **point)
         threshold, score = best_threshold(
             validation_label, predict(validation_values), criterion=settings["criterion"]
         )
@@ -114,15 +124,13 @@ def fit_baseline(
     return best
 
 
-def _grid(kind: str, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _grid(kind: Classifier, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every combination of the listed values, the last name varying fastest."""
-    if kind not in PARAMETERS:
-        raise ConfigError(f"there is no classifier {kind!r}; allowed: {', '.join(PARAMETERS)}")
-    grid, names = settings["grid"], PARAMETERS[kind]
+    grid, names = settings["grid"], (*kind.grid,)
     if set(grid) != set(names) or not all(grid.values()):
         raise ConfigError(
-            f"the grid of {kind} names {', '.join(map(str, grid))}; it lists at least one value "
-            f"for each of {', '.join(names)}"
+            f"the grid of {kind.name} names {', '.join(map(str, grid))}; it lists at least one "
+            f"value for each of {', '.join(names)}"
         )
     return [
         dict(zip(names, point, strict=True)) for point in itertools.product(*map(grid.get, names))
@@ -253,10 +261,79 @@ def _fit_perceptron(
     return lambda rows: model.predict(0, read(rows))[:, 0]
 
 
-_FITS: dict[str, Callable[..., Predict]] = {
-    "logistic": _fit_logistic,
-    "forest": _fit_forest,
-    "xgboost": _fit_xgboost,
-    "lightgbm": _fit_lightgbm,
-    "perceptron": _fit_perceptron,
-}
+LOGISTIC = Classifier(
+    name="logistic",
+    label="logistic regression",
+    grid={
+        "C": ("Positives", "inverse of the ridge penalty", [0.01, 0.1, 1.0]),
+        "positive_weight": (
+            "Positives",
+            "of a positive training unit beside 1 for a negative one",
+            [1.0, 3.0],
+        ),
+    },
+    fit=_fit_logistic,
+)
+FOREST = Classifier(
+    name="forest",
+    label="random forest",
+    grid={
+        "trees": ("Counts", "", [60]),
+        "min_leaf": ("Counts", "rows", [3]),
+        "positive_weight": (
+            "Positives",
+            "of a positive training unit beside 1 for a negative one",
+            [1.0, 3.0],
+        ),
+    },
+    fit=_fit_forest,
+)
+XGBOOST = Classifier(
+    name="xgboost",
+    label="XGBoost",
+    grid={
+        "trees": ("Counts", "", [100]),
+        "depth": ("Counts", "", [2, 4]),
+        "learning_rate": ("Positives", "", [0.1]),
+        "positive_weight": (
+            "Positives",
+            "of a positive training unit beside 1 for a negative one",
+            [1.0, 3.0],
+        ),
+    },
+    fit=_fit_xgboost,
+)
+LIGHTGBM = Classifier(
+    name="lightgbm",
+    label="LightGBM",
+    grid={
+        "trees": ("Counts", "", [100]),
+        "leaves": ("Counts", "", [4, 15]),
+        "learning_rate": ("Positives", "", [0.05]),
+        "min_leaf": ("Counts", "rows", [10]),
+        "positive_weight": (
+            "Positives",
+            "of a positive training unit beside 1 for a negative one",
+            [1.0, 3.0],
+        ),
+    },
+    fit=_fit_lightgbm,
+)
+PERCEPTRON = Classifier(
+    name="perceptron",
+    label="perceptron",
+    grid={
+        "hidden": ("Counts", "units of a hidden layer", [32]),
+        "layers": ("Counts", "hidden ones", [2]),
+        "epochs": ("Counts", "", [20]),
+        "batch": ("Counts", "rows", [64]),
+        "learning_rate": ("Positives", "", [0.01]),
+        "weight_decay": ("NonNegatives", "", [0.001]),
+        "positive_weight": (
+            "Positives",
+            "of a positive training unit beside 1 for a negative one",
+            [1.0, 3.0],
+        ),
+    },
+    fit=_fit_perceptron,
+)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from frugal.config.declared import kinds_with
 from frugal.core.errors import DataError
 from frugal.core.files import file_digest
 from frugal.core.sidecars import lock_digest, recorded_arithmetic, shown_path, sidecar_path
@@ -69,8 +70,12 @@ def commands(asked: Asked, targets: Iterable[tuple[str, Keys]]) -> list[list[str
 
 def answer_targets(asked: Asked) -> list[tuple[str, Keys]]:
     """What `snakemake decide` promises: the answer, and a bundle of each policy."""
-    agents = [name for name, one in asked.study.agents.items() if one["kind"] != "table"]
-    bundles = [("bundle_agent", {**asked.keys, **REFITTED, "agent": name}) for name in agents]
+    agents, without = asked.study.agents, kinds_with("rows_only")
+    bundles = [
+        ("bundle_agent", {**asked.keys, **REFITTED, "agent": name})
+        for name, one in agents.items()
+        if one["kind"] not in without
+    ]
     return [("write_answer", asked.keys), *bundles]
 
 

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from frugal.config.declared import kinds_with
 from frugal.core.errors import FrugalError, say
 from frugal.core.files import file_digest
 from frugal.core.receipts import RESULTS
@@ -37,7 +38,6 @@ from frugal.run.signing import SIGNATURE, sign_results, verify_results
 
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
-CODE = "python"  # kind of the agents that run a file from outside
 # Where descriptions of data sets lie, and timings, which are no results
 OUTSIDE = (Path("config"), Path("docs/examples"), Path("benchmarks"))
 
@@ -131,7 +131,7 @@ def rerun(
         AuditError: an output differs; names the file.
     """
     inputs: dict[str, Path | list[Path]] = {}
-    runs_code = CODE in texts_in(document["settings"])
+    runs_code = not {*kinds_with("runs_code")}.isdisjoint(texts_in(document["settings"]))
     for record, path in zip(document["inputs"], _inputs(document, outside), strict=True):
         if path is None:
             return f"{record['path']} from outside was not found"

@@ -1,11 +1,21 @@
-"""Reads a config as JSON or YAML and as nothing else: Snakemake would also run Python in it."""
+"""Reads a config as JSON or YAML and as nothing else: Snakemake would also run Python in it.
 
+`python -m frugal config [FILE…]` prints the whole config of these files, defaults and all.
+"""
+
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from frugal.config.blocks import schema_of
+from frugal.config.root import Config, effective
 from frugal.core import strict_yaml
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, say
+from frugal.core.sources import PACKAGE
+from frugal.run.arguments import command_parser
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
@@ -48,3 +58,25 @@ def laid_over(config: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, A
         if isinstance(value, Mapping) and isinstance(config.get(key), Mapping)
     }
     return {**config, **over, **nested}
+
+
+def config_command(words: list[str]) -> int:
+    """Print the whole config, or its JSON Schema; returns the exit status.
+
+    Raises:
+        ConfigError: a file cannot be read, or a key or value is not allowed.
+    """
+    parser = command_parser("config", "The whole config, every default written out.")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="laid over config.yaml")
+    parser.add_argument("--schema", action="store_true", help="a JSON Schema, for editors")
+    given = parser.parse_args(words)
+    if given.schema:
+        text = json.dumps(schema_of(Config), indent=1, ensure_ascii=False)
+    else:
+        merged: Mapping[str, Any] = {}
+        for path in (PACKAGE.parents[1] / "config.yaml", *given.files):
+            merged = laid_over(merged, read_config_file(path))
+        whole = effective(merged)
+        text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=100).rstrip()
+    say(*text.split("\n"))
+    return 0

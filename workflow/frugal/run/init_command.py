@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
+from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.errors import DataError, say
 from frugal.core.replacing import replace_files
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.sources import PACKAGE
-from frugal.data.description_checks import RESERVED_COLUMNS
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.run.arguments import command_parser, file_path

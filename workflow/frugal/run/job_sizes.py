@@ -10,6 +10,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from frugal.config.declared import declared_kinds
+from frugal.core.declarations import Declared, declared
 from frugal.core.errors import FrugalError
 from frugal.data.description import Description
 from frugal.data.raw import locate_file
@@ -131,7 +133,7 @@ def _rows(described: Description, mirror: Path | None, known: Mapping[str, int])
     if described.split.scheme == "counts":
         return sum(int(count) for count in described.split.parts.values())
     source = described.source
-    if source.format is not None and source.format.kind in _BY_LINES:
+    if described.format is not None and described.format.kind in _BY_LINES:
         counts = []
         for file in source.files:
             try:
@@ -178,8 +180,9 @@ def _of_afape(study: Study) -> Iterator[Sizing]:
     grid = block["grid"]
     worlds = {"seeds": grid["draws"], "policies": len(grid["agents"]), "rows": grid["rows"]}
     yield _sizing(("judge_world",), {}, worlds | {"panels": grid["panels"]})
+    kinds = declared_kinds()
     for name, agent in study.agents.items():
-        steps = _told(steps=_agent_steps(agent))
+        steps = _told(steps=_steps(kinds[agent["kind"]], agent))
         yield _sizing(("train_agent", "roll_out"), {"agent": name}, steps, agent["kind"])
     for entry in scenarios:
         keys = {key: entry[key] for key in ("dataset", "mechanism")}
@@ -200,22 +203,18 @@ def _of_portions(portions: Portions) -> Iterator[Sizing]:
                 yield _sizing(("roll_out",), keys | {"agent": agent}, rows)
 
 
-def _agent_steps(agent: Mapping[str, Any]) -> int | None:
-    """Transitions, updates or iterations by which an agent learns."""
-    match agent["kind"]:
-        case "dqn":
-            return agent["transitions"]
-        case "cwcf":
-            return agent["dqn"]["transitions"]
-        case "sb3":
-            return agent["steps"]
-        case "sm_ddpo":
-            return _front_steps(agent["training"])
-        case "greedy":
-            return agent["updates"]
-        case "dadi":
-            return agent["training"]["iterations"] + agent["training"]["pretraining_iterations"]
-    return None
+def _steps(kind: Declared, settings: Mapping[str, Any]) -> int | None:
+    """Transitions, updates or iterations of training by its settings, see `AgentKind.steps`."""
+    products = kind.says.get("steps", ())
+    return sum(prod(_at(settings, path) for path in paths) for paths in products) or None
+
+
+def _at(settings: Mapping[str, Any], path: str) -> int:
+    """The number that keys lead to, `training.ppo.steps`; of a list how many it has."""
+    found: Any = settings
+    for key in path.split("."):
+        found = found[key]
+    return len(found) if isinstance(found, list) else int(found)
 
 
 def _of_dadi(dadi: DadiStudy, study: Study, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
@@ -249,10 +248,12 @@ def _of_diagnosis(diagnosis: DiagnosisStudy, tables: Mapping[str, int | None]) -
                           chosen["variant"])  # fmt: skip
     policies = {"policies": len(diagnosis.pairs())}
     yield _sizing(("roll_out_front", "recount_diagnoses"), {}, policies)
+    imputers = declared("frugal.learn.imputers", "ImputerKind")
+    ways = declared("frugal.studies.diagnosis.stages.train_selection", "SelectionWay")
     for name, encoder in block["encoders"].items():
-        if encoder["kind"] == "emflow":
-            drawn = encoder["passes"] * encoder["mask_draws"] * encoder["couplings"]
-            yield _sizing(("train_encoder",), {"encoder": name}, {"steps": drawn}, "emflow")
+        if drawn := _steps(imputers[encoder["kind"]], encoder):
+            sizes = {"steps": drawn}
+            yield _sizing(("train_encoder",), {"encoder": name}, sizes, encoder["kind"])
     compared = block["imputer_comparison"]
     for entry in block["scenarios"]:
         keys = {"dataset": entry["dataset"]}
@@ -262,12 +263,8 @@ def _of_diagnosis(diagnosis: DiagnosisStudy, tables: Mapping[str, int | None]) -
         rows = min(tables[entry["dataset"]] or compared["most_rows"], compared["most_rows"])
         sizes = {"rows": rows, "seeds": len(compared["seeds"])}
         yield _sizing(("compare_imputers",), keys, sizes)
-        learnt = [block["selection"][name] for name in entry["selection"]]
-        transitions = sum(
-            len(way["cost_weights"]) * way["dqn"]["transitions"]
-            for way in learnt
-            if way["kind"] == "cwcf"
-        )
+        chosen = [block["selection"][name] for name in entry["selection"]]
+        transitions = sum(_steps(ways[one["kind"]], one) or 0 for one in chosen)
         yield _sizing(("train_selection",), keys, {"steps": max(1, transitions)})
 
 

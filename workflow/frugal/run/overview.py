@@ -21,6 +21,7 @@ TARGETS = {
 REST = {
     "benchmark": "time what was run, as a table",
     "compile": "compile the kernels once",
+    "config": "the whole config, every default written out",
     "describe": "a stored policy in words",
     "rocrate": "results described for archives, as a Workflow Run RO-Crate",
     "reference PAGE": "a page of reference: config, commands, columns, agents, …",

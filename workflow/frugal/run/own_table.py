@@ -3,6 +3,7 @@
 Read by the Snakefile where `table` is given. Reads the table once, to see which panels have gaps.
 """
 
+import copy
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal.config.declared import kinds_with
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError, FrugalError
 from frugal.core.files import write_bytes
 from frugal.core.schema_check import (
     asked_file,
-    check_against_schema,
     did_you_mean,
     listed,
     read_yaml,
@@ -24,8 +26,6 @@ from frugal.core.schema_check import (
 from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
-from frugal.run.config_schema import config_schema
-from frugal.studies.diagnosis.spec import TREE_KINDS
 
 Files = Mapping[str, Path]  # name in the YAML → where it lies
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def decision(
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
-    check_against_schema(_plain(config), config_schema(), where="config")
+    config = effective(config)
     path = asked_file(str(config["table"]), base)
     if path is None:
         raise ConfigError(
@@ -110,7 +110,7 @@ def decision(
     asked, path = path, _rewritten(path, described, changed, _files(described, mirror), where)
     described = replace(load_description(path), path=asked)  # sentences name the person's file
     files = _files(described, mirror)
-    own = _plain(config)
+    own = copy.deepcopy(config)
     own["data_mirror"] = None if mirror is None else str(mirror)
     own["datasets"] = {**config["datasets"], described.name: str(path)}
     gaps = _gaps(described, files, int(config["seed"]))
@@ -400,18 +400,10 @@ def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
     agents, classes = own["afape"]["agents"], len(described.label.classes)
     if classes == 2:
         return []
-    gone = [n for n, one in agents.items() if one is not None and one["kind"] in TREE_KINDS]
+    binary = kinds_with("two_classes")
+    gone = [name for name, one in agents.items() if one is not None and one["kind"] in binary]
     agents |= dict.fromkeys(gone)
     return [
         f"The policies {listed(gone)} are left out: they decide between two classes, and the label "
         f"of {described.path.name} has {classes}."
     ]
-
-
-def _plain(value: Any) -> Any:
-    """A copy of nested mappings and lists."""
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return value

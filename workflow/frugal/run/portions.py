@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from frugal.config.declared import kinds_with
 from frugal.core.portions import BLOCK_ROWS, rows_names, seeds_name
 from frugal.run.study import Study
 
@@ -62,7 +63,7 @@ class Portions:
         rows, each = self.rows.get(dataset), self.rows_each(dataset)
         if rows is None or each is None:
             return [""]
-        knows_rows = self.study.agents[agent]["kind"] == "table"
+        knows_rows = self.study.agents[agent]["kind"] in kinds_with("rows_only")
         return [f"/rows={name}" for name in rows_names(0 if knows_rows else rows, each)]
 
     def rollouts(self, dataset: str, mechanism: str, name: str, seeds: str) -> list[str]:

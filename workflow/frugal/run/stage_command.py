@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OTHER_COMMANDS = (
     "init", "recourse", "advise", "export", "audit", "diff", "describe", "benchmark", "plan",
-    "reference", "compile", "rocrate",
+    "reference", "compile", "rocrate", "config",
 )  # fmt: skip
 USED_SUFFIX = ".jsonl"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes

@@ -10,21 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.config.dataset import RawFile
+from frugal.config.declared import is_filed, kinds_with, learns
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import (
-    check_against_schema,
     did_you_mean,
     listed,
     named_file,
 )
 from frugal.data.description import Description, load_description
-from frugal.data.description_sources import RawFile
 from frugal.data.raw import locate_file
 from frugal.data.stored_names import stored_names
-from frugal.run.config_schema import config_schema, is_filed, learns
 from frugal.studies.afape.agent_names import require_candidates, require_known_agent
 from frugal.studies.afape.error_costs import remark_on_error_costs, require_error_costs
-from frugal.studies.afape.grid import require_grid_agents
 from frugal.studies.afape.law_names import require_known_names
 
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
@@ -174,7 +173,7 @@ class Study:
         return [
             path
             for agent, chosen in self.agents.items()
-            if chosen["kind"] != "table"  # which knows rows alone
+            if chosen["kind"] not in kinds_with("rows_only")
             for path in self.scenario_files(template.replace("{agent}", agent))
         ]
 
@@ -270,13 +269,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     Raises:
         ConfigError: one sentence with the key, what was found and what is allowed.
     """
-    check_against_schema(_plain(config), config_schema(), where="config")
-    seen: set[tuple[str, str]] = set()
-    for entry in config["afape"]["scenarios"]:
-        pair = (entry["dataset"], entry["mechanism"])
-        if pair in seen:
-            raise ConfigError(f"config: afape.scenarios has {pair[0]} with {pair[1]} twice")
-        seen.add(pair)
+    config = effective(config)
     used = _used_datasets(config)
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
     descriptions = {name: load_description(path) for name, path in paths.items()}
@@ -295,8 +288,6 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
-    _require_drawn_agents(study)
-    require_grid_agents(config["afape"])
     _require_agent_rows(study)
     return study
 
@@ -356,21 +347,6 @@ def _require_whole_panels(at: str, description: Description) -> None:
         )
 
 
-def _require_drawn_agents(study: Study) -> None:
-    """Refuse figures of agents that are not there."""
-    figures = study.config["afape"]["figures"]
-    if not study.agents:
-        raise ConfigError(
-            "config: 'afape.agents' has no agent that is not null; at least one is needed"
-        )
-    for agent in [figures["frequency_agent"], *figures["convergence_agents"]]:
-        if agent not in study.agents:
-            raise ConfigError(
-                f"config: afape.figures names agent {agent!r}; under 'afape.agents' there are "
-                f"{listed(study.agents)}{did_you_mean(agent, study.agents)}"
-            )
-
-
 def _require_agent_rows(study: Study) -> None:
     """Refuse a data set without rows for agents that learn."""
     for dataset in study.judged_datasets:
@@ -394,10 +370,3 @@ def _description_path(name: str, path: str, base: Path) -> Path:
     if found is None:
         raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
     return found
-
-
-def _plain(document: Any) -> Any:
-    """Snakemake's ordered mappings as plain ones, for the schema's type checks."""
-    if isinstance(document, Mapping):
-        return {key: _plain(value) for key, value in document.items()}
-    return [_plain(item) for item in document] if isinstance(document, list) else document

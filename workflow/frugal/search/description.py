@@ -9,42 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.config.search import WORLD, SearchDataset, SearchFile
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import SCHEMAS, check_against_schema, listed, load_schema, read_yaml
+from frugal.core.schema_check import read_yaml
 from frugal.data.antibiotic_names import RESULTS, TESTED
-
-SCHEMA_PATH = SCHEMAS / "search_dataset.schema.json"
-WORLD = "synthetic_world"
-_OPTIONS = {
-    WORLD: {
-        "covariates", "moderators", "covariate_scale", "form", "p_stop", "p_stop_best",
-        "test_units",
-    },
-    "kpneumoniae_mic": {"breakpoints"},
-    "ecoli_ast": set(),
-    "amr_isolates": {"organisms", "factors"},
-    "mimic3": {"exclude_other_antibiotics"},
-}  # fmt: skip
-_FILES = {WORLD: 0, "mimic3": 5}  # files that a reader takes; of the others one
-
-
-@dataclass(frozen=True)
-class SearchFile:
-    """A raw file: name in a mirror, address, and the digests that are accepted.
-
-    Attributes:
-        name: relative to a mirror, the working folder or the YAML.
-        url: where it is published.
-        sha256: digests of the file as it may lie there; empty accepts any content.
-        downloadable: the address gives the file itself, not a page about it.
-        published_bytes: size of what the address gives, where the YAML says it.
-    """
-
-    name: str
-    url: str
-    sha256: tuple[str, ...]
-    downloadable: bool
-    published_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +31,7 @@ class SearchDescription:
         options: of the reader.
 
     Raises:
-        ConfigError: the reader takes another number of files, or knows other actions or results.
+        ConfigError: the reader knows other actions or results.
     """
 
     path: Path
@@ -77,11 +45,6 @@ class SearchDescription:
     options: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        wanted = _FILES.get(self.reader, 1)
-        if len(self.files) != wanted:
-            raise ConfigError(
-                f"{self.path} names {len(self.files)} files; reader {self.reader!r} takes {wanted}"
-            )
         if self.reader != "mimic3":
             return
         for key, found, known in (
@@ -109,30 +72,13 @@ def load_search_description(path: Path) -> SearchDescription:
             do not go with its reader.
     """
     document = read_yaml(path)
-    check_against_schema(document, load_schema(SCHEMA_PATH), where=str(path))
-    reader, options = document["reader"], document["options"]
-    for key in sorted(_OPTIONS[reader] ^ set(options)):
-        told = "is missing" if key in _OPTIONS[reader] else "does not apply"
-        raise ConfigError(
-            f"{path}: option {key!r} {told}; reader {reader!r} takes "
-            f"{listed(sorted(_OPTIONS[reader])) or 'none'}"
-        )
-    raw = list(document["actions"].values())
-    if twice := [name for name in raw if raw.count(name) > 1]:
-        raise ConfigError(f"{path}: 'actions' has {twice[0]!r} for two actions; each has its own")
+    found = SearchDataset.read(document, where=str(path))
+    same = ("name", "title", "note", "reader", "files", "results")
     return SearchDescription(
         path=path,
-        name=document["name"],
-        title=document["title"],
-        note=document["note"],
-        reader=reader,
-        files=tuple(
-            SearchFile(f["name"], f["url"], tuple(f["sha256"]), f["downloadable"], f.get("bytes"))
-            for f in document["files"]
-        ),
-        actions=dict(document["actions"]),
-        results=tuple(document["results"]),
-        options=options,
+        **{key: getattr(found, key) for key in same},
+        actions=dict(found.actions),
+        options=document["options"],
     )
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import columns_listed
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.records import parse_file
 from frugal.search.mic_breakpoints import breakpoints_of, interpret_mic
 from frugal.search.susceptibility import (

@@ -15,19 +15,17 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.errors import ConfigError, DataError, shown_cell
+from frugal.config.search import Records
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import (
-    SCHEMAS,
     cell_hint,
-    check_against_schema,
     columns_listed,
     did_you_mean,
     listed,
-    load_schema,
     read_yaml,
 )
 from frugal.data.cells import NO_VALUE
-from frugal.data.description_sources import Format
+from frugal.data.description import Format
 from frugal.data.encoding import spelled_alike
 from frugal.data.opening import as_texts
 from frugal.data.raw_cells import ParquetCells, frame_of
@@ -37,7 +35,6 @@ from frugal.search.records import TrialRecords
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
 _ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
-_BY_LAYOUT = {"long": ("step", "treatment", "outcome"), "wide": ("treatments", "order")}
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,8 @@ class RecordsDescription:
 
     Attributes:
         path: the YAML; `file` is found beside it.
-        document: its keys.
+        document: as it is written.
+        keys: its keys, with their defaults.
         outcomes: levels from the worst to the best.
         worth: of each level, ascending.
         covariates: of a policy.
@@ -55,6 +53,7 @@ class RecordsDescription:
 
     path: Path
     document: Mapping[str, Any]
+    keys: Records
     outcomes: Levels
     worth: tuple[float, ...]
     covariates: tuple[Levels, ...]
@@ -63,7 +62,7 @@ class RecordsDescription:
     @property
     def deltas(self) -> tuple[float, ...]:
         """Probabilities of stopping too early that are tried; the first decides."""
-        return tuple(float(d) for d in self.document.get("delta", (0.2, 0.0, 0.1, 0.4)))
+        return self.keys.delta
 
     @property
     def file(self) -> Path:
@@ -107,44 +106,23 @@ def load_records_description(path: Path) -> RecordsDescription:
 
 def describe_records(document: Any, path: Path) -> RecordsDescription:
     """The records that a document describes; see `load_records_description`."""
-    schema = load_schema(SCHEMAS / "search_records.schema.json")
-    check_against_schema(document, schema, where=str(path))
-    layout = document["layout"]
-    for name, keys in _BY_LAYOUT.items():
-        for key in keys:
-            if (key in document) != (name == layout):
-                told = "is missing" if name == layout else "does not apply"
-                raise ConfigError(f"{path}: key {key!r} {told}; layout is {layout!r}")
+    keys = Records.read(document, where=str(path))
     own = document["outcomes"]
-    column = document.get("outcome", "outcome")
-    if ("levels" in own) == ("edges" in own) or ("better" in own) != ("edges" in own):
-        raise ConfigError(
-            f"{path}: 'outcomes' has either levels, from the worst on, or edges with "
-            "better: higher or lower"
-        )
-    falling = own.get("better") == "lower"
-    outcomes = _levels(path, "outcomes", column, own, falling=falling)
+    falling = keys.outcomes.better == "lower"
+    outcomes = _levels(document.get("outcome", "outcome"), own, falling=falling)
     worth = tuple(float(v) for v in own.get("worth", range(len(outcomes.names))))
-    if len(worth) != len(outcomes.names) or not (np.diff(worth) > 0).all():
-        raise ConfigError(
-            f"{path}: 'outcomes.worth' is {listed(worth)}; allowed are {len(outcomes.names)} "
-            "ascending numbers, one for each level from the worst on"
-        )
-    kinds = []
-    for key in ("covariates", "confounders"):
-        kinds.append(
-            tuple(_levels(path, key, name, one) for name, one in document.get(key, {}).items())
-        )
-    return RecordsDescription(path, document, outcomes, worth, *kinds)
+    kinds = [
+        tuple(_levels(name, one) for name, one in document.get(key, {}).items())
+        for key in ("covariates", "confounders")
+    ]
+    return RecordsDescription(path, document, keys, outcomes, worth, *kinds)
 
 
-def _levels(path: Path, key: str, column: str, own: Mapping[str, Any], *, falling=False) -> Levels:
+def _levels(column: str, own: Mapping[str, Any], *, falling: bool = False) -> Levels:
     if "levels" in own:
         texts = tuple(_written(value) for value in own["levels"])
         return Levels(column, texts, texts, ())
     edges = tuple(float(v) for v in own["edges"])
-    if not (np.diff(edges) > 0).all():
-        raise ConfigError(f"{path}: edges of {key!r} ({listed(edges)}) do not ascend")
     text = [f"{v:.15g}" for v in edges]
     names = [f"below {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text))]
     names.append(f"{text[-1]} or more")
@@ -236,11 +214,6 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
         order = document["order"]
         step: Any = float(place)
         if not fresh and order != "columns":
-            if set(order) != set(document["treatments"]):
-                raise ConfigError(
-                    f"{described.path}: 'order' names {listed(order)}, 'treatments' "
-                    f"{listed(document['treatments'])}; each treatment has its column of steps"
-                )
             step = _numbers(frame, order[name], lines, source)
         coded = level.code(list(frame[column]), lines, source)
         parts.append(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float64
 
-from frugal.core.declarations import declared, load_one
+from frugal.core.declarations import declared, load_literals, load_one
 from frugal.core.errors import ConfigError
 from frugal.search.outcome_counts import OutcomeCounts
 from frugal.search.records import OutcomeTable, SearchPolicy
@@ -79,3 +79,9 @@ def planners_of(names: Iterable[str]) -> Mapping[str, SearchPlanner]:
             )
     found = [load_one("frugal.search.planners", "SearchPlanner", name) for name in names]
     return {one.name: one for one in sorted(found, key=lambda one: one.place)}
+
+
+def planners_with(argument: str, value: str | None) -> list[str]:
+    """Names of the planners whose declaration has that value of an argument."""
+    known = load_literals("frugal.search.planners", "SearchPlanner")
+    return [name for name, says in known.items() if says[argument] == value]

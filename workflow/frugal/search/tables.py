@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.config.search import SearchFile
 from frugal.core.errors import DataError
 from frugal.data.raw import sha256_of
-from frugal.search.description import SearchDescription, SearchFile
+from frugal.search.description import SearchDescription
 from frugal.search.isolate_tables import amr_table, ecoli_table, kpneumoniae_table
 from frugal.search.mimic_cohort import FILES, mimic_cohort
 from frugal.search.records import TrialRecords

@@ -13,6 +13,7 @@ from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_ca
 from frugal.acquire.train.cascade import fit_cascades
 from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.payoff import Objective
+from frugal.acquire.train.stacked_beliefs import FoldedNetwork
 from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 
@@ -23,11 +24,16 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 
 def learn(
-    rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+    rows: TreeRows,
+    objective: Objective,
+    settings: Mapping[str, Any],
+    budgets: np.ndarray,
+    network: FoldedNetwork | None = None,
 ) -> Learned:
     """Cascades as a bundle holds them; `mean_return` is the score of each, out of fold."""
-    cascades, beliefs = fit_cascades(rows, objective, settings=settings, budgets=budgets)
-    return learned_cascades(cascades, beliefs)
+    return learned_cascades(
+        *fit_cascades(rows, objective, settings=settings, budgets=budgets, network=network)
+    )
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CascadePolicies:
@@ -40,12 +46,21 @@ CASCADE = AgentKind(
     name="cascade",
     build=build,
     fit=fit,
+    front=learn,
     settings={
-        "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
-        "linear": ("boolean", "whether a logistic regression is averaged with the trees"),
-        "gates": ("count", "sets that are bought one after the other, at most"),
-        "sets": ("count", "of panels that trees are fitted to, at most; two at least"),
-        "price_weights": ("count", "worths of money that are tried, two at least; not for a cost"),
+        "boosting": ("BoostingSettings", "the trees of each set of panels", {"repeats": 3}),
+        "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
+        "gates": ("Count", "sets that are bought one after the other, at most", 3),
+        "sets": ("Count", "of panels that trees are fitted to, at most; two at least", 16),
+        "price_weights": (
+            "Count",
+            "worths of money that are tried, two at least; not for a cost",
+            24,
+        ),
     },
     doc="boosted trees per set of panels; the next set is bought if the belief is in a window",
+    two_classes=True,
+    acts_on_beliefs=True,
+    graph="belief_windows",
+    looks={"cascade": (60, "cascade of trees", "vermillion", "D")},
 )

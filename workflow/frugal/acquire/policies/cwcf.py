@@ -73,6 +73,10 @@ CWCF = AgentKind(
     name="cwcf",
     build=build,
     fit=fit,
-    settings={"dqn": ("dqn_learner", "")},
+    settings={"dqn": ("DqnSettings", "", {})},
     doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
+    two_classes=True,
+    steps=(("dqn.transitions",),),
+    graph="cwcf",
+    looks={"cwcf": (130, "CWCF", "vermillion", "v")},
 )

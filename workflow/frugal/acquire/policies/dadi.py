@@ -12,7 +12,7 @@ import pandas as pd
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.acquire.train.dadi import fit_dadi
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
@@ -68,7 +68,7 @@ def agent_settings(
 
 
 def _settings(settings: Mapping[str, Any]) -> DadiSettings:
-    return DadiSettings.read({**settings["networks"], **settings["training"]})
+    return DadiSettings.of({**settings["networks"], **settings["training"]})
 
 
 def _group(ground: Ground) -> np.ndarray:
@@ -110,11 +110,33 @@ DADI = AgentKind(
     build=build,
     fit=fit,
     settings={
-        "gamma": ("probability", "weight of accuracy against hiding the group"),
-        "validation_share": ("probability", "of the part `agent`; for the curves"),
-        "exploration": ("probability", "of a decision drawn evenly from the allowed ones"),
-        "networks": ("dadi_networks", ""),
-        "training": ("dadi_training", ""),
+        "gamma": ("Probability", "weight of accuracy against hiding the group", 0.7),
+        "validation_share": ("Probability", "of the part `agent`; for the curves", 0.2),
+        "exploration": ("Probability", "of a decision drawn evenly from the allowed ones", 0.0),
+        "networks": (
+            "DadiNetworks",
+            "",
+            {"memory_width": 16, "encoding_width": 8, "head_width": 16},
+        ),
+        "training": (
+            "DadiTraining",
+            "",
+            {
+                "processing_steps": 3,
+                "pretraining_iterations": 400,
+                "iterations": 800,
+                "agents": 32,
+                "learning_rate": 0.002,
+                "exploration_iterations": 400,
+                "cost_weight": 0.05,
+                "evaluate_every": 400,
+                "evaluated_rows": 500,
+                "checkpoint_every": 100000,
+            },
+        ),
     },
     doc="DADI: acquires what predicts the label and hides the group from an adversary",
+    two_classes=True,
+    steps=(("training.iterations",), ("training.pretraining_iterations",)),
+    graph="dadi",
 )

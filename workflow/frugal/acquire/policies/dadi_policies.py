@@ -14,7 +14,7 @@ from torch import Tensor
 from frugal.acquire.reading import tilted_belief
 from frugal.acquire.train.dadi_acquisition import logits_at_sets, values_at_sets
 from frugal.acquire.train.dadi_networks import NetworkSizes, require_weights, stacked_weights
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling

@@ -16,6 +16,7 @@ from frugal.acquire.encoders import ValuesEncoder
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
 from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.rewards import StopReward
+from frugal.config.learners import DqnSettings
 from frugal.core.layout import Layout
 from frugal.learn.tree_scoring import (
     MAX_ACTIONS_TABULATED,
@@ -25,24 +26,16 @@ from frugal.learn.tree_scoring import (
 )
 
 if TYPE_CHECKING:
-    from frugal.acquire.train.lockstep_dqn import DqnFit, DqnSettings
-
-OWN = ("start", "moments")  # all other settings are the learner's
-LEARNER = (
-    "hidden", "double", "dueling", "huber_bound", "learning_rate", "learning_rate_last",
-    "discount", "batch", "memory", "learning_starts", "transitions_per_update", "target_every",
-    "exploration_share", "epsilon_first", "epsilon_last", "max_gradient_norm", "episodes",
-    "transitions",
-)  # fmt: skip
+    from frugal.acquire.train.lockstep_dqn import DqnFit
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     """Learn by DQN on the records, blocked."""
-    from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn  # torch is slow to import
+    from frugal.acquire.train.lockstep_dqn import fit_dqn  # torch is slow to import
 
     world, scaling, unit = ground.world(terminals=1), ground.scaling, ground.unit
     encoder = ValuesEncoder.of(replace(world, values=scaling.standardise(world.values)))
-    dqn = DqnSettings.of({k: v for k, v in settings.items() if k not in ("kind", *OWN)})
+    dqn = DqnSettings.of(settings)
     environment = BatchedAcquisition(
         world,
         ground.observed(encoder),
@@ -98,34 +91,9 @@ DQN = AgentKind(
     name="dqn",
     build=build,
     fit=fit,
-    settings={
-        "hidden": ("layers", ""),
-        "double": ("boolean", "the online network chooses the next action"),
-        "dueling": ("boolean", "Q = V + A − mean A"),
-        "huber_bound": {
-            "type": ["number", "null"],
-            "exclusiveMinimum": 0,
-            "description": "of errors, in dearest misclassifications; linear beyond; null: none",
-        },
-        "learning_rate": ("positive", "at first"),
-        "learning_rate_last": ("positive", "at the end; it falls linearly"),
-        "discount": ("probability", ""),
-        "batch": ("count", "transitions in an update"),
-        "memory": ("count", "transitions kept"),
-        "learning_starts": ("count", "transitions before the first update"),
-        "transitions_per_update": ("count", "divides `episodes`"),
-        "target_every": ("count", "transitions between two copies into the target network"),
-        "exploration_share": ("probability", "of the transitions, in which ε falls"),
-        "epsilon_first": ("probability", "ε of ε-greedy exploration at first"),
-        "epsilon_last": ("probability", "and from then on"),
-        "max_gradient_norm": ("positive", ""),
-        "episodes": ("count", "run side by side"),
-        "transitions": ("count", "of all episodes together"),
-        "start": {
-            "enum": ["free", "random"],
-            "description": "random: each available panel is known at first with probability ½",
-        },
-        "moments": ("count", "rows of the training curve"),
-    },
+    settings={},
+    shares=("DqnAgent",),
     doc="deep Q-learning on blocked records; stops where the classifier may decide",
+    steps=(("transitions",),),
+    graph="dqn",
 )

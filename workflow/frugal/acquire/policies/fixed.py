@@ -77,11 +77,9 @@ FIXED = AgentKind(
     name="fixed",
     build=build,
     fit=None,
-    settings={
-        "panels": {
-            "description": "all, none, or a list of panel names",
-            "oneOf": [{"enum": ["all", "none"]}, {"type": "array", "items": {"type": "string"}}],
-        }
-    },
+    settings={"panels": ("Panels", "all, none, or a list of panel names")},
     doc="the same panels for everyone",
+    names={"panels": "panels"},
+    graph="fixed",
+    looks={"fixed": (160, "fixed selection", "purple", "P")},
 )

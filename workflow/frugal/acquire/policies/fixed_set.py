@@ -48,13 +48,14 @@ FIXED_SET = AgentKind(
     build=build,
     fit=fit,
     settings={
-        "panels": {
-            "description": "all, none, best (of least cost), or constant (reads no column)",
-            "enum": ["all", "none", "best", "constant"],
-        },
-        "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
-        "linear": ("boolean", "whether a logistic regression is averaged with the trees"),
-        "sets": ("count", "of panels that are tried, at most; two at least"),
+        "panels": (
+            ("all", "none", "best", "constant"),
+            "all, none, best (of least cost), or constant (reads no column)",
+        ),
+        "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
+        "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
+        "sets": ("Count", "of panels that are tried, at most; two at least", 16),
     },
     doc="the same panels for everyone: all, none, or those of least cost; trees of what they show",
+    graph="fixed_set",
 )

@@ -19,8 +19,9 @@ from frugal.acquire.train.greedy_information import (
     ReferenceUnits,
     WideReferenceUnits,
 )
-from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierSettings
+from frugal.acquire.train.lockstep_classifier import Classifiers
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
+from frugal.config.learners import ClassifierSettings
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, under
@@ -113,37 +114,20 @@ GREEDY = AgentKind(
     build=build,
     fit=fit,
     settings={
-        "encoder": ("state_encoder", ""),
-        "classifier": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["hidden", "activation", "learning_rate", "batch", "class_weights"],
-            "properties": {
-                "hidden": {"$ref": "#/$defs/layers"},
-                "activation": {"enum": ["silu", "tanh"]},
-                "learning_rate": {"$ref": "#/$defs/positive"},
-                "batch": {"$ref": "#/$defs/count", "description": "states in a minibatch"},
-                "class_weights": {
-                    "type": "array",
-                    "items": {"type": "number", "exclusiveMinimum": 0},
-                    "minItems": 2,
-                    "maxItems": 2,
-                    "description": "of the first and the second class",
-                },
-            },
-        },
-        "updates": ("count", "minibatches of the classifier"),
+        "encoder": ("Encoder", "", {"kind": "mean"}),
+        "classifier": ("ClassifierSettings", "", {}),
+        "updates": ("Count", "minibatches of the classifier", 1500),
         "input_bound": (
-            "positive",
+            "Positive",
             "completed values are clipped to ± this many standard deviations",
+            5.0,
         ),
-        "units": ("count", "complete records to look up in"),
-        "neighbours": ("count", "that stand for a state"),
-        "least_gain": {
-            "type": "number",
-            "minimum": 0,
-            "description": "nats per mean panel cost, below which it stops",
-        },
+        "units": ("Count", "complete records to look up in", 400),
+        "neighbours": ("Count", "that stand for a state", 40),
+        "least_gain": ("NonNegative", "nats per mean panel cost, below which it stops", 0.02),
     },
     doc="orders the panel of the most information per cost, while it is worth it",
+    two_classes=True,
+    steps=(("updates",),),
+    looks={"greedy": (140, "greedy information", "green", "^")},
 )

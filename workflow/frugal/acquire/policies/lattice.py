@@ -15,7 +15,7 @@ from frugal.acquire.train.for_cost import fit_for_cost
 from frugal.acquire.train.lattice import Gains, Lattice, LatticeRule, fit_lattice
 from frugal.acquire.train.masked_trees import MaskedBeliefs
 from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.stacked_beliefs import StackedBeliefs
+from frugal.acquire.train.stacked_beliefs import FoldedNetwork, StackedBeliefs
 from frugal.acquire.train.tree_sets import TreeRows
 from frugal.core.layout import Layout
 from frugal.learn.cross_fitted_trees import joined
@@ -27,13 +27,18 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 
 def learn(
-    rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+    rows: TreeRows,
+    objective: Objective,
+    settings: Mapping[str, Any],
+    budgets: np.ndarray,
+    network: FoldedNetwork | None = None,
 ) -> Learned:
     """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
-    return learned_lattice(rows, *fit_lattice(rows, objective, settings=settings, budgets=budgets))
+    fitted = fit_lattice(rows, objective, settings=settings, budgets=budgets, network=network)
+    return _learned(rows, *fitted)
 
 
-def learned_lattice(
+def _learned(
     rows: TreeRows,
     rules: Sequence[LatticeRule],
     lattice: Lattice,
@@ -73,27 +78,24 @@ LATTICE = AgentKind(
     name="lattice",
     build=build,
     fit=fit,
+    front=learn,
     settings={
-        "boosting": ("cross_fitted_boosting", "the trees that believe, on all sets of panels"),
-        "copies": ("count", "of each row, in each of which other panels are hidden"),
-        "sets": ("count", "of panels in which something is decided, at most; the best are taken"),
-        "price_weights": ("count", "worths of money that gains are learnt for; not for a cost"),
-        "gains": {
-            "type": "object",
-            "description": "trees that tell what a panel gains, on either half of the rows",
-            "additionalProperties": False,
-            "required": ["trees", "leaves", "learning_rate", "min_leaf", "ridge"],
-            "properties": {
-                "trees": {"$ref": "#/$defs/count"},
-                "leaves": {"type": "integer", "minimum": 2},
-                "learning_rate": {"$ref": "#/$defs/positive"},
-                "min_leaf": {
-                    "$ref": "#/$defs/count",
-                    "description": "rows; a fifteenth of the rows if that is less",
-                },
-                "ridge": {"type": "number", "minimum": 0, "description": "penalty of leaf values"},
-            },
-        },
+        "boosting": (
+            "BoostingSettings",
+            "the trees that believe, on all sets of panels",
+            {"leaves": 24, "repeats": 1},
+        ),
+        "copies": ("Count", "of each row, in each of which other panels are hidden", 4),
+        "sets": (
+            "Count",
+            "of panels in which something is decided, at most; the best are taken",
+            40,
+        ),
+        "price_weights": ("Count", "worths of money that gains are learnt for; not for a cost", 5),
+        "gains": ("Gains", "trees that tell what a panel gains, on either half of the rows", {}),
     },
     doc="one boosted model for all sets of panels; a panel is bought where what it gains pays",
+    two_classes=True,
+    acts_on_beliefs=True,
+    looks={"lattice": (70, "lattice of trees", "green", "d")},
 )

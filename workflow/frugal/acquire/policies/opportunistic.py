@@ -83,11 +83,19 @@ OPPORTUNISTIC = AgentKind(
     name="opportunistic",
     build=build,
     fit=fit,
+    front=learn,
     settings={
-        "boosting": ("cross_fitted_boosting", "the trees that believe, on all sets of panels"),
-        "copies": ("count", "of each row, in each of which other panels are hidden"),
-        "dqn": ("dqn_learner", "of what panels change"),
-        "levels": ("count", "least values that are tried, three at least"),
+        "boosting": (
+            "BoostingSettings",
+            "the trees that believe, on all sets of panels",
+            {"leaves": 24, "repeats": 1},
+        ),
+        "copies": ("Count", "of each row, in each of which other panels are hidden", 4),
+        "dqn": ("DqnSettings", "of what panels change", {"discount": 0.5, "epsilon_last": 0.1}),
+        "levels": ("Count", "least values that are tried, three at least", 24),
     },
     doc="orders the panel that changes the predicted probabilities most per price, by Q-learning",
+    two_classes=True,
+    graph="opportunistic",
+    looks={"opportunistic": (100, "opportunistic learning", "grey", "h")},
 )

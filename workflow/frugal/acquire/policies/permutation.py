@@ -40,10 +40,14 @@ PERMUTATION = AgentKind(
     name="permutation",
     build=build,
     fit=fit,
+    front=learn,
     settings={
-        "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
-        "linear": ("boolean", "whether a logistic regression is averaged with the trees"),
-        "windows": ("count", "even shares of the units between which a window begins and ends"),
+        "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
+        "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
+        "windows": ("Count", "even shares of the units between which a window begins and ends", 12),
     },
     doc="one order of panels by permutation importance for the price; it stops by belief",
+    two_classes=True,
+    graph="belief_windows",
+    looks={"permutation": (80, "permutation importance", "purple", "<")},
 )

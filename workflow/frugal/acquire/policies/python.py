@@ -22,13 +22,10 @@ PYTHON = AgentKind(
     build=build,
     fit=None,
     settings={
-        "file": {
-            "type": "string",
-            "pattern": "[.]py$",
-            "description": "a Python file (.py); it is run as your own code",
-        },
-        "function": ("string", "its name in the file"),
+        "file": ("PythonFile", "a Python file (.py); it is run as your own code"),
+        "function": ("str", "its name in the file"),
     },
     doc="one's own function in a Python file",
     file=True,
+    runs_code=True,
 )

@@ -129,6 +129,7 @@ RANDOM = AgentKind(
     name="random",
     build=build,
     fit=None,
-    settings={"probability": ("probability", "of acquiring each panel")},
+    settings={"probability": ("Probability", "of acquiring each panel")},
     doc="each available panel with one probability",
+    looks={"random": (150, "random selection", "grey", "X")},
 )

@@ -259,30 +259,8 @@ RULE = AgentKind(
     build=build,
     fit=None,
     settings={
-        "steps": {
-            "type": "array",
-            "minItems": 1,
-            "description": "in order; each acquires its panel if all its conditions hold",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["panel"],
-                "properties": {
-                    "panel": {"type": "string"},
-                    "when": {
-                        "description": "one condition or a list; all must hold; left out: always",
-                        "oneOf": [
-                            {"$ref": "#/$defs/condition"},
-                            {
-                                "type": "array",
-                                "minItems": 1,
-                                "items": {"$ref": "#/$defs/condition"},
-                            },
-                        ],
-                    },
-                },
-            },
-        }
+        "steps": ("RuleSteps", "in order; each acquires its panel if all its conditions hold")
     },
     doc="one's own rule: panels in order, each under conditions",
+    names={"steps": "steps"},
 )

@@ -72,14 +72,16 @@ SB3 = AgentKind(
     fit=fit,
     settings={
         "algorithm": (
-            "string",
+            "str",
             "class, for discrete actions, without memory: PPO, MaskablePPO, A2C, DQN, …",
         ),
-        "policy": {"enum": ["MlpPolicy", "LinearPolicy"]},
-        "steps": ("count", "transitions over all episodes"),
-        "arguments": ("object", "of the class; what is left out has its own default"),
-        "episodes": ("count", "run side by side"),
-        "greedy": ("boolean", "true: the likeliest or best action; false: drawn by the actor"),
+        "policy": (("MlpPolicy", "LinearPolicy"), "", "MlpPolicy"),
+        "steps": ("Count", "transitions over all episodes", 30000),
+        "arguments": ("object", "of the class; what is left out has its own default", {}),
+        "episodes": ("Count", "run side by side", 32),
+        "greedy": ("bool", "true: the likeliest or best action; false: drawn by the actor", False),
     },
     doc="an algorithm of stable-baselines3 or sb3-contrib, by name",
+    steps=(("steps",),),
+    graph="sb3",
 )

@@ -96,22 +96,31 @@ SM_DDPO = AgentKind(
     build=build,
     fit=fit,
     settings={
-        "encoder": ("state_encoder", ""),
-        "validation_share": ("probability", "of the part `agent`; chooses the weights"),
-        "greedy": ("boolean", "true: the likeliest action; false: drawn among them"),
-        "variant": {"enum": ["end2end", "pretrained"]},
-        "pretraining_updates": {
-            "type": "integer",
-            "minimum": 0,
-            "description": "minibatches; read by pretrained only",
-        },
-        "tuned": ("boolean", "whether a pretrained classifier goes on learning"),
-        "verdict": {
-            "enum": ["actor", "belief"],
-            "description": "who says the class: the actor, or a threshold on the classifier's "
-            "belief, which validation rows choose",
-        },
-        "training": ("sm_ddpo_training", ""),
+        "encoder": ("Encoder", "", {"kind": "mean"}),
+        "validation_share": ("Probability", "of the part `agent`; chooses the weights", 0.25),
+        "greedy": ("bool", "true: the likeliest action; false: drawn among them", True),
+        "variant": (("end2end", "pretrained"), "", "end2end"),
+        "pretraining_updates": ("Whole", "minibatches; read by pretrained only", 0),
+        "tuned": ("bool", "whether a pretrained classifier goes on learning", True),
+        "verdict": (
+            ("actor", "belief"),
+            "who says the class: the actor, or a threshold on the classifier's belief, which "
+            "validation rows choose",
+            "actor",
+        ),
+        "training": (
+            "SmDdpoTraining",
+            "",
+            {"classifier": {"class_weights": [1.0, 1.0]}, "outer_loops": 48, "patience": 6},
+        ),
     },
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
+    two_classes=True,
+    steps=(("training.outer_loops", "training.policy_updates", "training.ppo.steps"),),
+    graph="actor",
+    looks={
+        "sm_ddpo_end2end": (10, "SM-DDPO, end to end", "blue", "o"),
+        "sm_ddpo_pretrain": (20, "SM-DDPO, pretrained", "sky", "s"),
+        "sm_ddpo_boosted": (50, "SM-DDPO, boosted belief", "blue", "h"),
+    },
 )

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
-from frugal.acquire.policies.lattice import learned_lattice
-from frugal.acquire.policies.lattice_policies import LatticePolicies
-from frugal.acquire.train.cascade import fit_cascades
+from frugal.acquire.registry import KINDS
 from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.lattice import fit_lattice
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.stacked_beliefs import fit_network
 from frugal.acquire.train.tree_sets import TreeRows
+from frugal.core.episodes import Policy
 from frugal.core.layout import Layout
 
 
@@ -32,30 +29,35 @@ def learn(
 ) -> Learned:
     """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
     network, acting = fit_network(rows, settings["network"]), settings["acting"]
-    if acting["kind"] == "cascade":
-        return learned_cascades(
-            *fit_cascades(rows, objective, settings=acting, budgets=budgets, network=network)
-        )
-    fitted = fit_lattice(rows, objective, settings=acting, budgets=budgets, network=network)
-    return learned_lattice(rows, *fitted)
+    front = KINDS[acting["kind"]].front
+    assert front is not None, "bug: a kind that acts on beliefs has a front"
+    return front(rows, objective, acting, budgets, network=network)
 
 
-def build(
-    settings: Mapping[str, Any], layout: Layout, stored: Stored
-) -> CascadePolicies | LatticePolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Policy:
     """The trained rules."""
-    acts = CascadePolicies if settings["acting"]["kind"] == "cascade" else LatticePolicies
-    return acts.from_arrays(trained(stored, "stacked"), layout)
+    acting = settings["acting"]
+    return KINDS[acting["kind"]].build(acting, layout, trained(stored, "stacked"))
 
 
 STACKED = AgentKind(
     name="stacked",
     build=build,
     fit=fit,
+    front=learn,
     settings={
-        "boosting": ("cross_fitted_boosting", "the trees of each set of panels"),
-        "network": ("masked_network", "of all sets, beside the trees"),
-        "acting": ("acting_on_beliefs", "as a cascade or as a lattice"),
+        "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
+        "network": ("MaskedNetworkSettings", "of all sets, beside the trees", {}),
+        "acting": (
+            "Acting",
+            "as a cascade or as a lattice",
+            {"kind": "cascade", "gates": 3, "sets": 16, "price_weights": 24},
+        ),
     },
     doc="trees of each set and a network of all sets, stacked out of fold; acts in either way",
+    two_classes=True,
+    looks={
+        "stacked_lattice": (30, "stacked, as a lattice", "blue", "d", True),
+        "stacked": (40, "stacked: trees and a network", "black", "D"),
+    },
 )

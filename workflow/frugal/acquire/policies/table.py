@@ -23,13 +23,14 @@ TABLE = AgentKind(
     build=build,
     fit=None,
     settings={
-        "file": {
-            "type": "string",
-            "pattern": "[.]parquet$",
-            "description": "a Parquet file with the columns row, acquired, action and probability",
-        },
-        "dataset": ("string", "the data set whose rows it tells of"),
+        "file": (
+            "ParquetFile",
+            "a Parquet file with the columns row, acquired, action and probability",
+        ),
+        "dataset": ("str", "the data set whose rows it tells of"),
     },
     doc="what a program of one's own would do, state by state, in a Parquet file",
     file=True,
+    rows_only=True,
+    names={"dataset": "dataset"},
 )

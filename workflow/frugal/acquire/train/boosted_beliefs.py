@@ -5,9 +5,8 @@ states that the learners visited [diagnosis, sec. 5.3]. Of a training unit trees
 see it. Knows worlds; no rewards and no panel selectors.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,41 +15,14 @@ from torch import Tensor
 
 from frugal.acquire.train.masked_trees import fit_masked, told
 from frugal.acquire.train.tree_sets import TreeRows
+from frugal.config.learners import BoostedSettings
 from frugal.core.world import StateEncoder, World
-from frugal.learn.cross_fitted_trees import BoostingSettings
 from frugal.learn.trees import TreeEnsemble
 
 TREES = "trees."  # prefix of a model's arrays, before its number
 MODEL = "model"  # of each learner, by number
 
 Believer = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class BoostedSettings:
-    """How the model is fitted.
-
-    Attributes:
-        boosting: its trees.
-        copies: of each row, in each of which other panels are hidden.
-        refits: times that it is fitted anew while the panel selectors learn.
-    """
-
-    boosting: BoostingSettings
-    copies: int
-    refits: int
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "BoostedSettings":
-        """From a block of config."""
-        return cls(
-            BoostingSettings.of(settings["boosting"]), settings["copies"], settings["refits"]
-        )
-
-    def refitted_after(self, outer_loops: int) -> set[int]:
-        """Outer loops after which it is fitted anew, at even distances."""
-        parts = self.refits + 1
-        return {round(outer_loops * k / parts) for k in range(1, parts)} - {0, outer_loops}
 
 
 @dataclass(frozen=True, eq=False)

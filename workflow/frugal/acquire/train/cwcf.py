@@ -17,8 +17,9 @@ from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import observe_values
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.rewards import DiagnosisReward
-from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.acquire.train.lockstep_dqn import fit_dqn
 from frugal.acquire.train.q_networks import QNetworks
+from frugal.config.learners import DqnSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.world import StateEncoder, World

@@ -24,8 +24,8 @@ from frugal.acquire.train.dadi_networks import (
     named_weights,
     repeated,
 )
-from frugal.acquire.train.dadi_settings import DadiSettings
 from frugal.acquire.train.dadi_training import JointTraining, Population, pretrain
+from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.world import World
 from frugal.learn.set_encoder import Steps, compiled_steps

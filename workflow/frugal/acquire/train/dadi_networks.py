@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor
 
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.stored import Array, Stored
 from frugal.learn.lockstep import FlatParameters, perceptron, perceptron_shapes
 from frugal.learn.token_memory import encoder_shapes

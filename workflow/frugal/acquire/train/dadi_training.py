@@ -23,7 +23,7 @@ from frugal.acquire.train.dadi_losses import (
     n_step_returns,
 )
 from frugal.acquire.train.dadi_networks import ENCODER, NetworkSizes, class_logits, decision_values
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.learn.lockstep import Adam, FlatParameters
 from frugal.learn.set_encoder import SetReading, Steps, encode, read_sets
 from frugal.learn.token_memory import Memory, UnitTable, remember

@@ -5,14 +5,13 @@ probabilities. Must not know how rows were completed, which policy visited them,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int
 from torch import Tensor
 
+from frugal.config.learners import ClassifierSettings
 from frugal.learn.lockstep import (
     Activation,
     Adam,
@@ -25,31 +24,6 @@ from frugal.learn.lockstep import (
 )
 
 ADAM_EPSILON = 1e-8
-
-
-@dataclass(frozen=True)
-class ClassifierSettings:
-    """Shape and learning of a classifier.
-
-    Attributes:
-        hidden: units of each hidden layer.
-        activation: "silu" or "tanh".
-        learning_rate: of Adam.
-        batch: states in a minibatch.
-        class_weights: w of each class in the loss.
-    """
-
-    hidden: tuple[int, ...]
-    activation: Activation
-    learning_rate: float
-    batch: int
-    class_weights: tuple[float, ...]
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "ClassifierSettings":
-        """From a block of config, where `hidden` and `class_weights` are lists."""
-        lists = {name: tuple(settings[name]) for name in ("hidden", "class_weights")}
-        return cls(**{**settings, **lists})
 
 
 class Classifiers:

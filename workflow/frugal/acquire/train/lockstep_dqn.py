@@ -7,7 +7,6 @@ dueling networks as options. Must not know what panels and labels mean.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,78 +16,10 @@ from torch import Tensor
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.train.q_networks import QNetworks, fresh_weights
 from frugal.acquire.train.replay import ReplayMemory, Transitions
-from frugal.core.errors import ConfigError
+from frugal.config.learners import DqnSettings
 from frugal.learn.lockstep import Adam
 
 CLIP_EPSILON, ADAM_EPSILON = 1e-6, 1e-8  # as in torch and stable-baselines3
-
-
-@dataclass(frozen=True)
-class DqnSettings:
-    """How a learner looks and learns; the same for all learners of a group.
-
-    Attributes:
-        hidden: units of each hidden layer.
-        double: the online network chooses the next action, the target network values it.
-        dueling: Q = V + A − mean A.
-        huber_bound: errors beyond it count linearly (stable-baselines3: 1); None: squared error,
-            the only loss whose values are expected returns where rewards exceed the bound.
-        learning_rate: of Adam, at first.
-        learning_rate_last: at the end; it falls linearly.
-        discount: of the next state's value.
-        batch: transitions in an update.
-        memory: transitions kept.
-        learning_starts: transitions before the first update.
-        transitions_per_update: one update for so many; divides `episodes`.
-        target_every: transitions between two copies into the target network.
-        exploration_share: of all transitions, in which ε falls linearly.
-        epsilon_first: ε at the start.
-        epsilon_last: ε from then on.
-        max_gradient_norm: a learner's gradient is scaled down to this length.
-        episodes: run side by side by each learner.
-        transitions: of each learner, all its episodes together.
-    """
-
-    hidden: tuple[int, ...]
-    double: bool
-    dueling: bool
-    huber_bound: float | None
-    learning_rate: float
-    learning_rate_last: float
-    discount: float
-    batch: int
-    memory: int
-    learning_starts: int
-    transitions_per_update: int
-    target_every: int
-    exploration_share: float
-    epsilon_first: float
-    epsilon_last: float
-    max_gradient_norm: float
-    episodes: int
-    transitions: int
-
-    def __post_init__(self) -> None:
-        if self.episodes % self.transitions_per_update:
-            raise ConfigError(
-                f"DQN makes an update every {self.transitions_per_update} transitions of "
-                f"{self.episodes} episodes; `transitions_per_update` must divide `episodes`"
-            )
-        if self.memory < self.episodes:
-            raise ConfigError(
-                f"DQN keeps {self.memory} transitions; `memory` must not be below the "
-                f"{self.episodes} `episodes`"
-            )
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "DqnSettings":
-        """From a block of config, where `hidden` is a list."""
-        return cls(**{**settings, "hidden": tuple(settings["hidden"])})
-
-    def epsilon(self, transitions: int) -> float:
-        """ε after so many transitions of a learner."""
-        done = transitions / max(1.0, self.exploration_share * self.transitions)
-        return self.epsilon_first + min(done, 1.0) * (self.epsilon_last - self.epsilon_first)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ episode ends by itself. Must not know what the actions mean, nor the data.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +16,8 @@ from torch import Tensor
 
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.train.actor_critic import HIDDEN, ActorCritic, masked_log_prob
-from frugal.core.errors import ConfigError
+from frugal.config.learners import PpoSettings
 from frugal.learn.lockstep import (
-    Activation,
     Adam,
     hidden_backward,
     hidden_forward,
@@ -30,59 +28,6 @@ from frugal.learn.lockstep import (
 ADVANTAGE_EPSILON, CLIP_EPSILON, ADAM_EPSILON = 1e-8, 1e-6, 1e-5  # as in stable-baselines3
 
 Observe = Callable[[BatchedAcquisition], Tensor]
-
-
-@dataclass(frozen=True)
-class PpoSettings:
-    """How a learner looks and learns; the same for all learners of a group.
-
-    Attributes:
-        hidden: units of each hidden layer, of the policy and of the value network alike.
-        activation: "silu" or "tanh".
-        learning_rate: of Adam.
-        steps: environment steps of a learner between two updates, all its episodes together.
-        episodes: run side by side by each learner; divides `steps`.
-        batch: steps in a minibatch; the last of an epoch may be smaller, but not a single step.
-        epochs: passes over the steps of an update.
-        clip: ε of the clipped surrogate.
-        gae_lambda: of the generalised advantage estimate.
-        value_weight: of the squared error of the values in the loss.
-        entropy_weight: of the entropy bonus.
-        max_gradient_norm: a learner's gradient is scaled down to this length.
-        compiled: compile forward and backward pass by torch.compile; needs a C++ compiler, and
-            agrees with the uncompiled pass to rounding only.
-    """
-
-    hidden: tuple[int, ...]
-    activation: Activation
-    learning_rate: float
-    steps: int
-    episodes: int
-    batch: int
-    epochs: int
-    clip: float
-    gae_lambda: float
-    value_weight: float
-    entropy_weight: float
-    max_gradient_norm: float
-    compiled: bool
-
-    def __post_init__(self) -> None:
-        if self.steps % self.episodes:
-            raise ConfigError(
-                f"an update of PPO has {self.steps} steps in {self.episodes} episodes; "
-                "`episodes` must divide `steps`"
-            )
-        if self.batch == 1 or self.steps % self.batch == 1:
-            raise ConfigError(
-                f"an update of PPO has {self.steps} steps in minibatches of {self.batch}; the last "
-                "would be a single step, whose advantage cannot be normalised"
-            )
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "PpoSettings":
-        """From a block of config, where `hidden` is a list."""
-        return cls(**{**settings, "hidden": tuple(settings["hidden"])})
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,8 @@ def fit_masked(
         unit, acquired = np.append(unit, visited[0]), np.concatenate([acquired, visited[1]])
         copies = round(len(unit) / int(rows.learns.sum()))
     values = with_bits(world.visible(unit, acquired), acquired).astype(np.float32)
-    settings = replace(rows.settings, min_leaf=rows.settings.min_leaf * copies // 2)
+    fewest = rows.settings.min_leaf * copies // 2
+    settings = rows.settings.model_copy(update={"min_leaf": fewest})
     trees = fit_folded(
         values, world.label[unit], rows.fold[:, unit], settings=settings, seed=rows.seed
     )

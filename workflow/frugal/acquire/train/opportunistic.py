@@ -16,8 +16,9 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.acquire.encoders import ValuesEncoder
 from frugal.acquire.rewards import Reward
-from frugal.acquire.train.lockstep_dqn import DqnSettings, fit_dqn
+from frugal.acquire.train.lockstep_dqn import fit_dqn
 from frugal.acquire.train.masked_trees import MaskedBeliefs
+from frugal.config.learners import DqnSettings
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.world import World
 

@@ -25,21 +25,10 @@ from frugal.acquire.policies.diagnosis import (
 )
 from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.boosted_beliefs import (
-    MODEL,
-    TREES,
-    BoostedBelief,
-    BoostedSettings,
-    ToldBeliefs,
-)
-from frugal.acquire.train.lockstep_classifier import (
-    Classifiers,
-    ClassifierSettings,
-    ClassifierTrainer,
-)
+from frugal.acquire.train.boosted_beliefs import MODEL, TREES, BoostedBelief, ToldBeliefs
+from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierTrainer
 from frugal.acquire.train.lockstep_ppo import PpoTrainer, collect_rollout
 from frugal.acquire.train.selection import tuned_threshold
-from frugal.acquire.train.sm_ddpo_settings import SmDdpoSettings
 from frugal.acquire.train.state_classifier import fit_state_classifier, learn_states
 from frugal.acquire.train.training_scores import (
     SCORES,
@@ -47,6 +36,7 @@ from frugal.acquire.train.training_scores import (
     final_beliefs,
     score_policies,
 )
+from frugal.config.learners import BoostedSettings, ClassifierSettings, SmDdpoSettings
 from frugal.core.errors import DataError
 from frugal.core.state_codes import packed_sets, unpacked_sets
 from frugal.core.world import StateEncoder, World

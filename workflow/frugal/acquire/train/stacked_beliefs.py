@@ -14,14 +14,10 @@ from jaxtyping import Float
 
 from frugal.acquire.train.masked_trees import masked_copies
 from frugal.acquire.train.tree_sets import FoldedRows, PanelSet, SetBeliefs, TreeRows
+from frugal.config.learners import MaskedNetworkSettings
 from frugal.core.stored import LARGEST, Array, Stored, part_of, under
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, CrossFitted, log_odds_of
-from frugal.learn.masked_networks import (
-    MaskedNetworks,
-    MaskedNetworkSettings,
-    NormalScores,
-    fit_masked_networks,
-)
+from frugal.learn.masked_networks import MaskedNetworks, NormalScores, fit_masked_networks
 from frugal.learn.weighted_logistic import fit_logistic
 
 DRAWN = 4  # sets by which weights are fitted, beside no panel and all

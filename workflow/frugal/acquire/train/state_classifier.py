@@ -10,11 +10,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.train.lockstep_classifier import (
-    Classifiers,
-    ClassifierSettings,
-    ClassifierTrainer,
-)
+from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierTrainer
+from frugal.config.learners import ClassifierSettings
 from frugal.core.world import StateEncoder, World
 
 ROWS_AT_ONCE = 1 << 16  # bounds memory

@@ -13,14 +13,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.config.learners import BoostingSettings
 from frugal.core.world import World
-from frugal.learn.cross_fitted_trees import (
-    BoostingSettings,
-    CrossFitted,
-    fit_cross_fitted,
-    folds_of,
-    log_odds_of,
-)
+from frugal.learn.cross_fitted_trees import CrossFitted, fit_cross_fitted, folds_of, log_odds_of
 from frugal.learn.linear_parts import LinearPart, averaged
 from frugal.learn.trees import join_trees, lightgbm_tree
 

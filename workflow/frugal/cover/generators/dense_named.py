@@ -2,16 +2,12 @@
 
 import numpy as np
 
+from frugal.config.learners import DenseSettings
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
 from frugal.cover.learned.answers import AnswerUnits, unit_inputs
 from frugal.cover.learned.cover_scores import NamedSets
-from frugal.cover.learned.dense_networks import (
-    DenseSettings,
-    dense_answerer,
-    fit_named,
-    read_explanations,
-)
+from frugal.cover.learned.dense_networks import dense_answerer, fit_named, read_explanations
 from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 
 
@@ -45,7 +41,7 @@ DENSE_NAMED = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    shares=("dense_network", "learning_steps"),
+    shares=("DenseSettings",),
     doc="the paper's multi-class network, from names of explanations",
     least=2,
 )

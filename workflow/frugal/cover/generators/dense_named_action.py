@@ -2,15 +2,11 @@
 
 import numpy as np
 
+from frugal.config.learners import DenseSettings
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
 from frugal.cover.learned.answers import AnswerUnits, as_membership, unit_inputs
-from frugal.cover.learned.dense_networks import (
-    DenseSettings,
-    dense_answerer,
-    fit_named_action,
-    read_actions,
-)
+from frugal.cover.learned.dense_networks import dense_answerer, fit_named_action, read_actions
 from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 
 
@@ -42,7 +38,7 @@ DENSE_NAMED_ACTION = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    shares=("dense_network", "learning_steps"),
+    shares=("DenseSettings",),
     doc="the paper's multi-label network, from names of actions",
     least=2,
 )

@@ -41,6 +41,6 @@ FULL_ACTION = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    shares=("learning_steps",),
+    shares=("TrainingSettings",),
     doc="a score of each explanation, from the effects of its actions",
 )

@@ -63,6 +63,6 @@ HAMMING = GeneratorKind(
     fit=fit,
     check=check,
     answerer=answerer,
-    settings={"neighbours": ("count", "that vote")},
+    settings={"neighbours": ("Count", "that vote", 5)},
     doc="the commonest explanation among the nearest training units; the baseline",
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from frugal.config.learners import TrainingSettings
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
@@ -14,7 +15,7 @@ from frugal.cover.learned.cover_scores import (
     scores_arrays,
 )
 from frugal.cover.learned.stored import Arrays, StoredGenerator
-from frugal.cover.learned.training import TrainingSettings, held_out_split
+from frugal.cover.learned.training import held_out_split
 
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
@@ -56,6 +57,6 @@ NAMED = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    shares=("learning_steps",),
+    shares=("TrainingSettings",),
     doc="a score of each explanation, from names and costs of explanations",
 )

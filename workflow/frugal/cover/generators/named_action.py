@@ -39,6 +39,6 @@ NAMED_ACTION = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    shares=("learning_steps",),
+    shares=("TrainingSettings",),
     doc="a score of each explanation, from the names of its actions",
 )

@@ -2,15 +2,11 @@
 
 import numpy as np
 
+from frugal.config.learners import DenseSettings
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
 from frugal.cover.learned.answers import AnswerUnits, unit_inputs
-from frugal.cover.learned.dense_networks import (
-    DenseSettings,
-    dense_answerer,
-    fit_padded_full_action,
-    read_blocks,
-)
+from frugal.cover.learned.dense_networks import dense_answerer, fit_padded_full_action, read_blocks
 from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 
 
@@ -49,7 +45,7 @@ PADDED_FULL_ACTION = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    shares=("dense_network", "learning_steps"),
+    shares=("DenseSettings",),
     doc="the paper's network over effects of actions, padded to the longest set",
     least=2,
 )

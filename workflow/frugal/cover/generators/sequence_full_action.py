@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from frugal.config.learners import TrainingSettings
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
@@ -16,7 +17,6 @@ from frugal.cover.learned.stored import (
     of_network,
     put_back,
 )
-from frugal.cover.learned.training import TrainingSettings
 
 MOST_WORDS = 10_000  # of an answer; a stored number may be anything, and each word takes time
 
@@ -76,7 +76,7 @@ SEQUENCE_FULL_ACTION = GeneratorKind(
     fit=fit,
     check=check,
     answerer=answerer,
-    settings={"hidden": ("count", "units of a hidden layer")},
-    shares=("learning_steps",),
+    settings={"hidden": ("Count", "units of a hidden layer", 128)},
+    shares=("TrainingSettings",),
     doc="an encoder and a decoder that says one action after the other, from their effects",
 )

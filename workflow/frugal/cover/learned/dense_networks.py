@@ -5,16 +5,16 @@ is a matter of settings. They know states and, of each training unit, what their
 gives; no costs, no classifier.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from frugal.config.learners import DenseSettings
 from frugal.cover.instance import CoverInstance
 from frugal.cover.learned.answers import (
     EMPTY,
@@ -26,42 +26,12 @@ from frugal.cover.learned.answers import (
 )
 from frugal.cover.learned.stored import NETWORK, Arrays, put_back
 from frugal.cover.learned.training import (
-    TrainingSettings,
     fill_weights,
     held_out_split,
     scored,
     torch_generator,
     train_network,
 )
-
-
-@dataclass(frozen=True)
-class DenseSettings:
-    """Size of a dense network and how it learns.
-
-    Attributes:
-        hidden: units of a hidden layer (2,000 in the paper).
-        layers: hidden layers (MC 2, NA 3 in the paper).
-        dropout: share of hidden units that a step leaves out.
-        loss_weight: p_w of NA and FA (0.05, 0.07 or 0.1 in the paper).
-        sparsity: α of NA and FA (0.05, 0.07 or 0.1 in the paper).
-        training: steps and stopping (batches of 2,000 to 6,000, 3,000 to 5,000 epochs, patience
-            of 300 to 360 in the paper).
-    """
-
-    hidden: int
-    layers: int
-    dropout: float
-    loss_weight: float
-    sparsity: float
-    training: TrainingSettings
-
-    @staticmethod
-    def of(settings: Mapping[str, Any]) -> "DenseSettings":
-        """Those of a generator's block of config."""
-        names = ("hidden", "layers", "dropout", "loss_weight", "sparsity")
-        own = {name: settings[name] for name in names}
-        return DenseSettings(**own, training=TrainingSettings.of(settings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +219,14 @@ def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) 
         dropout=settings.dropout, generator=generator,
     )  # fmt: skip
     given = torch.from_numpy(inputs)
-    rows, held_out = held_out_split(len(inputs), share=settings.training.held_out_share, rng=rng)
+    rows, held_out = held_out_split(len(inputs), share=settings.held_out_share, rng=rng)
 
     def held_out_accuracy() -> float:
         return float(right(scored(network, given[held_out]), target[held_out]).float().mean())
 
     history = train_network(
         network, lambda chosen: loss(network(given[chosen]), target[chosen]), held_out_accuracy,
-        rows=rows, settings=settings.training, generator=generator,
+        rows=rows, settings=settings, generator=generator,
     )  # fmt: skip
     return DenseGenerator(network, names, tuple(history))
 

@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from frugal.config.learners import TrainingSettings
 from frugal.cover.learned.answers import EMPTY, Answers, sorted_sets
 from frugal.cover.learned.dense_networks import slot_order
 from frugal.cover.learned.training import (
-    TrainingSettings,
     fill_weights,
     held_out_split,
     scored,

@@ -4,44 +4,17 @@ Adam with a one-cycle learning rate; rows held out of training decide when to st
 are kept [recourse, sec. 4.3]. Knows neither what a network computes nor what its answers mean.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from itertools import count
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from frugal.config.learners import TrainingSettings
 from frugal.core.errors import DataError
 
 SCORED_ROWS = 4096  # at a time
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How long and in which steps a network learns.
-
-    Attributes:
-        epochs: passes over the training rows, at most.
-        batch: rows in a step.
-        learning_rate: peak of the one-cycle schedule.
-        weight_decay: of Adam with decoupled decay (the paper's ℓ2 penalty).
-        held_out_share: of the training units, never trained on, that choose the weights.
-        patience: epochs without a better held-out accuracy after which training stops.
-    """
-
-    epochs: int
-    batch: int
-    learning_rate: float
-    weight_decay: float
-    held_out_share: float
-    patience: int
-
-    @staticmethod
-    def of(settings: Mapping[str, Any]) -> "TrainingSettings":
-        """Those of a generator's block of config."""
-        return TrainingSettings(**{f.name: settings[f.name] for f in fields(TrainingSettings)})
 
 
 def held_out_split(

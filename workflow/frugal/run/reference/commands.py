@@ -19,6 +19,7 @@ _MODULES = {  # command → module whose NAME_command reads its words
     "init": "init_command", "recourse": "recourse_command", "advise": "advise",
     "export": "export", "audit": "audit", "diff": "comparison", "describe": "describe",
     "benchmark": "benchmarks", "compile": "compiled", "rocrate": "rocrate",
+    "config": "config_files",
 }  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 Read from the declarations without importing one of them.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
+from frugal.config.blocks import Block, schema_of
+from frugal.config.kinds import block_of
 from frugal.core.declarations import Declared, declared
-from frugal.core.schema_check import SCHEMAS, read_yaml
 from frugal.core.sources import PACKAGE
 from frugal.run.reference.allowed import allowed
 from frugal.run.reference.markdown import head, sentence, table
@@ -58,14 +59,15 @@ def agents_page() -> str:
             kinds,
         ),
     ]  # fmt: skip
-    defs = _defs()
     for name in sorted(kinds):
         parts.append(f"## `{name}`\n\n{sentence(kinds[name].says['doc'])}\n")
+        block = block_of(name)
         rows = [
-            (f"`{key}`", allowed(said, defs), meaning)
-            for key, said, meaning in _settings(kinds[name].says, defs)
+            (f"`{key}`", words, _default(block, key), text) for key, words, text in _settings(block)
         ]
-        parts.append(table(["setting", "allowed", "meaning"], rows) if rows else "No settings.\n")
+        parts.append(
+            table(["setting", "allowed", "default", "meaning"], rows) if rows else "No settings.\n"
+        )
     return "\n".join(parts)
 
 
@@ -81,12 +83,6 @@ def figures_page() -> str:
         columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
         parts.append(_listed(study, "", columns, found))
     return "\n".join(parts)
-
-
-@cache
-def _defs() -> Mapping[str, Any]:
-    """Parts of the config's schema that settings name."""
-    return read_yaml(SCHEMAS / "config.schema.yaml")["$defs"]
 
 
 def _listed(
@@ -116,24 +112,38 @@ def _stages(name: str, says: _Says) -> str:
 
 
 def _names_of_settings(name: str, says: _Says) -> str:
-    del name
-    defs = _defs()
     own = says["settings"]
-    told = [(key, text if key in own else "") for key, _, text in _settings(says, defs)]
+    told = [(key, text if key in own else "") for key, _, text in _settings(block_of(name))]
     return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in told) or "none"
 
 
-def _settings(says: _Says, defs: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Key, schema and meaning of each setting, those that kinds share last."""
-    found: list[tuple[str, Mapping[str, Any], str]] = []
-    for key, said in says["settings"].items():
-        if isinstance(said, dict):
-            found.append((key, said, said.get("description", "")))
-        else:
-            word, meaning = said
-            schema = {"$ref": f"#/$defs/{word}"} if word in defs else {"type": word}
-            found.append((key, schema, meaning))
-    for group in says.get("shares", ()):
-        for key, said in defs[group]["properties"].items():
-            found.append((key, said, said.get("description", "")))
-    return found
+def _default(block: type[Block], key: str) -> str:
+    """The default of a setting in words; of a block of settings what differs from its own."""
+    field = block.model_fields[key]
+    if field.is_required():
+        return "none"
+    value = field.default
+    if isinstance(value, Block):
+        return (
+            ", ".join(
+                f"`{k}: {_json(v)}`"
+                for k, v in value.plain().items()
+                if k in value.model_fields_set
+            )
+            or "its own"
+        )
+    return f"`{_json(value)}`"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _settings(block: type[Block]) -> list[tuple[str, str, str]]:
+    """Key, what is allowed, and meaning of each setting of a kind."""
+    schema = schema_of(block)
+    return [
+        (key, allowed(said, schema.get("$defs", {})), said.get("description", ""))
+        for key, said in schema["properties"].items()
+        if key != "kind"
+    ]

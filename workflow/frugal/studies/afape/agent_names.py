@@ -4,9 +4,10 @@ A misspelt name, or a condition that could never hold, is found before any job s
 only, and nothing of how an agent acts.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from frugal.config.declared import declared_kinds
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Column, Description
@@ -59,27 +60,38 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
     Raises:
         ConfigError: the key, what was found, and what there is.
     """
-    if agent["kind"] == "fixed" and not isinstance(agent["panels"], str):
-        for panel in agent["panels"]:
-            _require_panel(f"{at}.panels", panel, description)
-    if agent["kind"] == "table" and agent["dataset"] != description.name:
+    for key, what in declared_kinds()[agent["kind"]].says.get("names", {}).items():
+        _NAMED[what](f"{at}.{key}", agent[key], description)
+
+
+def _require_panels(at: str, panels: str | list[str], description: Description) -> None:
+    """Refuse unknown panels of a list; a word that stands for some of them names none."""
+    for panel in [] if isinstance(panels, str) else panels:
+        _require_panel(at, panel, description)
+
+
+def _require_dataset(at: str, dataset: str, description: Description) -> None:
+    """Refuse another data set."""
+    if dataset != description.name:
         raise ConfigError(
-            f"{at}.dataset is {agent['dataset']!r}, whose rows the table tells of, but a scenario "
-            f"is of {description.name!r}; every agent runs in every scenario, so let a config of "
+            f"{at} is {dataset!r}, whose rows the table tells of, but a scenario is of "
+            f"{description.name!r}; every agent runs in every scenario, so let a config of "
             "its own have the scenarios of that data set"
         )
-    if agent["kind"] != "rule":
-        return
+
+
+def _require_steps(at: str, steps: list[Mapping[str, Any]], description: Description) -> None:
+    """Refuse steps of unknown panels, and conditions that could never hold."""
     known = {c for panel in description.panels if panel.free for c in panel.columns}
     shown = {panel.name: panel.columns for panel in description.panels}
-    for k, step in enumerate(agent["steps"]):
-        _require_panel(f"{at}.steps[{k}].panel", step["panel"], description)
+    for k, step in enumerate(steps):
+        _require_panel(f"{at}[{k}].panel", step["panel"], description)
         when = step.get("when", ())
         for condition in [when] if isinstance(when, Mapping) else when:
-            _require_condition(f"{at}.steps[{k}].when", condition, description)
+            _require_condition(f"{at}[{k}].when", condition, description)
             if condition["column"] not in known:
                 raise ConfigError(
-                    f"{at}.steps[{k}].when asks for column {condition['column']!r}, which is not "
+                    f"{at}[{k}].when asks for column {condition['column']!r}, which is not "
                     "free and which no earlier step can acquire, so that it never holds; known by "
                     f"then can be {listed(sorted(known)) or 'none'}"
                 )
@@ -140,3 +152,10 @@ def _require_levels(at: str, asked: list[str], column: Column) -> None:
                 f"{at} asks whether column {column.name!r} is {level!r}; it can be "
                 f"{listed(levels)}{did_you_mean(level, levels)}"
             )
+
+
+_NAMED: Mapping[str, Callable[[str, Any, Description], None]] = {
+    "panels": _require_panels,
+    "dataset": _require_dataset,
+    "steps": _require_steps,
+}  # by the words of declarations, see `AgentKind.names`

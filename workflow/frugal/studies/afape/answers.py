@@ -161,10 +161,17 @@ def _saving(choice: Mapping[str, Any], unit: str) -> str:
             f"at least {number(1000 * low)} (95 %)."
         )
     if choice["saving_high"] < 0:
-        return f"Today's practice is cheaper by {number(-1000 * saving)} {unit} per 1,000 cases."
+        return (
+            f"Today's practice is cheaper by {number(-1000 * saving)} {unit} per 1,000 cases: keep "
+            "to it."
+        )
+    difference = (
+        f"it saves {number(1000 * saving)}" if saving >= 0 else f"it costs {number(-1000 * saving)}"
+    )
     return (
-        f"Against today's practice it saves {number(1000 * saving)} {unit} per 1,000 cases "
-        f"({interval(1000 * low, 1000 * choice['saving_high'])}): these rows do not show a saving."
+        f"Against today's practice {difference} {unit}{'' if saving >= 0 else ' more'} per 1,000 "
+        f"cases (saving {interval(1000 * low, 1000 * choice['saving_high'])}): these rows do not "
+        "show a saving."
     )
 
 
@@ -194,6 +201,8 @@ def _rests(choice: Mapping[str, Any]) -> str:
         f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
         "Today's practice is what was ordered, with decisions by the same models."
     )
+    if untested := graph["untested"]:
+        read += f" Too few rows to test what causes the gaps of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
         return f"{read} The records do not contradict what is assumed of the gaps."
     added = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["added"][:SHOWN])

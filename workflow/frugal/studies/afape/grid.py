@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean, listed
-
 CLEAR = 4.0  # standard errors of the best policy's estimate: a lead that a verdict should see
 DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of the grid shows
 
@@ -53,30 +50,3 @@ class Grid:
                 "hidden_causes": {**self.block["evaluation"]["hidden_causes"], "gammas": [1.0]},
             },
         }
-
-
-def require_grid_agents(block: Mapping[str, Any]) -> None:
-    """Agents of the grid are among `afape.agents`, and act by no file of one's own.
-
-    One that an overlay set to null is left out.
-
-    Raises:
-        ConfigError: another name, a function of one's own, or none is left.
-    """
-    named, agents = block["grid"]["agents"], block["agents"]
-    for name in named:
-        if name not in agents:
-            raise ConfigError(
-                f"config: afape.grid.agents names {name!r}; under 'afape.agents' there are "
-                f"{listed(agents)}{did_you_mean(name, agents)}"
-            )
-        if agents[name] is not None and agents[name]["kind"] == "python":
-            raise ConfigError(
-                f"config: afape.grid.agents names {name!r}, a function of one's own; allowed are "
-                "agents that need no file"
-            )
-    if all(agents[name] is None for name in named):
-        raise ConfigError(
-            f"config: afape.grid.agents names {listed(named)}, and each of them is null under "
-            "'afape.agents'; name one that is there"
-        )

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
 from frugal.acquire.registry import load_policy
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import StoredArrays, under
@@ -154,7 +154,7 @@ def agents_of(
         raise DataError(f"{weights.source} holds no DADI agents")
     layout.require_same(fold.shown, f"the stored policy {weights.source}")
     pretrained = DadiPolicies(
-        under(weights, PRETRAINED), DadiSettings.read(training), fold.panel_of_column,
+        under(weights, PRETRAINED), DadiSettings.of(training), fold.panel_of_column,
         scaling=fold.scaling,
     )  # fmt: skip
     if pretrained.members != 1:

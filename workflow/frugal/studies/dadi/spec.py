@@ -8,31 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Description
 
-_NAMED = {  # families of each kind
-    "network": ("full_features",),
-    "boosting": ("boosting", "all_and_group"),
-    "logistic": ("logistic", "all_and_group"),
-    "reduction": ("reduction",),
-    "lasso": ("lasso", "lasso_fair"),
-    "forward": ("forward", "forward_fair"),
-    "random": ("random",),
-}
-FAMILIES = tuple(dict.fromkeys(f for families in _NAMED.values() for f in families))
-_KEYS = {  # settings of each kind
-    "network": (),
-    "boosting": ("withheld",),
-    "logistic": ("withheld",),
-    "reduction": ("bound", "rounds"),
-    "lasso": ("most", "parity"),
-    "forward": ("most", "gamma"),
-    "random": ("probability",),
-}
+_KINDS = declared("frugal.learn.fair_baselines", "FairBaseline")
+FAMILIES = tuple(dict.fromkeys(f for one in _KINDS.values() for f in one.says["families"]))
 LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
-READS_ALL = ("network", "boosting", "logistic", "reduction")  # kinds that read every shown panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +95,7 @@ class DadiStudy:
         reads_all = [
             name
             for name, chosen in self.baselines.items()
-            if chosen["kind"] in READS_ALL and not chosen.get("withheld", False)
+            if _KINDS[chosen["kind"]].has("reads_all") and not chosen.get("withheld", False)
         ]
         return {
             "objective": self.block["training"]["objective"],
@@ -220,65 +203,25 @@ def load_dadi_study(
     """
     block = config["dadi"]
     study = DadiStudy(block)
-    folds = block["folds"]
-    for fold in folds["run"]:
-        if fold >= folds["count"]:
-            raise ConfigError(
-                f"config: dadi.folds.run names fold {fold}; there are {folds['count']}, from 0"
-            )
-    if folds["validation_share"] >= 1 - 1 / folds["count"]:
-        raise ConfigError(
-            f"config: dadi.folds.validation_share is {folds['validation_share']:g}; beside a test "
-            f"part of 1/{folds['count']} no row is left to train on"
-        )
-    training = block["training"]
-    if training["exploration_end"] > training["exploration_start"]:
-        raise ConfigError(
-            f"config: dadi.training.exploration_end is {training['exploration_end']}; it lies at "
-            f"or below exploration_start, {training['exploration_start']}"
-        )
-    if training["exploration_iterations"] > training["iterations"]:
-        raise ConfigError(
-            "config: dadi.training.exploration_iterations is "
-            f"{training['exploration_iterations']}, more than iterations, "
-            f"{training['iterations']}: exploration would never reach its end"
-        )
     for name, chosen in study.baselines.items():
         _check_baseline(name, chosen)
-    if block["training"]["agents"] % 2:
-        raise ConfigError("config: dadi.training.agents must be even: half a batch has full sets")
-    if block["comparison"]["reference"] not in study.baselines:
+    if (reference := block["comparison"]["reference"]) not in study.baselines:
         raise ConfigError(
-            f"config: dadi.comparison.reference names {block['comparison']['reference']!r}; the "
-            f"baselines are {listed(list(study.baselines))}"
+            f"config: dadi.comparison.reference names {reference!r}; the baselines are "
+            f"{listed(study.baselines)}"
         )
-    seen: set[str] = set()
     for k, entry in enumerate(block["scenarios"]):
-        at, name = f"config: dadi.scenarios[{k}]", entry["dataset"]
-        if name in seen:
-            raise ConfigError(f"{at}: {name} stands there twice")
-        seen.add(name)
-        _check_scenario(at, entry, descriptions[name])
-        for gamma in entry["shown_gammas"]:
-            if float(gamma) not in study.gammas(name):
-                raise ConfigError(
-                    f"{at}.shown_gammas names {gamma}; its gammas are {listed(study.gammas(name))}"
-                )
+        _check_scenario(f"config: dadi.scenarios[{k}]", entry, descriptions[entry["dataset"]])
     return study
 
 
 def _check_baseline(name: str, chosen: Mapping[str, Any]) -> None:
     kind, at = chosen["kind"], f"config: dadi.baselines.{name}"
-    if family_of(name) not in _NAMED[kind]:
+    families = _KINDS[kind].says["families"]
+    if family_of(name) not in families:
         raise ConfigError(
-            f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(_NAMED[kind])}"
+            f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(families)}"
         )
-    for key in chosen:
-        if key != "kind" and key not in _KEYS[kind]:
-            raise ConfigError(
-                f"{at}.{key} does not go with kind {kind!r}; it takes "
-                f"{listed(_KEYS[kind]) or 'no key'}"
-            )
 
 
 def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -> None:

@@ -6,10 +6,11 @@ Read by the Snakefile, so it imports nothing heavy.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from frugal.config.declared import kinds_with
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Description
-from frugal.studies.diagnosis.spec import EVERY, PARTS, TREE_KINDS, DiagnosisStudy
+from frugal.studies.diagnosis.spec import PARTS, DiagnosisStudy
 
 
 def load_diagnosis_study(
@@ -26,28 +27,13 @@ def load_diagnosis_study(
     """
     block = config["diagnosis"]
     study = DiagnosisStudy(block, descriptions)
-    seen = set()
     for k, entry in enumerate(block["scenarios"]):
-        at, name = f"config: diagnosis.scenarios[{k}]", entry["dataset"]
-        if name in seen:
-            raise ConfigError(f"{at}: {name} stands there twice")
-        seen.add(name)
-        _require_among(entry["encoder"], block["encoders"], f"{at}.encoder", "encoders")
-        for key in ("methods", "selection", "baselines", "trees"):
-            for chosen in entry[key]:
-                _require_among(chosen, block[key], f"{at}.{key}", f"those under diagnosis.{key}")
-        _check_description(descriptions[name], at)
-        panels = [panel.name for panel in descriptions[name].panels if not panel.free]
+        at, described = f"config: diagnosis.scenarios[{k}]", descriptions[entry["dataset"]]
+        _check_description(described, at)
+        panels = [panel.name for panel in described.panels if not panel.free]
         for panel in entry["fixed_panels"]:
             _require_among(panel, panels, f"{at}.fixed_panels", "its panels with a cost")
-    if "boosting" in block["training"]["classifier"]:
-        raise ConfigError(
-            "config: 'diagnosis.training.classifier' is boosted; there a network is needed, which "
-            "'diagnosis.selection' uses, too; a boosted one stands under a method of "
-            "'diagnosis.methods'"
-        )
     _check_trees(block)
-    _check_shown(study)
     return study
 
 
@@ -55,9 +41,8 @@ def _check_trees(block: Mapping[str, Any]) -> None:
     """Agents made of trees are of kinds that learn a whole front, under a name of their own."""
     for name, agent in block["trees"].items():
         key = f"config: diagnosis.trees.{name}"
-        _require_among((agent or {}).get("kind"), TREE_KINDS, f"{key}.kind", "kinds made of trees")
-        if name in block["methods"]:
-            raise ConfigError(f"{key}: {name} is a name under diagnosis.methods, too; take another")
+        kind, known = (agent or {}).get("kind"), kinds_with("front")
+        _require_among(kind, known, f"{key}.kind", "kinds made of trees")
 
 
 def _check_description(described: Description, at: str) -> None:
@@ -75,24 +60,6 @@ def _check_description(described: Description, at: str) -> None:
             f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
             "diagnosis needs two, of which the second is the positive one"
         )
-
-
-def _check_shown(study: DiagnosisStudy) -> None:
-    """What is drawn and chosen is among what is trained."""
-    for block in ("figures", "choose"):
-        shown, at = study.block[block], f"config: diagnosis.{block}"
-        names = [entry["dataset"] for entry in study.block["scenarios"]]
-        _require_among(shown["dataset"], names, f"{at}.dataset", "the scenarios' data sets")
-        entry = study.scenario(shown["dataset"])
-        known = list(entry["methods"])
-        if block == "choose":
-            known += [*entry["trees"], EVERY]
-        _require_among(shown["method"], known, f"{at}.method", "the scenario's methods")
-        _require_among(
-            shown["criterion"], entry["criteria"], f"{at}.criterion", "the scenario's criteria"
-        )
-        seed = int(shown["seed"])
-        _require_among(seed, entry["seeds"], f"{at}.seed", "the scenario's seeds")
 
 
 def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:

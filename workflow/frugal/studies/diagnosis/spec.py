@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frugal.config.diagnosis import EVERY
 from frugal.core.errors import ConfigError
 from frugal.core.files import all_digits
 from frugal.data.description import Description
@@ -16,18 +17,7 @@ PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
 BASELINES = "baselines"  # family of classifiers on fixed sets of panels
 SELECTION = "selection"  # family of the other ways to choose panels
 BAYES = "bayes"  # family of the exact rules of a simulator
-EVERY = "all"  # families, where one is chosen
 RUN_FILES = ("scores", "outcomes", "decisions")
-TREE_KINDS = (
-    "cascade",
-    "lattice",
-    "permutation",
-    "stacked",
-    "aaco",
-    "opportunistic",
-    "gdfs",
-    "dime",
-)  # kinds of agents whose front `train_trees` learns at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,20 +4,18 @@ Read by the Snakefile, so it imports nothing heavy. Knows nothing of how a step 
 """
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.config.dataset import RawFile
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean, listed, named_file
+from frugal.core.schema_check import named_file
 from frugal.data.description import Description, load_description
-from frugal.data.description_sources import RawFile
 from frugal.data.raw import locate_file
 from frugal.data.stored_names import stored_names
 from frugal.studies.recourse.config_checks import (
-    check_edges,
-    check_generators,
     check_source,
     check_table,
 )
@@ -147,68 +145,13 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
     block = config["recourse"]
     mirror = config["data_mirror"]
     study = RecourseStudy(block, None if mirror is None else Path(mirror), base, {})
-    check_generators(block["generators"])
-    check_edges(block["frequency_edges"])
-    seen, descriptions = set(), {}
+    descriptions = {}
     for k, entry in enumerate(block["scenarios"]):
-        at, pair = f"config: recourse.scenarios[{k}]", (entry["dataset"], entry["variant"])
-        if pair in seen:
-            raise ConfigError(f"{at}: {pair[0]} with variant {pair[1]} stands there twice")
-        seen.add(pair)
-        for key in ("generators", "subsets"):
-            for name in entry[key]:
-                if name not in block[key]:
-                    raise ConfigError(
-                        f"{at}.{key} names {name!r}; under recourse.{key} there are "
-                        f"{listed(block[key])}{did_you_mean(name, block[key])}"
-                    )
+        at = f"config: recourse.scenarios[{k}]"
         check_source(at, entry, lambda path: named_file(path, base))
         if entry["source"]["kind"] == "table":
             path = study.find(entry["source"]["description"])
             described = load_description(path)
             check_table(at, entry["dataset"], described, study.find(entry["source"]["rules"]))
             descriptions[entry["dataset"]] = (path, described)
-        if bool(entry["generators"]) != bool(entry["subsets"]):
-            raise ConfigError(
-                f"{at} has generators or subsets, but not both; name both to learn, or leave both "
-                "empty to solve only"
-            )
-    _check_figures(block)
     return RecourseStudy(block, study.mirror, base, descriptions)
-
-
-def _check_figures(block: Mapping[str, Any]) -> None:
-    """Something is learnt, and what the figures show is among it.
-
-    Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
-    """
-    learnt = [entry for entry in block["scenarios"] if entry["subsets"]]
-    if not learnt:
-        raise ConfigError(
-            "config: recourse.scenarios has none with subsets and generators, so that there is no "
-            "table to summarise; for labels only, keep a scenario that learns or run the stage by "
-            "hand, as docs/reference/recourse.md shows under 'A catalogue of one's own'"
-        )
-    shown, at = block["figures"], "config: recourse.figures"
-    for k, key in enumerate(("dataset", "variant")):
-        names = {
-            e[key]: None for e in learnt if k == 0 or e["dataset"] == shown["dataset"]
-        }  # in the order of the config
-        _require_among(shown[key], names, f"{at}.{key}", "scenarios that learn")
-    entry = next(
-        e for e in learnt if (e["dataset"], e["variant"]) == (shown["dataset"], shown["variant"])
-    )
-    _require_among(shown["seed"], entry["seeds"], f"{at}.seed", "the scenario's seeds")
-    _require_among(shown["subset"], entry["subsets"], f"{at}.subset", "the scenario's subsets")
-    for name in shown["mistakes_of"]:
-        known = entry["generators"]
-        _require_among(name, known, f"{at}.mistakes_of", "the scenario's generators")
-
-
-def _require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
-    known = list(known)
-    if name not in known:
-        raise ConfigError(
-            f"{key} names {name!r}; {what} are {listed(known)}{did_you_mean(name, known)}"
-        )

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError
+from frugal.search.planner import planners_with
 
 
 def same(values: pd.Series, wanted: float) -> pd.Series:
@@ -37,15 +38,16 @@ def search_curves(curves: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataF
     """
     tree = settings["tree"]
     own = curves[(curves["outcome_model"] == tree["outcome_model"])]
-    constrained = own["planner"].isin(["cdp", "cg"]) & (own["bound"] == tree["bound"])
+    by_delta, by_price = (planners_with("thresholds", key) for key in ("deltas", "trial_prices"))
+    constrained = own["planner"].isin(by_delta) & (own["bound"] == tree["bound"])
     chosen = pd.concat(
         [
             own[constrained & same(own["threshold"], settings["delta"])],
-            own[(own["planner"] == "ndp") & same(own["threshold"], settings["trial_price"])],
+            own[own["planner"].isin(by_price) & same(own["threshold"], settings["trial_price"])],
             curves[curves["outcome_model"] == "records"],
         ]
     )
-    if not chosen["planner"].isin(["cdp", "cg", "ndp"]).any():
+    if not chosen["planner"].isin([*by_delta, *by_price]).any():
         raise ConfigError(
             f"no policy of the sweep has delta {settings['delta']} or trial_price "
             f"{settings['trial_price']}, as treatment.figures asks"

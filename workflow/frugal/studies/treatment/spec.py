@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
 from frugal.data.stored_names import stored_names
@@ -57,12 +58,12 @@ class TreatmentStudy:
 
     def fetch_settings(self, scenario: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its SHA-256 and size; None of what nobody may download."""
-        for declared, stored in self._stored_files(scenario):
-            if stored == file and declared.downloadable:
+        for one, stored in self._stored_files(scenario):
+            if stored == file and one.downloadable:
                 return {
-                    "url": declared.url,
-                    "sha256": declared.sha256[-1],
-                    "bytes": declared.published_bytes,
+                    "url": one.url,
+                    "sha256": one.sha256[-1],
+                    "bytes": one.published_bytes,
                 }
         return None
 
@@ -171,7 +172,8 @@ def _check_figures(
     wanted += [("tree.bound", tree["bound"], "bounds"), ("tree.delta", tree["delta"], "deltas")]
     if not simulated:  # Fig. 3a
         wanted.append(("delta", figures["delta"], "deltas"))
-        if "ndp" in sweep["planners"]:
+        planners = declared("frugal.search.planners", "SearchPlanner")
+        if any(planners[name].says["thresholds"] == "trial_prices" for name in sweep["planners"]):
             wanted.append(("trial_price", figures["trial_price"], "trial_prices"))
     for key, value, grid in wanted:
         if not any(_equal(value, found) for found in sweep[grid]):

@@ -27,7 +27,7 @@ from frugal.judge.choice import (
     tipping_gamma,
 )
 from frugal.judge.comparisons import LEVEL
-from frugal.judge.gap_causes import LABEL, Added, widened
+from frugal.judge.gap_causes import LABEL, Added, untested, widened
 from frugal.judge.intervals import effective_sample_size, normal_interval
 from frugal.judge.policy_tree import lines_of, tree_of
 from frugal.judge.record_law import Causes, RecordLaw
@@ -116,6 +116,7 @@ def judge_candidates(
             "added": [_cause(one, data) for one in added],
             "refused": [_cause(one, data) for one in refused],
             "before": None if before is None else _brief(before),
+            "untested": [data.actions[j].name for j in untested(law)],
         },
     }
     return {"choice": found, "outcomes": outcomes(chosen, data), "terms": _terms(chosen, data)}

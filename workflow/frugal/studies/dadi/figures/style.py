@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from frugal.core.declarations import load_literals
 from frugal.draw import style
 from frugal.draw.marks import draw_series
 from frugal.draw.style import Look
@@ -23,18 +24,7 @@ AGENT = {
 }
 FEWEST_FOLDS = 3  # that have an interval worth drawing
 HALF_MARK = 0.03  # of an axis that is as tall as those here, with some air
-METHODS: dict[str, Look] = {
-    "full_features": Look("all panels, set network", style.BLACK, "s", hollow=True),
-    "boosting": Look("all panels, boosting", style.GREY, "D", hollow=True),
-    "logistic": Look("all panels, logistic", style.GREY, "v", hollow=True),
-    "all_and_group": Look("withheld too, boosting", style.VERMILLION, "D", hollow=True),
-    "reduction": Look("reductions", style.GREEN, "P", hollow=True, unit="%"),
-    "lasso": Look("LASSO", style.ORANGE, "^", unit="panels"),
-    "lasso_fair": Look("fair LASSO", style.VERMILLION, "^", unit="panels"),
-    "forward": Look("forward", style.ORANGE, "<", unit="panels"),
-    "forward_fair": Look("fair forward", style.VERMILLION, "<", unit="panels"),
-    "random": Look("random panels", style.PURPLE, "X", unit="%"),
-}
+METHODS = style.looks_of(load_literals("frugal.learn.fair_baselines", "FairBaseline").values())
 
 
 def method_kind(name: str) -> str:

@@ -10,10 +10,8 @@ from frugal.acquire.policies.dadi_policies import DadiPolicies
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.learn.fair_baselines import Sample, chosen_panels, predicted
+from frugal.learn.fair_baselines import FairBaseline, Options, Sample, fair_baseline, fitted
 from frugal.studies.dadi.frames import Fold, agents_of, decision_cut, fold_of, label_for
-
-_NETWORK_KINDS = ("network", "random")
 
 
 def fit_fair_baselines(
@@ -32,16 +30,17 @@ def fit_fair_baselines(
     predictions, panels = [], []
     for name in progress(list(settings["baselines"]), desc="baselines"):
         chosen = settings["baselines"][name]
+        kind = fair_baseline(chosen["kind"])
         rng = streams.generator(name)
         data = fold.whole if chosen.get("withheld", False) else fold.shown
-        if chosen["kind"] in _NETWORK_KINDS:
+        if kind.predict is None:
             sets, probability = _by_network(fold, pretrained, test, chosen, settings, rng)
             rng = streams.generator(name, "validation")
             _, validation = _by_network(fold, pretrained, held, chosen, settings, rng)
         else:
-            sets, every = _by_one_set(fold, data, test, chosen, settings, rng)
+            sets, every = _by_one_set(fold, data, test, kind, chosen, settings, rng)
             probability, validation = every[test], every[held]
-        if chosen["kind"] == "reduction":  # decides by a random cut
+        if kind.random_cut:
             threshold, cut = np.nan, rng.random(len(test))
         else:
             threshold = cut = decision_cut(settings["threshold"], validation, fold)
@@ -79,7 +78,7 @@ def _by_network(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sets of some rows, all panels or random ones, and the pretrained classifier's word."""
     shape = len(rows), len(fold.shown.actions)
-    sets = rng.random(shape) < (chosen["probability"] if chosen["kind"] == "random" else 1.0)
+    sets = rng.random(shape) < chosen.get("probability", 1.0)
     told = label_for(settings["training"], fold.label[rows])
     probability, _ = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=told)
     return sets, probability[0].astype(np.float64)
@@ -89,6 +88,7 @@ def _by_one_set(
     fold: Fold,
     data: Table,
     test: np.ndarray,
+    kind: FairBaseline,
     chosen: Mapping[str, Any],
     settings: Mapping[str, Any],
     rng: np.random.Generator,
@@ -99,12 +99,7 @@ def _by_one_set(
         values.astype(np.float64), data.provides, fold.label, fold.sensitive,
         fold.part == "train", fold.part == "validation",
     )  # fmt: skip
-    options = settings["baseline_options"]
-    panels = chosen_panels(
-        sample, chosen, ridge=options["ridge"], most_rows=options["selection_rows"]
-    )
-    probability = predicted(
-        sample, panels, chosen, ridge=options["ridge"], boosting=options["boosting"],
-        most_rows=options["selection_rows"], rng=rng,
-    )  # fmt: skip
+    own = settings["baseline_options"]
+    options = Options(own["ridge"], own["boosting"], own["selection_rows"], rng)
+    panels, probability = fitted(sample, kind, chosen, options)
     return np.broadcast_to(panels, (len(test), len(panels))), probability

@@ -9,7 +9,7 @@ import pandas as pd
 from frugal.acquire.policies.dadi import NETWORKS, agent_settings
 from frugal.acquire.train.dadi import fit_dadi
 from frugal.acquire.train.dadi_checkpoints import iterations_done
-from frugal.acquire.train.dadi_settings import DadiSettings
+from frugal.config.learners import DadiSettings
 from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
 from frugal.core.streams import Streams
 from frugal.studies.dadi.frames import PRETRAINED, Checkpoint, Fold, fold_of
@@ -25,7 +25,7 @@ def train_dadi(
     checkpoint: Checkpoint,
 ) -> dict[str, Any]:
     """Train all learners of a fold in lock-step; a killed run goes on from its checkpoint."""
-    training = DadiSettings.read(settings["training"])
+    training = DadiSettings.of(settings["training"])
     fold = fold_of(table, catalogue, settings["design"], streams)
     state = checkpoint.load()
     done = iterations_done(state)

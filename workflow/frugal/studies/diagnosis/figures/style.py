@@ -2,11 +2,13 @@
 
 Learned policies are blue, other ways to choose panels each have a colour of their own, classifiers
 on panels that are the same for all are orange (filled: all panels; hollow: fixed ones; crosses:
-columns known at the start), the exact rule of a simulator is black. Knows no table.
+columns known at the start), the exact rule of a simulator is black. Looks of agents are declared by
+their kinds, see `acquire.kinds`. Knows no table.
 """
 
 from collections.abc import Iterable
 
+from frugal.core.declarations import load_literals
 from frugal.draw import style
 from frugal.draw.style import Look
 
@@ -18,31 +20,12 @@ SAME_FOR_ALL = {  # ends of names of classifiers: what they read, marker, hollow
 }
 
 
-METHODS: dict[str, Look] = {
-    "sm_ddpo_end2end": Look("SM-DDPO, end to end", style.BLUE, "o"),
-    "sm_ddpo_pretrain": Look("SM-DDPO, pretrained", style.SKY, "s"),
-    "stacked_lattice": Look("stacked, as a lattice", style.BLUE, "d", True),
-    "stacked": Look("stacked: trees and a network", style.BLACK, "D"),
-    "sm_ddpo_boosted": Look("SM-DDPO, boosted belief", style.BLUE, "h"),
-    "cascade": Look("cascade of trees", style.VERMILLION, "D"),
-    "lattice": Look("lattice of trees", style.GREEN, "d"),
-    "permutation": Look("permutation importance", style.PURPLE, "<"),
-    "aaco": Look("AACO", style.VERMILLION, "p"),
-    "opportunistic": Look("opportunistic learning", style.GREY, "h"),
-    "gdfs": Look("GDFS", style.SKY, "<"),
-    "dime": Look("DIME", style.SKY, ">"),
-    "cwcf": Look("CWCF", style.VERMILLION, "v"),
-    "greedy": Look("greedy information", style.GREEN, "^"),
-    "random": Look("random selection", style.GREY, "X"),
-    "fixed": Look("fixed selection", style.PURPLE, "P"),
-    "bayes_static": Look("exact rule, fixed panels", style.BLACK, "*"),
+METHODS = style.looks_of(load_literals("frugal.acquire.policies", "AgentKind").values()) | {
+    "bayes_static": Look("exact rule, fixed panels", style.BLACK, "*")
 }
-CLASSIFIERS = {
-    "logistic": "logistic regression",
-    "forest": "random forest",
-    "xgboost": "XGBoost",
-    "lightgbm": "LightGBM",
-    "perceptron": "perceptron",
+CLASSIFIERS: dict[str, str] = {
+    name: says["label"]
+    for name, says in load_literals("frugal.learn.tabular_baselines", "Classifier").items()
 }
 _SPARE = ("8", "H", ">")
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.config.dataset import ClinicalGenerator
 from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
 from frugal.data.clinical_simulator import (
@@ -22,7 +23,6 @@ from frugal.data.clinical_simulator import (
     static_rules,
 )
 from frugal.data.description import load_description
-from frugal.data.description_sources import ClinicalGenerator
 from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
 
 

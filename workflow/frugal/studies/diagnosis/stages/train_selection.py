@@ -15,9 +15,10 @@ from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEnc
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
-from frugal.acquire.train.lockstep_classifier import ClassifierSettings
 from frugal.acquire.train.selection import SelectionPolicies, panels_by_use, tuned_threshold
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
+from frugal.config.learners import ClassifierSettings
+from frugal.core.declarations import load_one
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import StateEncoder, World
@@ -46,6 +47,23 @@ class _Way:
     solutions: list[Solution]
     policies: Any
     readings: Mapping[str, StateEncoder]
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionWay:
+    """One way to choose panels, declared in this module.
+
+    Attributes:
+        name: `kind` in a config.
+        make: (material, name, settings by name) → its policies.
+        settings: as of `acquire.kinds.AgentKind`.
+        steps: the same; a list counts its items.
+    """
+
+    name: str
+    make: Callable[..., _Way]
+    settings: Mapping[str, tuple[Any, ...]]
+    steps: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +120,9 @@ def train_selection(
     solutions, outcomes, logs = [], [], []
     for name in progress(list(settings["selection"]), desc="selection"):
         own = dict(settings["selection"][name])
-        way = _WAYS[own.pop("kind")](material, name, **own)
+        way = load_one(SelectionWay.__module__, "SelectionWay", own.pop("kind")).make(
+            material, name, **own
+        )
         tuned = _tuned(way, material, name, settings["criterion"])
         for split in JUDGED:
             here = Judged.of(data, world, material.rows(split), split, streams)
@@ -207,9 +227,44 @@ def _cwcf(
     return _Way(solutions, policies, readings)
 
 
-_WAYS: dict[str, Callable[..., _Way]] = {
-    "random": _random,
-    "fixed": _fixed,
-    "greedy": _greedy,
-    "cwcf": _cwcf,
-}
+RANDOM = SelectionWay(
+    name="random",
+    make=_random,
+    settings={"lengths": ("Counts", "panels of each solution, drawn for each unit", [1, 2])},
+)
+FIXED = SelectionWay(
+    name="fixed",
+    make=_fixed,
+    settings={"lengths": ("Counts", "panels of each solution, as the first method", [1, 2])},
+)
+GREEDY = SelectionWay(
+    name="greedy",
+    make=_greedy,
+    settings={
+        "units": ("Count", "training units on which gains are looked up", 400),
+        "neighbours": ("Count", "of them that stand for a state", 40),
+        "least_gains": (
+            "Positives",
+            "nats per mean panel cost, below which each solution stops",
+            [0.003, 0.01, 0.02, 0.04, 0.08],
+        ),
+    },
+)
+CWCF = SelectionWay(
+    name="cwcf",
+    make=_cwcf,
+    settings={
+        "cost_weights": (
+            "Positives",
+            "λ of each solution, errors per mean panel cost",
+            [0.003, 0.01, 0.03, 0.1],
+        ),
+        "class_weights": (
+            "PositivePair",
+            "of an error on a healthy, on an ill unit",
+            [1.0, 1.0],
+        ),
+        "dqn": ("DqnSettings", "", {"transitions": 30000}),
+    },
+    steps=(("cost_weights", "dqn.transitions"),),
+)

@@ -12,17 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import (
-    aaco,
-    cascade,
-    dime,
-    gdfs,
-    lattice,
-    opportunistic,
-    permutation,
-    stacked,
-)
-from frugal.acquire.registry import build_policy
+from frugal.acquire.registry import build_policy, kind_of
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import folded_rows
@@ -45,16 +35,6 @@ from frugal.studies.diagnosis.frames import (
 )
 
 TRAINED = ("encoder", "agent")  # all rows that a front learns from, imputer and policies together
-_LEARN: dict[str, Callable[..., Learned]] = {
-    "cascade": cascade.learn,
-    "lattice": lattice.learn,
-    "permutation": permutation.learn,
-    "stacked": stacked.learn,
-    "aaco": aaco.learn,
-    "opportunistic": opportunistic.learn,
-    "gdfs": gdfs.learn,
-    "dime": dime.learn,
-}
 
 
 def train_trees(
@@ -116,4 +96,6 @@ def fitted(
     objective = Objective.of(settings["criterion"], data.label[rows], data.misclassification_cost)
     full = float(full_cost(data, world)[rows].mean())
     budgets = np.array(sorted(settings["budget_shares"])) * full * (1 + ROUNDING)
-    return _LEARN[own["kind"]](folded, objective, own, budgets), rows
+    front = kind_of(own).front
+    assert front is not None, "bug: a config takes kinds that have a front"
+    return front(folded, objective, own, budgets), rows

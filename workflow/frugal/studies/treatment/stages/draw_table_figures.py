@@ -8,6 +8,7 @@ import pandas as pd
 from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
 from frugal.draw.figures import draw_all
+from frugal.search.planner import planners_with
 from frugal.studies.treatment.figures.given import Table, Tree
 from frugal.studies.treatment.policy_frames import bounded, facetted, search_curves, tree_policy
 
@@ -34,7 +35,8 @@ def draw_table_figures(
     title = {"title": f"{settings['title']} ({prescriptions} prescriptions)"}
     found = search_curves(curves[curves["dataset"] == dataset], settings)
     planned = facetted(means, facet="outcome_model", series="planner")
-    planned = planned[planned["planner"] != "doctor"]
+    planned = planned[~planned["planner"].isin(planners_with("thresholds", None))]
+    by_price = planned["planner"].isin(planners_with("thresholds", "trial_prices"))
     tree, name = tree_policy(policies, settings)
     frequent = units["context"].value_counts().sort_index().sort_values(ascending=False)
     contexts = [catalogue["contexts"][x] for x in frequent.index[:_CONTEXTS]]
@@ -46,8 +48,8 @@ def draw_table_figures(
             f"λ = {settings['trial_price']:g}, ± 1 s.e. over {found['repeats'].iloc[0]} splits"
         ),
         tradeoff=planned,
-        delta=planned[planned["planner"] != "ndp"].assign(parameter="δ"),
-        price=planned[planned["planner"] == "ndp"].assign(parameter="λ"),
+        delta=planned[~by_price].assign(parameter="δ"),
+        price=planned[by_price].assign(parameter="λ"),
         tree=Tree(tree, name, contexts, settings["best"]),
     )
     figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")

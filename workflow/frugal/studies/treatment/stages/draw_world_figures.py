@@ -8,6 +8,7 @@ import pandas as pd
 from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
 from frugal.draw.figures import draw_all
+from frugal.search.planner import planners_with
 from frugal.studies.treatment.figures.given import Tree, World
 from frugal.studies.treatment.policy_frames import at_size, bounded, facetted, same, tree_policy
 
@@ -26,7 +27,7 @@ def draw_world_figures(
     title = {"title": settings["title"]}
     sweep = at_size(means, settings["sweep"]["n_train"])
     smoothed = sweep[sweep["outcome_model"] == "smoothed"]
-    by_bound = smoothed[smoothed["planner"].isin(["cdp", "cg"])]
+    by_bound = smoothed[smoothed["planner"].isin(planners_with("reads", "bound"))]
     tree, name = tree_policy(policies, settings)
     given = World(
         title=title,
@@ -47,9 +48,9 @@ def _sizes(means: pd.DataFrame, grid: Mapping[str, Any]) -> pd.DataFrame:
         & means["outcome_model"].isin(grid["outcome_models"])
         & means["planner"].isin(grid["planners"])
     ]
-    is_ndp = rows["planner"] == "ndp"
+    by_price = rows["planner"].isin(planners_with("thresholds", "trial_prices"))
     price, delta = grid["trial_prices"][0], grid["deltas"][0]
-    wanted = same(rows["threshold"], price) & is_ndp | same(rows["threshold"], delta) & ~is_ndp
+    wanted = same(rows["threshold"], price) & by_price | same(rows["threshold"], delta) & ~by_price
     return bounded(rows[wanted], grid["bounds"][0])
 
 

@@ -70,7 +70,7 @@ def judge_searches(
     confounder = hidden.index(own.confounder, own.names)
     all_records = trial_records(own, context, len(contexts.names), len(worth))
     judging = split_patients(
-        own.cluster, test_share=described.document.get("judging_share", 0.5),
+        own.cluster, test_share=described.keys.judging_share,
         rng=streams.generator("split"),
     )  # fmt: skip
     training = all_records.take(~judging)
@@ -80,9 +80,7 @@ def judge_searches(
         confounder[judging], own.cluster[judging], streams.generator("folds"),
         outcome_value=worth, memory_gib=MEMORY_GIB,
     )  # fmt: skip
-    options = search_options(
-        worth, epsilon=float(described.document.get("epsilon", 0.0)), deltas=described.deltas
-    )
+    options = search_options(worth, epsilon=described.keys.epsilon, deltas=described.deltas)
     policies = judge_policies(training, contexts.features, judged, streams, options)
     chosen = choose(policies, described.deltas[0], judged.cluster)
     judged = replace(judged, tables=())  # most of the memory

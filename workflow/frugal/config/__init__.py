@@ -1,0 +1,1 @@
+"""Typed models of every config: types, ranges, defaults and meanings, each once."""

@@ -1,0 +1,317 @@
+"""What every block of a config is: typed keys with ranges, defaults and meanings, each once.
+
+A block is a pydantic model. Its JSON Schema, its reference page and the sentence of a refusal are
+derived from it. Read by the Snakefile, so it imports nothing heavy. Knows no key.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Ge, Gt, Le, Len, Lt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import core_schema
+
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import (
+    check_against_schema,
+    did_you_mean,
+    listed,
+    require_plain_text,
+)
+
+_Block = TypeVar("_Block", bound="Block")
+_Any = TypeVar("_Any")
+_Several = TypeVar("_Several", list[Any], tuple[Any, ...])
+_ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "left out"})()
+_INLINE = (
+    "type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "pattern", "enum",
+    "minLength",
+)  # fmt: skip
+
+
+class Block(BaseModel):
+    """A mapping with the keys of its class and no others."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _over_defaults(cls, document: Any) -> Any:
+        """A nested block that is written in part keeps what the default of its key has."""
+        if not isinstance(document, Mapping):
+            return document
+        nested = {
+            key: _laid_over(field.default, document[key])
+            for key, field in cls.model_fields.items()
+            if isinstance(field.default, Block) and isinstance(document.get(key), Mapping)
+        }
+        lists = {key: list(value) for key, value in document.items() if isinstance(value, tuple)}
+        return {**document, **nested, **lists}
+
+    def _refusals(self) -> Iterator[str]:
+        """Sentences of keys that do not go together, after the name of the block, as `.key is`."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _holds(self: _Block) -> _Block:
+        for sentence in self._refusals():
+            raise ValueError(sentence)
+        return self
+
+    @classmethod
+    def read(cls: type[_Block], document: Any, *, where: str) -> _Block:
+        """The block that a document holds.
+
+        Args:
+            document: mappings, lists and scalars, as YAML has them.
+            where: how the sentence of a refusal begins, for example `config`.
+
+        Raises:
+            ConfigError: the first violation: its key, what was found, what is allowed.
+        """
+        require_plain_text(document, where)
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            check_against_schema(document, schema_of(cls), where=where)
+            wrong = error.errors()
+            first = next((one for one in wrong if one["type"] == "value_error"), wrong[0])
+            key = _key(document, first["loc"])
+            reason = first.get("ctx", {}).get("error", first["msg"])
+            text = f"{key}{reason}".lstrip(".")
+            raise ConfigError(f"{where}: {text}") from None
+
+    @classmethod
+    def of(cls: type[_Block], settings: Mapping[str, Any]) -> _Block:
+        """The block whose keys are among the settings of a step, which has defaults written out.
+
+        Raises:
+            ConfigError: a key is not there, or the first violation.
+        """
+        names = {field.alias or key: field for key, field in cls.model_fields.items()}
+        for name, field in names.items():
+            if name not in settings and field.default_factory is None:
+                raise ConfigError(f"settings: key {name!r} is missing")
+        own = {key: value for key, value in settings.items() if key in names}
+        return cls.read(own, where="settings")
+
+    def changed(self: _Block, **values: Any) -> _Block:
+        """A copy with other values, checked like any.
+
+        Raises:
+            ConfigError: the first violation.
+        """
+        return type(self).read({**self.plain(), **values}, where="settings")
+
+    def plain(self) -> dict[str, Any]:
+        """Mappings, lists and scalars, defaults written out; keys that were left out stay so."""
+        fields = type(self).model_fields
+        values = {fields[key].alias or key: value for key, value in self if value is not _ABSENT}
+        return {key: _plain(values[key]) for key in sorted(values, key=lambda key: key != "kind")}
+
+
+def setting(default: Any, doc: str = "") -> Any:
+    """A key with its default and its meaning."""
+    return Field(default, description=doc or None)
+
+
+def required(doc: str = "") -> Any:
+    """A key without a default."""
+    return Field(description=doc or None)
+
+
+def optional(doc: str = "", name: str | None = None) -> Any:
+    """A key that may be left out, and then is not there; its name where Python cannot have it."""
+    return Field(default_factory=lambda: _ABSENT, description=doc or None, alias=name)
+
+
+def maybe(doc: str = "", name: str | None = None) -> Any:
+    """A key that may be left out, and then is None; its name where Python cannot have it."""
+    return Field(None, description=doc or None, alias=name)
+
+
+def has(value: Any) -> bool:
+    """Whether an optional key was written."""
+    return value is not _ABSENT
+
+
+def require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
+    """Refuse a name that is not among those which another key has.
+
+    Raises:
+        ValueError: of a rule of a block, with `key` below it.
+    """
+    known = list(known)
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise ValueError(f".{key} names {name!r}; {what} are {listed(known)}{hint}")
+
+
+def require_once(names: Iterable[str], key: str) -> None:
+    """Refuse scenarios of one name.
+
+    Raises:
+        ValueError: of a rule of a block, with `key` below it.
+    """
+    first: dict[str, int] = {}
+    for k, name in enumerate(names):
+        if first.setdefault(name, k) != k:
+            raise ValueError(f".{key}[{k}]: {name} stands there twice")
+
+
+def _laid_over(default: Block, written: Mapping[str, Any]) -> Any:
+    """The default with what was written over it; that alone where it is a block of another form."""
+    fields = type(default).model_fields
+    if not set(written) <= set(fields) or written.get("kind") != getattr(default, "kind", None):
+        return written
+    nested = {
+        key: _laid_over(value, written[key])
+        for key, value in default
+        if isinstance(value, Block) and isinstance(written.get(key), Mapping)
+    }
+    return {**default.plain(), **written, **nested}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Block):
+        return value.plain()
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _key(document: Any, path: tuple[int | str, ...]) -> str:
+    """The key in words, without the names that pydantic gives to the forms of a union."""
+    text = ""
+    for part in path:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            continue
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+@cache
+def schema_of(block: type[Block]) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a block; not to be changed."""
+    schema = _tidied(block.model_json_schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _tidied(schema: Any) -> Any:
+    """Without pydantic's titles; forms that differ by type alone as one, other forms as `oneOf`."""
+    if isinstance(schema, list):
+        return [_tidied(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    names = schema.get("properties")
+    found = {key: _tidied(value) for key, value in schema.items() if key != "default"}
+    if not isinstance(default := schema.get("default", {}), dict):
+        found["default"] = default  # of a block its own keys have theirs
+    if isinstance(names, dict):
+        found["properties"] = {key: _tidied(value) for key, value in names.items()}
+    if isinstance(found.get("title"), str):
+        del found["title"]
+    found.pop("discriminator", None)
+    for pattern, value in found.pop("patternProperties", {}).items():  # of the names of a mapping
+        found["additionalProperties"] = value
+        found["propertyNames"] = {**found.get("propertyNames", {}), "pattern": pattern}
+    if "const" in found:
+        found.pop("type", None)
+    if forms := found.pop("anyOf", None):
+        if all(set(form) <= {*_INLINE, "items", "minItems", "maxItems"} for form in forms):
+            types = [form["type"] for form in forms if "type" in form]
+            types = [one for one in types if one != "integer" or "number" not in types]
+            merged = {key: value for form in reversed(forms) for key, value in form.items()}
+            found = {**merged, "type": types, **found}
+            if "enum" in found and "null" in types:
+                found["enum"] = [*found["enum"], None]
+        else:
+            found["oneOf"] = forms
+    return found
+
+
+class NotNull:
+    """Of a key that may be left out, and then is None: written, it has a value."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """That of the value alone."""
+        either: Any = handler(source)
+        return either["schema"]
+
+
+class Unique:
+    """Of a list: no entry twice."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """The list, then the check."""
+        return core_schema.no_info_after_validator_function(_unique, handler(source))
+
+    def __get_pydantic_json_schema__(self, of: Any, handler: GetJsonSchemaHandler) -> Any:
+        """That of the list, with `uniqueItems`."""
+        return {**handler(of), "uniqueItems": True}
+
+
+def _unique(values: _Several) -> _Several:
+    if any(value in values[:k] for k, value in enumerate(values)):
+        raise ValueError(f" is {list(values)}; no entry may stand there twice")
+    return values
+
+
+class OneOf:
+    """Of a text: one of these names."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """One of the names."""
+        del source, handler
+        return core_schema.literal_schema(self.names)
+
+
+Count = Annotated[int, Ge(1)]
+Whole = Annotated[int, Ge(0)]
+Two = Annotated[int, Ge(2)]
+NonNegative = Annotated[float, Ge(0)]
+Positive = Annotated[float, Gt(0)]
+Probability = Annotated[float, Ge(0), Le(1)]
+Share = Annotated[float, Gt(0), Lt(1)]
+UpToOne = Annotated[float, Gt(0), Le(1)]
+AtLeastOne = Annotated[float, Ge(1)]
+_NAME = "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
+Name = Annotated[str, StringConstraints(max_length=100, pattern=_NAME)]  # of a folder
+WholeText = Annotated[str, StringConstraints(pattern="^[0-9]+$")]
+AmountText = Annotated[str, StringConstraints(pattern="^[0-9]+([.][0-9]+)?$")]
+Amount = NonNegative | AmountText  # a text where it comes from --config
+Seeds = Annotated[list[Whole], Len(1), Unique()]
+Counts = Annotated[list[Count], Len(1), Unique()]
+Layers = Annotated[list[Count], Len(1)]
+Positives = Annotated[list[Positive], Len(1), Unique()]
+NonNegatives = Annotated[list[NonNegative], Len(1), Unique()]
+Shares = Annotated[list[UpToOne], Len(1), Unique()]
+Gammas = Annotated[list[Probability], Len(1), Unique()]
+PositivePair = Annotated[list[Positive], Len(2, 2)]
+ProbabilityPair = Annotated[list[Probability], Len(2, 2)]
+Names = Annotated[list[str], Unique()]
+SomeNames = Annotated[list[str], Len(1), Unique()]
+Text = Annotated[str, StringConstraints(min_length=1)]
+FileName = Annotated[str, StringConstraints(pattern="^(.*/)?[^/]*[^/.][^/]*$")]
+Address = Annotated[str, StringConstraints(pattern="^https?://")]
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Maybe = Annotated[_Any | None, NotNull()]  # with `maybe`
+Tuple = Annotated[tuple[_Any, ...], Strict(False)]  # written as a list
+Filled = Annotated[tuple[_Any, ...], Strict(False), Len(1)]
+KIND = Field(discriminator="kind")

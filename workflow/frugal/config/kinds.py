@@ -1,0 +1,124 @@
+"""Blocks of the kinds that files declare: agents, imputers, classifiers, generators, baselines.
+
+Knows no kind: what each takes stands in its declaration, and is read without importing it.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+
+from pydantic import TypeAdapter, create_model
+from typing_extensions import TypeAliasType
+
+from frugal.config import blocks, learners
+from frugal.config.blocks import KIND, Block, OneOf, required, setting
+from frugal.config.declared import placed
+
+_JSON = {"bool": bool, "str": str, "object": dict[str, Any]}
+_AUGMENTED = {
+    "augmentation": (("none", "ag1", "ag2"), "how rare explanations are added to", "none")
+}
+
+
+def declared_block(
+    kind: str, says: Mapping[str, Any], *, named: str, without: Collection[str] = ()
+) -> type[Block]:
+    """The block `{kind: …, …}` of a declared kind.
+
+    Args:
+        kind: its name.
+        says: literals of the declaration: `settings`, each with the name of a type of `blocks` or
+            `learners` or a tuple of words, a meaning, and a default where there is one; `shares`,
+            names of blocks of `learners` whose settings it has too; `grid`, settings below `grid`.
+        named: what the kind is one of.
+        without: settings that are left out.
+    """
+    name = f"{kind.title().replace('_', '')}{named}"
+    literal: Any = Literal  # of a name that is known at run time alone
+    fields: dict[str, Any] = {"kind": (literal[kind], ...)}
+    own = {**says.get("settings", {}), **(_AUGMENTED if named == "Generator" else {})}
+    fields |= {key: _field(*said) for key, said in own.items() if key not in without}
+    if "grid" in says:
+        grid: dict[str, Any] = {key: _field(*said) for key, said in says["grid"].items()}
+        block = create_model(f"{name}Grid", __base__=Block, **grid)
+        fields["grid"] = (block, setting(block(), "every point is fitted; the best on validation"))
+    shares = tuple(vars(learners)[shared] for shared in says.get("shares", ())) or (Block,)
+    return create_model(name, __base__=shares, __doc__=says.get("doc", name), **fields)
+
+
+def _field(word: str | tuple[str, ...], meaning: str, default: Any = ...) -> tuple[Any, Any]:
+    """Type and key as a declaration has them; a default of mappings is a block."""
+    of: Any = _type(word) if isinstance(word, str) else Literal[word]
+    if default is ...:
+        return of, required(meaning)
+    if isinstance(default, dict) and of != _JSON["object"]:
+        default = TypeAdapter(of).validate_python(default)
+    return of, setting(default, meaning)
+
+
+def _type(word: str) -> Any:
+    """The type that a declaration names: of JSON, of `blocks`, of `learners` or of this module."""
+    named = {**_JSON, **vars(blocks), **vars(learners), **globals()}
+    return named[word]
+
+
+def declared_union(
+    package: str, of: str, named: str, *, only: str = "name", without: Collection[str] = ()
+) -> Any:
+    """One of the blocks of what a folder or a module declares, by its `kind`.
+
+    Args:
+        package: the folder, or the module.
+        of: class that the declarations call.
+        named: what the kinds are.
+        only: an argument that the declaration has.
+        without: settings that are left out.
+    """
+    found = {
+        name: declared_block(name, one.says, named=named, without=without)
+        for name, one in placed(package, of).items()
+        if one.has(only)
+    }
+    _BLOCKS.update(found)
+    return Annotated[Union[tuple(found.values())], KIND]  # noqa: UP007
+
+
+_BLOCKS: dict[str, type[Block]] = {}
+_AGENTS, _IMPUTERS = "frugal.acquire.policies", "frugal.learn.imputers"
+GENERATORS = placed("frugal.cover.generators", "GeneratorKind")
+_PLANNERS = placed("frugal.search.planners", "SearchPlanner")
+if TYPE_CHECKING:
+
+    class Agent(Block):
+        """Of any kind."""
+
+        kind: str
+
+    Generator = GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
+    Estimator = Planner = BoundedPlanner = str
+else:
+    Encoder = declared_union(_IMPUTERS, "ImputerKind", "Encoder", only="stored")
+    Imputer = declared_union(_IMPUTERS, "ImputerKind", "Imputer")
+    Acting = declared_union(
+        _AGENTS, "AgentKind", "Acting", only="acts_on_beliefs", without=("boosting", "linear")
+    )
+    GridSearch = declared_union("frugal.learn.tabular_baselines", "Classifier", "Classifier")
+    DadiBaseline = declared_union("frugal.learn.fair_baselines", "FairBaseline", "Baseline")
+    Selection = declared_union(
+        "frugal.studies.diagnosis.stages.train_selection", "SelectionWay", "Selection"
+    )
+    Generator = TypeAliasType(
+        "Generator", declared_union("frugal.cover.generators", "GeneratorKind", "Generator")
+    )
+    Agent = TypeAliasType("Agent", declared_union(_AGENTS, "AgentKind", "Agent"))
+    Estimator = TypeAliasType(
+        "Estimator", Annotated[str, OneOf([*placed("frugal.judge.estimators", "Estimator")])]
+    )
+    Planner = TypeAliasType("Planner", Annotated[str, OneOf([*_PLANNERS])])
+    BoundedPlanner = Annotated[
+        str, OneOf([name for name, one in _PLANNERS.items() if one.says["reads"] == "bound"])
+    ]
+
+
+def block_of(kind: str) -> type[Block]:
+    """The block of a kind of agent or generator."""
+    return _BLOCKS[kind]

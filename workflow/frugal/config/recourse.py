@@ -1,0 +1,189 @@
+"""The block `recourse` of a config."""
+
+from typing import Annotated, Any, Literal
+
+from annotated_types import Len
+from pydantic import model_validator
+
+from frugal.config.blocks import (
+    KIND,
+    Block,
+    Count,
+    Name,
+    Names,
+    Probability,
+    Seeds,
+    Share,
+    Unique,
+    Whole,
+    require_among,
+    require_once,
+    required,
+    setting,
+)
+from frugal.config.kinds import GENERATORS, Generator
+
+MANUAL_GROUPS = 5
+
+
+class Augmentation(Block):
+    """Worse-off copies of training units."""
+
+    per_unit: Count = setting(20, "worse-off copies drawn of each training unit")
+    balanced_frequency: Count = setting(40, "units of an explanation from which AG1 adds none")
+    rare_frequency: Count = setting(20, "the same of AG2")
+    leaky: bool = setting(False, "hand out copies that are test units")
+
+
+class RecourseFigures(Block):
+    """What is drawn."""
+
+    dataset: str = setting("simulated")
+    variant: str = setting("dim_20")
+    seed: Whole = setting(0)
+    subset: str = setting("all")
+    mistakes_of: Annotated[list[str], Len(1)] = setting(
+        ["hamming", "dense_named"], "generators of Fig. 8"
+    )
+
+
+class SimulatedUnits(Block):
+    """A simulated world  [recourse, sec. 5.1]."""
+
+    kind: Literal["simulated"]
+    world: Literal[
+        "dim_20", "dim_50", "dim_100", "manual_groups", "probabilistic_groups",
+        "first_5", "first_10", "mid_5", "last_5", "last_10",
+    ]  # fmt: skip
+    draws: Count = setting(12000, "units before equal ones are dropped")
+    feature_probability: Probability = setting(0.68)
+    actions: Count = setting(100)
+    action_probability: Probability = setting(0.5)
+
+    @model_validator(mode="after")
+    def _enough_actions(self) -> Any:
+        if self.world == "manual_groups" and self.actions < MANUAL_GROUPS:
+            raise ValueError(
+                f".actions is {self.actions}; each manual group may take a fifth of the actions, "
+                f"so allowed are values from {MANUAL_GROUPS} on"
+            )
+        return self
+
+
+class TableUnits(Block):
+    """A table with rules of capabilities and actions."""
+
+    kind: Literal["table"]
+    description: str = required("YAML of the data set")
+    rules: str = required("YAML of capabilities and actions")
+
+
+class OwnUnits(Block):
+    """One's own catalogue."""
+
+    kind: Literal["own"]
+    catalogue: str = required("CSV of actions × features, costs, thresholds")
+    units: str = required("CSV of units")
+
+
+Source = Annotated[SimulatedUnits | TableUnits | OwnUnits, KIND]
+
+
+class RecourseScenario(Block):
+    """One table of units."""
+
+    dataset: Name = required()
+    variant: Name = required()
+    seeds: Seeds = setting([0])
+    subsets: Names = setting([], "empty makes labels only")
+    generators: Names = setting([])
+    source: Source = required()
+
+
+class Recourse(Block):
+    """The cheapest set of actions that turns a negative decision, solved and learnt."""
+
+    most_actions: Count = setting(3, "larger cheapest sets are no labels")
+    max_nodes: Count = setting(10000000, "branches after which the search of one unit stops")
+    train_share: Share = setting(0.8)
+    subsets: dict[Name, Whole] = setting(
+        {"all": 0, "more_than_10": 10, "more_than_40": 40},
+        "name → an explanation is kept if it is that of more than so many units",
+    )
+    augmentation: Augmentation = setting(Augmentation())
+    generators: dict[Name, Generator] = required("name → generator; a name begins with its kind")
+    bins: Count = setting(10, "of the confidence")
+    frequency_edges: Annotated[list[Whole], Len(2), Unique()] = setting(
+        [0, 1, 2, 6, 21, 41], "first training frequency of each class, from 0"
+    )
+    figures: RecourseFigures = setting(RecourseFigures())
+    scenarios: Annotated[list[RecourseScenario], Len(1)] = required()
+
+    @model_validator(mode="after")
+    def _names_are_there(self) -> Any:
+        for name, chosen in self.generators.items():
+            _require_name_of_kind(name, chosen.kind)
+        edges = self.frequency_edges
+        if edges[0] != 0 or edges != sorted(edges):
+            raise ValueError(
+                f".frequency_edges is {edges}; allowed are whole numbers that begin with 0 and "
+                "ascend"
+            )
+        pairs = [f"{entry.dataset} with variant {entry.variant}" for entry in self.scenarios]
+        require_once(pairs, "scenarios")
+        for k, entry in enumerate(self.scenarios):
+            for key in ("generators", "subsets"):
+                for name in getattr(entry, key):
+                    there = f"under recourse.{key} there"
+                    require_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
+            if bool(entry.generators) != bool(entry.subsets):
+                raise ValueError(
+                    f".scenarios[{k}] has generators or subsets, but not both; name both to learn, "
+                    "or leave both empty to solve only"
+                )
+        self._shown()
+        return self
+
+    def _shown(self) -> None:
+        """Something is learnt, and what the figures show is among it."""
+        learnt = [entry for entry in self.scenarios if entry.subsets]
+        if not learnt:
+            raise ValueError(
+                ".scenarios has none with subsets and generators, so that there is no table to "
+                "summarise; for labels only, keep a scenario that learns or run the stage by hand, "
+                "as docs/reference/recourse.md shows under 'A catalogue of one's own'"
+            )
+        shown = self.figures
+        for key in ("dataset", "variant"):
+            names = dict.fromkeys(getattr(entry, key) for entry in learnt)
+            require_among(getattr(shown, key), names, f"figures.{key}", "scenarios that learn")
+            learnt = [entry for entry in learnt if getattr(entry, key) == getattr(shown, key)]
+        entry = learnt[0]
+        require_among(shown.seed, entry.seeds, "figures.seed", "the scenario's seeds")
+        require_among(shown.subset, entry.subsets, "figures.subset", "the scenario's subsets")
+        for name in shown.mistakes_of:
+            known = entry.generators
+            require_among(name, known, "figures.mistakes_of", "the scenario's generators")
+
+
+def _require_name_of_kind(name: str, kind: str) -> None:
+    """Every name begins with its kind, by which figures know it."""
+    begins = [k for k in GENERATORS if name == k or name.startswith(f"{k}_")]
+    if not begins:
+        raise ValueError(
+            f".generators.{name} has a name that figures do not know; it begins with its kind: "
+            f"call it {kind!r} or {f'{kind}_{name}'!r}"
+        )
+    if (longest := max(begins, key=len)) != kind:
+        raise ValueError(
+            f".generators.{name} is of kind {kind!r}, but by its name figures would show it as "
+            f"{longest!r}; a name begins with its kind: {kind!r}, or {kind}_ and more"
+        )
+
+
+class LabelSettings(Block):
+    """What decides the labels of units, where that step is run by hand."""
+
+    source: Source
+    most_actions: Count
+    max_nodes: Count

@@ -1,0 +1,79 @@
+"""A whole config: what the keys at top level are, and the blocks of the studies."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from frugal.config.afape import Afape
+from frugal.config.blocks import Amount, Block, Count, Name, Whole, required, setting
+from frugal.config.dadi import Dadi
+from frugal.config.diagnosis import Diagnosis
+from frugal.config.recourse import Recourse
+from frugal.config.treatment import Treatment
+
+
+class Report(Block):
+    """Of results/report.html."""
+
+    units: Count = setting(24, "of each data set, that are shown step by step")
+
+
+class Config(Block):
+    """A whole config."""
+
+    seed: Whole = setting(20230501, "root of every random stream")
+    scale: Literal["default", "paper"] = setting(
+        "default", "paper: config/paper*.yaml replace values of config.yaml"
+    )
+    data_mirror: str | None = setting(
+        None,
+        "folder that holds the publishers' files under the names in the data sets' YAML; null "
+        "downloads them",
+    )
+    environment: Literal["tell", "strict"] = setting(
+        "tell",
+        "what happens to results of another requirements.lock; tell: one line at the start; "
+        "strict: their steps run again",
+    )
+    arithmetic: Literal["portable", "fast"] = setting(
+        "portable",
+        "how numbers are rounded; portable: the same bytes on any x86-64 CPU with AVX2; fast: as "
+        "each CPU is fastest",
+    )
+    table: str | None = setting(None, "YAML of one's own table, for `snakemake decide`")
+    objective: Literal["cost", "f1"] = setting("cost", "of decide: what a policy is judged by")
+    sensitive: str | None = setting(
+        None, "of decide: column of the file whose values are groups to be judged apart"
+    )
+    margin: Amount = setting(
+        0.05,
+        "share of the cost by which another policy may be cheaper: it counts as nothing; a text "
+        "where it comes from --config",
+    )
+    budget: Amount | None = setting(
+        None,
+        "of decide: most that panels may cost a case on average, in the table's unit; a text "
+        "where it comes from --config",
+    )
+    records: str | None = setting(
+        None, "YAML of one's own records of searches, for `snakemake search`"
+    )
+    causes: str | None = setting(None, "of decide: YAML of what causes each panel's gaps")
+    report: Report = setting(Report(), "results/report.html")
+    datasets: dict[Name, str] = required("name of a data set → path of its YAML")
+    afape: Afape
+    dadi: Dadi
+    diagnosis: Diagnosis
+    treatment: Treatment
+    recourse: Recourse
+
+
+def effective(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole config with every default written out.
+
+    Args:
+        config: what was written; Snakemake's ordered mappings are allowed.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    return Config.read(config, where="config").plain()

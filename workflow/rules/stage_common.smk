@@ -1,0 +1,104 @@
+# What the rules of steps are written in: places, outputs with their sidecars, logs, parameters.
+
+DATASET = "dataset={dataset}"
+SCENARIO = f"{DATASET}/mechanism={{mechanism}}"
+PORTION = f"{SCENARIO}{{seeds}}"
+AGENT = f"{SCENARIO}/agent={{agent}}"
+CATEGORIES = {  # of figures in Snakemake's own report
+    "afape": "afape: acquisition policies judged under missing data",
+    "dadi": "dadi: fair acquisition against an adversary",
+    "diagnosis": "diagnosis: which panels to order, for every budget",
+    "recourse": "recourse: cheapest actions, proven and learnt",
+    "treatment": "treatment: searches for a near-optimal treatment",
+}
+
+
+def outputs_of(rule, names):
+    """Outputs of an earlier rule as inputs of the same names."""
+    return {name: getattr(rule.output, name) for name in names.split()}
+
+
+def audited(folder=None, names="", **paths):
+    """Outputs, each with its sidecar, kept until replaced; in a folder each is named as its file.
+
+    A file without an ending is a table, NAME.parquet.
+    """
+    for name in names.split():
+        file = name if "." in name else f"{name}.parquet"
+        paths[file.partition(".")[0]] = f"{folder}/{file}"
+    sidecars = {f"{k}_sidecar": str(sidecar_path(Path(v))) for k, v in paths.items()}
+    return {name: kept(path) for name, path in (paths | sidecars).items()}
+
+
+def summarised(study, names):
+    """Tables of a whole study as outputs: its summary, and others with their name behind."""
+    files = {name: study if name == "summary" else f"{study}_{name}" for name in names.split()}
+    return audited(**{name: f"results/summary/{file}.parquet" for name, file in files.items()})
+
+
+def logs(stage, place=None):
+    """Both logs of a step, by its name and its wildcards."""
+    path = stage if place is None else f"{stage}/{place}"
+    return {"said": f"logs/{path}.log", "used": f"benchmarks/{path}.jsonl"}
+
+
+class Arguments(str):
+    """What follows the name of a stage on its command line, and that name."""
+
+    stage: str
+
+
+def stage_params(stage, settings=None):
+    """The parameters of a step: its command line, what decides it, and the digest of its sources.
+
+    Snakemake compares only parameters that follow from wildcards alone. `arguments` also names
+    inputs and outputs, so seed and settings stand in a parameter of their own as well: a changed one
+    runs the step again.
+    """
+    chosen = settings if callable(settings) else lambda wildcards: settings
+
+    def arguments(wildcards, input, output):
+        payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
+        files = {
+            k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
+            for k, v in input.items()
+        }
+        asked = (files, payloads, keys_of(dict(wildcards.items())))
+        decided = (chosen(wildcards), config["seed"], config["arithmetic"])
+        long = Path(os.path.abspath(OURS / "settings"))  # for settings too long for a line
+        line = Arguments(shell_line(stage_words(*asked, *decided), long))
+        line.stage = stage
+        return line
+
+    return {
+        "arguments": arguments,
+        "settled": lambda w: settled_words(config["seed"], chosen(w), config["arithmetic"]),
+        "source": lambda w: source_digest(stage, chosen(w)),
+    }
+
+
+def figure_outputs(stage, place, **labels):
+    """PNG and its table as a page (both in the report), PDF and table of each figure, audited."""
+    parts = dict(part.split("=") for part in place.split("/"))
+    study = parts.get("study", "afape")
+    labels = {name: value for name, value in parts.items() if "{" in value} | labels
+    outputs = {}
+    for name in figures_of(stage):
+        captioned = f"treatment_{name}" if study == "treatment" else name
+        there = Path(PROJECT, f"workflow/report/{captioned}.rst").exists()
+        files = figure_files(name, f"results/figures/{place}")
+        for kind, shown in (("png", "figure"), ("page", "table")):
+            files[f"{name}_{kind}"] = report(
+                files[f"{name}_{kind}"],
+                caption=f"../report/{captioned if there else 'figure'}.rst",
+                category=CATEGORIES[study],
+                labels={"figure": name.replace("_", " "), **labels, "shown": shown},
+            )
+        outputs |= files
+    return audited(**outputs)
+
+
+def pictures(stage, place, **values):
+    """The PNGs of a step, of every combination of values."""
+    names = figures_of(stage)
+    return expand(f"results/figures/{place}/{{name}}.png", **values, name=names)
