@@ -1,9 +1,10 @@
 """The block `afape` of a config."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from frugal.config.blocks import (
     AtLeastOne,
@@ -19,8 +20,8 @@ from frugal.config.blocks import (
     Two,
     Unique,
     Whole,
+    not_among,
     optional,
-    require_among,
     required,
     setting,
 )
@@ -287,32 +288,30 @@ class Afape(Block):
         "data set × missingness; see docs/reference/afape.md for the keys"
     )
 
-    @model_validator(mode="after")
-    def _names_are_there(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         pairs = [(entry.dataset, entry.mechanism) for entry in self.scenarios]
         for dataset, mechanism in pairs:
             if pairs.count((dataset, mechanism)) > 1:
-                raise ValueError(f".scenarios has {dataset} with {mechanism} twice")
+                yield f".scenarios has {dataset} with {mechanism} twice"
         agents = [name for name, chosen in self.agents.items() if chosen is not None]
         if not agents:
-            raise ValueError(".agents has no agent that is not null; at least one is needed")
+            yield ".agents has no agent that is not null; at least one is needed"
         for name in [self.figures.frequency_agent, *self.figures.convergence_agents]:
             if name not in agents:
-                raise ValueError(
+                yield (
                     f".figures names agent {name!r}; under 'afape.agents' there are "
                     f"{listed(agents)}{did_you_mean(name, agents)}"
                 )
         named = self.grid.agents
         for name in named:
-            require_among(name, self.agents, "grid.agents", "under 'afape.agents' there")
+            yield from not_among(name, self.agents, "grid.agents", "under 'afape.agents' there")
             if (chosen := self.agents[name]) is not None and is_filed(chosen.kind):
-                raise ValueError(
+                yield (
                     f".grid.agents names {name!r}, which acts by a file of one's own; allowed are "
                     "agents that need no file"
                 )
         if not set(named) & set(agents):
-            raise ValueError(
+            yield (
                 f".grid.agents names {listed(named)}, and each of them is null under "
                 "'afape.agents'; name one that is there"
             )
-        return self

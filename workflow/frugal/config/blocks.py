@@ -146,28 +146,20 @@ def has(value: Any) -> bool:
     return value is not _ABSENT
 
 
-def require_among(name: Any, known: Iterable[Any], key: str, what: str) -> None:
-    """Refuse a name that is not among those which another key has.
-
-    Raises:
-        ValueError: of a rule of a block, with `key` below it.
-    """
+def not_among(name: Any, known: Iterable[Any], key: str, what: str) -> Iterator[str]:
+    """A refusal, for `_refusals`, of a name that is not among those which another key has."""
     known = list(known)
     if name not in known:
         hint = did_you_mean(name, known)
-        raise ValueError(f".{key} names {name!r}; {what} are {listed(known)}{hint}")
+        yield f".{key} names {name!r}; {what} are {listed(known)}{hint}"
 
 
-def require_once(names: Iterable[str], key: str) -> None:
-    """Refuse scenarios of one name.
-
-    Raises:
-        ValueError: of a rule of a block, with `key` below it.
-    """
+def repeated(names: Iterable[str], key: str) -> Iterator[str]:
+    """Refusals, for `_refusals`, of entries that bear the name of an earlier one."""
     first: dict[str, int] = {}
     for k, name in enumerate(names):
         if first.setdefault(name, k) != k:
-            raise ValueError(f".{key}[{k}]: {name} stands there twice")
+            yield f".{key}[{k}]: {name} stands there twice"
 
 
 def _laid_over(default: Block, written: Mapping[str, Any]) -> Any:

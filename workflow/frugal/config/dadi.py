@@ -1,9 +1,10 @@
 """The block `dadi` of a config."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Len
-from pydantic import StringConstraints, model_validator
+from pydantic import StringConstraints
 
 from frugal.config.blocks import (
     Block,
@@ -15,8 +16,8 @@ from frugal.config.blocks import (
     Seeds,
     Share,
     Two,
-    require_among,
-    require_once,
+    not_among,
+    repeated,
     required,
     setting,
 )
@@ -33,17 +34,15 @@ class DadiFolds(Block):
     run: Seeds = setting([0, 1], "folds that are run, from 0")
     validation_share: Share = setting(0.1333333, "of all rows")
 
-    @model_validator(mode="after")
-    def _leave_rows(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         for fold in self.run:
             if fold >= self.count:
-                raise ValueError(f".run names fold {fold}; there are {self.count}, from 0")
+                yield f".run names fold {fold}; there are {self.count}, from 0"
         if self.validation_share >= 1 - 1 / self.count:
-            raise ValueError(
+            yield (
                 f".validation_share is {self.validation_share:g}; beside a test part of "
                 f"1/{self.count} no row is left to train on"
             )
-        return self
 
 
 class AuditLogistic(Block):
@@ -119,11 +118,9 @@ class Dadi(Block):
     comparison: DadiComparison = setting(DadiComparison())
     scenarios: Annotated[list[DadiScenario], Len(1)] = required()
 
-    @model_validator(mode="after")
-    def _names_are_there(self) -> Any:
-        require_once((entry.dataset for entry in self.scenarios), "scenarios")
+    def _refusals(self) -> Iterator[str]:
+        yield from repeated((entry.dataset for entry in self.scenarios), "scenarios")
         for k, entry in enumerate(self.scenarios):
             for gamma in entry.shown_gammas:
                 gammas = entry.gammas or self.gammas
-                require_among(gamma, gammas, f"scenarios[{k}].shown_gammas", "its gammas")
-        return self
+                yield from not_among(gamma, gammas, f"scenarios[{k}].shown_gammas", "its gammas")

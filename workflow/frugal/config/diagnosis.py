@@ -1,9 +1,10 @@
 """The block `diagnosis` of a config."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Len
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator
 
 from frugal.config.blocks import (
     Amount,
@@ -21,8 +22,8 @@ from frugal.config.blocks import (
     UpToOne,
     Whole,
     WholeText,
-    require_among,
-    require_once,
+    not_among,
+    repeated,
     required,
     setting,
 )
@@ -65,11 +66,9 @@ class ImputerComparison(Block):
     hidden_share: Share = setting(0.2, "of the entries of the other rows")
     imputers: dict[Name, Imputer] = required()
 
-    @model_validator(mode="after")
-    def _mean_is_there(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         if "mean" not in self.imputers:
-            raise ValueError(".imputers lacks the key 'mean', with which the others are compared")
-        return self
+            yield ".imputers lacks the key 'mean', with which the others are compared"
 
 
 class DiagnosisFigures(Block):
@@ -157,33 +156,33 @@ class Diagnosis(Block):
     choose: DiagnosisQuestion = setting(DiagnosisQuestion())
     scenarios: Annotated[list[DiagnosisScenario], Len(1)] = required()
 
-    @model_validator(mode="after")
-    def _names_are_there(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         if isinstance(self.training.classifier, BoostedSettings):
-            raise ValueError(
+            yield (
                 ".training.classifier is boosted; there a network is needed, which `selection` "
                 "uses, too; a boosted one stands under a method of `methods`"
             )
-        require_once((entry.dataset for entry in self.scenarios), "scenarios")
+        yield from repeated((entry.dataset for entry in self.scenarios), "scenarios")
         for k, entry in enumerate(self.scenarios):
-            require_among(entry.encoder, self.encoders, f"scenarios[{k}].encoder", "encoders")
+            yield from not_among(
+                entry.encoder, self.encoders, f"scenarios[{k}].encoder", "encoders"
+            )
             for key in ("methods", "selection", "baselines", "trees"):
                 for name in getattr(entry, key):
                     there = f"those under diagnosis.{key}"
-                    require_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
+                    yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
         for name in self.trees:
             if name in self.methods:
-                raise ValueError(
+                yield (
                     f".trees.{name}: {name} is a name under diagnosis.methods, too; take another"
                 )
-        self._shown("figures", self.figures, [])
-        self._shown("choose", self.choose, [EVERY])
-        return self
+        yield from self._shown("figures", self.figures, [])
+        yield from self._shown("choose", self.choose, [EVERY])
 
-    def _shown(self, key: str, shown: Any, also: list[str]) -> None:
+    def _shown(self, key: str, shown: Any, also: list[str]) -> Iterator[str]:
         """What is drawn or chosen is among what is trained."""
         scenarios = {entry.dataset: entry for entry in self.scenarios}
-        require_among(shown.dataset, scenarios, f"{key}.dataset", "the scenarios' data sets")
+        yield from not_among(shown.dataset, scenarios, f"{key}.dataset", "the scenarios' data sets")
         entry = scenarios[shown.dataset]
         trained = [*entry.methods, *(entry.trees if also else []), *also]
         for name, value, known in (
@@ -191,4 +190,4 @@ class Diagnosis(Block):
             ("seed", int(shown.seed), entry.seeds),
         ):  # fmt: skip
             what = {"method": "methods", "criterion": "criteria", "seed": "seeds"}[name]
-            require_among(value, known, f"{key}.{name}", f"the scenario's {what}")
+            yield from not_among(value, known, f"{key}.{name}", f"the scenario's {what}")

@@ -3,10 +3,11 @@
 Knows no study.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len, Lt
-from pydantic import StringConstraints, model_validator
+from pydantic import StringConstraints
 
 from frugal.config.blocks import (
     Block,
@@ -100,18 +101,14 @@ class DqnSettings(Block):
     episodes: Count = setting(64, "run side by side")
     transitions: Count = setting(40000, "of all episodes together")
 
-    @model_validator(mode="after")
-    def _fits_episodes(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         if self.episodes % self.transitions_per_update:
-            raise ValueError(
+            yield (
                 f".transitions_per_update is {self.transitions_per_update}; it must divide "
                 f"`episodes`, {self.episodes}"
             )
         if self.memory < self.episodes:
-            raise ValueError(
-                f".memory is {self.memory}; it must not be below `episodes`, {self.episodes}"
-            )
-        return self
+            yield (f".memory is {self.memory}; it must not be below `episodes`, {self.episodes}")
 
     def epsilon(self, transitions: int) -> float:
         """ε after so many transitions of a learner."""
@@ -201,16 +198,14 @@ class PpoSettings(Block):
     max_gradient_norm: Positive = setting(0.5)
     compiled: bool = setting(False, "torch.compile; needs a C++ compiler")
 
-    @model_validator(mode="after")
-    def _fits_steps(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         if self.steps % self.episodes:
-            raise ValueError(f".episodes is {self.episodes}; it must divide `steps`, {self.steps}")
+            yield f".episodes is {self.episodes}; it must divide `steps`, {self.steps}"
         if self.steps % self.batch == 1:
-            raise ValueError(
+            yield (
                 f".batch is {self.batch}; of {self.steps} `steps` the last minibatch would be a "
                 "single step, whose advantage cannot be normalised"
             )
-        return self
 
 
 class ClassifierSettings(Block):
@@ -342,24 +337,22 @@ class DadiTraining(Block):
     checkpoint_every: Count = setting(500, "iterations; a killed run goes on from there")
     compiled: bool = setting(False, "torch.compile; needs a C compiler, rounds otherwise")
 
-    @model_validator(mode="after")
-    def _fits(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         if self.exploration_end > self.exploration_start:
-            raise ValueError(
+            yield (
                 f".exploration_end is {self.exploration_end}; it lies at or below "
                 f"exploration_start, {self.exploration_start}"
             )
         if self.exploration_iterations > self.iterations:
-            raise ValueError(
+            yield (
                 f".exploration_iterations is {self.exploration_iterations}, more than iterations, "
                 f"{self.iterations}: exploration would never reach its end"
             )
         if self.agents % 2:
-            raise ValueError(
+            yield (
                 f".agents is {self.agents}; it must be even: half of a pretraining batch holds "
                 "full sets"
             )
-        return self
 
 
 class DadiSettings(DadiTraining, DadiNetworks):

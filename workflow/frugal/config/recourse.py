@@ -1,9 +1,9 @@
 """The block `recourse` of a config."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from annotated_types import Len
-from pydantic import model_validator
 
 from frugal.config.blocks import (
     KIND,
@@ -16,8 +16,8 @@ from frugal.config.blocks import (
     Share,
     Unique,
     Whole,
-    require_among,
-    require_once,
+    not_among,
+    repeated,
     required,
     setting,
 )
@@ -60,14 +60,12 @@ class SimulatedUnits(Block):
     actions: Count = setting(100)
     action_probability: Probability = setting(0.5)
 
-    @model_validator(mode="after")
-    def _enough_actions(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         if self.world == "manual_groups" and self.actions < MANUAL_GROUPS:
-            raise ValueError(
+            yield (
                 f".actions is {self.actions}; each manual group may take a fifth of the actions, "
                 f"so allowed are values from {MANUAL_GROUPS} on"
             )
-        return self
 
 
 class TableUnits(Block):
@@ -119,36 +117,34 @@ class Recourse(Block):
     figures: RecourseFigures = setting(RecourseFigures())
     scenarios: Annotated[list[RecourseScenario], Len(1)] = required()
 
-    @model_validator(mode="after")
-    def _names_are_there(self) -> Any:
+    def _refusals(self) -> Iterator[str]:
         for name, chosen in self.generators.items():
-            _require_name_of_kind(name, chosen.kind)
+            yield from _misnamed(name, chosen.kind)
         edges = self.frequency_edges
         if edges[0] != 0 or edges != sorted(edges):
-            raise ValueError(
+            yield (
                 f".frequency_edges is {edges}; allowed are whole numbers that begin with 0 and "
                 "ascend"
             )
         pairs = [f"{entry.dataset} with variant {entry.variant}" for entry in self.scenarios]
-        require_once(pairs, "scenarios")
+        yield from repeated(pairs, "scenarios")
         for k, entry in enumerate(self.scenarios):
             for key in ("generators", "subsets"):
                 for name in getattr(entry, key):
                     there = f"under recourse.{key} there"
-                    require_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
+                    yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
             if bool(entry.generators) != bool(entry.subsets):
-                raise ValueError(
+                yield (
                     f".scenarios[{k}] has generators or subsets, but not both; name both to learn, "
                     "or leave both empty to solve only"
                 )
-        self._shown()
-        return self
+        yield from self._shown()
 
-    def _shown(self) -> None:
+    def _shown(self) -> Iterator[str]:
         """Something is learnt, and what the figures show is among it."""
         learnt = [entry for entry in self.scenarios if entry.subsets]
         if not learnt:
-            raise ValueError(
+            yield (
                 ".scenarios has none with subsets and generators, so that there is no table to "
                 "summarise; for labels only, keep a scenario that learns or run the stage by hand, "
                 "as docs/reference/recourse.md shows under 'A catalogue of one's own'"
@@ -156,26 +152,30 @@ class Recourse(Block):
         shown = self.figures
         for key in ("dataset", "variant"):
             names = dict.fromkeys(getattr(entry, key) for entry in learnt)
-            require_among(getattr(shown, key), names, f"figures.{key}", "scenarios that learn")
+            yield from not_among(
+                getattr(shown, key), names, f"figures.{key}", "scenarios that learn"
+            )
             learnt = [entry for entry in learnt if getattr(entry, key) == getattr(shown, key)]
         entry = learnt[0]
-        require_among(shown.seed, entry.seeds, "figures.seed", "the scenario's seeds")
-        require_among(shown.subset, entry.subsets, "figures.subset", "the scenario's subsets")
+        yield from not_among(shown.seed, entry.seeds, "figures.seed", "the scenario's seeds")
+        yield from not_among(
+            shown.subset, entry.subsets, "figures.subset", "the scenario's subsets"
+        )
         for name in shown.mistakes_of:
             known = entry.generators
-            require_among(name, known, "figures.mistakes_of", "the scenario's generators")
+            yield from not_among(name, known, "figures.mistakes_of", "the scenario's generators")
 
 
-def _require_name_of_kind(name: str, kind: str) -> None:
+def _misnamed(name: str, kind: str) -> Iterator[str]:
     """Every name begins with its kind, by which figures know it."""
     begins = [k for k in GENERATORS if name == k or name.startswith(f"{k}_")]
     if not begins:
-        raise ValueError(
+        yield (
             f".generators.{name} has a name that figures do not know; it begins with its kind: "
             f"call it {kind!r} or {f'{kind}_{name}'!r}"
         )
     if (longest := max(begins, key=len)) != kind:
-        raise ValueError(
+        yield (
             f".generators.{name} is of kind {kind!r}, but by its name figures would show it as "
             f"{longest!r}; a name begins with its kind: {kind!r}, or {kind}_ and more"
         )
