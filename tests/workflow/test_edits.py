@@ -158,7 +158,7 @@ def add_and_run(copy: Path, tmp_path: Path, module: str, config: dict, study: st
 
 
 def test_the_recipe_of_a_generator_makes_rows_and_marks(copy, tmp_path):
-    scenario = DEFAULT["recourse"]["scenarios"][0]
+    scenario = dict(DEFAULT["recourse"]["scenarios"][0])
     names = ["hamming", "commonest"]
     scenario |= {"generators": names, "source": scenario["source"] | {"draws": 400}}
     figures = {key: scenario[key] for key in ("dataset", "variant")}

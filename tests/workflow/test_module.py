@@ -130,6 +130,14 @@ def test_the_default_of_all_studies_is_planned_from_one_key_and_without_a_networ
             module("m").replace("config: config", 'replace_prefix: {"results": "out"}'),
             "the module has a replace_prefix; allowed is prefix",
         ),
+        (
+            module("m").replace("rule * from m as m_*", "rule prepare_data from m as tables"),
+            "`use rule` takes or excludes prepare_data; allowed is `use rule [*] from",
+        ),
+        (
+            module("m").replace("from m as", "from m exclude all, draw_missingness as"),
+            "`use rule` takes or excludes draw_missingness; allowed is",
+        ),
     ],
 )
 def test_a_mistake_is_a_sentence(tmp_path, snakefile, sentence):

@@ -223,8 +223,10 @@ def _tidied(schema: Any) -> Any:
     if "const" in found:
         found.pop("type", None)
     if forms := found.pop("anyOf", None):
-        if all(set(form) <= {*_INLINE, "items", "minItems", "maxItems"} for form in forms):
-            types = [form["type"] for form in forms if "type" in form]
+        types = [form["type"] for form in forms if "type" in form]
+        words = any("enum" in form for form in forms) and {*types} - {"string", "null"}
+        inline = {*_INLINE, "items", "minItems", "maxItems"}
+        if not words and all(set(form) <= inline for form in forms):
             types = [one for one in types if one != "integer" or "number" not in types]
             merged = {key: value for form in reversed(forms) for key, value in form.items()}
             found = {**merged, "type": types, **found}
