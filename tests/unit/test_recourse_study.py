@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.cover.instance import CoverInstance
@@ -210,6 +211,10 @@ def _changed(**block):
     return config
 
 
+def _effective(**changes):
+    return effective(_changed(**changes))
+
+
 def test_the_default_names_every_file():
     study = load_recourse_study(CONFIG, ROOT)
     assert len(study.outcome_files("outcomes.parquet")) == 4
@@ -236,24 +241,24 @@ def test_the_default_names_every_file():
 )
 def test_figures_of_what_is_not_learnt_are_refused(change, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        load_recourse_study(_changed(figures=CONFIG["recourse"]["figures"] | change), ROOT)
+        load_recourse_study(_effective(figures=CONFIG["recourse"]["figures"] | change), ROOT)
 
 
 def test_a_config_that_only_solves_is_refused_with_the_way_out():
     scenarios = copy.deepcopy(CONFIG["recourse"]["scenarios"])
     with pytest.raises(ConfigError, match=r"by hand, as docs/reference/recourse\.md shows"):
-        load_recourse_study(_changed(scenarios=scenarios[-1:]), ROOT)
+        load_recourse_study(_effective(scenarios=scenarios[-1:]), ROOT)
     half = scenarios[0] | {"generators": []}
     with pytest.raises(ConfigError, match=r"scenarios\[0\] has generators or subsets, but not"):
-        load_recourse_study(_changed(scenarios=[half]), ROOT)
+        load_recourse_study(_effective(scenarios=[half]), ROOT)
 
 
 def test_wrong_names_are_refused_in_one_sentence():
     scenario = copy.deepcopy(CONFIG["recourse"]["scenarios"][0])
     with pytest.raises(ConfigError, match=r"scenarios\[0\]\.generators names 'namd'"):
-        load_recourse_study(_changed(scenarios=[scenario | {"generators": ["namd"]}]), ROOT)
+        load_recourse_study(_effective(scenarios=[scenario | {"generators": ["namd"]}]), ROOT)
     with pytest.raises(ConfigError, match="stands there twice"):
-        load_recourse_study(_changed(scenarios=[scenario, scenario]), ROOT)
+        load_recourse_study(_effective(scenarios=[scenario, scenario]), ROOT)
     own = {"kind": "own", "catalogue": "nowhere.csv", "units": "nowhere.csv"}
     with pytest.raises(ConfigError, match=r"'nowhere\.csv', and there is no such file"):
-        load_recourse_study(_changed(scenarios=[scenario | {"source": own}]), ROOT)
+        load_recourse_study(_effective(scenarios=[scenario | {"source": own}]), ROOT)

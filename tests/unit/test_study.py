@@ -397,12 +397,18 @@ def test_config_yaml_has_what_the_default_runs_and_no_more():
 
 
 def test_a_nested_block_written_in_part_keeps_the_defaults_of_its_key():
-    agents = {"mine": {"kind": "lattice", "boosting": {"trees": 9}}, "other": {"kind": "sm_ddpo"}}
+    agents = {
+        "mine": {"kind": "lattice", "boosting": {"trees": 9}}, "other": {"kind": "sm_ddpo"},
+        "both": {"kind": "stacked", "acting": {"gates": 2}},
+    }  # fmt: skip
     block = effective(laid_over(DEFAULT, {"afape": {"agents": agents}}))["afape"]["agents"]
     assert block["mine"]["boosting"] == {
         **DEFAULT["diagnosis"]["trees"]["lattice"]["boosting"], "trees": 9
     }  # fmt: skip
     assert block["other"] == DEFAULT["afape"]["agents"]["sm_ddpo"]
+    assert block["both"]["acting"] == DEFAULT["diagnosis"]["trees"]["stacked"]["acting"] | {
+        "gates": 2
+    }
     whole = effective(laid_over(DEFAULT, {"afape": {"agents": block}}))
     assert whole["afape"]["agents"] == block
 
@@ -423,3 +429,9 @@ def test_the_whole_config_is_printed_and_reads_as_itself(capsys, tmp_path):
     said = capsys.readouterr().err
     assert "unknown key 'bacth' under 'afape.agents.mine.dqn'" in said
     assert "did you mean 'batch'?" in said
+
+
+def test_every_config_of_the_project_is_allowed():
+    paths = [ROOT / ".ci/portable/small.yaml", *(ROOT / "config").glob("[deg]*.yaml")]
+    for path in [*paths, *(ROOT / "config").glob("paper*.yaml")]:
+        effective(laid_over(shipped("config.yaml"), yaml.safe_load(path.read_text())))

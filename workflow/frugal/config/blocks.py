@@ -165,7 +165,8 @@ def repeated(names: Iterable[str], key: str) -> Iterator[str]:
 def _laid_over(default: Block, written: Mapping[str, Any]) -> Any:
     """The default with what was written over it; that alone where it is a block of another form."""
     fields = type(default).model_fields
-    if not set(written) <= set(fields) or written.get("kind") != getattr(default, "kind", None):
+    kind = getattr(default, "kind", None)
+    if not set(written) <= set(fields) or written.get("kind", kind) != kind:
         return written
     nested = {
         key: _laid_over(value, written[key])
