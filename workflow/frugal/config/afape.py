@@ -146,7 +146,7 @@ class HiddenCauses(Block):
         "bounds of the factor by which hidden causes change the odds of a set",
     )
     folds: Two = setting(5, "of the quantiles of the cost, for the sharp ranges")
-    leaves: Two = setting(16, "cells of what every row tells, at most")
+    leaves: Two = setting(16, "cells of columns known in every row, at most")
     leaf_rows: Count = setting(50, "in a cell, at least")
     rows: Count = setting(
         1000000, "most rows that cells of the cost are learned from; of more a random sample"

@@ -109,7 +109,7 @@ class Dadi(Block):
         "validation rows, of which as many are decided 1 as have the label",
     )
     resamples: Count = setting(1000, "of the bootstrap of disparity")
-    training: DadiTraining = setting(DadiTraining(), "as the paper, but for what is said")
+    training: DadiTraining = setting(DadiTraining())
     audit: DadiAudit = setting(DadiAudit())
     baseline_options: BaselineOptions = setting(BaselineOptions())
     baselines: dict[BaselineName, DadiBaseline | None] = required(

@@ -158,8 +158,7 @@ class RawFile(Block):
         "absolute"
     )
     url: Maybe[Address] = maybe(
-        "publisher's address: downloaded from there (kind download), or where the user obtains "
-        "the "
+        "publisher's address: downloaded from there (kind download), or where the user obtains the "
         "file (kind path)"
     )
     sha256: Digest | None = maybe("expected; null accepts any content (kind path only)")
@@ -456,7 +455,7 @@ class Label(Block):
 
 
 class TwoGroups(Block):
-    """Two groups that a raw column tells apart."""
+    """Two groups, defined by values of a raw column."""
 
     column: str = required("raw column, which need not be a feature")
     groups: Annotated[list[Group], Len(2, 2)] = required("b = 0 and b = 1")
@@ -466,7 +465,7 @@ class TwoGroups(Block):
 
 
 class ManyGroups(TwoGroups):
-    """Two groups or more that a raw column tells apart."""
+    """Two groups or more, defined by values of a raw column."""
 
     groups: Annotated[list[Group], Len(2, 20)] = required("in order")
 

@@ -138,7 +138,7 @@ class Diagnosis(Block):
     imputer_comparison: ImputerComparison = required()
     training: SmDdpoTraining = setting(SmDdpoTraining(), "SM-DDPO; see docs/reference/diagnosis.md")
     methods: Annotated[dict[Family, SmDdpoMethod], Len(1)] = required(
-        "name → what tells a front of learned policies from another"
+        "name → a way to learn a front of policies"
     )
     baselines: dict[Name, GridSearch] = required(
         "name → classifier and its grid; every point is fitted, the best on validation counts"

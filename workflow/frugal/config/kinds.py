@@ -1,6 +1,6 @@
 """Blocks of the kinds that files declare: agents, imputers, classifiers, generators, baselines.
 
-Knows no kind: what each takes stands in its declaration, and is read without importing it.
+Knows no kind: what each takes is read from its declaration, which is not imported for it.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,7 +20,12 @@ _AUGMENTED = {
 
 
 def declared_block(
-    kind: str, says: Mapping[str, Any], *, named: str, without: Collection[str] = ()
+    kind: str,
+    says: Mapping[str, Any],
+    *,
+    named: str,
+    without: Collection[str] = (),
+    more: Mapping[str, Any] | None = None,
 ) -> type[Block]:
     """The block `{kind: …, …}` of a declared kind.
 
@@ -31,14 +36,15 @@ def declared_block(
             names of blocks of `learners` whose settings it has too; `grid`, settings below `grid`.
         named: what the kind is one of.
         without: settings that are left out.
+        more: settings that every kind of it has too.
     """
     name = f"{kind.title().replace('_', '')}{named}"
     literal: Any = Literal  # of a name that is known at run time alone
     fields: dict[str, Any] = {"kind": (literal[kind], ...)}
-    own = {**says.get("settings", {}), **(_AUGMENTED if named == "Generator" else {})}
-    fields |= {key: _field(*said) for key, said in own.items() if key not in without}
+    settings = {**says.get("settings", {}), **(more or {})}
+    fields |= {key: _field(*one) for key, one in settings.items() if key not in without}
     if "grid" in says:
-        grid: dict[str, Any] = {key: _field(*said) for key, said in says["grid"].items()}
+        grid: dict[str, Any] = {key: _field(*values) for key, values in says["grid"].items()}
         block = create_model(f"{name}Grid", __base__=Block, **grid)
         fields["grid"] = (block, setting(block(), "every point is fitted; the best on validation"))
     shares = tuple(vars(learners)[shared] for shared in says.get("shares", ())) or (Block,)
@@ -61,9 +67,7 @@ def _type(word: str) -> Any:
     return named[word]
 
 
-def declared_union(
-    package: str, of: str, named: str, *, only: str = "name", without: Collection[str] = ()
-) -> Any:
+def declared_union(package: str, of: str, named: str, *, only: str = "name", **changed: Any) -> Any:
     """One of the blocks of what a folder or a module declares, by its `kind`.
 
     Args:
@@ -71,10 +75,10 @@ def declared_union(
         of: class that the declarations call.
         named: what the kinds are.
         only: an argument that the declaration has.
-        without: settings that are left out.
+        changed: `without` and `more` of `declared_block`.
     """
     found = {
-        name: declared_block(name, one.says, named=named, without=without)
+        name: declared_block(name, one.says, named=named, **changed)
         for name, one in placed(package, of).items()
         if one.has(only)
     }
@@ -107,7 +111,8 @@ else:
         "frugal.studies.diagnosis.stages.train_selection", "SelectionWay", "Selection"
     )
     Generator = TypeAliasType(
-        "Generator", declared_union("frugal.cover.generators", "GeneratorKind", "Generator")
+        "Generator",
+        declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=_AUGMENTED),
     )
     Agent = TypeAliasType("Agent", declared_union(_AGENTS, "AgentKind", "Agent"))
     Estimator = TypeAliasType(

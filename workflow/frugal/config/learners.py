@@ -42,9 +42,7 @@ class Boosting(Block):
 class BoostingSettings(Block):
     """Boosted trees that are cross-fitted."""
 
-    trees: Count = setting(
-        150, "most of a model; the loss on rows left out tells how many are kept"
-    )
+    trees: Count = setting(150, "at most; the loss on held-out rows decides how many are kept")
     leaves: Two = setting(8)
     learning_rate: Positive = setting(0.08)
     min_leaf: Count = setting(40, "rows; a fifteenth of the rows if that is less")
@@ -209,7 +207,7 @@ class PpoSettings(Block):
 
 
 class ClassifierSettings(Block):
-    """A network that says the class of a completed state."""
+    """A network that predicts the class of a completed state."""
 
     hidden: Layers = setting([64, 64], "units of each hidden layer")
     activation: Activation = setting("silu")
@@ -258,8 +256,8 @@ class SmDdpoTraining(Block):
     watched_units: Count = setting(1000, "training units of the training curves")
 
 
-class SmDdpoMethod(Block):
-    """What tells a front of learned policies from another."""
+class SmDdpoVariant(Block):
+    """How SM-DDPO's classifier learns, and what decides the class."""
 
     variant: Literal["end2end", "pretrained"] = setting(
         "end2end", "whether the classifier starts from nothing"
@@ -268,12 +266,17 @@ class SmDdpoMethod(Block):
         0, "minibatches of the classifier before; read by pretrained only"
     )
     tuned: bool = setting(True, "whether a pretrained classifier goes on learning")
-    classifier: BoostedSettings = optional("in place of that under training")
     verdict: Literal["actor", "belief"] = setting(
         "actor",
-        "who says the class: the actor, or a threshold on the classifier's belief, which "
+        "what decides the class: the actor, or a threshold on the classifier's belief, which "
         "validation units choose",
     )
+
+
+class SmDdpoMethod(SmDdpoVariant):
+    """One way to learn a front of policies."""
+
+    classifier: BoostedSettings = optional("in place of that under training")
 
 
 class SmDdpoSettings(SmDdpoTraining, SmDdpoMethod):
@@ -325,7 +328,7 @@ class DadiTraining(Block):
     exploration_end: Probability = setting(0.1, "and after exploration_iterations")
     exploration_iterations: Whole = setting(2000, "over which it falls; the paper: 10000")
     objective: Literal["demographic_parity", "equal_opportunity", "equalised_odds"] = setting(
-        "demographic_parity", "which gap the adversary stands for"
+        "demographic_parity", "which gap the adversary measures"
     )
     reward: Literal["difference", "terminal"] = setting(
         "difference", "of the combined loss after each decision, or at the end only"
@@ -360,7 +363,7 @@ class DadiSettings(DadiTraining, DadiNetworks):
 
     @property
     def adversary_reads_label(self) -> bool:
-        """Whether the adversary is told the label."""
+        """Whether the adversary reads the label."""
         return self.objective == "equalised_odds"
 
     def exploration(self, iteration: int) -> float:

@@ -99,21 +99,13 @@ SM_DDPO = AgentKind(
         "encoder": ("Encoder", "", {"kind": "mean"}),
         "validation_share": ("Probability", "of the part `agent`; chooses the weights", 0.25),
         "greedy": ("bool", "true: the likeliest action; false: drawn among them", True),
-        "variant": (("end2end", "pretrained"), "", "end2end"),
-        "pretraining_updates": ("Whole", "minibatches; read by pretrained only", 0),
-        "tuned": ("bool", "whether a pretrained classifier goes on learning", True),
-        "verdict": (
-            ("actor", "belief"),
-            "who says the class: the actor, or a threshold on the classifier's belief, which "
-            "validation rows choose",
-            "actor",
-        ),
         "training": (
             "SmDdpoTraining",
             "",
             {"classifier": {"class_weights": [1.0, 1.0]}, "outer_loops": 48, "patience": 6},
         ),
     },
+    shares=("SmDdpoVariant",),
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
     two_classes=True,
     steps=(("training.outer_loops", "training.policy_updates", "training.ppo.steps"),),

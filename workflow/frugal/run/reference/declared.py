@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from frugal.config.blocks import Block, schema_of
+from frugal.config.declared import placed
 from frugal.config.kinds import block_of
-from frugal.core.declarations import Declared, declared
+from frugal.core.declarations import Declared
 from frugal.core.sources import PACKAGE
 from frugal.run.reference.allowed import allowed
 from frugal.run.reference.markdown import head, sentence, table
@@ -27,28 +28,28 @@ def methods_page() -> str:
             "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
             {"estimator": _name, "in figures": _of("label"), "what it does": _of("doc"),
              "source": lambda _, says: f"`{says['equation']}`"},
-            declared("frugal.judge.estimators", "Estimator"),
+            placed("frugal.judge.estimators", "Estimator"),
         ),
         _listed(
             "Planners",
             "Words of `planners` in the grids of `treatment.scenarios`.",
             {"planner": _name, "in figures": _of("label"), "what it does": _of("doc"),
              "reads": _of("reads"), "thresholds": _of("thresholds")},
-            declared("frugal.search.planners", "SearchPlanner"),
+            placed("frugal.search.planners", "SearchPlanner"),
         ),
         _listed(
             "Generators",
             "Kinds of `recourse.generators`.",
             {"kind": _name, "in figures": _of("label"), "what it does": _of("doc"),
              "settings": _names_of_settings},
-            declared("frugal.cover.generators", "GeneratorKind"),
+            placed("frugal.cover.generators", "GeneratorKind"),
         ),
     ])  # fmt: skip
 
 
 def agents_page() -> str:
     """Kinds of agents, and the settings of each."""
-    kinds = declared("frugal.acquire.policies", "AgentKind")
+    kinds = placed("frugal.acquire.policies", "AgentKind")
     parts = [
         head("Agents", "agents") + _TO_ADD,
         _listed(
@@ -79,7 +80,7 @@ def figures_page() -> str:
     ]
     for folder in sorted(PACKAGE.glob("studies/*/figures")):
         study = folder.parent.name
-        found = declared(f"frugal.studies.{study}.figures", "PrintedFigure")
+        found = placed(f"frugal.studies.{study}.figures", "PrintedFigure")
         columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
         parts.append(_listed(study, "", columns, found))
     return "\n".join(parts)
@@ -92,8 +93,7 @@ def _listed(
     found: Mapping[str, Declared],
 ) -> str:
     """A heading, a sentence and a table, one row per declaration in the order of their places."""
-    order = sorted(found, key=lambda name: (found[name].says.get("place", 0), name))
-    rows = [[cell(name, found[name].says) for cell in columns.values()] for name in order]
+    rows = [[cell(name, one.says) for cell in columns.values()] for name, one in found.items()]
     return "\n\n".join([f"## {title}", *([words] if words else []), table([*columns], rows)])
 
 
