@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from frugal.learn.chained_trees import fit_chained_trees
 from frugal.learn.imputation_errors import hide_at_random
-from frugal.learn.imputers import fit_imputer
-from frugal.learn.missforest import impute_missforest
+from frugal.learn.imputer_kinds import fit_imputer
+from frugal.learn.imputers.chained_trees import fit_chained_trees
+from frugal.learn.imputers.missforest import impute_missforest
 from missforest import curved_table
 from scipy import stats
 from sklearn import datasets

@@ -11,7 +11,7 @@ import sys
 import time
 
 import numpy as np
-from frugal.learn.missforest import MissForestResult, impute_missforest
+from frugal.learn.imputers.missforest import MissForestResult, impute_missforest
 
 
 def curved_table(rows: int, columns: int, rng: np.random.Generator) -> np.ndarray:

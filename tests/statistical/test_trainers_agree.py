@@ -25,7 +25,7 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.world import World
 from frugal.data.tables import table_from_frames
-from frugal.learn.imputers import MeanImputer
+from frugal.learn.imputers.mean import MeanImputer
 from frugal.studies.diagnosis.states import rewards_of, scaled_task
 from frugal.studies.shared.stages.prepare_data import prepare_data
 

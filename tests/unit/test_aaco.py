@@ -20,7 +20,7 @@ from frugal.config.learners import ClassifierSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import World
-from frugal.learn.imputers import MeanImputer
+from frugal.learn.imputers.mean import MeanImputer
 
 from tests.unit import tree_agent_cases as cases
 

@@ -5,7 +5,7 @@ import pytest
 from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.scaling import fit_scaling
-from frugal.learn.imputers import Imputer, fit_imputer
+from frugal.learn.imputer_kinds import Imputer, fit_imputer
 from sklearn.linear_model import BayesianRidge
 
 pytestmark = pytest.mark.trains
@@ -111,6 +111,6 @@ def test_missforest_returns_whole_codes():
 
 
 def test_refusals():
-    with pytest.raises(ConfigError, match="no imputer 'knn'; allowed are mean, mice"):
+    with pytest.raises(ConfigError, match="no imputer 'knn'; allowed are chained_trees, emflow"):
         fit_imputer("knn", linear_rows(0), onehot=(), validation=None, settings={},
                     rng=np.random.default_rng(0))  # fmt: skip

@@ -3,7 +3,7 @@ import pytest
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config
 from frugal.core.errors import ConfigError, DataError
-from frugal.learn.missforest import (
+from frugal.learn.imputers.missforest import (
     FORESTS,
     differences_grow,
     impute_missforest,

@@ -30,7 +30,7 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.state_codes import sets_of
 from frugal.core.world import World
-from frugal.learn.imputers import MeanImputer
+from frugal.learn.imputers.mean import MeanImputer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

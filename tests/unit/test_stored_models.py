@@ -18,7 +18,7 @@ from frugal.cover.learned.stored import StoredGenerator
 from frugal.learn.conditional_gaussian import Gaussian
 from frugal.learn.emflow import EmFlow
 from frugal.learn.flows import AffineFlow
-from frugal.learn.imputers import MeanImputer
+from frugal.learn.imputers.mean import MeanImputer
 from frugal.learn.tree_scoring import predict_proba, predict_proba_all_sets
 from frugal.learn.trees import TreeEnsemble, fit_boosting, fit_forest
 from frugal.studies.recourse.frames import catalogue_of, instance_arrays, instance_of

@@ -133,7 +133,7 @@ def panel_networks(state: State, policy: Any, member: int) -> Answer:
 
 def actor(state: State, policy: Any, member: int) -> Answer:
     """The actor's law, or its likeliest action; of a classifier that is a network."""
-    from frugal.learn.imputers import MeanImputer
+    from frugal.learn.imputers.mean import MeanImputer
 
     if not isinstance(policy.imputer, MeanImputer) or policy.models:
         raise DataError(

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.encoders import CallableEncoder
 from frugal.core.errors import DataError
 from frugal.core.world import World
-from frugal.learn.imputers import Imputer
+from frugal.learn.imputer_kinds import Imputer
 
 SMALLEST_BELIEF = 1e-9  # keeps odds finite
 

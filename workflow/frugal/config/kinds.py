@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     Generator = GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
     Estimator = Planner = BoundedPlanner = str
 else:
-    Encoder = declared_union(_IMPUTERS, "ImputerKind", "Encoder", only="stored")
+    Encoder = declared_union(_IMPUTERS, "ImputerKind", "Encoder", only="read")
     Imputer = declared_union(_IMPUTERS, "ImputerKind", "Imputer")
     Acting = declared_union(
         _AGENTS, "AgentKind", "Acting", only="acts_on_beliefs", without=("boosting", "linear")

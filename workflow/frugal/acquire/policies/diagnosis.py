@@ -27,7 +27,7 @@ from frugal.acquire.train.masked_trees import told
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.world import StateEncoder, World, adds_column
-from frugal.learn.imputers import Imputer
+from frugal.learn.imputer_kinds import Imputer
 from frugal.learn.trees import TreeEnsemble
 
 CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's

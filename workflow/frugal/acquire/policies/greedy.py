@@ -27,7 +27,7 @@ from frugal.core.layout import Layout
 from frugal.core.stored import Array, under
 from frugal.core.stored import Stored as Checked
 from frugal.core.world import StateEncoder, World
-from frugal.learn.state_imputers import fit_encoder, imputer_arrays, imputer_of
+from frugal.learn.imputer_kinds import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, CLASSIFIER = "encoder.", "classifier."  # prefixes among the bundle's arrays
 MEMORY_GIB = 1.0  # what the completed rows of the reference units may take at all sets

@@ -17,7 +17,7 @@ from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.stored import under
-from frugal.learn.state_imputers import fit_encoder, imputer_arrays, imputer_of
+from frugal.learn.imputer_kinds import fit_encoder, imputer_arrays, imputer_of
 
 ENCODER, ACTOR = "encoder.", "actor."  # prefixes among the bundle's arrays
 VARIANT = ("variant", "pretraining_updates", "tuned", "verdict")

@@ -16,7 +16,7 @@ from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, 
 from frugal.acquire.train.state_classifier import StateClassifier
 from frugal.core.state_codes import packed_sets, set_codes, unpacked_sets
 from frugal.core.world import StateEncoder
-from frugal.learn.imputers import Imputer
+from frugal.learn.imputer_kinds import Imputer
 
 SMALLEST_PROBABILITY = 1e-12  # in logarithms
 DISTANCES_AT_ONCE = 1 << 24  # bounds memory

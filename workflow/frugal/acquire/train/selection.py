@@ -17,7 +17,7 @@ from frugal.acquire.reading import (
     tilted_belief,
 )
 from frugal.acquire.train.state_classifier import StateClassifier
-from frugal.learn.imputers import Imputer
+from frugal.learn.imputer_kinds import Imputer
 
 Criterion = Literal["f1", "am"]
 

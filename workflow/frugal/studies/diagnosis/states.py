@@ -13,7 +13,7 @@ from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.table import Table
 from frugal.core.world import World
-from frugal.learn.state_imputers import imputer_of
+from frugal.learn.imputer_kinds import imputer_of
 from frugal.studies.diagnosis.frames import JUDGED, Solution, rows_of, task_of
 
 PARTS = ("agent", *JUDGED)

@@ -20,8 +20,8 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.stored_table import joined
-from frugal.learn.chained_trees import ChainedTrees, fit_chained_trees
-from frugal.learn.missforest import impute_missforest
+from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
+from frugal.learn.imputers.missforest import impute_missforest
 from frugal.learn.multiple_imputation import impute_multiple
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import bars

@@ -9,7 +9,7 @@ import pandas as pd
 from frugal.acquire.encoders import fits, tabulate
 from frugal.acquire.reading import completed_states
 from frugal.core.streams import Streams
-from frugal.learn.state_imputers import imputer_of
+from frugal.learn.imputer_kinds import imputer_of
 from frugal.studies.diagnosis.frames import divided, rows_of, task_of
 from frugal.studies.diagnosis.states import PARTS, STATES, of_encoder
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.learn.imputers import MeanImputer
-from frugal.learn.state_imputers import fit_encoder, imputer_arrays
+from frugal.learn.imputer_kinds import fit_encoder, imputer_arrays
+from frugal.learn.imputers.mean import MeanImputer
 from frugal.studies.diagnosis.frames import divided
 
 

@@ -22,8 +22,7 @@ from frugal.core.declarations import load_one
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import StateEncoder, World
-from frugal.learn.imputers import Imputer
-from frugal.learn.state_imputers import imputer_of
+from frugal.learn.imputer_kinds import Imputer, imputer_of
 from frugal.studies.diagnosis.frames import (
     JUDGED,
     Judged,

@@ -16,7 +16,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import table_from_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
-from frugal.learn.imputers import fit_imputer
+from frugal.learn.imputer_kinds import fit_imputer
 
 
 def compare_imputers(

@@ -1,7 +1,8 @@
-"""A kind of agent is one file: once it is in the folder, every use of kinds takes it."""
+"""A kind of agent or of imputer is one file: in its folder, every use of kinds takes it."""
 
 import copy
 import importlib
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,15 @@ from frugal.core import declarations
 from frugal.core.errors import ConfigError
 from frugal.core.sources import PACKAGE
 from frugal.data.description import load_description
+from frugal.learn import imputers
+from frugal.learn.imputer_kinds import imputer_of
 from frugal.run import job_sizes, own_table
 from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 from frugal.studies.diagnosis.figures import style
+from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
+from frugal.studies.diagnosis.stages.train_encoder import train_encoder
 from frugal.studies.diagnosis.stages.train_trees import train_trees
+from frugal.studies.shared.stages.compare_imputers import compare_imputers
 from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.defaults import DEFAULT
@@ -31,6 +37,10 @@ from tests.unit.bundled_cases import bundle_in, cases_in, telling_table
 pytestmark = pytest.mark.trains
 
 ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = dict(
+    re.findall(r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```", PAGE, re.S | re.M)
+)
 FOLDER, KIND = "frugal.acquire.policies", "newcomer"
 FILE = '''
 """The kind `newcomer`: a cascade by another name."""
@@ -63,6 +73,8 @@ NEWCOMER = AgentKind(
     looks={"newcomer": (65, "the newcomer", "sky", "8")},
 )
 '''
+FILLER_FOLDER, FILLER = "frugal.learn.imputers", "midpoint"
+FILLER_FILE = RECIPES["learn/imputers/midpoint.py"]
 SETTINGS: dict[str, Any] = clinic._few(DEFAULT["diagnosis"]["trees"]["cascade"]) | {"kind": KIND}
 
 
@@ -74,21 +86,26 @@ def forget() -> None:
 
 
 @pytest.fixture(autouse=True)
-def newcomer(tmp_path_factory):
-    """The package with one more file."""
-    path = tmp_path_factory.mktemp("policies") / f"{KIND}.py"
-    path.write_text(FILE)
+def newcomers(tmp_path_factory):
+    """The package with one more agent and one more imputer."""
+    more: dict[str, dict[str, Path]] = {}
     real = declarations.modules_of
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policies, "__path__", [*policies.__path__, str(path.parent)])
+        for folder, package, name, text in (
+            (FOLDER, policies, KIND, FILE), (FILLER_FOLDER, imputers, FILLER, FILLER_FILE)
+        ):  # fmt: skip
+            path = tmp_path_factory.mktemp("kinds") / f"{name}.py"
+            path.write_text(text)
+            more[folder] = {f"{folder}.{name}": path}
+            patch.setattr(package, "__path__", [*package.__path__, str(path.parent)])
         patch.setattr(
-            declarations, "modules_of",
-            lambda folder: real(folder) | ({f"{FOLDER}.{KIND}": path} if folder == FOLDER else {}),
-        )  # fmt: skip
+            declarations, "modules_of", lambda folder: real(folder) | more.get(folder, {})
+        )
         forget()
         yield
     forget()
-    sys.modules.pop(f"{FOLDER}.{KIND}", None)
+    for name in (f"{FOLDER}.{KIND}", f"{FILLER_FOLDER}.{FILLER}"):
+        sys.modules.pop(name, None)
     importlib.reload(style)
 
 
@@ -105,8 +122,9 @@ def with_newcomer(agent: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def test_nothing_of_the_package_names_it():
-    assert not [path for path in PACKAGE.rglob("*.py") if KIND in path.read_text().lower()]
+def test_nothing_of_the_package_names_them():
+    texts = {path: path.read_text().lower() for path in PACKAGE.rglob("*.py")}
+    assert not [path for path, text in texts.items() if KIND in text or f'"{FILLER}"' in text]
 
 
 def test_a_config_takes_it_in_both_studies_and_as_a_way_to_act():
@@ -165,3 +183,41 @@ def test_diagnosis_learns_a_front_of_it(tmp_path, acts):
     made = clinic.run(train_trees, settings, {"seed": "0", "trees": KIND}, **data)
     assert made["policies"].header["kind"] == agent["kind"]
     assert set(made["scores"]["method"]) == {KIND}
+
+
+def test_diagnosis_reads_states_through_a_new_encoder_and_compares_it(tmp_path):
+    encoder = {"kind": FILLER, "share": 0.25}
+    config = copy.deepcopy(DEFAULT)
+    config["diagnosis"]["encoders"][FILLER] = {"kind": FILLER}
+    config["diagnosis"]["imputer_comparison"]["imputers"][FILLER] = encoder
+    config["diagnosis"]["scenarios"][0]["encoder"] = FILLER
+    assert effective(config)["diagnosis"]["encoders"][FILLER]["share"] == 0.5
+    data = clinic.run(prepare_data, None, {}, description=clinic.tiny_description(tmp_path))
+    made = clinic.run(train_encoder, encoder, {"encoder": FILLER, "seed": "0"}, **data)
+    assert list(made["validation"]["imputer"]) == [FILLER, "mean of the column"]
+    imputer = imputer_of(made["encoder"], columns=len(made["encoder"]["middle"]))
+    gaps = np.full((1, len(made["encoder"]["middle"])), np.nan)
+    assert imputer.impute(gaps)[0].tolist() == made["encoder"]["middle"].tolist()
+    states = clinic.run(
+        tabulate_states,
+        {"memory_gib": 1.0},
+        {"encoder": FILLER, "seed": "0"},
+        **data,
+        encoder=made["encoder"],
+    )
+    assert set(states) == {"states"}
+    settings = config["diagnosis"]["imputer_comparison"] | {
+        "most_rows": 200, "seeds": [0], "imputers": {"mean": {"kind": "mean"}, FILLER: encoder}
+    }  # fmt: skip
+    compared = clinic.run(compare_imputers, settings, {}, **data)["comparison"]
+    assert set(compared["imputer"]) == {"mean", FILLER}
+
+
+def test_an_agent_of_afape_reads_through_a_new_encoder(given, tmp_path, monkeypatch):
+    agent = kinds.SETTINGS["sm_ddpo"] | {"encoder": {"kind": FILLER, "share": 0.5}}
+    monkeypatch.setitem(kinds.SETTINGS, "sm_ddpo", agent)
+    policy = kinds.trained_file("sm_ddpo", given, tmp_path)
+    folder = bundle_in(tmp_path / "bundle", agent, given, policy)
+    known = np.zeros((len(telling_table()), 2), dtype=bool)
+    cases = cases_in(tmp_path / "cases.csv", telling_table(), known)
+    assert main(["advise", str(folder), str(cases), "--out", str(tmp_path / "out.csv")]) == 0

@@ -1,4 +1,4 @@
-"""Chained boosted trees: a table's missing values filled in by regressions, fitted and kept.
+"""The imputer `chained_trees`: a table's missing values filled in by regressions, fitted and kept.
 
 The default single imputer behind J_Imp [afape, sec. 4.1]. As MissForest (Stekhoven & Bühlmann
 2012), it goes column after column and round after round; a column is predicted by LightGBM
@@ -21,6 +21,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored
 from frugal.learn.column_trees import ColumnTrees, fit_column
+from frugal.learn.imputer_kinds import ImputerKind, ToFit
 from frugal.learn.variables import Variables, compact, expand, require_observed, variables_of
 
 _SEEDS = 2**31 - 1
@@ -300,3 +301,21 @@ def most_common(codes: Float[np.ndarray, " n"], classes: int) -> float:
     if not classes:
         return 0.0
     return float(np.bincount(codes[~np.isnan(codes)].astype(np.int64)).argmax())
+
+
+def fit(to: ToFit, **settings: Any) -> ChainedTrees:
+    """A chain fitted to the training rows; settings as of `fit_chained_trees`."""
+    return fit_chained_trees(
+        to.train, onehot=to.onehot, every=True, rng=to.rng, progress=None, **settings
+    )[0]
+
+
+CHAINED_TREES = ImputerKind(
+    name="chained_trees",
+    fit=fit,
+    read=ChainedTrees.from_arrays,
+    marks=("digest",),
+    settings={"rounds": ("Count", "", 4)},
+    shares=("ChainedTrees",),
+    doc="regressions by boosted trees, one after the other",
+)

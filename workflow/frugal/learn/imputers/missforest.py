@@ -1,4 +1,4 @@
-"""MissForest: missing values filled in by random forests, column after column, round after round.
+"""The imputer `missforest`: random forests, column after column, round after round.
 
 Stekhoven & Bühlmann, "MissForest: non-parametric missing value imputation for mixed-type data"
 (2012), Algorithm 1; the imputer behind J_Imp in the paper on AFA performance evaluation
@@ -7,7 +7,7 @@ where costs are not linear in the features [afape, sec. A.4]. Must not know labe
 costs or the missingness law.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -16,8 +16,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.scaling import Scaling
 from frugal.learn.histogram_forest import bin_edges, bin_values, forest_means, forest_shares
 from frugal.learn.histogram_trees import MAX_BINS
+from frugal.learn.imputer_kinds import ImputerKind, ToFit
 from frugal.learn.variables import Variables, compact, expand, require_observed, variables_of
 
 # 128 bins lose no accuracy against exact thresholds (the benchmark prints both errors).
@@ -314,3 +316,46 @@ FORESTS: dict[str, type[_HistogramColumns] | type[_ScikitColumns]] = {
     "histogram": _HistogramColumns,
     "scikit-learn": _ScikitColumns,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class MissForestImputer:
+    """MissForest, which keeps no model: its forests grow anew on training and asked rows together.
+
+    So a row's completion depends a little on the rows that are asked with it, and no state can be
+    completed in passing: an imputer for tables, not an encoder for policies.
+
+    Attributes:
+        scaling: of the training rows; one-hot codes stay as they are.
+        train: training rows, standardised. (n, d)
+        onehot: groups of columns, each the one-hot code of one categorical variable.
+        settings: of `impute_missforest`.
+        seed: of its generator, so that the same rows always get the same values.
+    """
+
+    scaling: Scaling
+    train: Float[np.ndarray, "n d"]
+    onehot: tuple[tuple[int, ...], ...]
+    settings: Mapping[str, Any]
+    seed: int
+
+    def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """See `Imputer`."""
+        table = np.concatenate([self.train, self.scaling.standardise(values)])
+        result = impute_missforest(
+            table, onehot=self.onehot, rng=np.random.default_rng(self.seed), **self.settings
+        )
+        filled = self.scaling.restore(result.values[len(self.train) :])
+        return np.where(np.isnan(values), filled, values)
+
+
+def fit(to: ToFit, **settings: Any) -> MissForestImputer:
+    """The training rows, kept for `impute`; settings as of `impute_missforest`."""
+    scaling = to.scaling.leaving(to.onehot)
+    coded, seed = scaling.standardise(to.train), int(to.rng.integers(2**31))
+    return MissForestImputer(scaling, coded, to.onehot, settings, seed)
+
+
+MISSFOREST = ImputerKind(
+    name="missforest", fit=fit, shares=("MissForest",), doc="MissForest (Stekhoven & Bühlmann 2012)"
+)

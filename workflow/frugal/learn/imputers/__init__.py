@@ -1,0 +1,1 @@
+"""Imputers: one file a kind, each with its declaration."""
