@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from frugal.run.study import load_study
 from frugal.studies.dadi.spec import load_dadi_study
-from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
 from frugal.studies.treatment.spec import load_treatment_study
 from hypothesis import given, settings

@@ -9,8 +9,7 @@ from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import read_yaml
 from frugal.data.description import load_description
-from frugal.studies.diagnosis.config_checks import load_diagnosis_study
-from frugal.studies.diagnosis.spec import DiagnosisStudy
+from frugal.studies.diagnosis.spec import DiagnosisStudy, load_diagnosis_study
 
 from tests.defaults import DEFAULT as CONFIG
 

@@ -21,8 +21,8 @@ from frugal.data.description import load_description
 from frugal.learn import imputers
 from frugal.learn.imputer_kinds import imputer_of
 from frugal.run import job_sizes, own_table
-from frugal.studies.diagnosis.config_checks import load_diagnosis_study
 from frugal.studies.diagnosis.figures import style
+from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
 from frugal.studies.diagnosis.stages.train_encoder import train_encoder
 from frugal.studies.diagnosis.stages.train_trees import train_trees

@@ -24,7 +24,7 @@ from frugal.run.stage_command import read_command
 from frugal.run.stage_words import shell_line, stage_words
 from frugal.run.study import load_study
 from frugal.studies.dadi.spec import load_dadi_study
-from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.recourse.spec import load_recourse_study
 from frugal.studies.treatment.spec import load_treatment_study
 from snakemake.target_jobs import parse_target_jobs_cli_args

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.config.recourse import LabelSettings
 from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
-from frugal.studies.recourse.settings import check_label_settings
 from frugal.studies.recourse.stages.label_units import label_units
 
 from tests.defaults import DEFAULT
@@ -85,9 +85,9 @@ def test_settings_of_the_workflow_pass():
     block = DEFAULT["recourse"]
     common = {k: block[k] for k in ("most_actions", "max_nodes")}
     for entry in block["scenarios"]:
-        check_label_settings(common | {"source": entry["source"]})
+        LabelSettings.check(common | {"source": entry["source"]})
     with pytest.raises(ConfigError, match="key 'world' is missing under 'source'"):
-        check_label_settings(common | {"source": {"kind": "simulated"}})
+        LabelSettings.check(common | {"source": {"kind": "simulated"}})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 # Diagnosis: encoders, fronts of learned policies, baselines, what each ordered and said, the summary.
 
-from frugal.studies.diagnosis.config_checks import load_diagnosis_study
+from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.spec import EVERY
 
 DIAGNOSIS = checked(load_diagnosis_study, config, STUDY.descriptions)

@@ -141,11 +141,6 @@ def maybe(doc: str = "", name: str | None = None) -> Any:
     return Field(None, description=doc or None, alias=name)
 
 
-def has(value: Any) -> bool:
-    """Whether an optional key was written."""
-    return value is not _ABSENT
-
-
 def not_among(name: Any, known: Iterable[Any], key: str, what: str) -> Iterator[str]:
     """A refusal, for `_refusals`, of a name that is not among those which another key has."""
     known = list(known)

@@ -27,6 +27,7 @@ from frugal.config.blocks import (
     required,
     setting,
 )
+from frugal.config.declared import kinds_with
 from frugal.config.kinds import Agent, Encoder, GridSearch, Imputer, Selection
 from frugal.config.learners import BoostedSettings, SmDdpoMethod, SmDdpoTraining
 
@@ -171,7 +172,9 @@ class Diagnosis(Block):
                 for name in getattr(entry, key):
                     there = f"those under diagnosis.{key}"
                     yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
-        for name in self.trees:
+        for name, agent in self.trees.items():
+            known = kinds_with("front")
+            yield from not_among(agent.kind, known, f"trees.{name}.kind", "kinds made of trees")
             if name in self.methods:
                 yield (
                     f".trees.{name}: {name} is a name under diagnosis.methods, too; take another"

@@ -1,7 +1,7 @@
 """The block `recourse` of a config."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from annotated_types import Len
 
@@ -24,6 +24,11 @@ from frugal.config.blocks import (
 from frugal.config.kinds import GENERATORS, Generator
 
 MANUAL_GROUPS = 5
+FILES = {  # kind of source → keys that name files
+    "simulated": (),
+    "table": ("description", "rules"),
+    "own": ("catalogue", "units"),
+}
 
 
 class Augmentation(Block):
@@ -187,3 +192,16 @@ class LabelSettings(Block):
     source: Source
     most_actions: Count
     max_nodes: Count
+
+    @classmethod
+    def check(cls, settings: Any) -> None:
+        """Refuse settings that the config would not allow; files of the source may be left out.
+
+        Raises:
+            ConfigError: the first violation: its key, what was found, what is allowed.
+        """
+        source = settings.get("source") if isinstance(settings, Mapping) else None
+        if isinstance(source, Mapping):
+            files = dict.fromkeys(FILES.get(str(source.get("kind")), ()), "")
+            settings = {**settings, "source": {**files, **source}}
+        cls.read(settings, where="settings")

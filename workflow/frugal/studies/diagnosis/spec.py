@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frugal.config.blocks import not_among
 from frugal.config.diagnosis import EVERY
 from frugal.core.errors import ConfigError
 from frugal.core.files import all_digits
+from frugal.core.schema_check import listed
 from frugal.data.description import Description
 
 PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
@@ -341,3 +343,44 @@ def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
 def run_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
     """Folder of what one run diagnosed."""
     return f"results/diagnoses/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
+
+
+def load_diagnosis_study(
+    config: Mapping[str, Any], descriptions: Mapping[str, Description]
+) -> DiagnosisStudy:
+    """Check the diagnosis block against the data sets that it names.
+
+    Args:
+        config: the whole config, valid by its models.
+        descriptions: of every data set that the config uses.
+
+    Raises:
+        ConfigError: one sentence with the key, what was found and what is allowed.
+    """
+    block = config["diagnosis"]
+    study = DiagnosisStudy(block, descriptions)
+    for k, entry in enumerate(block["scenarios"]):
+        at, described = f"config: diagnosis.scenarios[{k}]", descriptions[entry["dataset"]]
+        _check_description(described, at)
+        panels = [panel.name for panel in described.panels if not panel.free]
+        for panel in entry["fixed_panels"]:
+            for sentence in not_among(panel, panels, "fixed_panels", "its panels with a cost"):
+                raise ConfigError(f"{at}{sentence}")
+    return study
+
+
+def _check_description(described: Description, at: str) -> None:
+    """The data set has the five parts of the study and two classes."""
+    given = set(described.split.parts)
+    for fractions in described.split.groups.values():
+        given |= set(fractions)
+    if lacking := [part for part in PARTS if part not in given]:
+        raise ConfigError(
+            f"{at}: {described.path} has no part {lacking[0]!r} under 'split'; diagnosis needs "
+            f"{listed(PARTS)}"
+        )
+    if len(described.label.classes) != 2:
+        raise ConfigError(
+            f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
+            "diagnosis needs two, of which the second is the positive one"
+        )

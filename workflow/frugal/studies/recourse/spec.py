@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.dataset import RawFile
+from frugal.config.recourse import FILES
+from frugal.config.recourse_rules import RecourseRules
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import named_file
+from frugal.core.schema_check import named_file, read_yaml
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 from frugal.data.stored_names import stored_names
-from frugal.studies.recourse.config_checks import (
-    check_source,
-    check_table,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +135,7 @@ class RecourseStudy:
 
 
 def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
-    """Check the recourse block beyond its schema, and load the descriptions it names.
+    """Check the recourse block against the files that it names, and read descriptions and rules.
 
     Raises:
         ConfigError: one sentence with the key, what was found and what is allowed.
@@ -147,11 +145,22 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
     study = RecourseStudy(block, None if mirror is None else Path(mirror), base, {})
     descriptions = {}
     for k, entry in enumerate(block["scenarios"]):
-        at = f"config: recourse.scenarios[{k}]"
-        check_source(at, entry, lambda path: named_file(path, base))
-        if entry["source"]["kind"] == "table":
-            path = study.find(entry["source"]["description"])
+        at, source = f"config: recourse.scenarios[{k}].source", entry["source"]
+        for key in FILES.get(source["kind"], ()):
+            if named_file(source[key], base) is None:
+                raise ConfigError(f"{at}.{key} names {source[key]!r}, and there is no such file")
+        if source["kind"] == "table":
+            path, rules = study.find(source["description"]), study.find(source["rules"])
             described = load_description(path)
-            check_table(at, entry["dataset"], described, study.find(entry["source"]["rules"]))
+            written = RecourseRules.read(read_yaml(rules), where=str(rules)).dataset
+            for key, what, name in (
+                ("description", "describes", described.name),
+                ("rules", "is written for", written),
+            ):
+                if name != entry["dataset"]:
+                    raise ConfigError(
+                        f"{at}.{key} {what} the data set {name!r}, but the scenario's dataset is "
+                        f"{entry['dataset']!r}; write one name in both"
+                    )
             descriptions[entry["dataset"]] = (path, described)
     return RecourseStudy(block, study.mirror, base, descriptions)

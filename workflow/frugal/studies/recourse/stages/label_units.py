@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.config.recourse import FILES, LabelSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.streams import Streams
@@ -37,13 +38,7 @@ from frugal.studies.recourse.frames import (
     instance_arrays,
     slot_frame,
 )
-from frugal.studies.recourse.settings import check_label_settings
 
-_FILES = {
-    "simulated": (),
-    "table": ("rules", "description"),
-    "own": ("catalogue", "units"),
-}
 Units = tuple[tuple[str, ...], np.ndarray, np.ndarray, Catalogue, dict[str, Any]]
 
 
@@ -68,7 +63,7 @@ def label_units(
         DataError: a file does not hold what it should; which, where, and what is allowed.
     """
     del progress
-    check_label_settings(settings)
+    LabelSettings.check(settings)
     source, said = settings["source"], []
     named = {"rules": rules, "description": description, "catalogue": catalogue, "units": units}
     given = _given(source["kind"], {k: p for k, p in named.items() if p is not None} | raw)
@@ -112,7 +107,7 @@ def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
     Raises:
         ConfigError: one is missing, is not read by this source, or is no file as it stands.
     """
-    needed = _FILES[kind]
+    needed = FILES[kind]
     for name in needed:
         if name not in files:
             raise ConfigError(
