@@ -37,7 +37,7 @@ from tests.defaults import DEFAULT
 
 SHARE, CRITERION, REFERENCE = 0.2, "f1", "all panels"
 BLOCK = DEFAULT
-TREES = BLOCK["diagnosis"]["trees"]
+TREES = BLOCK["diagnosis"]["agents"]
 SHARES = sorted({*BLOCK["diagnosis"]["tree_budget_shares"], *BLOCK["diagnosis"]["budget_shares"]})
 
 

@@ -217,7 +217,7 @@ def diagnosis(point, default):
             "baselines": default["scenarios"][0]["baselines"],
             "fixed_panels": ["basic chemistry", "blood count"],
             "selection": default["scenarios"][0]["selection"],
-            "trees": default["scenarios"][0]["trees"], "compare_imputers": True,
+            "agents": default["scenarios"][0]["agents"], "compare_imputers": True,
         }],
     }  # fmt: skip
 

@@ -25,7 +25,7 @@ from tests.defaults import DEFAULT
 from tests.oracles import plain_panel_networks as plain
 
 N, COLUMNS, PANELS, FREE, ROUNDS = 5000, 57, 9, 6, 4
-TREES = DEFAULT["diagnosis"]["trees"]
+TREES = DEFAULT["diagnosis"]["agents"]
 
 
 def main() -> None:

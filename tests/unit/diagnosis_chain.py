@@ -26,6 +26,7 @@ from frugal.studies.diagnosis.stages.train_trees import train_trees
 from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.defaults import DEFAULT
+from tests.unit.fair_chain import Bar
 from tests.unit.stored_bundles import as_read
 
 ROOT = Path(__file__).parents[2]
@@ -57,11 +58,11 @@ def tiny_block() -> dict[str, Any]:
         "greedy": {"kind": "greedy", "units": 60, "neighbours": 10, "least_gains": [0.01, 0.05]},
         "cwcf": {"kind": "cwcf", "cost_weights": [0.01, 0.1], "class_weights": [1, 3], "dqn": DQN},
     }
-    block["trees"] = {name: _few(agent) for name, agent in block["trees"].items()}
+    block["agents"] = {name: _few(agent) for name, agent in block["agents"].items()}
     block["scenarios"] = [
         {"dataset": NAME, "encoder": "mean", "methods": [FRONT], "criteria": ["f1"],
          "seeds": [0, 1], "baselines": ["logistic"], "fixed_panels": ["blood count"],
-         "selection": list(block["selection"]), "trees": list(block["trees"]),
+         "selection": list(block["selection"]), "agents": list(block["agents"]),
          "compare_imputers": False}
     ]  # fmt: skip
     shown = {"dataset": NAME, "method": FRONT, "criterion": "f1", "seed": 0}
@@ -97,7 +98,7 @@ def tiny_description(folder: Path) -> Path:
 def run(stage, settings, wildcards, **inputs):
     """A stage as the command line calls it."""
     streams = Streams(7, stage.__name__, {"dataset": NAME, **wildcards})
-    made: Any = stage(settings=settings, streams=streams, progress=lambda rows, **_: rows, **inputs)
+    made: Any = stage(settings=settings, streams=streams, progress=Bar, **inputs)
     return together(cast(Growing, made)) if inspect.isgenerator(made) else made
 
 
@@ -160,9 +161,9 @@ class TinyRun:
             train_selection, study.selection_settings(NAME, "f1"), wild, **given,
             decisions=decisions,
         )  # fmt: skip
-        for family in study.tree_families():
+        for family in study.agent_families():
             made[family] = run(
-                train_trees, study.tree_settings(family, "f1"), wild | {"trees": family},
+                train_trees, study.agent_settings(family, "f1"), wild | {"trees": family},
                 **self.data,
             )  # fmt: skip
         made["bayes"] = run(

@@ -19,6 +19,7 @@ from frugal.studies.dadi.stages.roll_out_dadi import roll_out_dadi
 from frugal.studies.dadi.stages.score_dadi import score_dadi
 from frugal.studies.dadi.stages.summarise_dadi import summarise_dadi
 from frugal.studies.dadi.stages.train_dadi import train_dadi
+from frugal.studies.dadi.stages.train_fair_agent import train_fair_agent
 
 from tests.defaults import DEFAULT as CONFIG
 from tests.unit.stored_bundles import as_read
@@ -83,6 +84,7 @@ def study(**changes: Any) -> DadiStudy:
         "audit": block["audit"] | {"rows": 80, "boosting": TREES, "set_network": {"iterations": 5}},
         "baseline_options": block["baseline_options"] | {"selection_rows": 80, "boosting": TREES},
         "baselines": BASELINES,
+        "agents": changes.pop("agents", {}),
     }
     scenario = block["scenarios"][0] | {
         "dataset": "loans", "rows": 300, "selection_by": "X9", "shown_gammas": [0.5],
@@ -120,9 +122,16 @@ def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[s
         **stored, **given(train_dadi, fold, planned.train_settings("loans")), checkpoint=Notebook()
     )
     weights = {"weights": as_read(made["weights"])}
+    further = {}
+    for k, name in enumerate(planned.agents):
+        settings = planned.fair_agent_settings("loans", name)
+        one = train_fair_agent(**stored, **given(train_fair_agent, fold, settings))
+        further[f"policy_{k}"] = as_read(one["policy"])
+        further[f"classifier_{k}"] = one["classifier"]
     made |= roll_out_dadi(
-        **stored, **weights, **given(roll_out_dadi, fold, planned.roll_out_settings("loans"))
-    )
+        **stored, **weights, **further,
+        **given(roll_out_dadi, fold, planned.roll_out_settings("loans")),
+    )  # fmt: skip
     made |= audit_fairness(
         **stored,
         outcomes=made["outcomes"],

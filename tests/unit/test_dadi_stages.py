@@ -22,6 +22,8 @@ from frugal.studies.dadi.stages.train_dadi import train_dadi
 from frugal.studies.dadi.stages.write_dadi_answer import write_dadi_answer
 from sklearn.metrics import roc_auc_score
 
+from tests.defaults import DEFAULT
+from tests.unit.diagnosis_chain import tiny_block
 from tests.unit.fair_chain import (
     FOLDS,
     GAMMAS,
@@ -35,6 +37,7 @@ from tests.unit.fair_chain import (
     summarised,
 )
 from tests.unit.stored_bundles import as_read
+from tests.unit.test_agent_kinds import small
 
 pytestmark = pytest.mark.trains
 
@@ -358,6 +361,34 @@ def test_folds_share_no_test_row_and_stages_cut_alike(stored, folds):
     tested = folds[0]["outcomes"]
     tested = set(tested.loc[tested["part"] == "test", "row_id"])
     assert tested == set(one.shown.row_id[one.rows("test")])
+
+
+def test_agents_of_other_kinds_are_audited_beside_dadi(stored, folds):
+    agents = {
+        "cascade": tiny_block()["agents"]["cascade"],
+        "dqn": small(DEFAULT["afape"]["agents"]["dqn"]),
+        "random_half": {"kind": "random", "probability": 0.5},
+    }
+    made = run_fold(study(agents=agents), 0, stored)
+    own = made["outcomes"].query("policy == 'dadi'").reset_index(drop=True)
+    alone = folds[0]["outcomes"]
+    pd.testing.assert_frame_equal(own.assign(policy="dadi"), alone.assign(policy="dadi"))
+    scores = made["scores"].set_index("method")
+    dadi = folds[0]["scores"].query("method == 'dadi'").drop(columns="audit_auc")
+    again = made["scores"].query("method == 'dadi'")[dadi.columns]
+    pd.testing.assert_frame_equal(again.reset_index(drop=True), dadi.reset_index(drop=True))
+    others = scores.loc[list(agents)]
+    assert others["gamma"].isna().all()
+    assert others["audit_auc"].between(0.5, 1).all()
+    assert others["adversary_auc"].isna().all()
+    for name, rows in made["outcomes"].query("part == 'test'").groupby("policy", observed=True):
+        if name != "dadi":
+            assert scores.loc[name, "cost"] == pytest.approx(rows["acquisition_cost"].mean())
+            assert scores.loc[name, "auc"] == pytest.approx(
+                roc_auc_score(rows["label"], rows["probability"])
+            )
+    assert set(made["decisions"]["policy"]) == {"dadi", *agents}
+    assert set(made["audit"]["method"]) == {"dadi", "all_panels", *agents}
 
 
 def test_withheld_panels_are_shown_to_no_agent_but_to_whoever_is_asked(stored):

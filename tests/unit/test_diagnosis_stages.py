@@ -1,5 +1,6 @@
 """The stages of `diagnosis` from a tiny clinic to the checked summary, the choice and figures."""
 
+import copy
 import dataclasses
 
 import matplotlib as mpl
@@ -9,11 +10,13 @@ import pytest
 from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
 from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
+from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames
+from frugal.run.config_files import laid_over
 from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
 from frugal.studies.diagnosis.patient_frames import group_of_units
 from frugal.studies.diagnosis.stages.check_diagnosis import check_diagnosis
@@ -24,10 +27,15 @@ from frugal.studies.diagnosis.stages.roll_out_front import roll_out_front
 from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL, KEYS
 from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
 from frugal.studies.diagnosis.stages.train_front import train_front
+from frugal.studies.diagnosis.stages.train_trees import train_trees
+from sklearn.metrics import f1_score
 
+from tests.defaults import DEFAULT, shipped
 from tests.oracles.diagnosis_counts import counted_scores
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, TinyRun, run
+from tests.unit.fair_chain import loans
 from tests.unit.stored_bundles import as_read
+from tests.unit.test_agent_kinds import small
 
 pytestmark = pytest.mark.trains
 
@@ -63,7 +71,7 @@ def test_every_solution_is_one_row_of_the_summary(tiny):
     summary = tiny.summary["summary"]
     assert not summary.duplicated(["dataset", "method", "criterion", "seed", "pair"]).any()
     assert list(summary.columns[:5]) == KEYS[:5]
-    others = {"baselines", "selection", "bayes", *tiny.study.tree_families()}
+    others = {"baselines", "selection", "bayes", *tiny.study.agent_families()}
     assert set(summary["family"]) == {FRONT, *others}
     front = summary[(summary["method"] == FRONT) & (summary["seed"] == 0)]
     assert sorted(zip(front["lambda"], front["rho"], strict=True)) == [
@@ -175,6 +183,31 @@ def test_a_front_may_believe_by_a_boosted_model(tiny):
     assert episodes.verdict is not None
     np.testing.assert_array_equal(outcomes["verdict"], episodes.verdict[0].argmax(axis=1))
     np.testing.assert_allclose(outcomes["acquisition_cost"], episodes.cost[0])
+
+
+@pytest.mark.parametrize("kind", ["dadi", "dqn", "sm_ddpo", "random"])
+def test_an_agent_without_a_front_is_one_policy_judged_beside_the_fronts(tiny, kind):
+    block = copy.deepcopy(tiny.study.block)
+    agents = effective(laid_over(DEFAULT, shipped("config/every_agent.yaml")))["afape"]["agents"]
+    agent = next(one for one in agents.values() if one and one["kind"] == kind)
+    block["agents"][kind] = small(agent)
+    settings = dataclasses.replace(tiny.study, block=block).agent_settings(kind, "f1")
+    wild = {"seed": "0", "trees": kind}
+    data = tiny.data
+    if kind == "dadi":  # it tells groups apart, and takes no column that two panels have
+        table, catalogue = loans()
+        parts = np.resize(["encoder", "agent", "validation", "test"], len(table))
+        data = {"table": table.assign(part=parts), "catalogue": catalogue}
+    made = run(train_trees, settings, wild, **data)
+    assert made["policies"].header["kind"] == kind
+    assert made["pooled"].empty
+    scores, outcomes = made["scores"], made["outcomes"]
+    assert len(scores) == len(scores["split"].unique()) == 2
+    tested = outcomes.query("part == 'test'")
+    row = scores.query("split == 'test'").iloc[0]
+    assert row["f1"] == pytest.approx(f1_score(tested["label"], tested["verdict"]))
+    assert row["cost"] == pytest.approx(tested["acquisition_cost"].mean())
+    pd.testing.assert_frame_equal(run(train_trees, settings, wild, **data)["scores"], scores)
 
 
 def test_other_groups_than_the_settings_name_are_refused(tiny):

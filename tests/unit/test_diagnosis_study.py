@@ -74,8 +74,8 @@ def test_all_families_of_a_run_are_compared_but_not_the_exact_rule(config):
     given = study.choice_inputs("clinical_simulator", "all", "f1", "0")
     families = {path.split("family=")[1].split("/")[0] for path in given["scores"]}
     entry = study.scenario("clinical_simulator")
-    assert families == {*entry["methods"], *entry["trees"], "baselines", "selection"}
-    assert len(given["pooled"]) == len(entry["trees"])
+    assert families == {*entry["methods"], *entry["agents"], "baselines", "selection"}
+    assert len(given["pooled"]) == len(entry["agents"])
     one = study.choice_inputs("clinical_simulator", "sm_ddpo_end2end", "f1", "0")
     assert "pooled" not in one
     assert len(one["scores"]) == 1
@@ -83,9 +83,9 @@ def test_all_families_of_a_run_are_compared_but_not_the_exact_rule(config):
 
 def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
     study = load_diagnosis_study(config, DESCRIPTIONS)
-    settings = study.tree_settings("cascade", "am")
+    settings = study.agent_settings("cascade", "am")
     assert (settings["name"], settings["criterion"]) == ("cascade", "am")
-    assert settings["agent"] == config["diagnosis"]["trees"]["cascade"]
+    assert settings["agent"] == config["diagnosis"]["agents"]["cascade"]
     assert set(config["diagnosis"]["budget_shares"]) <= set(settings["budget_shares"])
     chosen = study.choice_settings("clinical_simulator", "cascade", "f1", "0", "90.5")
     places = chosen["policies"]["cascade"]
@@ -97,14 +97,13 @@ def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
     assert ("clinical_simulator", "cascade", "f1", "0") in study.runs()
 
 
-def test_trees_are_of_kinds_made_of_trees_under_names_of_their_own(config):
+def test_agents_have_names_of_their_own_and_need_no_file(config):
     block = config["diagnosis"]
-    block["trees"]["sm_ddpo_end2end"] = block["trees"]["cascade"]
+    block["agents"]["sm_ddpo_end2end"] = block["agents"]["cascade"]
     assert "sm_ddpo_end2end is a name under diagnosis.methods, too" in _refusal(config)
-    del block["trees"]["sm_ddpo_end2end"]
-    block["trees"]["cascade"] = {"kind": "dqn"}
-    words = "diagnosis.trees.cascade.kind names 'dqn'; kinds made of trees are aaco, cascade, dime"
-    assert words in _refusal(config)
+    del block["agents"]["sm_ddpo_end2end"]
+    block["agents"]["cascade"] = {"kind": "python", "file": "mine.py", "function": "act"}
+    assert "diagnosis.agents.cascade acts by a file of one's own" in _refusal(config)
 
 
 def test_a_boosted_belief_stands_under_a_method(config):
@@ -125,7 +124,7 @@ def _refusal(config, descriptions=None):
         ("encoder", "emflw", "encoder names 'emflw'; encoders are emflow, mean; did you mean"),
         ("methods", ["ddpo"], "methods names 'ddpo'; those under diagnosis.methods are"),
         ("selection", ["gredy"], "selection names 'gredy'"),
-        ("trees", ["lettice"], "trees names 'lettice'; those under diagnosis.trees are cascade"),
+        ("agents", ["lettice"], "agents names 'lettice'; those under diagnosis.agents are cascade"),
         ("baselines", ["lightgmb"], "baselines names 'lightgmb'"),
         ("fixed_panels", ["interview"], "fixed_panels names 'interview'; its panels with a cost"),
     ],

@@ -75,7 +75,7 @@ NEWCOMER = AgentKind(
 '''
 FILLER_FOLDER, FILLER = "frugal.learn.imputers", "midpoint"
 FILLER_FILE = RECIPES["learn/imputers/midpoint.py"]
-SETTINGS: dict[str, Any] = clinic._few(DEFAULT["diagnosis"]["trees"]["cascade"]) | {"kind": KIND}
+SETTINGS: dict[str, Any] = clinic._few(DEFAULT["diagnosis"]["agents"]["cascade"]) | {"kind": KIND}
 
 
 def forget() -> None:
@@ -117,8 +117,8 @@ def given() -> dict[str, Any]:
 def with_newcomer(agent: dict[str, Any]) -> dict[str, Any]:
     """The default config with the kind in both studies that train agents."""
     config = copy.deepcopy(DEFAULT)
-    config["afape"]["agents"][KIND] = config["diagnosis"]["trees"][KIND] = agent
-    config["diagnosis"]["scenarios"][0]["trees"].append(KIND)
+    config["afape"]["agents"][KIND] = config["diagnosis"]["agents"][KIND] = agent
+    config["diagnosis"]["scenarios"][0]["agents"].append(KIND)
     return config
 
 
@@ -129,7 +129,7 @@ def test_nothing_of_the_package_names_them():
 
 def test_a_config_takes_it_in_both_studies_and_as_a_way_to_act():
     stacked = next(
-        one for one in DEFAULT["diagnosis"]["trees"].values() if one["kind"] == "stacked"
+        one for one in DEFAULT["diagnosis"]["agents"].values() if one["kind"] == "stacked"
     )
     acting = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear")}
     for agent in (SETTINGS, stacked | {"acting": acting}):
@@ -138,7 +138,7 @@ def test_a_config_takes_it_in_both_studies_and_as_a_way_to_act():
         names = {entry["dataset"] for entry in config["diagnosis"]["scenarios"]}
         described = {name: load_description(ROOT / config["datasets"][name]) for name in names}
         study = load_diagnosis_study(config, described)
-        assert study.tree_settings(KIND, "f1")["agent"] == agent
+        assert study.agent_settings(KIND, "f1")["agent"] == agent
     config = with_newcomer(SETTINGS | {"depth": 3})
     with pytest.raises(ConfigError, match="depth"):
         effective(config)
@@ -172,7 +172,7 @@ def test_afape_trains_bundles_and_exports_it(given, tmp_path, monkeypatch):
 def test_diagnosis_learns_a_front_of_it(tmp_path, acts):
     agent = SETTINGS
     if acts:
-        stacked = clinic.tiny_block()["trees"]
+        stacked = clinic.tiny_block()["agents"]
         agent = next(one for one in stacked.values() if one["kind"] == "stacked")
         inner = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear")}
         agent = agent | {"acting": inner}

@@ -403,10 +403,10 @@ def test_a_nested_block_written_in_part_keeps_the_defaults_of_its_key():
     }  # fmt: skip
     block = effective(laid_over(DEFAULT, {"afape": {"agents": agents}}))["afape"]["agents"]
     assert block["mine"]["boosting"] == {
-        **DEFAULT["diagnosis"]["trees"]["lattice"]["boosting"], "trees": 9
+        **DEFAULT["diagnosis"]["agents"]["lattice"]["boosting"], "trees": 9
     }  # fmt: skip
     assert block["other"] == DEFAULT["afape"]["agents"]["sm_ddpo"]
-    assert block["both"]["acting"] == DEFAULT["diagnosis"]["trees"]["stacked"]["acting"] | {
+    assert block["both"]["acting"] == DEFAULT["diagnosis"]["agents"]["stacked"]["acting"] | {
         "gates": 2
     }
     whole = effective(laid_over(DEFAULT, {"afape": {"agents": block}}))

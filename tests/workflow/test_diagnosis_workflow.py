@@ -33,7 +33,7 @@ def finished(tmp_path_factory) -> Path:
 
 def test_the_summary_checks_and_figures_are_there(finished):
     summary = pd.read_parquet(finished / "results/summary/diagnosis.parquet")
-    trees = set(tiny_block()["trees"])
+    trees = set(tiny_block()["agents"])
     assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes", *trees}
     assert (summary["n"] == PARTS["test"]).all()
     assert json.loads((finished / "results/checks/diagnosis.json").read_text())["passed"]

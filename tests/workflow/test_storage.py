@@ -152,7 +152,7 @@ def few_agents() -> dict[str, Any]:
         "always": DEFAULT["afape"]["agents"]["always"]
     }
     figures = {"frequency_agent": "always", "convergence_agents": ["always"]}
-    scenarios = [one | {"trees": ["cascade"]} for one in DEFAULT["diagnosis"]["scenarios"]]
+    scenarios = [one | {"agents": ["cascade"]} for one in DEFAULT["diagnosis"]["scenarios"]]
     diagnosis = {
         "scenarios": scenarios,
         "pairs": DEFAULT["diagnosis"]["pairs"] | {"group_size": 24},

@@ -22,8 +22,22 @@ use rule stage as train_dadi with:
         **stage_params("train_dadi", lambda w: DADI.train_settings(w.dataset)),
 
 
+use rule stage as train_fair_agent with:
+    input:
+        **outputs_of(rules.prepare_data, "table catalogue"),
+    output:
+        **audited(
+            f"results/agents/{FOLD}/agent={{agent}}", "policy.safetensors classifier.safetensors"
+        ),
+    log:
+        **logs("train_fair_agent", f"{FOLD}/agent={{agent}}"),
+    params:
+        **stage_params("train_fair_agent", lambda w: DADI.fair_agent_settings(w.dataset, w.agent)),
+
+
 use rule stage as roll_out_dadi with:
     input:
+        unpack(lambda w: DADI.agent_files(FOLD.format(**w))),
         **outputs_of(rules.prepare_data, "table catalogue"),
         weights=rules.train_dadi.output.weights,
     output:

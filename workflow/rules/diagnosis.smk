@@ -23,7 +23,7 @@ PATIENT = f"{CHOICE}/row_id={{row_id}}"
 wildcard_constraints:
     encoder=r"[A-Za-z0-9_.-]+",
     family="|".join(DIAGNOSIS.families()),
-    trees="|".join(DIAGNOSIS.tree_families()) or "-",
+    trees="|".join(DIAGNOSIS.agent_families()) or "-",
     criterion="f1|am",
     group=r"[0-9]+",
     budget=r"[0-9.]+",
@@ -105,7 +105,7 @@ use rule stage as train_trees with:
     log:
         **logs("train_trees", TREES),
     params:
-        **stage_params("train_trees", lambda w: DIAGNOSIS.tree_settings(w.trees, w.criterion)),
+        **stage_params("train_trees", lambda w: DIAGNOSIS.agent_settings(w.trees, w.criterion)),
 
 
 use rule stage as train_baselines with:

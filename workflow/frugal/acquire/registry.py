@@ -7,14 +7,21 @@ agents are trained.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from frugal.acquire.kinds import AgentKind, Stored
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from frugal.acquire.kinds import AgentKind, Ground, Stored
 from frugal.config.declared import declared_kinds
 from frugal.core.declarations import load_one
-from frugal.core.episodes import Policy
+from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError
-from frugal.core.layout import Layout, read_header
+from frugal.core.layout import Bundle, Layout, bundle_header, read_header
 from frugal.core.stored import StoredArrays
 from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.learn.tree_scoring import predict_proba
+from frugal.learn.trees import TreeEnsemble
 
 
 class _Kinds(Mapping[str, AgentKind]):
@@ -77,6 +84,33 @@ def build_policy(settings: Mapping[str, Any], *, table: Table, stored: Stored = 
         made_for = read_header(stored.header)
         made_for.require_same(table, f"the stored policy {stored.source}")
     return kind.build(settings, layout, stored)
+
+
+def train_bundle(settings: Mapping[str, Any], ground: Ground) -> tuple[Bundle, pd.DataFrame | None]:
+    """A trained agent as its file holds it, and how training went; of one that does not, nothing.
+
+    Raises:
+        ConfigError: unknown kind, or a missing or unknown setting.
+        DataError: the rows are none that this kind can learn from.
+    """
+    kind, arrays, curve = kind_of(settings), {}, None
+    if kind.fit is not None:
+        learned = kind.fit(ground, settings)
+        arrays, curve = learned.arrays, learned.curve
+    header = bundle_header(kind.name, settings, Layout.of(ground.table), ground.digest)
+    return Bundle(header, arrays), curve
+
+
+def end_shares(
+    episodes: Episodes, world: World, classifier: TreeEnsemble
+) -> Float[np.ndarray, "K n k"]:
+    """Class probabilities at the end of each episode, the classifier's where a policy has none."""
+    if episodes.verdict is not None:
+        return episodes.verdict
+    members, n, _ = episodes.acquired.shape
+    at = np.tile(np.arange(n), members)
+    seen = world.visible(at, episodes.acquired.reshape(members * n, -1))
+    return predict_proba(classifier, seen, np.isfinite(seen)).reshape(members, n, -1)
 
 
 def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:

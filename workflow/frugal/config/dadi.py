@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Len
 from pydantic import StringConstraints
 
+from frugal.config.afape import Classifier
 from frugal.config.blocks import (
     Block,
     Count,
     Gammas,
+    Name,
     Names,
     Positive,
     Probability,
@@ -21,7 +23,8 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.kinds import DadiBaseline
+from frugal.config.declared import is_filed
+from frugal.config.kinds import Agent, DadiBaseline
 from frugal.config.learners import Boosting, DadiNetworks, DadiTraining
 
 BaselineName = Annotated[str, StringConstraints(min_length=1)]
@@ -115,10 +118,28 @@ class Dadi(Block):
     baselines: dict[BaselineName, DadiBaseline | None] = required(
         "name → baseline; null leaves out one that config.yaml has"
     )
+    agents: dict[Name, Agent | None] = setting(
+        {}, "name → agent of another kind, audited in the same way; the name begins with its kind"
+    )
+    error_weight: Positive = setting(
+        1.0,
+        "of the table's costs of errors, for which agents of other kinds learn; the larger, the "
+        "more they collect",
+    )
+    classifier: Classifier = setting(Classifier(), "asked by agents that only stop")
     comparison: DadiComparison = setting(DadiComparison())
     scenarios: Annotated[list[DadiScenario], Len(1)] = required()
 
     def _refusals(self) -> Iterator[str]:
+        for name, agent in self.agents.items():
+            if agent is None:
+                continue
+            if is_filed(agent.kind):
+                yield f".agents.{name} acts by a file of one's own; here agents need no file"
+            if name != agent.kind and not name.startswith(f"{agent.kind}_"):
+                yield f".agents.{name} is of kind {agent.kind!r}, with which its name begins"
+            if name in ("dadi", *self.baselines):
+                yield f".agents.{name}: {name} is another method of the study; take another name"
         yield from repeated((entry.dataset for entry in self.scenarios), "scenarios")
         for k, entry in enumerate(self.scenarios):
             for gamma in entry.shown_gammas:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Len
 from pydantic import AfterValidator
 
+from frugal.config.afape import Classifier
 from frugal.config.blocks import (
     Amount,
     Block,
@@ -27,7 +28,7 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import kinds_with
+from frugal.config.declared import is_filed
 from frugal.config.kinds import Agent, Encoder, GridSearch, Imputer, Selection
 from frugal.config.learners import BoostedSettings, SmDdpoMethod, SmDdpoTraining
 
@@ -118,8 +119,8 @@ class DiagnosisScenario(Block):
     baselines: Names = setting(["logistic", "forest", "xgboost", "lightgbm", "perceptron"])
     fixed_panels: Names = setting([], "panels of the baselines on fixed panels; empty: none")
     selection: Names = setting(["random", "fixed", "greedy", "cwcf"])
-    trees: Names = setting(
-        ["cascade", "lattice", "permutation", "stacked"], "names under diagnosis.trees"
+    agents: Names = setting(
+        ["cascade", "lattice", "permutation", "stacked"], "names under diagnosis.agents"
     )
     compare_imputers: bool = setting(False)
 
@@ -150,9 +151,10 @@ class Diagnosis(Block):
         [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0],
         "of the price of full observation: a front of trees has its best policy for each",
     )
-    trees: dict[Family, Agent] = required(
-        "name → agent made of boosted trees, whose front is learned at once"
+    agents: dict[Family, Agent] = required(
+        "name → agent; of a kind that learns within budgets a front, of any other one policy"
     )
+    classifier: Classifier = setting(Classifier(), "asked by agents that only stop")
     figures: DiagnosisFigures = setting(DiagnosisFigures())
     choose: DiagnosisQuestion = setting(DiagnosisQuestion())
     scenarios: Annotated[list[DiagnosisScenario], Len(1)] = required()
@@ -168,16 +170,16 @@ class Diagnosis(Block):
             yield from not_among(
                 entry.encoder, self.encoders, f"scenarios[{k}].encoder", "encoders"
             )
-            for key in ("methods", "selection", "baselines", "trees"):
+            for key in ("methods", "selection", "baselines", "agents"):
                 for name in getattr(entry, key):
                     there = f"those under diagnosis.{key}"
                     yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
-        for name, agent in self.trees.items():
-            known = kinds_with("front")
-            yield from not_among(agent.kind, known, f"trees.{name}.kind", "kinds made of trees")
+        for name, agent in self.agents.items():
+            if is_filed(agent.kind):
+                yield f".agents.{name} acts by a file of one's own; here agents need no file"
             if name in self.methods:
                 yield (
-                    f".trees.{name}: {name} is a name under diagnosis.methods, too; take another"
+                    f".agents.{name}: {name} is a name under diagnosis.methods, too; take another"
                 )
         yield from self._shown("figures", self.figures, [])
         yield from self._shown("choose", self.choose, [EVERY])
@@ -187,7 +189,7 @@ class Diagnosis(Block):
         scenarios = {entry.dataset: entry for entry in self.scenarios}
         yield from not_among(shown.dataset, scenarios, f"{key}.dataset", "the scenarios' data sets")
         entry = scenarios[shown.dataset]
-        trained = [*entry.methods, *(entry.trees if also else []), *also]
+        trained = [*entry.methods, *(entry.agents if also else []), *also]
         for name, value, known in (
             ("method", shown.method, trained), ("criterion", shown.criterion, entry.criteria),
             ("seed", int(shown.seed), entry.seeds),

@@ -96,4 +96,5 @@ DQN = AgentKind(
     doc="deep Q-learning on blocked records; stops where the classifier may decide",
     steps=(("transitions",),),
     graph="dqn",
+    looks={"dqn": (91, "DQN", "purple", "8")},
 )

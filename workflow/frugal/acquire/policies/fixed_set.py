@@ -58,4 +58,5 @@ FIXED_SET = AgentKind(
     },
     doc="the same panels for everyone: all, none, or those of least cost; trees of what they show",
     graph="fixed_set",
+    looks={"fixed_set": (93, "fixed set of panels", "black", "8")},
 )

@@ -262,5 +262,6 @@ RULE = AgentKind(
         "steps": ("RuleSteps", "in order; each acquires its panel if all its conditions hold")
     },
     doc="one's own rule: panels in order, each under conditions",
+    looks={"rule": (94, "own rule", "grey", "8")},
     names={"steps": "steps"},
 )

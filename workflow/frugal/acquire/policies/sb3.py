@@ -84,4 +84,5 @@ SB3 = AgentKind(
     doc="an algorithm of stable-baselines3 or sb3-contrib, by name",
     steps=(("steps",),),
     graph="sb3",
+    looks={"sb3": (92, "stable-baselines3", "purple", "H")},
 )

@@ -38,6 +38,11 @@ class DadiStudy:
         """Name → settings of every baseline, without those that an overlay left out."""
         return {k: dict(v) for k, v in self.block["baselines"].items() if v is not None}
 
+    @property
+    def agents(self) -> dict[str, Any]:
+        """Name → settings of every agent of another kind, without those that were left out."""
+        return {k: dict(v) for k, v in self.block["agents"].items() if v is not None}
+
     def scenario(self, dataset: str) -> Mapping[str, Any]:
         """Settings of one data set."""
         for entry in self.block["scenarios"]:
@@ -68,6 +73,24 @@ class DadiStudy:
         """Settings of `train_dadi`."""
         return self._common(dataset) | {"gammas": self.gammas(dataset)}
 
+    def fair_agent_settings(self, dataset: str, agent: str) -> dict[str, Any]:
+        """Settings of `train_fair_agent`."""
+        design = self._common(dataset)["design"]
+        return {
+            "design": design,
+            "agent": self.agents[agent],
+            "error_weight": self.block["error_weight"],
+            "classifier": self.block["classifier"],
+        }
+
+    def agent_files(self, fold: str) -> dict[str, str]:
+        """Inputs of `roll_out_dadi`: agents of other kinds, and their classifiers."""
+        return {
+            f"{what}_{k}": f"results/agents/{fold}/agent={name}/{what}.safetensors"
+            for k, name in enumerate(self.agents)
+            for what in ("policy", "classifier")
+        }
+
     def roll_out_settings(self, dataset: str) -> dict[str, Any]:
         """Settings of `roll_out_dadi`."""
         return self._common(dataset) | {
@@ -75,6 +98,7 @@ class DadiStudy:
             "threshold": self.block["threshold"],
             "audited_rows": self.block["audit"]["rows"],
             "selection_by": self.scenario(dataset)["selection_by"],
+            "agents": self.agents,
         }
 
     def audit_settings(self, dataset: str) -> dict[str, Any]:
@@ -108,6 +132,7 @@ class DadiStudy:
         compared = self.block["comparison"]
         others = [name for name in self.baselines if name != compared["reference"]]
         families = {"dadi": "dadi"} | {name: family_of(name) for name in others}
+        families |= {name: name for name in self.agents}
         return {
             "reference": compared["reference"],
             "auc_slack": compared["auc_slack"],
@@ -162,7 +187,7 @@ class DadiStudy:
 
     def wanted_rows(self) -> list[list[Any]]:
         """[data set, method, γ or None, fold] of every result that the config asks for."""
-        methods = [(None, name) for name in self.baselines]
+        methods = [(None, name) for name in (*self.agents, *self.baselines)]
         return [
             [dataset, method, gamma, fold]
             for dataset in self.datasets

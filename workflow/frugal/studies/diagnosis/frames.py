@@ -13,6 +13,7 @@ import pandas as pd
 
 from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.acquire.registry import end_shares
 from frugal.acquire.rollouts import roll_out
 from frugal.core.episodes import Episodes
 from frugal.core.errors import ConfigError
@@ -24,6 +25,7 @@ from frugal.data.splits import assign_parts
 from frugal.data.tables import table_from_frames
 from frugal.judge.beliefs import belief_scores
 from frugal.judge.diagnosis import diagnosis_scores
+from frugal.learn.trees import TreeEnsemble
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
 RUN = ["dataset", "family", "criterion", "seed"]
@@ -121,11 +123,19 @@ class Judged:
 
 
 def rollout_frames(
-    solutions: Sequence[Solution], here: Judged, episodes: Episodes
+    solutions: Sequence[Solution],
+    here: Judged,
+    episodes: Episodes,
+    classifier: TreeEnsemble | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Outcomes and decisions of K policies on one part, the verdict being the likeliest class."""
-    assert episodes.verdict is not None, "bug: diagnosis policies have a verdict"
+    """Outcomes and decisions of K policies on one part, the verdict being the likeliest class.
+
+    The classifier is asked where policies have no verdict; those that only stop need one.
+    """
     scene, said = here.scene(solutions), episodes.verdict
+    if said is None:
+        assert classifier is not None, "bug: these policies have no verdict"
+        said = end_shares(episodes, here.world, classifier)
     outcomes = outcome_frame(scene, episodes.acquired, verdict=said.argmax(axis=2), shares=said)
     return outcomes.assign(belief=_last_beliefs(episodes)), decision_frame(scene, episodes)
 

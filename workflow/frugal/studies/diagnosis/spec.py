@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frugal.config.blocks import not_among
+from frugal.config.declared import kinds_with
 from frugal.config.diagnosis import EVERY
 from frugal.core.errors import ConfigError
 from frugal.core.files import all_digits
@@ -149,7 +150,7 @@ class DiagnosisStudy:
             part: [f"{folder}/{part}.parquet" for folder in folders.values()]
             for part in ("scores", "outcomes")
         }
-        pooled = [f"{folders[one]}/pooled.parquet" for one in names if one in self.block["trees"]]
+        pooled = [f"{folders[one]}/pooled.parquet" for one in names if one in self.block["agents"]]
         return found | ({"pooled": pooled} if pooled else {})
 
     def bundle_inputs(
@@ -173,7 +174,7 @@ class DiagnosisStudy:
 
     def _places(self, folder: str, family: str) -> dict[str, dict[str, Any]]:
         """Pair → file and position of the policy; of a family that keeps no weights, nothing."""
-        if family in self.block["trees"]:
+        if family in self.block["agents"]:
             return {
                 str(pair): {"file": f"{folder}/policies.safetensors", "position": pair}
                 for pair in range(len(self.tree_budget_shares()))
@@ -215,14 +216,13 @@ class DiagnosisStudy:
         """Budgets within which a front of trees has its best policy, the smallest first."""
         return sorted({*self.block["tree_budget_shares"], *self.block["budget_shares"]})
 
-    def tree_settings(self, family: str, criterion: str) -> dict[str, Any]:
+    def agent_settings(self, family: str, criterion: str) -> dict[str, Any]:
         """Settings of `train_trees`: the agent, what it is to reach, and within what."""
-        return {
-            "name": family,
-            "agent": dict(self.block["trees"][family]),
-            "criterion": criterion,
-            "budget_shares": self.tree_budget_shares(),
-        }
+        agent = dict(self.block["agents"][family])
+        settings = {"name": family, "agent": agent, "criterion": criterion}
+        if agent["kind"] in kinds_with("front"):
+            return settings | {"budget_shares": self.tree_budget_shares()}
+        return settings | {"classifier": self.block["classifier"]}
 
     def baseline_settings(self, dataset: str, criterion: str) -> dict[str, Any]:
         """Settings of `train_baselines`: classifiers by name, and the panels each is given."""
@@ -235,11 +235,11 @@ class DiagnosisStudy:
 
     def families(self) -> list[str]:
         """Families that are trained as a front."""
-        return [*self.block["methods"], *self.tree_families()]
+        return [*self.block["methods"], *self.agent_families()]
 
-    def tree_families(self) -> list[str]:
-        """Families of agents made of trees."""
-        return list(self.block["trees"])
+    def agent_families(self) -> list[str]:
+        """Families of agents: a front each, or a single policy."""
+        return list(self.block["agents"])
 
     def comparison_files(self) -> list[str]:
         """Comparisons of imputers, one per data set."""
@@ -283,7 +283,7 @@ class DiagnosisStudy:
             if entry["baselines"]:
                 others += [(name, BASELINES, c, s) for c in entry["criteria"] for s in seeds]
             others += [
-                (name, f, c, s) for f in entry["trees"] for c in entry["criteria"] for s in seeds
+                (name, f, c, s) for f in entry["agents"] for c in entry["criteria"] for s in seeds
             ]
             if entry["selection"]:
                 others += [(name, SELECTION, entry["criteria"][0], s) for s in seeds]
@@ -300,7 +300,7 @@ class DiagnosisStudy:
         pooled = [
             f"{run_folder(*run)}/pooled.parquet"
             for run in self.runs()
-            if run[1] in self.block["trees"]
+            if run[1] in self.block["agents"]
         ]
         return {"scores": self.run_files("scores.parquet")} | ({"pooled": pooled} if pooled else {})
 

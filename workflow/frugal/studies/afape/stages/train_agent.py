@@ -12,9 +12,8 @@ import pandas as pd
 from jaxtyping import Bool
 
 from frugal.acquire.kinds import Ground
-from frugal.acquire.registry import kind_of
+from frugal.acquire.registry import kind_of, train_bundle
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.layout import Bundle, Layout, bundle_header
 from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -54,9 +53,8 @@ def train_agent(
         group = records.table.sensitive(["agent"])
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
     ground = Ground(data, recorded, group, ensemble, streams, progress)
-    learned = kind.fit(ground, settings)
-    header = bundle_header(kind.name, settings, Layout.of(data), ground.digest)
-    return {"policy": Bundle(header, learned.arrays), "training": learned.curve}
+    policy, curve = train_bundle(settings, ground)
+    return {"policy": policy, "training": curve}
 
 
 def rows_with_records(

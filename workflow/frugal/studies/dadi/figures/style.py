@@ -25,6 +25,13 @@ AGENT = {
 FEWEST_FOLDS = 3  # that have an interval worth drawing
 HALF_MARK = 0.03  # of an axis that is as tall as those here, with some air
 METHODS = style.looks_of(load_literals("frugal.learn.fair_baselines", "FairBaseline").values())
+METHODS |= {
+    name: look
+    for name, look in style.looks_of(
+        load_literals("frugal.acquire.policies", "AgentKind").values()
+    ).items()
+    if name not in METHODS
+}
 
 
 def method_kind(name: str) -> str:

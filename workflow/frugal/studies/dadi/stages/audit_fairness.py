@@ -1,6 +1,6 @@
 """Stage `audit_fairness`: what outsiders, trained afterwards, learn from the collected sets."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,10 @@ def audit_fairness(
     alone; for equalised odds within each label, the larger AUC counting.
     """
     fold = fold_of(table, catalogue, settings["design"], streams)
-    sets, train, used = _collected(fold, outcomes)
+    acting = outcomes.astype({"policy": str}).groupby(["policy", "gamma"], sort=False, dropna=False)
+    keys, groups = zip(*acting, strict=True)
+    sets, train, used = _collected(fold, groups)
+    named = pd.DataFrame([*keys, ("all_panels", np.nan)], columns=["method", "gamma"])
     found = []
     for asked in _questions(fold.label[used], settings["training"]["objective"]):
         scores = _scores(fold, sets, used, train, asked, settings, streams, progress)
@@ -63,16 +66,16 @@ def audit_fairness(
         ["set", "target", "learner"], sort=False
     )
     best = worst.head(1).sort_values(["target", "set", "learner"], kind="stable")
-    gammas = [*dict.fromkeys(outcomes["gamma"]), np.nan]
-    best.insert(0, "gamma", np.array(gammas)[best["set"].to_numpy()])
-    best.insert(0, "method", np.where(best["gamma"].isna(), "all_panels", "dadi").astype(object))
+    for name in ("gamma", "method"):
+        best.insert(0, name, named[name].to_numpy()[best["set"].to_numpy()])
     return {"audit": best.drop(columns="set").reset_index(drop=True)}
 
 
-def _collected(fold: Fold, outcomes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _collected(
+    fold: Fold, groups: Sequence[pd.DataFrame]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sets of each agent and, last, of all panels (k, n, a); training rows; positions of the n."""
     position = pd.Series(np.arange(len(fold.shown)), index=fold.shown.row_id)
-    groups = [group for _, group in outcomes.groupby("gamma", sort=False)]
     used = position.loc[groups[0]["row_id"]].to_numpy()
     sets = [acquired_sets(group, fold.shown) for group in groups]
     everything = np.ones_like(sets[0])

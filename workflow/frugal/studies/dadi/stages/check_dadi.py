@@ -91,7 +91,8 @@ def _coins_are_between(
     found = []
     for row, own, whole in _families(means, least, settings):
         wanted = whole["auc"] - settings["auc_slack"]
-        front = own[[not _beaten(one, own) for _, one in own.iterrows()]]
+        unbeaten = [not _beaten(one, own) for _, one in own.iterrows()]
+        front = own[np.array(unbeaten, dtype=bool)]
         below, above = front[front["auc"] < wanted], front[front["auc"] >= wanted]
         if below.empty or above.empty:
             found.append(bool(pd.isna(row["coin_share"])))

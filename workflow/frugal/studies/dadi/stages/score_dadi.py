@@ -26,20 +26,23 @@ def score_dadi(
     """Score every agent and baseline on test rows; how often each panel is acquired."""
     del progress
     test = outcomes[outcomes["part"] == "test"].rename(columns={"probability": "label_probability"})
+    test = test.astype({"policy": str})
     panels = {c: c.removeprefix(ACQUIRED) for c in test.columns if c.startswith(ACQUIRED)}
     rows = []
-    for gamma, units in test.groupby("gamma", sort=False):
-        adversary = adversary_auc(
-            settings["objective"], *(units[c].to_numpy() for c in _ASKED), level=LEVEL
-        )
+    for (method, gamma), units in test.groupby(["policy", "gamma"], sort=False, dropna=False):
+        of_group = np.nan
+        if units["adversary_probability"].notna().all():
+            asked = (units[name].to_numpy() for name in _ASKED)
+            of_group = adversary_auc(settings["objective"], *asked, level=LEVEL).value
+        stream = (str(method), str(gamma)) if method == "dadi" else (str(method),)
         decision = units["verdict"].to_numpy() == 1
         rows.append(
-            {"method": "dadi", "gamma": float(str(gamma))}
-            | _scored(units, decision, settings, streams.generator("dadi", str(gamma)))
+            {"method": str(method), "gamma": float(str(gamma))}
+            | _scored(units, decision, settings, streams.generator(*stream))
             | {
                 "features_acquired": float(units[list(panels)].sum(axis=1).mean()),
                 "cost": float(units["acquisition_cost"].mean()),
-                "adversary_auc": adversary.value,
+                "adversary_auc": of_group,
                 "decision_threshold": float(units["decision_threshold"].iloc[0]),
             }
         )
@@ -57,7 +60,7 @@ def score_dadi(
     scores = pd.DataFrame(rows)
     return {
         "scores": scores.merge(_worst(audit, settings), on=["method", "gamma"], how="left"),
-        "selection": selection_rows(test, panels, ["gamma", "stratum"]),
+        "selection": selection_rows(test[test["policy"] == "dadi"], panels, ["gamma", "stratum"]),
     }
 
 
@@ -77,5 +80,5 @@ def _worst(audit: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
     agents = told.groupby(["method", "gamma"], sort=False, dropna=False)["auc"].max().reset_index()
     everything = agents.loc[agents["method"] == "all_panels", "auc"].iloc[0]
     readers = pd.DataFrame({"method": settings["reads_all"], "gamma": np.nan, "auc": everything})
-    found = pd.concat([agents[agents["method"] == "dadi"], readers], ignore_index=True)
+    found = pd.concat([agents[agents["method"] != "all_panels"], readers], ignore_index=True)
     return found.rename(columns={"auc": "audit_auc"})
