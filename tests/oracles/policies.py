@@ -1,9 +1,9 @@
 """Policies for tests only: any law on the subsets, a law that reads values, and broken ones."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
+from frugal.core.episodes import Traits
 
 
 def law_of_one(policy, values, acquired, available):
@@ -23,6 +23,10 @@ class _One:
     """A single policy without a verdict."""
 
     @property
+    def traits(self):
+        return Traits()
+
+    @property
     def members(self):
         return 1
 
@@ -35,7 +39,10 @@ class TabulatedPolicy(_One):
     """Any value-blind policy: one row of weights per acquired set, as binary code. (2ᵃ, a + 1)"""
 
     weight: np.ndarray
-    reads_values: ClassVar[bool] = False
+
+    @property
+    def traits(self):
+        return Traits(reads_values=False)
 
     def action_probabilities(self, values, acquired, available):
         code = acquired @ (1 << np.arange(acquired.shape[-1]))
@@ -46,8 +53,8 @@ class TabulatedPolicy(_One):
 class ThresholdPolicy(_One):
     """Goes on with probability `high` if the visible values sum above a threshold, else `low`.
 
-    The next panel is drawn in proportion to its index + 1. No attribute `reads_values`: values are
-    shown, as to any policy that says nothing.
+    The next panel is drawn in proportion to its index + 1. Values are shown,
+    as to any policy that promises nothing.
     """
 
     threshold: float
@@ -69,6 +76,10 @@ class RecordingPolicy(_One):
 
     reads_values: bool
     shown: list = field(default_factory=list)
+
+    @property
+    def traits(self):
+        return Traits(reads_values=self.reads_values)
 
     def action_probabilities(self, values, acquired, available):
         self.shown.append((values[0].copy(), acquired[0].copy(), available[0].copy()))
@@ -98,6 +109,10 @@ class SoftmaxPolicies:
 
     weight: np.ndarray
     greedy: bool
+
+    @property
+    def traits(self):
+        return Traits()
 
     @property
     def members(self):

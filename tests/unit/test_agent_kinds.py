@@ -1,5 +1,6 @@
 """Every kind of agent: trained on blocked records, stored in one file, asked with nothing else."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
-from frugal.acquire.set_probability import afa_propensity_and_chance, is_consistent
+from frugal.acquire.set_probability import afa_propensity_and_chance
 from frugal.config.declared import is_filed, learns
 from frugal.config.kinds import block_of
 from frugal.config.root import effective
@@ -195,7 +196,7 @@ def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, file
     """What it takes among both panels it takes where the other cannot be had; a stop stays one."""
     table = telling_table()
     policy = policy_of(kind, files, table)
-    if not is_consistent(policy):
+    if not policy.traits.consistent:
         assert kind in {"aaco", "python", "random", "sm_ddpo", "sb3", "dadi"}
         return
     free = World.of_table(table)
@@ -228,7 +229,7 @@ def test_one_walk_tells_of_every_consistent_kind_what_the_sums_do(kind, files, m
     }  # fmt: skip
     walked = afa_propensity_and_chance(policy, world, **asked)
     assert np.isfinite(walked[0]).any()
-    monkeypatch.setattr("frugal.acquire.set_probability.is_consistent", lambda _: False)
+    monkeypatch.setattr(type(policy), "traits", replace(policy.traits, consistent=False))
     np.testing.assert_array_equal(walked, afa_propensity_and_chance(policy, world, **asked))
 
 

@@ -215,7 +215,7 @@ def test_without_a_list_of_patterns_weights_are_the_same(monkeypatch, name, poli
     assert law.s_propensity() == pytest.approx(in_s, abs=1e-12)
     carries = known & (listed > 0)
     assert ((found > 0) == carries)[known].all()
-    if policy.reads_values:
+    if policy.traits.reads_values:
         assert found[known] == pytest.approx(listed[known], abs=1e-12)
         assert held[carries] == pytest.approx(chance[carries], abs=1e-12)
         return

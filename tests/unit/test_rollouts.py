@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.fixed import FixedPolicy
 from frugal.acquire.policies.random import RandomPolicy
-from frugal.acquire.rollouts import acquisition_order, columns_read, roll_out, visited_sets
+from frugal.acquire.rollouts import acquisition_order, roll_out, visited_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,8 +142,8 @@ def test_a_blind_policy_is_shown_no_value_and_no_table_is_copied_for_it():
 
 
 def test_a_policy_reads_all_columns_unless_it_says_otherwise():
-    assert not columns_read(RandomPolicy(0.4), 3).any()
-    assert columns_read(RecordingPolicy(reads_values=True), 3).all()
+    assert not RandomPolicy(0.4).traits.columns_read(3).any()
+    assert RecordingPolicy(reads_values=True).traits.columns_read(3).all()
 
 
 def test_a_panel_whose_columns_are_all_revealed_may_still_be_acquired():

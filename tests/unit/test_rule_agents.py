@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.rule import rule_policy
 from frugal.acquire.registry import build_policy
-from frugal.acquire.rollouts import acquisition_order, reads_values, roll_out
+from frugal.acquire.rollouts import acquisition_order, roll_out
 from frugal.acquire.set_probability import (
     blocked_set_probability,
     terminal_sequence_probability,
@@ -140,11 +140,11 @@ def test_probability_of_sets_and_sequences_where_everything_can_be_had(policy):
 
 
 def test_a_policy_reads_values_if_a_step_has_a_condition(policy):
-    assert reads_values(policy)
+    assert policy.traits.reads_values
     blind = build_policy(
         {"kind": "rule", "steps": [{"panel": "bnp"}, {"panel": "lactate"}]}, table=table()
     )
-    assert not reads_values(blind)
+    assert not blind.traits.reads_values
     data = table()
     law = law_of_one(
         blind,

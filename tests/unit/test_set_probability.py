@@ -16,6 +16,7 @@ from frugal.acquire.set_probability import (
     terminal_set_probability,
     true_afa_propensity,
 )
+from frugal.core.episodes import Traits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -326,7 +327,7 @@ class ScoredPolicy:
     In states of `lots` panels and more it does so with one half, and else stops.
     """
 
-    consistent = True
+    traits = Traits(consistent=True)
     members = 1
 
     def __init__(self, score: np.ndarray, lots: int):
@@ -361,7 +362,7 @@ def test_one_walk_tells_a_consistent_policy_what_the_sums_over_subsets_do(lots, 
     asked = {"target": target, "patterns": patterns, "pattern_probability": law, "s": s}
     found = afa_propensity_and_chance(policy, world, **asked)
     assert (np.isfinite(found[0]) & (found[0] > 0)).sum() > 100
-    monkeypatch.setattr(ScoredPolicy, "consistent", False)
+    monkeypatch.setattr(ScoredPolicy, "traits", Traits())
     summed = afa_propensity_and_chance(policy, world, **asked)
     np.testing.assert_array_equal(found, summed)
 

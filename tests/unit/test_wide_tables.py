@@ -90,7 +90,7 @@ def test_true_afa_propensities_are_the_same_without_a_list_of_patterns(monkeypat
             found = known.afa_propensity(acquired, np.random.default_rng(0))
         carries = np.isfinite(listed) & (listed > 0)
         assert (found[~carries] == 0).all()
-        drawn = laws is LAWS and not policy.reads_values
+        drawn = laws is LAWS and not policy.traits.reads_values
         assert found[carries] == pytest.approx(listed[carries], rel=0.15 if drawn else 1e-12)
 
 

@@ -164,7 +164,7 @@ def decision_threshold(bundle: CaseBundle, told: States) -> float | None:
     if len(bundle.layout.classes) != 2:
         return None
     if told.verdict is not None:
-        own = getattr(bundle.policy, "threshold", None)
+        own = bundle.policy.traits.threshold
         if own is not None:
             return float(own[bundle.member])
         believes = told.belief is None or np.array_equal(told.belief, told.verdict)
@@ -180,7 +180,7 @@ def _reasons(
     """Why, in a few words for each decision: what was compared, the best first, or the rule."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
     scores, law = told.scores, told.law
-    why = getattr(bundle.policy, "why", None)
+    why = bundle.policy.traits.why
     if scores is None and why is not None:
         belief = told.verdict if told.belief is None else told.belief
         return why(
@@ -195,7 +195,7 @@ def _reasons(
     if scores is None:
         what, compared = "probability", np.where(law > 0, law, -np.inf)
     else:
-        what, compared = str(bundle.policy.compares), scores  # pyright: ignore[reportAttributeAccessIssue]
+        what, compared = bundle.policy.traits.compares, scores
     order = np.argsort(-np.nan_to_num(compared, nan=-np.inf), axis=1, kind="stable")
     said = []
     for row, ranks in zip(compared.tolist(), order[:, : _ALTERNATIVES + 1].tolist(), strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.encoders import CallableEncoder
+from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.world import World
 from frugal.learn.imputer_kinds import Imputer
@@ -18,6 +19,11 @@ SMALLEST_BELIEF = 1e-9  # keeps odds finite
 
 class Reading(ABC):
     """What follows from `read`, `decide` and `conclude`."""
+
+    @property
+    def traits(self) -> Traits:
+        """It promises nothing."""
+        return Traits()
 
     @abstractmethod
     def read(

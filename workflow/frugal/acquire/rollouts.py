@@ -25,24 +25,6 @@ PER_UNIT = ("acquired", "verdict", "cost")  # fields of episodes; all others are
 ENTRIES_AT_ONCE = 1 << 24  # entries of readings held at a time: bounds memory, changes no result
 
 
-def reads_values(policy: Policy) -> bool:
-    """False if the policy says, by its attribute of this name, that it ignores feature values."""
-    return bool(getattr(policy, "reads_values", True))
-
-
-def columns_read(policy: Policy, columns: int) -> Bool[np.ndarray, " d"]:
-    """True for each encoded column on which decisions may depend; all unless the policy says. (d,)
-
-    Args:
-        policy: with `reads_values = False` it reads none; else its `reads_columns` tells which.
-        columns: d, how many there are.
-    """
-    if not reads_values(policy):
-        return np.zeros(columns, dtype=bool)
-    named = getattr(policy, "reads_columns", None)
-    return np.ones(columns, dtype=bool) if named is None else np.asarray(named, dtype=bool)
-
-
 def decision_probabilities(
     policy: Policy,
     world: World,
@@ -123,13 +105,13 @@ class _Asked:
         """Class probabilities where it may go on; None without. (m, k)"""
         if isinstance(self.policy, ReadingPolicy):
             return self._together(self.policy.believe, self._reading(self.policy), self.acquired)
-        if believe := getattr(self.policy, "believe", None):
+        if believe := self.policy.traits.believe:
             return self._together(believe, self._values(), self.acquired)
         return self.verdict()
 
     def scores(self, available: np.ndarray) -> np.ndarray | None:
         """What the policy compares, of each action; None where it tells nothing. (m, a + 1)"""
-        weigh = getattr(self.policy, "weigh", None)
+        weigh = self.policy.traits.weigh
         if weigh is None:
             return None
         if isinstance(self.policy, ReadingPolicy):
@@ -137,7 +119,7 @@ class _Asked:
         return self._together(weigh, self._values(), self.acquired, available)
 
     def _values(self) -> np.ndarray:
-        if reads_values(self.policy):
+        if self.policy.traits.reads_values:
             return self.world.visible(self.row, self.acquired)
         return np.broadcast_to(np.nan, (len(self.row), self.world.values.shape[1]))
 

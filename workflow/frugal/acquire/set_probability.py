@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.rollouts import decision_probabilities, reads_values
+from frugal.acquire.rollouts import decision_probabilities
 from frugal.core.episodes import Policy
 from frugal.core.state_codes import distinct_sets
 from frugal.core.world import World
@@ -22,11 +22,6 @@ STATES_AT_ONCE = 1 << 16  # subset states of several units held at a time: chang
 MOST_STATES = 1 << 16  # subset states of one unit held at a time: beyond, its answer is NaN
 MOST_SWEPT = 16  # panels up to which subsets are gone through even where a closed form is known
 CELLS_AT_ONCE = 1 << 21  # (unit, pattern) pairs held at a time: the same
-
-
-def is_consistent(policy: Policy) -> bool:
-    """The policy says that among fewer panels it chooses as among more, while it can."""
-    return bool(getattr(policy, "consistent", False))
 
 
 def terminal_set_probability(
@@ -66,7 +61,7 @@ def blocked_set_probability(
     so 2^|target| states a unit stand for |target|! orders; states that the policy never reaches are
     neither held nor asked for. A target that is not available has probability 0. For a policy that
     reads no values, each distinct (available, target) is computed once. Beyond 16 panels a policy
-    that knows the answer in closed form is asked for it (`Policy.terminal_probability`).
+    that knows the answer in closed form is asked for it (`Traits.terminal_probability`).
 
     Args:
         policy: to be judged.
@@ -79,7 +74,7 @@ def blocked_set_probability(
         that the sum is not made. (n,)
     """
     row = np.arange(len(target))
-    if reads_values(policy):
+    if policy.traits.reads_values:
         return _set_probability(policy, world, row, available, target)
     distinct = distinct_sets(np.hstack([available, target]))
     available, target = np.hsplit(distinct.sets, 2)
@@ -231,14 +226,14 @@ def _likelihood(
 ) -> Float[np.ndarray, "m q"]:
     """p(R̂ = target | x_target, R = pattern) of each unit and pattern, 0 unless pattern ⊇ target."""
     which = np.arange(len(target))
-    if not reads_values(policy):
+    if not policy.traits.reads_values:
         distinct = distinct_sets(target)
         target, which = distinct.sets, distinct.which
         row = row[: len(target)]  # any unit: its values are not read
     outside = target.astype(np.float32) @ (~patterns).T.astype(np.float32)
     holds = outside == 0
     likelihood = np.zeros(outside.shape)
-    if is_consistent(policy):
+    if policy.traits.consistent:
         certain, ends, refused = _walk(policy, world, row, target)
         met = refused.astype(np.float32) @ patterns.T.astype(np.float32) == 0
         likelihood[holds & met & ends[:, None]] = 1.0
@@ -288,7 +283,7 @@ def _set_probability(
     target: Bool[np.ndarray, "m a"],
 ) -> Float[np.ndarray, " m"]:
     """Answers to m questions of `blocked_set_probability`: closed form, or sums over subsets."""
-    closed = getattr(policy, "terminal_probability", None)
+    closed = policy.traits.terminal_probability
     if closed is not None and target.shape[1] > MOST_SWEPT:
         return closed(available, target)
     result = np.zeros(len(target))

@@ -20,7 +20,6 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.set_probability import (
     blocked_set_probability,
-    is_consistent,
     terminal_set_probability,
 )
 from frugal.core.episodes import Policy
@@ -64,10 +63,10 @@ def wide_propensity_and_chance(
     result = np.where(unhindered == 0, 0.0, np.nan)
     chance = np.full(len(target), np.nan)
     held = law.together(rows, needed)
-    sure = is_consistent(policy) & (unhindered == 1) & np.isfinite(held)
+    sure = policy.traits.consistent & (unhindered == 1) & np.isfinite(held)
     result[sure], chance[sure] = complete[sure] / held[sure], held[sure]
     left = np.flatnonzero(~sure & (unhindered > 0))
-    mean = getattr(policy, "mean_terminal_probability", None)
+    mean = policy.traits.mean_terminal_probability
     if mean is not None and law.independent and len(left):
         told, most = mean(target[left], needed[left], _each(law, rows[left], needed[left]))
         total = held[left] * told

@@ -1,35 +1,67 @@
 """The policy interface, and finished episodes: decisions and outcomes, whatever made them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 
+@dataclass(frozen=True, eq=False)
+class Traits:
+    """What a policy promises, and what more it can answer; the defaults promise nothing.
+
+    Attributes:
+        reads_values: False: it ignores feature values, is shown NaN only, and its probabilities are
+            computed once for units in the same state.
+        reads_columns: True for each column that decisions may depend on; None for all. (d,)
+        consistent: what it chooses among some panels it also chooses among fewer, as long as that
+            is available; and it stops among fewer if it stops among more.
+        compares: what the numbers of `weigh` are.
+        weigh: what it compares, of the arguments of `action_probabilities` (of a `ReadingPolicy`
+            of those of `decide`): "stop" last, −∞ for what it must not do. (K, m, a + 1)
+        why: the reason of each of m decisions of a member, of `(member, values, belief, acquired,
+            available, law, layout)`, where it compares nothing.
+        believe: class probabilities at states in which it may still go on, of the arguments of
+            `predict`; None: those of `predict`.
+        threshold: probability of class 1 from which each member predicts it. (K,)
+        terminal_probability: probability of ending with exactly the target, whatever the values, of
+            `(available, target)`, both (n, a); for wide tables. (n,)
+        mean_terminal_probability: mean of that over panels that are there by independent chance,
+            and its largest value, of `(target, needed, present)`.
+    """
+
+    reads_values: bool = True
+    reads_columns: Bool[np.ndarray, " d"] | None = None
+    consistent: bool = False
+    compares: str = ""
+    weigh: Callable[..., Any] | None = None
+    why: Callable[..., list[str]] | None = None
+    believe: Callable[..., Any] | None = None
+    threshold: Float[np.ndarray, " K"] | None = None
+    terminal_probability: Callable[..., Any] | None = None
+    mean_terminal_probability: Callable[..., Any] | None = None
+
+    def columns_read(self, columns: int) -> Bool[np.ndarray, " d"]:
+        """True for each of d encoded columns on which decisions may depend. (d,)"""
+        if self.reads_values and self.reads_columns is not None:
+            return self.reads_columns
+        return np.full(columns, self.reads_values)
+
+
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses the next panel or stops, for K members and m states each; without state of its own.
-
-    A policy may carry `reads_values = False` to promise that it ignores feature values: it is then
-    shown NaN only, and its probabilities are computed once for units in the same state. One that
-    reads some columns only may name them by `reads_columns`, True where it reads one. (d,)
-    One that knows it may tell by `terminal_probability(available, target)`, both (n, a), with which
-    probability it ends with exactly the target, whatever the values: it serves wide tables. (n,)
-    With `mean_terminal_probability(target, needed, present)` it tells the mean of that, and its
-    largest value, over panels that are there by independent chance.
-    One that carries `consistent = True` promises that what it chooses among some panels it also
-    chooses among fewer, as long as that can be had; and that it stops among fewer if among more.
-    One that compares actions may tell by `weigh`, which takes what `action_probabilities` takes (of
-    a `ReadingPolicy` what `decide` takes), what it compares, "stop" last, −∞ for what it must not
-    do (K, m, a + 1), and by `compares`, what these numbers are. One that compares nothing may give
-    the reason of each of m decisions of a member by `why(member, values, belief, acquired,
-    available, law, layout)`.
-    """
+    """Chooses the next panel or stops, for K members and m states each; has no state of its own."""
 
     @property
     def members(self) -> int:
         """K: policies that are asked together; 1 for a single one."""
+        ...
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises, and what more it can answer."""
         ...
 
     def action_probabilities(

@@ -12,6 +12,7 @@ from frugal.acquire.train.aaco import Neighbours, next_panels
 from frugal.acquire.train.masked_trees import told
 from frugal.acquire.train.payoff import Payoff
 from frugal.acquire.train.tree_sets import DIGITS
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, part_of, under
@@ -70,6 +71,11 @@ class AacoPolicies(Reading):
     base: Bool[np.ndarray, " a"]
     weight: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(why=self.why, threshold=self.threshold)
 
     @property
     def members(self) -> int:

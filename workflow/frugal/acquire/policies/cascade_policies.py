@@ -5,7 +5,7 @@ What training found goes into arrays; arrays in, decisions out. Knows no labels.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.train.cascade import Cascade
 from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
 from frugal.acquire.train.tree_sets import SetBeliefs
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, part_of, under
 from frugal.core.stored import Stored as Checked
@@ -61,7 +62,11 @@ class CascadePolicies(Reading):
     cost: Float[np.ndarray, " a"]
     stack: Stack | None = None
     linear: Sequence[LinearPart] = ()
-    consistent: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, why=self.why, threshold=self.threshold)
 
     @property
     def members(self) -> int:

@@ -6,7 +6,7 @@ to sum to 1, and the class of least expected cost is predicted. Learns as `fixed
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from frugal.acquire.train.tree_sets import (
     TreeRows,
     boosting_of,
 )
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, part_of
 
@@ -40,7 +41,11 @@ class ClassSet(Reading):
 
     of_class: CascadePolicies
     errors: Float[np.ndarray, "k k"]
-    consistent: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, why=self.why)
 
     @property
     def members(self) -> int:

@@ -15,6 +15,7 @@ from frugal.acquire.reading import tilted_belief
 from frugal.acquire.train.dadi_acquisition import logits_at_sets, values_at_sets
 from frugal.acquire.train.dadi_networks import NetworkSizes, require_weights, stacked_weights
 from frugal.config.learners import DadiSettings
+from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
@@ -81,9 +82,14 @@ class DadiPolicies:
         self._threshold = threshold
 
     @property
-    def consistent(self) -> bool:
-        """Among fewer panels it chooses as among more: so if it draws no lots."""
-        return self.exploration == 0
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=self.exploration == 0,
+            compares="value (nats)",
+            weigh=self.weigh,
+            believe=self.believe,
+        )
 
     def action_probabilities(
         self,
@@ -100,8 +106,6 @@ class DadiPolicies:
         allowed, best = value > -np.inf, value.argmax(axis=2)
         explored = self.exploration * allowed / allowed.sum(axis=2, keepdims=True)
         return explored + (1 - self.exploration) * np.eye(self.panels + 1)[best]
-
-    compares = "value (nats)"
 
     def weigh(
         self,

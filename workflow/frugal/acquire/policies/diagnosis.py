@@ -24,6 +24,7 @@ from frugal.acquire.train.boosted_beliefs import (
 )
 from frugal.acquire.train.lockstep_classifier import Classifiers
 from frugal.acquire.train.masked_trees import told
+from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.world import StateEncoder, World, adds_column
@@ -148,9 +149,9 @@ class DiagnosisPolicies(CompletesRows):
         self.input_bound = float(settings["input_bound"])
 
     @property
-    def consistent(self) -> bool:
-        """Among fewer panels it chooses as among more: so if it draws no lots."""
-        return self.greedy
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=self.greedy, compares="probability by the actor", weigh=self.weigh)
 
     @property
     def members(self) -> int:
@@ -202,8 +203,6 @@ class DiagnosisPolicies(CompletesRows):
         law = self.actor_law(reading, acquired, self._open(acquired, available))
         ends = law[..., self.panels :].sum(axis=2, keepdims=True)
         return np.concatenate([law[..., : self.panels], ends], axis=2)
-
-    compares = "probability by the actor"
 
     def weigh(
         self,

@@ -6,13 +6,14 @@ coincide [afape, sec. 3.4.2].
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
+from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -26,8 +27,11 @@ class FixedPolicy(SingleWithoutVerdict):
     """
 
     panels: Bool[np.ndarray, " a"]
-    reads_values: ClassVar[bool] = False
-    consistent: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(reads_values=False, consistent=True)
 
     def action_probabilities(
         self,

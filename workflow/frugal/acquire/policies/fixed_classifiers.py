@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.reading import panel_or_stop
+from frugal.core.episodes import Traits
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,11 @@ class FixedClassifiers:
     panels: Bool[np.ndarray, "K a"]
     classifiers: Sequence[Callable[[np.ndarray], np.ndarray]]
     threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(threshold=self.threshold)
 
     @property
     def members(self) -> int:

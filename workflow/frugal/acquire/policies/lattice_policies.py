@@ -6,7 +6,6 @@ Arrays in, decisions out. Knows no labels and no training.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -17,6 +16,7 @@ from frugal.acquire.train.lattice import with_belief
 from frugal.acquire.train.masked_trees import MaskedBeliefs, told
 from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
 from frugal.acquire.train.tree_sets import DIGITS, PanelSet
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.state_codes import distinct_sets
 from frugal.core.stored import Array, part_of, under
@@ -130,8 +130,13 @@ class LatticePolicies(Reading):
     trees: TreeEnsemble
     counts: Int[np.ndarray, "G M"]
     cost: Float[np.ndarray, " a"]
-    compares: ClassVar[str] = "gain less price"
-    consistent: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True, compares="gain less price", weigh=self.weigh, threshold=self.threshold
+        )
 
     @property
     def members(self) -> int:

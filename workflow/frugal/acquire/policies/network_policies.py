@@ -5,7 +5,6 @@ Arrays in, decisions out. Knows no labels and no training.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from frugal.acquire.panel_networks import PanelNetworks, Says
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.network_rules import NetworkRule
 from frugal.acquire.train.tree_sets import DIGITS
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import LARGEST, Array, part_of, under
 from frugal.core.stored import Stored as Checked
@@ -23,6 +23,7 @@ from frugal.learn.masked_networks import MaskedNetworks
 
 BELIEVER, CHOOSER = "believer.", "chooser."  # prefixes among the bundle's arrays
 OWN = ("penalty", "chooser", "least", "calibration", "threshold")
+_COMPARED = {"logits": "logit above stopping", "values": "nats per unit of price"}
 WORDS: dict[Says, str] = {
     "logits": "a panel whose logit is {least:.3g} above that of stopping, at a penalty of "
     "{penalty:.3g} nats per unit of price",
@@ -49,7 +50,16 @@ class NetworkPolicies(Reading):
     least: Float[np.ndarray, " K"]
     calibration: Float[np.ndarray, "K 2"]
     threshold: Float[np.ndarray, " K"]
-    consistent: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares=_COMPARED[self.networks.says],
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
 
     @property
     def members(self) -> int:
@@ -73,13 +83,6 @@ class NetworkPolicies(Reading):
         weight = self.weigh(reading, acquired, available)
         margin, goes = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
         return panel_or_stop(margin.argmax(axis=2), goes, acquired.shape[2])
-
-    @property
-    def compares(self) -> str:
-        """What `weigh` tells."""
-        return (
-            "logit above stopping" if self.networks.says == "logits" else "nats per unit of price"
-        )
 
     def weigh(
         self,

@@ -5,7 +5,6 @@ Arrays in, decisions out. Knows no labels and no training.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
@@ -15,6 +14,7 @@ from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.masked_trees import told
 from frugal.acquire.train.tree_sets import DIGITS
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, part_of, under
@@ -44,8 +44,16 @@ class OpportunisticPolicies(Reading):
     base: Bool[np.ndarray, " a"]
     least: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
-    compares: ClassVar[str] = "change of probabilities per mean price"
-    consistent: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares="change of probabilities per mean price",
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
 
     @property
     def members(self) -> int:

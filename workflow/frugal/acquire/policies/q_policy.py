@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.encoders import observe_values
 from frugal.acquire.single import SingleWithoutVerdict
+from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
@@ -42,8 +42,11 @@ class QPolicy(SingleWithoutVerdict):
     centre: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
     column_bits: bool
-    consistent: ClassVar[bool] = True
-    compares: ClassVar[str] = "value (1: the dearest error)"
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, compares="value (1: the dearest error)", weigh=self.weigh)
 
     def action_probabilities(
         self,

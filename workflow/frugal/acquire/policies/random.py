@@ -5,13 +5,14 @@ Holds a policy of [afape, sec. 4.1]. It must not know feature values, costs or l
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
+from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -34,7 +35,6 @@ class RandomPolicy(SingleWithoutVerdict):
     """
 
     probability: float
-    reads_values: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.probability <= 1:
@@ -42,6 +42,15 @@ class RandomPolicy(SingleWithoutVerdict):
                 f"the random agent acquires with probability {self.probability}; "
                 "a probability lies between 0 and 1"
             )
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            reads_values=False,
+            terminal_probability=self.terminal_probability,
+            mean_terminal_probability=self.mean_terminal_probability,
+        )
 
     def action_probabilities(
         self,

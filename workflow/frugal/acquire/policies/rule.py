@@ -6,13 +6,14 @@ panels that they acquired, and must not know costs, labels or missingness.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Stored
 from frugal.acquire.single import SingleWithoutVerdict
+from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -107,12 +108,16 @@ class RulePolicy(SingleWithoutVerdict):
     steps: tuple[Step, ...]
     free_columns: Bool[np.ndarray, " d"]
     provides: Bool[np.ndarray, "a d"]
-    consistent: ClassVar[bool] = True
 
     @property
-    def reads_values(self) -> bool:
-        """True if any step has a condition."""
-        return any(step.conditions for step in self.steps)
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            reads_values=any(step.conditions for step in self.steps),
+            reads_columns=self.reads_columns,
+            consistent=True,
+            why=self.why,
+        )
 
     @property
     def reads_columns(self) -> Bool[np.ndarray, " d"]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.encoders import observe_values
 from frugal.acquire.reading import with_stop
+from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, Stored
@@ -60,9 +61,9 @@ class Sb3Policy:
         require_law(stochastic=self.stochastic, greedy=self.greedy)
 
     @property
-    def consistent(self) -> bool:
-        """Among fewer panels it chooses as among more: so if it draws no lots."""
-        return self.greedy
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=self.greedy, compares="score of the network", weigh=self.weigh)
 
     @property
     def members(self) -> int:
@@ -92,8 +93,6 @@ class Sb3Policy:
             return np.eye(a + 1)[np.minimum(score.argmax(axis=1), a)][None]
         law = _softmax(score)
         return np.hstack([law[:, :a], law[:, a:].sum(axis=1, keepdims=True)])[None]
-
-    compares: ClassVar[str] = "score of the network"
 
     def weigh(
         self,

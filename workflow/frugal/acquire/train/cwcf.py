@@ -7,7 +7,7 @@ Trained in lock-step over several λ by the package's double DQN. It knows no im
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.train.lockstep_dqn import fit_dqn
 from frugal.acquire.train.q_networks import QNetworks
 from frugal.config.learners import DqnSettings
+from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.world import StateEncoder, World
@@ -98,8 +99,16 @@ class CwcfPolicies(Reading):
     column_bits: bool
     class_weights: tuple[float, float]
     threshold: Float[np.ndarray, " K"] | None
-    consistent: ClassVar[bool] = True
-    compares: ClassVar[str] = "value (1: the dearest error)"
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares="value (1: the dearest error)",
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
 
     @property
     def members(self) -> int:

@@ -6,7 +6,6 @@ fitted on randomly masked states. It looks one panel ahead, knows no rewards, an
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -14,6 +13,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.state_classifier import StateClassifier
+from frugal.core.episodes import Traits
 from frugal.core.state_codes import packed_sets, set_codes, unpacked_sets
 from frugal.core.world import StateEncoder
 from frugal.learn.imputer_kinds import Imputer
@@ -183,8 +183,16 @@ class GreedyPolicies(CompletesRows):
     neighbours: int
     least_gain: Float[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
-    consistent: ClassVar[bool] = True
-    compares: ClassVar[str] = "nats per unit of price"
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares="nats per unit of price",
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
 
     @property
     def members(self) -> int:

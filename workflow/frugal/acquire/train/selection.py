@@ -17,6 +17,7 @@ from frugal.acquire.reading import (
     tilted_belief,
 )
 from frugal.acquire.train.state_classifier import StateClassifier
+from frugal.core.episodes import Traits
 from frugal.learn.imputer_kinds import Imputer
 
 Criterion = Literal["f1", "am"]
@@ -120,6 +121,11 @@ class SelectionPolicies(CompletesRows):
     order: Int[np.ndarray, " a"] | None
     length: Int[np.ndarray, " K"]
     threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(threshold=self.threshold)
 
     @property
     def members(self) -> int:

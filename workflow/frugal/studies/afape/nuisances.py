@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.rollouts import columns_read, reads_values
 from frugal.acquire.set_probability import blocked_set_probability
 from frugal.core.episodes import Policy, RowPolicy
 from frugal.core.errors import MissingStateError
@@ -176,10 +175,10 @@ def _reading(policy: Policy, records: Records, played: np.ndarray) -> dict[str, 
     """
     known, data = records.identification, records.data
     outside = [name not in known["adjustment_columns"] for name in data.columns]
-    reads = columns_read(policy, len(data.columns)) & outside
+    reads = policy.traits.columns_read(len(data.columns)) & outside
     is_complete = known["s"] is not None and set(known["missable_panels"]) <= set(known["s"])
     return {
-        "reads_values": reads_values(policy),
+        "reads_values": policy.traits.reads_values,
         "afa_propensity_suffices": is_complete or not reads.any(),
         "answers_rows": isinstance(policy, RowPolicy),
         "gaps_matter": _gaps_matter(policy, records, played),
