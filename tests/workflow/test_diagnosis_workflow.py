@@ -8,15 +8,16 @@ import pytest
 import yaml
 
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, tiny_block, tiny_description
-from tests.workflow.runs import frugal, payloads, snakemake
+from tests.workflow.runs import frugal_here, payloads, snakemake
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 RUN = f"dataset={NAME}/family={FRONT}/criterion=f1/seed=0"
+AGENTS = ["cascade", "gdfs"]  # all others: tests/unit/test_diagnosis_stages.py
 
 
 def _config(folder: Path) -> Path:
     block = tiny_block()
-    block["scenarios"][0]["seeds"] = [0]
+    block["scenarios"][0] |= {"seeds": [0], "agents": AGENTS}
     path = folder / "config.yaml"
     datasets = {NAME: str(tiny_description(folder))}
     path.write_text(yaml.safe_dump({"datasets": datasets, "diagnosis": block}))
@@ -33,8 +34,7 @@ def finished(tmp_path_factory) -> Path:
 
 def test_the_summary_checks_and_figures_are_there(finished):
     summary = pd.read_parquet(finished / "results/summary/diagnosis.parquet")
-    trees = set(tiny_block()["agents"])
-    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes", *trees}
+    assert set(summary["family"]) == {FRONT, "baselines", "selection", "bayes", *AGENTS}
     assert (summary["n"] == PARTS["test"]).all()
     assert json.loads((finished / "results/checks/diagnosis.json").read_text())["passed"]
     folder = finished / "results/figures/study=diagnosis"
@@ -79,9 +79,9 @@ def test_a_changed_outcome_is_found_by_the_audit(finished):
     path = finished / f"results/diagnoses/{RUN}/outcomes.parquet"
     whole = path.read_bytes()
     look = ["audit", "results", "--sample", "0", "--look-in", str(finished)]
-    assert frugal(finished, *look).returncode == 0
+    assert frugal_here(finished, *look).returncode == 0
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    broken = frugal(finished, *look)
+    broken = frugal_here(finished, *look)
     path.write_bytes(whole)
     assert broken.returncode != 0
     assert "outcomes.parquet" in broken.stdout
@@ -128,8 +128,8 @@ def test_the_chosen_policy_is_bundled_and_advises_as_it_was_judged(finished, fam
     raw = raw_rows(finished, table)
     raw.to_csv(finished / "cases.csv", index=False)
     words = ["advise", folder, "cases.csv", "--simulate", "--id", "row_id", "--out", "told.csv"]
-    done = frugal(finished, *words)
-    assert done.returncode == 0, done.stderr
+    done = frugal_here(finished, *words)
+    assert done.returncode == 0, done.stdout
     told = pd.read_csv(finished / "told.csv", keep_default_na=False)
     choice = json.loads((finished / f"results/choices/{own}/budget=200/choice.json").read_text())
     decisions = pd.read_parquet(finished / f"results/diagnoses/{own}/decisions.parquet")
