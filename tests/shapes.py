@@ -8,6 +8,7 @@ from its parameters to its result all the same.
 
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from jaxtyping import _decorator
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 _jaxtyped = _decorator.jaxtyped
+_inner: dict[Any, Any] = {}  # checks of inner functions, by their code and annotations
 
 
 def install() -> None:
@@ -38,7 +40,7 @@ def checked(fn: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
     for name, annotation in fn.__annotations__.items():
         if not inspect.isclass(annotation):  # names that are imported for type checkers alone
             fn.__annotations__[name] = _decorator._destring_annotation(annotation, fn.__globals__)
-    inner = typechecker(fn)
+    inner = _bound(fn, typechecker) if "<locals>" in fn.__qualname__ else typechecker(fn)
 
     @functools.wraps(fn)
     def once(*args: Any, **kwargs: Any) -> Any:
@@ -51,6 +53,24 @@ def checked(fn: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
 
     once.__dict__["checked_once"] = True
     return once
+
+
+def _bound(fn: Any, typechecker: Callable[[Any], Any]) -> Any:
+    """The checks of a function that is defined anew at every call of another.
+
+    They are compiled once, which takes beartype 2 ms, and then bound to each that has the same code
+    and annotations.
+    """
+    key = fn.__code__, str(fn.__annotations__)
+    if key not in _inner:
+        _inner[key] = typechecker(fn)
+        return _inner[key]
+    made = _inner[key]
+    if "__beartype_func" not in (made.__kwdefaults__ or {}):
+        return typechecker(fn)  # nothing is checked
+    bound = types.FunctionType(made.__code__, made.__globals__, fn.__name__)
+    bound.__kwdefaults__ = made.__kwdefaults__ | {"__beartype_func": fn}
+    return bound
 
 
 def _computes_axes(fn: Callable[..., Any]) -> bool:
