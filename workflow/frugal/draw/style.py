@@ -20,6 +20,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
@@ -185,8 +186,9 @@ def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             _draw_words_as_they_stand(figure)
             for axes in figure.axes:
                 axes.tick_params(which="both", labelsize=FONT_PT)
+            if figure.axes:
+                ConstrainedLayoutEngine().execute(figure)  # kept by no figure: it draws once a file
             figure.draw_without_rendering()
-            figure.set_layout_engine("none")
             return figure
 
     return drawn
@@ -227,8 +229,8 @@ def _legend_columns(labels: Sequence[str]) -> int:
 
 
 def new_figure(*, height_in: float) -> Figure:
-    """An empty figure of print width that keeps its parts from overlapping."""
-    return Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+    """An empty figure of print width, whose parts `printed` keeps from overlapping."""
+    return Figure(figsize=(WIDTH_IN, height_in))
 
 
 @printed
