@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 READ = "stabilised_afais_s"
+TWO = CASE[CASE["agent"].isin(["random_10", "dqn"])]
+ONE = style.select(CASE, agent="dqn")
 
 
 @functools.cache
@@ -50,24 +52,25 @@ def test_trust_shows_each_estimate_its_interval_and_its_rows():
 
 
 def test_trust_names_the_warnings_and_marks_who_bears_one():
-    spoilt = CASE.assign(warning=CASE["warning"].mask(CASE["estimator"] == "ipw", "low_p,heavy"))
+    table = CASE[CASE["agent"].isin(["random_50", "dqn"])]
+    spoilt = table.assign(warning=table["warning"].mask(table["estimator"] == "ipw", "low_p,heavy"))
     figure = trust_figure(spoilt, read=READ, cost_unit="€")
     marked = [t for a in figure.axes for t in a.texts if t.get_text().endswith(" !")]
-    drawn = CASE[CASE["status"] == "ok"]
+    drawn = table[table["status"] == "ok"]
     assert len(marked) == ((drawn["estimator"] == "ipw") | drawn["warning"].fillna("").ne("")).sum()
     words = legend_texts(figure)[-1].replace("\n", " ")
     assert words.startswith("warned, see the table: ")
     assert set(words.partition(": ")[2].split(", ")) == {"low p", "heavy", "ess below 30"}
     for text in (None, "", np.nan):
-        figure = trust_figure(CASE.assign(warning=text), read=READ, cost_unit="€")
+        figure = trust_figure(ONE.assign(warning=text), read=READ, cost_unit="€")
         assert not any("warned" in words for words in legend_texts(figure))
 
 
 def test_trust_draws_no_interval_where_all_rows_cost_the_same():
-    same = CASE["estimator"] == "complete_case"
-    table = CASE.assign(
-        ci_low=CASE["ci_low"].mask(same, CASE["estimate"]),
-        ci_high=CASE["ci_high"].mask(same, CASE["estimate"]),
+    same = TWO["estimator"] == "complete_case"
+    table = TWO.assign(
+        ci_low=TWO["ci_low"].mask(same, TWO["estimate"]),
+        ci_high=TWO["ci_high"].mask(same, TWO["estimate"]),
     )
     figure = trust_figure(table, read=READ, cost_unit="€")
     hollow = [li for a in figure.axes for li in a.lines if li.get_gid() == "no interval"]
@@ -95,7 +98,7 @@ def test_trust_marks_what_lies_beyond_the_axis_and_greys_what_is_missing():
     ok = ok[ok["estimate"].between(low, high)]
     cut = (ok["ci_low"] < low).sum() + (ok["ci_high"] > high).sum()
     assert sum(line.get_gid() == "cut" for line in left.lines) == cut
-    blind = trust_figure(CASE.assign(truth=np.nan, warning=None), read=READ, cost_unit="€")
+    blind = trust_figure(TWO.assign(truth=np.nan, warning=None), read=READ, cost_unit="€")
     assert legend_texts(blind)[0] == "estimate, 95 % interval"
     assert not any("truth" in text or "warned" in text for text in legend_texts(blind))
     with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1, 2"):
@@ -109,10 +112,11 @@ def test_trusts_title_counts_the_intervals_that_hold_the_truth():
     held = ((rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])).sum()
     said = _trust().get_suptitle().replace("\n", " ")
     assert f"the truth lies in {held} of {len(rows)} intervals" in said
+    rows = rows[rows["agent"].isin(TWO["agent"])]
     least, most = rows["ess"].min(), rows["ess"].max()
-    blind = trust_figure(CASE.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
+    blind = trust_figure(TWO.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
     assert f"on {least:,.0f} to {most:,.0f} rows" in blind.replace("\n", " ")
-    assert "what each policy costs" in trust_figure(CASE, read="", cost_unit="€").get_suptitle()
+    assert "what each policy costs" in trust_figure(ONE, read="", cost_unit="€").get_suptitle()
 
 
 def test_decisions_title_says_what_a_wrong_pick_costs():
