@@ -1,7 +1,6 @@
 """YAML that would hurt its reader, or means another thing than it says: one sentence each."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -77,12 +76,10 @@ BYTES = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_text_is_one_sentence_in_under_a_second(name):
+def test_a_hostile_text_is_one_sentence(name):
     text, words = HOSTILE[name]
-    start = time.process_time()
     with pytest.raises(StrictYamlError) as caught:
         parse_config(text)
-    assert time.process_time() - start < 1
     said = str(caught.value)
     assert words in said
     assert "\n" not in said

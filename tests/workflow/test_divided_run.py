@@ -17,7 +17,7 @@ def write(folder, name, job_rows):
     world = yaml.safe_load((ROOT / "tests/workflow/tiny_world.yaml").read_text(encoding="utf-8"))
     world |= {
         "name": "many",
-        "split": world["split"] | {"parts": {"train": 500, "test": ROWS - 500}},
+        "split": world["split"] | {"parts": {"train": 500, "agent": ROWS - 4000, "test": 3500}},
     }
     world["source"]["generator"]["population"] = ROWS
     (folder / "many.yaml").write_text(yaml.safe_dump(world), encoding="utf-8")

@@ -191,7 +191,7 @@ def test_the_recipe_of_a_planner_makes_rows_and_lines(copy, tmp_path):
 def test_recipes_pass_the_tests_that_try_every_declaration(copy):
     for module, text in RECIPES.items():
         add(copy, module, text)
-    for part in ("tests", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
+    for part in ("tests", "conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         kept = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         kept(ROOT / part, copy / part)
     files = ["figure_style", "simple_agents", "estimators", "recourse_generators", "stored_models"]

@@ -83,8 +83,7 @@ def test_file_names_reach_programs_as_words(tmp_path):
 def clone(folder):
     """The files of the project that a run reads, in a folder of that name."""
     for name in ("config", "docs/examples", "envs", "profiles", "workflow"):
-        skipped = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+        shutil.copytree(ROOT / name, folder / name)
     for name in ("Snakefile", "config.yaml", "requirements.lock"):
         shutil.copy(ROOT / name, folder / name)
     return folder
