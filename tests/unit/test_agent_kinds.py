@@ -13,8 +13,7 @@ from frugal.acquire.bundles import read_bundle
 from frugal.acquire.registry import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
 from frugal.acquire.set_probability import afa_propensity_and_chance
-from frugal.config.declared import is_filed, learns
-from frugal.config.kinds import block_of
+from frugal.config.declared import block_of, is_filed, learns
 from frugal.config.root import effective
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from frugal.__main__ import main
 from frugal.acquire import policies
-from frugal.config.declared import declared_kinds
+from frugal.config.declared import block_of, declared_kinds
 from frugal.config.root import effective
 from frugal.core import declarations
 from frugal.core.errors import ConfigError
@@ -81,6 +81,7 @@ SETTINGS: dict[str, Any] = clinic._few(DEFAULT["diagnosis"]["agents"]["cascade"]
 def forget() -> None:
     """Nothing is kept of the folder as it was."""
     declarations.declared.cache_clear()
+    block_of.cache_clear()
     for name in ("kinds", "afape", "dadi", "diagnosis", "recourse", "treatment", "root"):
         importlib.reload(importlib.import_module(f"frugal.config.{name}"))
 

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.encoders import CallableEncoder, ValuesEncoder, fits, tabulate
-from frugal.config.kinds import block_of
+from frugal.config.declared import block_of
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout, rows_digest

@@ -4,9 +4,17 @@ Every list of kinds is one of the folder `acquire.policies` by what the declarat
 `kinds.AgentKind`: no other file names a kind. Read by the Snakefile, so it imports nothing heavy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any, Literal
 
+from pydantic import TypeAdapter, create_model
+
+from frugal.config import blocks, learners
+from frugal.config.blocks import Block, required, setting
 from frugal.core.declarations import Declared, declared
+
+_JSON = {"bool": bool, "str": str, "object": dict[str, Any]}
 
 
 def declared_kinds() -> Mapping[str, Declared]:
@@ -34,3 +42,61 @@ def placed(package: str, of: str) -> dict[str, Declared]:
     found = declared(package, of)
     order = sorted(found, key=lambda name: (found[name].says.get("place", 0), name))
     return {name: found[name] for name in order}
+
+
+def declared_block(
+    kind: str,
+    says: Mapping[str, Any],
+    *,
+    named: str,
+    without: Collection[str] = (),
+    more: Mapping[str, Any] | None = None,
+) -> type[Block]:
+    """The block `{kind: …, …}` of a declared kind.
+
+    Args:
+        kind: its name.
+        says: literals of the declaration: `settings`, each with the name of a type of `blocks` or
+            `learners` or a tuple of words, a meaning, and a default where there is one; `shares`,
+            names of blocks of `learners` whose settings it has too; `grid`, settings below `grid`.
+        named: what the kind is one of.
+        without: settings that are left out.
+        more: settings that every kind of it has too.
+    """
+    name = f"{kind.title().replace('_', '')}{named}"
+    literal: Any = Literal  # of a name that is known at run time alone
+    fields: dict[str, Any] = {"kind": (literal[kind], ...)}
+    settings = {**says.get("settings", {}), **(more or {})}
+    fields |= {key: _field(*one) for key, one in settings.items() if key not in without}
+    if "grid" in says:
+        grid: dict[str, Any] = {key: _field(*values) for key, values in says["grid"].items()}
+        block = create_model(f"{name}Grid", __base__=Block, **grid)
+        fields["grid"] = (block, setting(block(), "every point is fitted; the best on validation"))
+    shares = tuple(vars(learners)[shared] for shared in says.get("shares", ())) or (Block,)
+    return create_model(name, __base__=shares, __doc__=says.get("doc", name), **fields)
+
+
+def _field(word: str | tuple[str, ...], meaning: str, default: Any = ...) -> tuple[Any, Any]:
+    """Type and key as a declaration has them; a default of mappings is a block."""
+    of: Any = _type(word) if isinstance(word, str) else Literal[word]
+    if default is ...:
+        return of, required(meaning)
+    if isinstance(default, dict) and of != _JSON["object"]:
+        default = TypeAdapter(of).validate_python(default)
+    return of, setting(default, meaning)
+
+
+def _type(word: str) -> Any:
+    """The type that a declaration names: of JSON, of `blocks`, `learners` or, a union, `kinds`."""
+    for named in (_JSON, vars(blocks), vars(learners)):
+        if word in named:
+            return named[word]
+    from frugal.config import kinds  # which declares its unions by this module
+
+    return vars(kinds)[word]
+
+
+@cache
+def block_of(kind: str) -> type[Block]:
+    """The block of a kind of agent."""
+    return declared_block(kind, declared_kinds()[kind].says, named="Agent")

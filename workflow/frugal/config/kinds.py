@@ -3,68 +3,14 @@
 Knows no kind: what each takes is read from its declaration, which is not imported for it.
 """
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import TypeAdapter, create_model
 from typing_extensions import TypeAliasType
 
-from frugal.config import blocks, learners
-from frugal.config.blocks import KIND, Block, OneOf, required, setting
-from frugal.config.declared import placed
+from frugal.config.blocks import KIND, Block, OneOf
+from frugal.config.declared import declared_block, placed
 
-_JSON = {"bool": bool, "str": str, "object": dict[str, Any]}
-_AUGMENTED = {
-    "augmentation": (("none", "ag1", "ag2"), "how rare explanations are added to", "none")
-}
-
-
-def declared_block(
-    kind: str,
-    says: Mapping[str, Any],
-    *,
-    named: str,
-    without: Collection[str] = (),
-    more: Mapping[str, Any] | None = None,
-) -> type[Block]:
-    """The block `{kind: …, …}` of a declared kind.
-
-    Args:
-        kind: its name.
-        says: literals of the declaration: `settings`, each with the name of a type of `blocks` or
-            `learners` or a tuple of words, a meaning, and a default where there is one; `shares`,
-            names of blocks of `learners` whose settings it has too; `grid`, settings below `grid`.
-        named: what the kind is one of.
-        without: settings that are left out.
-        more: settings that every kind of it has too.
-    """
-    name = f"{kind.title().replace('_', '')}{named}"
-    literal: Any = Literal  # of a name that is known at run time alone
-    fields: dict[str, Any] = {"kind": (literal[kind], ...)}
-    settings = {**says.get("settings", {}), **(more or {})}
-    fields |= {key: _field(*one) for key, one in settings.items() if key not in without}
-    if "grid" in says:
-        grid: dict[str, Any] = {key: _field(*values) for key, values in says["grid"].items()}
-        block = create_model(f"{name}Grid", __base__=Block, **grid)
-        fields["grid"] = (block, setting(block(), "every point is fitted; the best on validation"))
-    shares = tuple(vars(learners)[shared] for shared in says.get("shares", ())) or (Block,)
-    return create_model(name, __base__=shares, __doc__=says.get("doc", name), **fields)
-
-
-def _field(word: str | tuple[str, ...], meaning: str, default: Any = ...) -> tuple[Any, Any]:
-    """Type and key as a declaration has them; a default of mappings is a block."""
-    of: Any = _type(word) if isinstance(word, str) else Literal[word]
-    if default is ...:
-        return of, required(meaning)
-    if isinstance(default, dict) and of != _JSON["object"]:
-        default = TypeAdapter(of).validate_python(default)
-    return of, setting(default, meaning)
-
-
-def _type(word: str) -> Any:
-    """The type that a declaration names: of JSON, of `blocks`, of `learners` or of this module."""
-    named = {**_JSON, **vars(blocks), **vars(learners), **globals()}
-    return named[word]
+AUGMENTED = {"augmentation": (("none", "ag1", "ag2"), "how rare explanations are added to", "none")}
 
 
 def declared_union(package: str, of: str, named: str, *, only: str = "name", **changed: Any) -> Any:
@@ -82,11 +28,9 @@ def declared_union(package: str, of: str, named: str, *, only: str = "name", **c
         for name, one in placed(package, of).items()
         if one.has(only)
     }
-    _BLOCKS.update(found)
     return Annotated[Union[tuple(found.values())], KIND]  # noqa: UP007
 
 
-_BLOCKS: dict[str, type[Block]] = {}
 _AGENTS, _IMPUTERS = "frugal.acquire.policies", "frugal.learn.imputers"
 GENERATORS = placed("frugal.cover.generators", "GeneratorKind")
 _PLANNERS = placed("frugal.search.planners", "SearchPlanner")
@@ -112,7 +56,7 @@ else:
     )
     Generator = TypeAliasType(
         "Generator",
-        declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=_AUGMENTED),
+        declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=AUGMENTED),
     )
     Agent = TypeAliasType("Agent", declared_union(_AGENTS, "AgentKind", "Agent"))
     Estimator = TypeAliasType(
@@ -122,8 +66,3 @@ else:
     BoundedPlanner = Annotated[
         str, OneOf([name for name, one in _PLANNERS.items() if one.says["reads"] == "bound"])
     ]
-
-
-def block_of(kind: str) -> type[Block]:
-    """The block of a kind of agent or generator."""
-    return _BLOCKS[kind]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from frugal.config.blocks import Block, schema_of
-from frugal.config.declared import placed
-from frugal.config.kinds import block_of
+from frugal.config.declared import block_of, declared_block, placed
+from frugal.config.kinds import AUGMENTED
 from frugal.core.declarations import Declared
 from frugal.core.sources import PACKAGE
 from frugal.run.reference.allowed import allowed
@@ -113,7 +113,8 @@ def _stages(name: str, says: _Says) -> str:
 
 def _names_of_settings(name: str, says: _Says) -> str:
     own = says["settings"]
-    told = [(key, text if key in own else "") for key, _, text in _settings(block_of(name))]
+    block = declared_block(name, says, named="Generator", more=AUGMENTED)
+    told = [(key, text if key in own else "") for key, _, text in _settings(block)]
     return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in told) or "none"
 
 
