@@ -1,6 +1,7 @@
-"""Frugal from Python: the workflow's numbers to the byte, nothing twice, mistakes in a sentence."""
+"""Frugal from Python: in memory the workflow's numbers, in a folder the workflow itself."""
 
 import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -11,6 +12,7 @@ import frugal
 import pandas as pd
 import pytest
 from frugal import library
+from frugal.core.arithmetic import pinned
 from frugal.core.errors import ConfigError, DataError, FrugalError
 
 from tests.workflow import shared
@@ -19,6 +21,8 @@ from tests.workflow.runs import frugal as command
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 EXAMPLES = ROOT / "docs" / "examples"
+THREE = ["always", "never", "cascade"]
+SMALL = {"afape": {"agents": {"cascade": {"sets": 4, "boosting": {"trees": 10}}}}}
 
 
 def readme_example() -> str:
@@ -27,54 +31,69 @@ def readme_example() -> str:
     return block
 
 
-def stored(folder: Path) -> dict[str, Path]:
-    """Every file of a decision by its path below it."""
-    paths = (path for path in (folder / "results").rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path for path in paths}
-
-
-def without_order(sidecar: Path) -> dict:
-    """What a sidecar says, in whichever order the config had its keys."""
-    document = json.loads(sidecar.read_bytes())
-    return {key: value for key, value in document.items() if key != "seal"}
-
-
 @pytest.fixture(scope="module")
 def example() -> dict:
-    """What the README's lines leave behind."""
-    names: dict = {}
+    """What the README's lines leave behind, with smaller cascades."""
+    lines = readme_example().replace('.yaml")', '.yaml", config=SMALL)')
+    names: dict = {"SMALL": SMALL}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        exec(readme_example(), names)
+        exec(lines, names)
     return names
 
 
-def test_the_readmes_lines_give_the_workflows_numbers_to_the_byte(example, runs):
-    theirs = stored(shared.finished("clinic", runs).folder / "results" / "decide" / "clinic")
-    ours = stored(example["answer"].folder)
-    assert theirs.keys() <= ours.keys()
-    others = {name.split("/")[1] for name in ours.keys() - theirs.keys()}  # of `evaluate`
-    assert others == {
-        "agents", "estimates", "imputations", "nuisances", "rollouts", "steps", "summary", "trained"
-    }  # fmt: skip
-    assert len([name for name in theirs if name.endswith(".parquet")]) > 8
-    for name, path in ((name, ours[name]) for name in theirs):
-        if path.name.startswith("_") and path.suffix == ".json":
-            assert without_order(path) == without_order(theirs[name]), name
-        else:
-            assert path.read_bytes() == theirs[name].read_bytes(), name
-    answer, place = example["answer"], "results/candidates/dataset=clinic/mechanism=own"
-    outcomes = pd.read_parquet(theirs[f"{place}/outcomes.parquet"], partitioning=None)
-    pd.testing.assert_frame_equal(answer.outcomes, outcomes)
-    assert answer.summary() == theirs["results/verdict.txt"].read_text()
-    assert answer.document == json.loads(theirs["results/answer.json"].read_bytes())
+@pytest.fixture(scope="module")
+def theirs(runs) -> Path:
+    """The folder of the same table in a finished run of the workflow."""
+    return shared.finished("clinic", runs).folder / "results" / "decide" / "clinic"
+
+
+def test_the_readmes_lines_give_the_workflows_numbers(theirs, tmp_path):
+    """To the last digit, in a Python that was started for the arithmetic of the workflow."""
+    program = (
+        readme_example()
+        + f"""
+from pathlib import Path
+place = Path({str(tmp_path)!r})
+answer.outcomes.to_parquet(place / "outcomes.parquet")
+(place / "answer.json").write_text(__import__("json").dumps(answer.document))
+(place / "verdict.txt").write_text(answer.summary())
+(place / "page.html").write_bytes(answer.page.read_bytes())
+(place / "bundle.txt").write_text(str(answer.policy("cascade").save(place / "cascade")))
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=pinned(os.environ), text=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    place = theirs / "results"
+    scenario = "dataset=clinic/mechanism=own"
+    ours = pd.read_parquet(tmp_path / "outcomes.parquet")
+    path = place / "candidates" / scenario / "outcomes.parquet"
+    pd.testing.assert_frame_equal(ours, pd.read_parquet(path, partitioning=None), check_exact=True)
+    document = json.loads((tmp_path / "answer.json").read_text())
+    assert document == json.loads((place / "answer.json").read_bytes())
+    assert (tmp_path / "verdict.txt").read_text() == (place / "verdict.txt").read_text()
+    assert (tmp_path / "page.html").read_bytes() == (place / "answer.html").read_bytes()
+    for file in (tmp_path / "cascade").iterdir():
+        bundle = place / "bundles" / scenario / "agent=cascade"
+        assert file.read_bytes() == (bundle / file.name).read_bytes(), file
+
+
+def test_in_a_folder_the_library_is_the_workflow(theirs):
+    """What a run of Snakemake has finished is up to date for the library."""
+    stored = {path: path.stat().st_mtime_ns for path in (theirs / "results").rglob("*.parquet")}
+    folder = theirs.parents[2]
+    answer = frugal.decide(EXAMPLES / "clinic.yaml", agents=THREE, folder=folder)
+    assert {path: path.stat().st_mtime_ns for path in stored} == stored
+    assert answer.folder == theirs
+    assert answer.summary() == (theirs / "results/verdict.txt").read_text()
+    assert answer.document == json.loads((theirs / "results/answer.json").read_bytes())
     assert (answer.best, answer.state) == (answer.document["policy"], answer.document["state"])
-    assert answer.page == ours["results/answer.html"]
-
-
-def test_the_results_pass_the_audit(example):
-    done = command(example["answer"].folder, "audit", "--look-in", str(EXAMPLES), "--sample", "2")
-    assert done.returncode == 0, done.stdout
+    assert answer.page == theirs / "results/answer.html"
+    bundle = theirs / "results/bundles/dataset=clinic/mechanism=own/agent=cascade"
+    assert answer.policy("cascade").bundle == bundle
 
 
 def test_a_policy_advises_as_the_command_does(example, tmp_path):
@@ -110,32 +129,44 @@ def test_the_training_is_there_for_those_that_learn(example):
     assert len(frugal.roll_out(always).blocked) == 160  # the last of five folds
 
 
-def test_what_is_up_to_date_is_not_made_again_and_what_changed_is(tmp_path):
-    """The table and its gaps stay where another policy is asked for; a spoilt file is made anew."""
-    table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=tmp_path)
-    masks = frugal.missingness(table)
-    frugal.roll_out(frugal.train(masks, "never"))
-    before = {name: path.stat().st_mtime_ns for name, path in stored(table.folder).items()}
+def test_a_folder_gives_the_numbers_of_memory(tmp_path):
+    """To the last digit, both with the arithmetic of this processor."""
+    fast = {"arithmetic": "fast"}
     rule = {"kind": "rule", "steps": [{"panel": "blood test"}]}
-    mine = frugal.train(masks, rule, name="mine")
-    played = frugal.roll_out(mine).blocked
-    after = stored(table.folder)
-    assert {n for n in before if after[n].stat().st_mtime_ns != before[n]} == set()
+    told = []
+    for folder in (None, tmp_path):
+        table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=folder, config=fast)
+        masks = frugal.missingness(table)
+        policies = [frugal.train(masks, "never"), frugal.train(masks, rule, name="mine")]
+        told.append(frugal.evaluate(policies))
+    ours, theirs = told
+    for name in ("estimates", "comparisons", "groups", "sensitivity", "verdicts", "graph_check"):
+        pd.testing.assert_frame_equal(getattr(ours, name), getattr(theirs, name), check_exact=True)
+    assert frugal.verdict(ours) == theirs.verdict != ""
+    assert sorted(ours.policies) == ["mine", "never"]
+    played = frugal.roll_out(ours.policy("mine")).blocked
     had = pd.read_csv(EXAMPLES / "ten_lines.csv").loc[played["row_id"], "troponin"].notna()
     assert (played["acquired:blood test"].to_numpy() == had.to_numpy()).all()
-    spoilt = after["results/rollouts/dataset=ten_lines/mechanism=own/agent=mine/blocked.parquet"]
-    spoilt.write_bytes(b"")
-    pd.testing.assert_frame_equal(frugal.roll_out(mine).blocked, played)
-    answer = frugal.evaluate([mine, frugal.train(masks, "never")])
-    assert sorted(answer.policies) == ["mine", "never"]
-    assert set(answer.estimates["agent"]) == {"mine", "never"}
-    assert frugal.verdict(answer) == answer.verdict != ""
 
 
-def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known(tmp_path):
-    table = frugal.load(
-        EXAMPLES / "form.yaml", folder=tmp_path, config={"afape": {"seeds": [0, 1]}}
-    )
+def test_a_stage_runs_once_for_the_same_question():
+    table = frugal.load(EXAMPLES / "ten_lines.yaml")
+    masks = frugal.missingness(table)
+    never = frugal.train(masks, "never")
+    frugal.roll_out(never)
+    before = dict(table.asked.memory)
+    other = frugal.roll_out(frugal.train(masks, "always"))
+    again = frugal.roll_out(frugal.train(masks, "never"))
+    played = again.blocked
+    played["cost"] = 0.0  # a copy
+    pd.testing.assert_frame_equal(again.blocked, frugal.roll_out(never).blocked)
+    assert len(other.blocked) == len(again.blocked)
+    made = [json.loads(call)[0] for call in table.asked.memory if call not in before]
+    assert made == ["train_agent", "roll_out"]
+
+
+def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known():
+    table = frugal.load(EXAMPLES / "form.yaml", config={"afape": {"seeds": [0, 1]}})
     law = {
         "source": "induced", "standardise": True, "complete_share": 0.4,
         "panels": {"arrears": {"intercept": 1.0, "values": {"income": -0.75}}},
@@ -160,7 +191,7 @@ def test_mistakes_are_a_sentence(tmp_path):
         frugal.load(EXAMPLES / "clinic.yaml", folder=tmp_path, cores=0)
     with pytest.raises(ConfigError, match="did you mean 'seed'"):
         frugal.load(EXAMPLES / "clinic.yaml", folder=tmp_path, config={"sed": 1})
-    table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=tmp_path)
+    table = frugal.load(EXAMPLES / "ten_lines.yaml")
     with pytest.raises(ConfigError, match=r"agents names 'nevr'; .* did you mean 'never'"):
         frugal.decide(table, agents=["nevr"])
     with pytest.raises(ConfigError, match="agents names no policy"):
@@ -176,7 +207,7 @@ def test_mistakes_are_a_sentence(tmp_path):
         frugal.evaluate([frugal.train(masks, "never")] * 2)
     with pytest.raises(ConfigError, match="evaluate takes at least one"):
         frugal.evaluate([])
-    other = frugal.load(EXAMPLES / "clinic.yaml", folder=tmp_path)
+    other = frugal.load(EXAMPLES / "clinic.yaml")
     policies = [frugal.train(masks, "never"), frugal.train(frugal.missingness(other), "always")]
     with pytest.raises(ConfigError, match="another table or missingness"):
         frugal.evaluate(policies)
@@ -186,15 +217,26 @@ def test_mistakes_are_a_sentence(tmp_path):
         frugal.load_policy(tmp_path)
 
 
-def test_what_a_stage_refuses_is_its_own_sentence(tmp_path):
-    lines = (EXAMPLES / "ten_lines.csv").read_text().splitlines()
-    (tmp_path / "ten_lines.csv").write_text("\n".join(lines))
-    (tmp_path / "ten_lines.yaml").write_text((EXAMPLES / "ten_lines.yaml").read_text())
-    table = frugal.load(tmp_path / "ten_lines.yaml", folder=tmp_path)
-    law = {"source": "induced", "standardise": False, "complete_share": 0.5, "panels": {}}
-    with pytest.raises(FrugalError) as refused:
-        _ = frugal.missingness(table, law).frame
-    assert "\n" not in str(refused.value)
+def test_what_a_stage_refuses_is_the_same_sentence_in_a_folder(tmp_path):
+    law = {
+        "source": "induced", "standardise": False, "complete_share": None,
+        "panels": {"blood test": {"intercept": 0.0}},
+    }  # fmt: skip
+    said = []
+    for folder in (None, tmp_path):
+        table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=folder)
+        with pytest.raises(FrugalError) as refused:
+            frugal.missingness(table, law)
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    assert said[0].startswith("mechanism 'drawn' is to be drawn, but column 'troponin' lacks 2")
+
+
+def test_what_the_workflow_refuses_at_its_start_is_an_exception(tmp_path):
+    from frugal.run.engine import run_workflow
+
+    with pytest.raises(ConfigError, match=r"^config: unknown key 'sed' .* did you mean 'seed'"):
+        run_workflow({"sed": 1}, tmp_path, "decide", 1)
 
 
 def test_importing_loads_no_library():

@@ -63,14 +63,7 @@ use rule stage as give_verdicts with:
     log:
         **logs("give_verdicts"),
     params:
-        **stage_params(
-            "give_verdicts",
-            {
-                "cost_units": STUDY.cost_units(),
-                "gammas": config["afape"]["evaluation"]["hidden_causes"]["gammas"],
-                "margin": float(config["margin"]),
-            },
-        ),
+        **stage_params("give_verdicts", STUDY.verdict_settings()),
 
 
 use rule stage as check_afape with:

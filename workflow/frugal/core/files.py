@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -166,13 +166,17 @@ def read_partitions(paths: list[Path]) -> Any:
         DataError: a file is missing, unreadable or no Parquet table, or the paths do not have the
             same keys.
     """
+    folders = _same_keys(paths)
+    return joined_frames(folders, map(read_payload, paths))
+
+
+def joined_frames(folders: Sequence[Mapping[str, str]], tables: Iterable[Any]) -> Any:
+    """Several tables as one, each with the keys that tell it apart as columns."""
     import pandas as pd
 
-    folders = _same_keys(paths)
     values = {key: list(dict.fromkeys(f[key] for f in folders)) for key in folders[0]}
     frames = []
-    for path, keys in zip(paths, folders, strict=True):
-        frame = read_payload(path)
+    for frame, keys in zip(tables, folders, strict=True):
         new = {
             # one byte a row, where a text would take fifty
             key: pd.Categorical([value], categories=values[key]).repeat(len(frame))

@@ -1,9 +1,10 @@
 """Frugal from Python: the steps of `snakemake decide`, called one by one or all at once.
 
-Each call runs the stages that the workflow would run, with their settings and random streams, as
-`python -m frugal STAGE` in a folder of their own. So numbers are those of the workflow to the byte,
-sidecars lie beside them, and `python -m frugal audit` checks them. What lies in a given folder and
-is up to date is not made again.
+The stages of the workflow run in this program, on tables in memory, with the settings and random
+streams of the workflow: its numbers, without a file. Their last digits are those of the workflow
+where Python was started for its arithmetic (docs/how-to/arithmetic.md). With `folder=` Snakemake
+runs the workflow itself: results and sidecars lie there, `python -m frugal audit` checks them, and
+what is up to date is not made again.
 
 The verbs return objects that name what was made; their tables are read when they are asked for.
 """

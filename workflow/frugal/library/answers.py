@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.files import read_payload
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import Asked
-from frugal.library.making import made
+from frugal.library.chain import made, page_of
 from frugal.library.policies import Policy
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ class _Judged:
         return list(self.asked.study.agents)
 
     @property
-    def folder(self) -> Path:
-        """In which `results/` lies, as after `snakemake decide`."""
+    def folder(self) -> Path | None:
+        """In which `results/` lies, as after `snakemake decide`; None where all is in memory."""
         return self.asked.folder
 
     def _require(self, name: str) -> None:
@@ -47,9 +46,6 @@ class _Judged:
                 f"{did_you_mean(name, self.policies)}"
             )
 
-    def _made(self, stage: str) -> dict[str, Path]:
-        return made(self.asked, stage, self.asked.keys)
-
     def __repr__(self) -> str:
         own = type(self).__name__
         return f"{own}({self.asked.decision.dataset!r}, policies={self.policies})"
@@ -62,7 +58,7 @@ class Answer(_Judged):
     @property
     def document(self) -> dict[str, Any]:
         """The answer under stable names, as `answer.json`."""
-        return read_payload(self._made("write_answer")["document"])
+        return made(self.asked, "write_answer")["document"]
 
     @property
     def best(self) -> str:
@@ -76,17 +72,17 @@ class Answer(_Judged):
 
     def summary(self) -> str:
         """The answer in at most twelve lines, as `verdict.txt`."""
-        return self._made("write_answer")["text"].read_text(encoding="utf-8")
+        return made(self.asked, "write_answer")["text"].decode()
 
     @property
     def outcomes(self) -> "pd.DataFrame":
         """Cost of every policy with its interval, split into panels and errors; a row each."""
-        return read_payload(self._made("judge_candidates")["outcomes"])
+        return made(self.asked, "judge_candidates")["outcomes"]
 
     @property
     def page(self) -> Path:
         """The whole answer as one page of HTML, with its picture."""
-        return self._made("write_answer")["page"]
+        return page_of(self.asked)
 
     def policy(self, name: str) -> Policy:
         """One of the policies, which learned on all rows, to be asked about new cases.
@@ -105,7 +101,7 @@ class Evaluation(_Judged):
     @property
     def verdict(self) -> str:
         """Which policy to use, at what cost and how sure; as `results/summary/verdict.txt`."""
-        return self._made("give_verdicts")["sentence"].read_text(encoding="utf-8").strip()
+        return made(self.asked, "give_verdicts")["sentence"].decode().strip()
 
     @property
     def best(self) -> str | None:
@@ -115,32 +111,32 @@ class Evaluation(_Judged):
     @property
     def estimates(self) -> "pd.DataFrame":
         """Cost per unit by policy, estimator and seed; as `results/summary/afape.parquet`."""
-        return read_payload(self._made("summarise_afape")["summary"])
+        return made(self.asked, "summarise_afape")["summary"]
 
     @property
     def comparisons(self) -> "pd.DataFrame":
         """Differences between policies on the same rows; `results/summary/comparisons.parquet`."""
-        return self._summary("comparisons")
+        return made(self.asked, "give_verdicts")["comparisons"]
 
     @property
     def groups(self) -> "pd.DataFrame":
         """Costs and error rates of each group; `results/summary/groups.parquet`."""
-        return self._summary("groups")
+        return made(self.asked, "give_verdicts")["groups"]
 
     @property
     def sensitivity(self) -> "pd.DataFrame":
         """How far hidden causes would move estimates; `results/summary/sensitivity.parquet`."""
-        return self._summary("sensitivity")
+        return made(self.asked, "give_verdicts")["sensitivity"]
 
     @property
     def verdicts(self) -> "pd.DataFrame":
         """The verdict of each seed in columns; `results/summary/verdicts.parquet`."""
-        return self._summary("verdicts")
+        return made(self.asked, "give_verdicts")["verdicts"]
 
     @property
     def graph_check(self) -> "pd.DataFrame":
         """Where the records contradict what is assumed of the gaps."""
-        return read_payload(self._made("check_graph")["graph_check"])
+        return made(self.asked, "check_graph")["graph_check"]
 
     def policy(self, name: str) -> Policy:
         """One of the policies, to be asked about new cases.
@@ -150,6 +146,3 @@ class Evaluation(_Judged):
         """
         self._require(name)
         return Policy(self.asked, name)
-
-    def _summary(self, output: str) -> "pd.DataFrame":
-        return read_payload(self._made("give_verdicts")[output])

@@ -1,11 +1,12 @@
 """What is asked of a table: the config that follows, as Snakemake would merge it, and its folder.
 
-Every object of the library holds one; a further question is a changed copy. Runs nothing.
+Every object of the library holds one; a further question is a changed copy. Runs no stage.
 """
 
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,35 +26,68 @@ class Asked:
     """A table, its scenario and its policies, checked.
 
     Attributes:
+        over: keys laid over config.yaml and config/decide.yaml.
         decision: what `snakemake decide` would be asked.
         study: its config, validated, with the description of the table.
         mechanism: of the scenario.
-        folder: in which `results/` lies; absolute.
-        cores: jobs at a time.
+        folder: in which `results/` lies; None: everything stays in memory.
+        start: folder in which the workflow would be started; absolute.
+        cores: jobs at a time, of the workflow.
+        memory: a call of a stage → its inputs and what it made; shared by copies.
+        ran: targets of the workflow that were made for this very question.
         kept: the temporary folder, removed with the last object that holds it; or None.
     """
 
+    over: Config
     decision: Decision
     study: Study
     mechanism: str
-    folder: Path
+    folder: Path | None
+    start: Path
     cores: int
+    memory: dict[str, tuple[Config, Config]]
     kept: tempfile.TemporaryDirectory[str] | None
+    ran: set[str] = field(default_factory=set)
+
+    @cached_property
+    def scratch(self) -> Path:
+        """A temporary folder for what is a file by nature: pages, and bundles of policies."""
+        if self.kept is None:
+            object.__setattr__(self, "kept", tempfile.TemporaryDirectory(prefix="frugal-"))
+        assert self.kept is not None
+        return Path(self.kept.name)
+
+    @property
+    def whole_config(self) -> dict[str, Any]:
+        """A config in which the table is a data set like others, for more than `decide` makes.
+
+        No answer is chosen there, so its policies need not be among those that are judged.
+        """
+        config, names = self.decision.config, list(self.study.agents)
+        answer = config["afape"]["answer"]
+        practice = answer["practice"] if answer["practice"] in names else names[0]
+        prefer = [name for name in answer["prefer"] if name in names]
+        chosen = {**answer, "practice": practice, "prefer": prefer}
+        return {**config, "table": None, "afape": {**config["afape"], "answer": chosen}}
+
+    @property
+    def dataset(self) -> str:
+        """Name of the table."""
+        return self.decision.dataset
 
     @property
     def keys(self) -> dict[str, str]:
         """Wildcards of the scenario."""
-        return {"dataset": self.decision.dataset, "mechanism": self.mechanism}
+        return {"dataset": self.dataset, "mechanism": self.mechanism}
+
+    def keys_of(self, agent: str) -> dict[str, str]:
+        """Wildcards of one of its policies."""
+        return {**self.keys, "agent": agent}
 
     @property
     def seed(self) -> int:
         """Root of every random stream."""
         return int(self.study.config["seed"])
-
-    @property
-    def arithmetic(self) -> str:
-        """Of the steps: fast or portable."""
-        return str(self.study.config["arithmetic"])
 
     def with_law(self, law: Config, name: str) -> "Asked":
         """The same table under another mechanism of missingness, the only scenario.
@@ -84,8 +118,10 @@ class Asked:
         config["afape"] = {**config["afape"], **changes}
         return replace(
             self,
+            over={**self.over, "afape": {**self.over.get("afape", {}), **changes}},
             decision=replace(self.decision, config=config),
             study=load_study(config, PROJECT),
+            ran=set(),
         )
 
 
@@ -133,17 +169,12 @@ def ask(
             "another run snakemake decide --config table=my.yaml objective=f1"
         )
     kept = tempfile.TemporaryDirectory(prefix="frugal-") if folder is None else None
-    place = Path(kept.name if kept is not None else str(folder)).absolute()
-    asked = decision(merged, PROJECT, place)
+    start = Path(kept.name if kept is not None else str(folder)).absolute()
+    asked = decision(merged, PROJECT, start)
     study = load_study(asked.config, PROJECT)
     mechanism = study.scenario_names()[0][1]
-    try:
-        asked.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"folder is {str(folder)!r}, and {asked.folder} cannot be made: {error.strerror}"
-        ) from None
-    return Asked(asked, study, mechanism, asked.folder, cores, kept)
+    place = None if folder is None else asked.folder
+    return Asked(_absolute(over), asked, study, mechanism, place, start, cores, {}, kept)
 
 
 def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:
@@ -167,6 +198,22 @@ def _overlay(config: Config | str | Path | None) -> Config:
     if config is None or isinstance(config, Mapping):
         return config or {}
     return read_config_file(Path(config))
+
+
+def _absolute(over: Config) -> dict[str, Any]:
+    """The keys with files by full paths, where they are found from here: a run starts elsewhere."""
+    agents = over.get("afape", {}).get("agents", {})
+    full = {
+        name: {**one, "file": _full(one["file"])} if one and "file" in one else one
+        for name, one in agents.items()
+    }
+    found = {key: _full(over[key]) for key in ("table", "causes", "data_mirror") if over.get(key)}
+    changed = {**over.get("afape", {}), "agents": full}
+    return {**over, **found, **({"afape": changed} if full else {})}
+
+
+def _full(path: Any) -> str:
+    return str(Path(path).absolute()) if Path(path).exists() else str(path)
 
 
 def _figures(settings: Config, agents: list[str]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import DataError
-from frugal.core.files import read_payload
 from frugal.library.asked import Asked, require
-from frugal.library.making import REFITTED, made
+from frugal.library.chain import bundle_of, made
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,13 +122,12 @@ class Policy(_Advises):
         """The training curve; None for a kind that does not learn."""
         if self.name not in self.asked.study.trained_agents:
             return None
-        return read_payload(made(self.asked, "train_agent", self._keys)["training"])
+        return made(self.asked, "train_agent", agent=self.name)["training"]
 
     @property
     def bundle(self) -> Path:
         """The folder that `python -m frugal advise` and `export` take."""
-        keys = {**self._keys, **(REFITTED if self.of_answer else {})}
-        return made(self.asked, "bundle_agent", keys)["cases"].parent
+        return bundle_of(self.asked, self.name, of_answer=self.of_answer)
 
     @cached_property
     def _read(self) -> "CaseBundle":
@@ -152,10 +150,6 @@ class Policy(_Advises):
     def __repr__(self) -> str:
         return f"Policy({self.name!r}, kind={self.kind!r})"
 
-    @property
-    def _keys(self) -> dict[str, str]:
-        return {**self.asked.keys, "agent": self.name}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rollouts:
@@ -170,21 +164,21 @@ class Rollouts:
     @property
     def blocked(self) -> "pd.DataFrame":
         """Run on the records: what is missing cannot be acquired. A row for each unit and seed."""
-        return self._table("blocked")
+        return self._made["blocked"]
 
     @property
     def worlds(self) -> "pd.DataFrame":
         """Run on the full table, where there is one, and on imputed ones."""
-        return self._table("worlds")
+        return self._made["worlds"]
 
     @property
     def decisions(self) -> "pd.DataFrame":
         """Every decision with its probability."""
-        return self._table("decisions")
+        return self._made["decisions"]
 
     def __repr__(self) -> str:
         return f"Rollouts({self.policy.name!r})"
 
-    def _table(self, output: str) -> "pd.DataFrame":
-        policy = self.policy
-        return read_payload(made(policy.asked, "roll_out", policy._keys)[output])
+    @property
+    def _made(self) -> Mapping[str, Any]:
+        return made(self.policy.asked, "roll_out", agent=self.policy.name)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal.core.files import read_payload
 from frugal.library.asked import Asked
-from frugal.library.making import made
+from frugal.library.chain import made
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +28,8 @@ class Table:
         return self.asked.decision.dataset
 
     @property
-    def folder(self) -> Path:
-        """In which `results/` lies, as after `snakemake decide`."""
+    def folder(self) -> Path | None:
+        """In which `results/` lies, as after `snakemake decide`; None where all is in memory."""
         return self.asked.folder
 
     @property
@@ -57,12 +56,12 @@ class Table:
     @property
     def frame(self) -> "pd.DataFrame":
         """Rows as stages read them: encoded features with NaN where unknown, label, part. (n, …)"""
-        return read_payload(made(self.asked, "prepare_data", self.asked.keys)["table"])
+        return made(self.asked, "prepare_data")["table"]
 
     @property
     def catalogue(self) -> dict[str, Any]:
         """Columns with their units, panels with their prices, classes, costs of errors."""
-        return read_payload(made(self.asked, "prepare_data", self.asked.keys)["catalogue"])
+        return made(self.asked, "prepare_data")["catalogue"]
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, panels={list(self.panels)})"
@@ -91,20 +90,17 @@ class Masks:
     @property
     def frame(self) -> "pd.DataFrame":
         """Whether each panel is observed, a row for each unit and seed."""
-        return read_payload(self._made()["masks"])
+        return made(self.asked, "draw_missingness")["masks"]
 
     @property
     def graph(self) -> dict[str, Any]:
         """The assumed graph: panels, and what causes their gaps."""
-        return read_payload(self._made()["graph"])
+        return made(self.asked, "draw_missingness")["graph"]
 
     @property
     def identification(self) -> dict[str, Any]:
         """What can be told from such records, and by which panels' indicators."""
-        return read_payload(self._made()["identification"])
+        return made(self.asked, "draw_missingness")["identification"]
 
     def __repr__(self) -> str:
         return f"Masks({self.asked.decision.dataset!r}, {self.name!r})"
-
-    def _made(self) -> dict[str, Path]:
-        return made(self.asked, "draw_missingness", self.asked.keys)

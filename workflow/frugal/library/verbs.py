@@ -8,7 +8,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.answers import Answer, Evaluation
 from frugal.library.asked import ask, only, require
-from frugal.library.making import answer_targets, make
+from frugal.library.chain import made
 from frugal.library.policies import Policy, Rollouts, StoredPolicy
 from frugal.library.tables import Masks, Table
 from frugal.run.own_table import MECHANISM
@@ -30,13 +30,14 @@ def load(
 
     Args:
         path: its YAML, as `python -m frugal init TABLE --label COLUMN` writes it.
-        folder: in which everything is kept, below `results/decide/NAME/`, as `snakemake decide`
-            keeps it; by default a temporary one.
+        folder: where the workflow is run by Snakemake, which keeps everything below
+            `results/decide/NAME/`, as `snakemake decide` does; None: the same stages run here, and
+            everything stays in memory.
         config: keys laid over config.yaml and config/decide.yaml, or a YAML of them, as with
             `--configfile`; for example `{"seed": 1, "budget": 20}`.
         sensitive: column of the file whose values are groups that are judged apart.
         causes: YAML of what causes each panel's gaps; by default what every row tells.
-        cores: stages at a time.
+        cores: stages at a time, where a folder is given.
 
     Returns:
         The table; its own `remarks` say what is assumed of its gaps.
@@ -46,7 +47,7 @@ def load(
     """
     own_causes = None if causes is None else str(causes)
     asked = ask(path, folder, config, sensitive=sensitive, causes=own_causes, cores=cores)
-    make(asked, [("prepare_data", asked.keys)])
+    made(asked, "prepare_data", again=True)
     return Table(asked)
 
 
@@ -69,7 +70,7 @@ def missingness(
     if law is not None and name == MECHANISM:
         raise ConfigError(f"name is {name!r}, which is the table's own gaps; choose another")
     asked = table.asked if law is None else table.asked.with_law(law, name)
-    make(asked, [("draw_missingness", asked.keys)])
+    made(asked, "draw_missingness", again=True)
     return Masks(asked)
 
 
@@ -101,7 +102,7 @@ def train(
     asked = masks.asked.with_agents({called: settings})
     policy = Policy(asked, called)
     if called in asked.study.trained_agents:
-        make(asked, [("train_agent", {**asked.keys, "agent": called})])
+        made(asked, "train_agent", again=True, agent=called)
     return policy
 
 
@@ -129,7 +130,7 @@ def roll_out(policy: Policy) -> Rollouts:
         FrugalError: the stage refuses the policy.
     """
     require("policy", policy, Policy, "what train returns")
-    make(policy.asked, [("roll_out", {**policy.asked.keys, "agent": policy.name})])
+    made(policy.asked, "roll_out", again=True, agent=policy.name)
     return Rollouts(policy)
 
 
@@ -152,7 +153,7 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
     settings = {policy.name: dict(policy.settings) for policy in own}
     others = dict.fromkeys(name for name in asked.study.agents if name not in settings)
     asked = asked.with_agents({**settings, **others})
-    make(asked, [("give_verdicts", asked.keys)])
+    made(asked, "give_verdicts", again=True)
     return Evaluation(asked)
 
 
@@ -213,7 +214,7 @@ def decide(
         asked = asked.with_agents({**agents, **others})
     elif agents is not None:
         asked = asked.with_agents(only(asked, agents))
-    make(asked, answer_targets(asked))
+    made(asked, "write_answer", again=True)
     return Answer(asked)
 
 
@@ -227,7 +228,7 @@ def _require_one_table(policies: Sequence[Policy]) -> None:
             raise ConfigError(f"two policies have the name {name!r}; train one under another name")
     first = policies[0].asked
     for policy in policies[1:]:
-        if (policy.asked.folder, policy.asked.keys) != (first.folder, first.keys):
+        if policy.asked.memory is not first.memory or policy.asked.keys != first.keys:
             raise ConfigError(
                 f"{policy.name!r} is of another table or missingness than {names[0]!r}; policies "
                 "that are judged together share both"

@@ -120,6 +120,12 @@ class Study:
             "budgets": self.config["afape"]["answer"]["budgets"],
         }  # fmt: skip
 
+    def verdict_settings(self) -> dict[str, Any]:
+        """Settings of `give_verdicts`."""
+        causes = self.config["afape"]["evaluation"]["hidden_causes"]
+        margin = float(self.config["margin"])
+        return {"cost_units": self.cost_units(), "gammas": causes["gammas"], "margin": margin}
+
     def nuisance_settings(self, dataset: str, mechanism: str) -> dict[str, Any]:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
         settings = dict(self.config["afape"]["nuisance"])

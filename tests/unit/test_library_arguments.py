@@ -1,0 +1,39 @@
+"""Arguments of the library that are of another type than is allowed."""
+
+import sys
+
+from tests.workflow.runs import ROOT, run
+
+CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
+WRONG = {
+    "load(None)": "the table is None; allowed is the path of a YAML",
+    "decide({})": "the table is a dict",
+    "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
+    "load(CLINIC, folder='/dev/null/x')": "table.yaml cannot be written: Not a directory",
+    "load(CLINIC, config=[])": "config is a list; allowed is keys",
+    "missingness(pd.DataFrame({'a': ['secret']}))": "table is a DataFrame; allowed is what load",
+    "train(None, 'dqn')": "masks is None",
+    "roll_out({})": "policy is a dict",
+    "evaluate(None)": "policies is None",
+    "evaluate([None])": "a policy is None; allowed is what train",
+    "verdict({})": "answer is a dict",
+    "advise(None, 'new.csv')": "policy is None",
+    "advise(frugal.StoredPolicy(CLINIC), None)": "cases is None; allowed is a data frame",
+    "load_policy({})": "folder is a dict",
+    "load_policy(CLINIC, function=5)": "function is a int; allowed is the path",
+    "missingness(object.__new__(frugal.Table), 'secret')": "law is a str; allowed is keys, or",
+    "decide(CLINIC, agents=5)": "agents is a int; allowed is names",
+}
+
+
+def test_an_argument_of_another_type_is_refused_in_a_sentence():
+    """In a Python of its own: here beartype would refuse it first."""
+    program = f"import pandas as pd, frugal\nCLINIC = {str(CLINIC)!r}\n"
+    for call in WRONG:
+        program += f"try:\n    frugal.{call}\nexcept ValueError as error:\n    print(error)\n"
+    done = run([sys.executable, "-c", program], ROOT)
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    for line, part in zip(lines, WRONG.values(), strict=True):
+        assert part in line
+    assert "secret" not in done.stdout

@@ -1,0 +1,277 @@
+"""The chain of stages in memory: their own functions, one after the other, no file between them.
+
+    decide:    table → gaps → policies of each fold → choice → answer
+    evaluate:  table → gaps → classifier → policies → episodes → propensities → costs → verdict
+
+The rules under `workflow/rules` are the same chain in files. `made` answers from either: from the
+workflow where a folder was given (`folder`), else from memory, where a stage runs once for the same
+settings and inputs.
+"""
+
+import copy
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from frugal.core.sources import STAGES
+from frugal.library.asked import Asked
+from frugal.library.folder import ALL_ROWS, files_of
+
+if TYPE_CHECKING:
+    from frugal.core.growing import Growing
+
+Payloads = Mapping[str, Any]
+
+
+def made(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> Payloads:
+    """The payloads of a stage by name of output.
+
+    Args:
+        asked: the question.
+        stage: one of `FILES`.
+        again: in a folder, the workflow looks once more whether its files are up to date.
+        keys: wildcards beside data set and mechanism.
+
+    Raises:
+        FrugalError: a stage refuses; its own sentence.
+    """
+    payloads = _payloads(asked, stage, again=again, **keys)
+    return payloads if asked.folder else copy.deepcopy(dict(payloads))  # tables may be changed
+
+
+def _payloads(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> Payloads:
+    if asked.folder is None:
+        return _STAGES[stage](asked, **keys)
+    from frugal.core.files import read_payload
+
+    texts, files = (".txt", ".html"), files_of(asked, stage, keys, again=again)
+    return {
+        name: path.read_bytes() if path.suffix in texts else read_payload(path)
+        for name, path in files.items()
+    }
+
+
+def _table(asked: Asked) -> Payloads:
+    raw = asked.study.raw_inputs(asked.dataset)
+    paths = {name: Path(path) for name, path in raw.items()}
+    return _run(asked, "prepare_data", {"dataset": asked.dataset}, None, paths)
+
+
+def _gaps(asked: Asked) -> Payloads:
+    settings = asked.study.missingness_settings(**asked.keys)
+    return _run(asked, "draw_missingness", asked.keys, settings, _table(asked))
+
+
+def _records(asked: Asked, *more: str) -> dict[str, Any]:
+    """The table with its masks, and further outputs of `draw_missingness`."""
+    gaps = _gaps(asked)
+    return {**_table(asked), **{name: gaps[name] for name in ("masks", *more)}}
+
+
+def _candidates(asked: Asked, fold: str) -> Payloads:
+    """Policies that learned on all folds but one, and their paths on that one."""
+    keys = {**asked.keys, "held_out": fold}
+    settings = asked.study.candidate_settings()
+    return _run(asked, "learn_candidates", keys, settings, _records(asked))
+
+
+def _choice(asked: Asked) -> Payloads:
+    folds = asked.study.folds(asked.dataset)
+    paths = [({**asked.keys, "held_out": k}, _candidates(asked, k)["paths"]) for k in folds]
+    refitted = _candidates(asked, ALL_ROWS)["paths"]
+    inputs = {**_records(asked, "graph"), "paths": paths, "refitted": refitted}
+    return _run(asked, "judge_candidates", asked.keys, asked.study.judging_settings(), inputs)
+
+
+def _answer(asked: Asked) -> Payloads:
+    choice, catalogue = _choice(asked), _table(asked)["catalogue"]
+    inputs = {"choice": choice["choice"], "outcomes": choice["outcomes"], "catalogue": catalogue}
+    written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs)
+    return {**written, "document": json.loads(written["document"])}
+
+
+def _classifier(asked: Asked) -> Payloads:
+    settings = asked.study.config["afape"]["classifier"]
+    return _run(asked, "fit_classifier", {"dataset": asked.dataset}, settings, _table(asked))
+
+
+def _training(asked: Asked, agent: str) -> Payloads:
+    inputs = {**_records(asked), **_classifier(asked)}
+    return _run(asked, "train_agent", asked.keys_of(agent), asked.study.agents[agent], inputs)
+
+
+def _policies(asked: Asked, agents: list[str]) -> list[Any]:
+    """The policies of those of these agents that learn, or are a file."""
+    from frugal.core.files import read_payload
+
+    files, filed = asked.study.own_files, asked.study.filed_agents
+    return [
+        read_payload(files[agent]) if agent in files
+        else _payloads(asked, "train_agent", agent=agent)["policy"]
+        for agent in agents
+        if agent in filed
+    ]  # fmt: skip
+
+
+def _episodes(asked: Asked, agent: str) -> Payloads:
+    imputation = asked.study.config["afape"]["imputation"]
+    imputed = _run(asked, "impute_features", asked.keys, imputation, _records(asked))
+    inputs = {**_records(asked, "graph", "identification"), **_classifier(asked), **imputed}
+    inputs |= dict(zip(["policy"], _policies(asked, [agent]), strict=False))
+    return _run(asked, "roll_out", asked.keys_of(agent), asked.study.agents[agent], inputs)
+
+
+def _costs(asked: Asked) -> tuple[Payloads, Payloads]:
+    """Costs of every policy by every estimator, and the check of the graph."""
+    study, records = asked.study, _records(asked, "graph", "identification")
+    episodes = {agent: _episodes(asked, agent) for agent in study.agents}
+    blocked, worlds = (
+        [(asked.keys_of(agent), payloads[name]) for agent, payloads in episodes.items()]
+        for name in ("blocked", "worlds")
+    )
+    inputs = {f"policy_{k}": one for k, one in enumerate(_policies(asked, [*study.agents]))}
+    inputs |= {**records, "blocked": blocked}
+    settings = study.nuisance_settings(**asked.keys)
+    fitted = _run(asked, "fit_nuisances", asked.keys, settings, inputs)
+    propensities = {"propensities": fitted["propensities"]}
+    inputs = {**records, "blocked": blocked, "worlds": worlds, **propensities}
+    inputs["agents"] = fitted["agents"]
+    evaluation = study.config["afape"]["evaluation"]
+    costs = _run(asked, "estimate_costs", asked.keys, evaluation, inputs)
+    inputs = {**_records(asked, "identification"), **propensities}
+    return costs, _run(asked, "check_graph", asked.keys, None, inputs)
+
+
+def _summary(asked: Asked) -> Payloads:
+    costs, _ = _costs(asked)
+    inputs = {"estimates": [(asked.keys, costs["estimates"])]}
+    return _run(asked, "summarise_afape", {}, None, inputs)
+
+
+def _verdicts(asked: Asked) -> Payloads:
+    costs, check = _costs(asked)
+    frames = {"graph_check": check["graph_check"]}
+    frames |= {name: costs[name] for name in ("comparisons", "groups", "sensitivity", "tipping")}
+    inputs = {name: [(asked.keys, frame)] for name, frame in frames.items()}
+    settings = asked.study.verdict_settings()
+    return _run(asked, "give_verdicts", {}, settings, {**_summary(asked), **inputs})
+
+
+_STAGES: Mapping[str, Callable[..., Payloads]] = {
+    "prepare_data": _table, "draw_missingness": _gaps, "fit_classifier": _classifier,
+    "train_agent": _training, "roll_out": _episodes, "judge_candidates": _choice,
+    "write_answer": _answer, "check_graph": lambda asked: _costs(asked)[1],
+    "summarise_afape": _summary, "give_verdicts": _verdicts,
+}  # fmt: skip
+
+
+def page_of(asked: Asked) -> Path:
+    """The answer's page; in a temporary folder, where everything else is in memory."""
+    if asked.folder is not None:
+        return files_of(asked, "write_answer", {})["page"]
+    page = asked.scratch / "answer.html"
+    page.write_bytes(_answer(asked)["page"])
+    return page
+
+
+def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
+    """The folder of a policy with all that `advise` and `export` need; made once.
+
+    That of an answer, which learned on all rows, where the workflow puts it; others apart.
+    """
+    if of_answer and asked.folder is not None:
+        return files_of(asked, "bundle_agent", {"agent": agent})["cases"].parent
+    from frugal.core.files import payload_bytes, write_bytes
+    from frugal.core.layout import Bundle
+    from frugal.core.stored import StoredArrays
+
+    study = asked.study
+    inputs = {**_payloads(asked, "prepare_data"), **_payloads(asked, "fit_classifier")}
+    inputs["description"] = Path(study.described_input(asked.dataset)["description"])
+    if of_answer and agent in study.trained_agents:
+        inputs["policies"] = _candidates(asked, ALL_ROWS)["policies"]
+    else:
+        inputs |= dict(zip(["policy"], _policies(asked, [agent]), strict=False))
+    payloads = _run(asked, "bundle_agent", asked.keys_of(agent), study.agents[agent], inputs)
+    folder = asked.scratch / f"{agent}-{id(payloads)}"
+    for name, payload in payloads.items():
+        path = folder / f"{name}.{'json' if name == 'cases' else 'safetensors'}"
+        if isinstance(payload, StoredArrays):
+            payload = Bundle(payload.header or {}, payload)
+        write_bytes(path, payload_bytes(path, payload))
+    return folder
+
+
+def _run(
+    asked: Asked, stage: str, keys: Mapping[str, str], settings: Any, inputs: Mapping[str, Any]
+) -> Payloads:
+    """Call a stage with the streams that the workflow gives it, unless it was called just so."""
+    from threadpoolctl import threadpool_limits
+
+    from frugal.core.arithmetic import is_pinned
+    from frugal.core.exact_functions import correct_torch_when_loaded
+    from frugal.core.growing import together
+    from frugal.core.streams import Streams
+
+    settings = json.loads(json.dumps({} if settings is None else settings))
+    called = json.dumps([stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}])
+    if called not in asked.memory:
+        function = getattr(importlib.import_module(STAGES[stage]), stage)
+        given = {name: _as_taken(function, name, value) for name, value in inputs.items()}
+        streams = Streams(asked.seed, stage, dict(keys))
+        if is_pinned():  # this Python was started for portable arithmetic
+            correct_torch_when_loaded()
+        with threadpool_limits(1):  # two threads round sums in another order
+            result = function(**given, settings=settings, streams=streams, progress=_silent)
+            grows = inspect.isgenerator(result)
+            payloads = together(cast("Growing", result)) if grows else result
+        read = {name: _as_read(payload) for name, payload in payloads.items()}
+        asked.memory[called] = (inputs, read)
+    return asked.memory[called][1]
+
+
+def _identity(value: Any) -> Any:
+    """What tells one input from another while both are in memory."""
+    if isinstance(value, list):
+        return [[dict(keys), id(one)] for keys, one in value]
+    return str(value) if isinstance(value, Path) else id(value)
+
+
+def _as_taken(stage: Callable[..., Any], name: str, value: Any) -> Any:
+    """An input as the stage takes it: several tables one at a time, or as one."""
+    from frugal.core.files import joined_frames
+    from frugal.core.inputs import takes_one_by_one
+    from frugal.core.partitions import Partitions
+    from frugal.core.rows import FrameRows
+
+    if not isinstance(value, list):
+        return value
+    folders, frames = [keys for keys, _ in value], [frame for _, frame in value]
+    if takes_one_by_one(stage, name):
+        return Partitions(folders, lambda k: FrameRows(frames[k]))
+    return joined_frames(folders, frames)
+
+
+def _as_read(payload: Any) -> Any:
+    """A payload as the next stage would read it from a file: the same types."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from frugal.core.layout import Bundle
+
+    if isinstance(payload, Bundle):
+        return Bundle(json.loads(json.dumps(payload.header)), payload.arrays).stored("")
+    if isinstance(payload, pd.DataFrame):
+        return pa.Table.from_pandas(payload, preserve_index=False).to_pandas()
+    if isinstance(payload, bytes):
+        return payload
+    arrays = any(isinstance(value, np.ndarray) for value in payload.values())
+    return payload if arrays else json.loads(json.dumps(payload))
+
+
+def _silent(rows: Any, **_: Any) -> Any:
+    return rows

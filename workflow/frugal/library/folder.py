@@ -1,0 +1,67 @@
+"""What the library reads of a folder in which the workflow runs: files of stages, up to date."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from frugal.library.asked import Asked
+from frugal.run.engine import run_workflow
+
+ALL_ROWS = "none"  # wildcard `held_out` of the policies that learned on all rows
+_DATA = "dataset={dataset}"
+_SCENARIO = f"{_DATA}/mechanism={{mechanism}}"
+FILES = {  # stage → folder under results/, and its files; docs/reference/outputs.md
+    "prepare_data": (f"data/{_DATA}", "table.parquet catalogue.json"),
+    "draw_missingness": (
+        f"missingness/{_SCENARIO}", "masks.parquet graph.json identification.json",
+    ),
+    "fit_classifier": (f"classifiers/{_DATA}", "classifier.safetensors"),
+    "train_agent": (f"agents/{_SCENARIO}/agent={{agent}}", "policy.safetensors training.parquet"),
+    "roll_out": (
+        f"rollouts/{_SCENARIO}/agent={{agent}}", "blocked.parquet worlds.parquet decisions.parquet",
+    ),
+    "judge_candidates": (f"candidates/{_SCENARIO}", "choice.json outcomes.parquet"),
+    "bundle_agent": (f"bundles/{_SCENARIO}/agent={{agent}}", "cases.json"),
+    "check_graph": (f"nuisances/{_SCENARIO}", "graph_check.parquet"),
+    "summarise_afape": ("summary", "summary=afape.parquet"),
+    "give_verdicts": (
+        "summary", "sentence=verdict.txt comparisons.parquet groups.parquet sensitivity.parquet "
+        "verdicts.parquet",
+    ),
+    "write_answer": ("", "text=verdict.txt page=answer.html document=answer.json"),
+}  # fmt: skip
+
+
+_PART_OF = {  # stage → the one with which it is made
+    "judge_candidates": "write_answer",
+    "bundle_agent": "write_answer",
+    "summarise_afape": "give_verdicts",
+    "check_graph": "give_verdicts",
+}
+
+
+def files_of(
+    asked: Asked, stage: str, keys: Mapping[str, str], *, again: bool = False
+) -> dict[str, Path]:
+    """The files of a stage by name of output, up to date when they were first asked for.
+
+    Raises:
+        FrugalError: the workflow cannot start, or a stage refuses; its own sentence.
+    """
+    assert asked.folder is not None, "bug: no folder"
+    whole = _PART_OF.get(stage, stage)
+    target = next(iter(_paths(asked, whole, keys).values())).as_posix()
+    if again or target not in asked.ran:
+        if whole == "write_answer":
+            run_workflow(asked.over, asked.start, "decide", asked.cores)
+        else:
+            run_workflow(asked.whole_config, asked.folder, target, asked.cores)
+        asked.ran.add(target)
+    return {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
+
+
+def _paths(asked: Asked, stage: str, keys: Mapping[str, str]) -> dict[str, Path]:
+    """Output → file, from the folder on."""
+    folder, words = FILES[stage]
+    place = Path("results", folder.format(**asked.keys, **keys))
+    files = [word.rpartition("=")[::2] for word in words.split()]
+    return {name or file.partition(".")[0]: place / file for name, file in files}
