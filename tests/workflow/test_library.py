@@ -4,6 +4,7 @@ import json
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,11 +35,10 @@ def readme_example() -> str:
 @pytest.fixture(scope="module")
 def example() -> dict:
     """What the README's lines leave behind, with smaller cascades."""
-    lines = readme_example().replace('.yaml")', '.yaml", config=SMALL)')
     names: dict = {"SMALL": SMALL}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        exec(lines, names)
+        exec(readme_example().replace('.yaml")', '.yaml", config=SMALL)'), names)
     return names
 
 
@@ -165,6 +165,18 @@ def test_a_stage_runs_once_for_the_same_question():
     assert made == ["train_agent", "roll_out"]
 
 
+def test_ones_own_function_is_a_policy_and_is_kept_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "config/policies/second_look.py", tmp_path / "mine.py")
+    masks = frugal.missingness(frugal.load(EXAMPLES / "ten_lines.yaml"))
+    mine = frugal.train(masks, {"kind": "python", "file": "mine.py", "function": "choose"})
+    assert len(frugal.roll_out(mine).blocked) == 2
+    assert mine.training is None
+    kept = frugal.load_policy(mine.save(tmp_path / "kept"), function="mine.py")
+    advice = mine.advise(EXAMPLES / "new_cases.csv")
+    pd.testing.assert_frame_equal(kept.advise(EXAMPLES / "new_cases.csv"), advice)
+
+
 def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known():
     table = frugal.load(EXAMPLES / "form.yaml", config={"afape": {"seeds": [0, 1]}})
     law = {
@@ -174,6 +186,9 @@ def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known():
     masks = frugal.missingness(table, law, name="mar")
     assert set(masks.frame["seed"]) == {0, 1}
     assert masks.law == law
+    other = frugal.missingness(table, law | {"complete_share": 0.5}, name="mar")
+    with pytest.raises(ConfigError, match="'always' is of another table or missingness"):
+        frugal.evaluate([frugal.train(masks, "never"), frugal.train(other, "always")])
     policies = [frugal.train(masks, agent) for agent in ("never", "always")]
     answer = frugal.evaluate(policies)
     truth = answer.estimates.query("estimator == 'ground_truth' and agent == 'always'")

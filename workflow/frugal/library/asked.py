@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean, listed, read_yaml
+from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.core.sources import PACKAGE
 from frugal.run.config_files import laid_over, read_config_file
 from frugal.run.own_table import Decision, decision
@@ -26,7 +26,6 @@ class Asked:
     """A table, its scenario and its policies, checked.
 
     Attributes:
-        over: keys laid over config.yaml and config/decide.yaml.
         decision: what `snakemake decide` would be asked.
         study: its config, validated, with the description of the table.
         mechanism: of the scenario.
@@ -38,7 +37,6 @@ class Asked:
         kept: the temporary folder, removed with the last object that holds it; or None.
     """
 
-    over: Config
     decision: Decision
     study: Study
     mechanism: str
@@ -57,18 +55,24 @@ class Asked:
         assert self.kept is not None
         return Path(self.kept.name)
 
-    @property
-    def whole_config(self) -> dict[str, Any]:
-        """A config in which the table is a data set like others, for more than `decide` makes.
+    def run_config(self, *, decides: bool) -> dict[str, Any]:
+        """The config of a run of the workflow, with files of agents by full paths.
 
-        No answer is chosen there, so its policies need not be among those that are judged.
+        Where nothing is decided, the table is a data set like others, and an answer's policies need
+        not be among those that are judged.
         """
-        config, names = self.decision.config, list(self.study.agents)
-        answer = config["afape"]["answer"]
+        config, afape = self.decision.config, self.decision.config["afape"]
+        files = {
+            name: {"file": str(path.absolute())} for name, path in self.study.own_files.items()
+        }
+        afape = laid_over(afape, {"agents": files})
+        if decides:
+            return {**config, "afape": afape}
+        names, answer = list(self.study.agents), afape["answer"]
         practice = answer["practice"] if answer["practice"] in names else names[0]
         prefer = [name for name in answer["prefer"] if name in names]
-        chosen = {**answer, "practice": practice, "prefer": prefer}
-        return {**config, "table": None, "afape": {**config["afape"], "answer": chosen}}
+        afape["answer"] = {**answer, "practice": practice, "prefer": prefer}
+        return {**config, "table": None, "afape": afape}
 
     @property
     def dataset(self) -> str:
@@ -118,7 +122,6 @@ class Asked:
         config["afape"] = {**config["afape"], **changes}
         return replace(
             self,
-            over={**self.over, "afape": {**self.over.get("afape", {}), **changes}},
             decision=replace(self.decision, config=config),
             study=load_study(config, PROJECT),
             ran=set(),
@@ -159,6 +162,9 @@ def ask(
         raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
     given = {key: value for key, value in keys.items() if value is not None}
     over = {**laid_over(_overlay(config), given), "table": str(table)}
+    for key in {"table", "causes"} & over.keys():  # by their full paths: a run starts elsewhere
+        if found := asked_file(str(over[key]), PROJECT):
+            over[key] = str(found.absolute())
     merged: Config = over  # keys stand in the order in which Snakemake merges them
     for under in ("config.yaml", "config/decide.yaml"):
         merged = laid_over(merged, read_yaml(PROJECT / under))
@@ -174,7 +180,7 @@ def ask(
     study = load_study(asked.config, PROJECT)
     mechanism = study.scenario_names()[0][1]
     place = None if folder is None else asked.folder
-    return Asked(_absolute(over), asked, study, mechanism, place, start, cores, {}, kept)
+    return Asked(asked, study, mechanism, place, start, cores, {}, kept)
 
 
 def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:
@@ -198,22 +204,6 @@ def _overlay(config: Config | str | Path | None) -> Config:
     if config is None or isinstance(config, Mapping):
         return config or {}
     return read_config_file(Path(config))
-
-
-def _absolute(over: Config) -> dict[str, Any]:
-    """The keys with files by full paths, where they are found from here: a run starts elsewhere."""
-    agents = over.get("afape", {}).get("agents", {})
-    full = {
-        name: {**one, "file": _full(one["file"])} if one and "file" in one else one
-        for name, one in agents.items()
-    }
-    found = {key: _full(over[key]) for key in ("table", "causes", "data_mirror") if over.get(key)}
-    changed = {**over.get("afape", {}), "agents": full}
-    return {**over, **found, **({"afape": changed} if full else {})}
-
-
-def _full(path: Any) -> str:
-    return str(Path(path).absolute()) if Path(path).exists() else str(path)
 
 
 def _figures(settings: Config, agents: list[str]) -> dict[str, Any]:

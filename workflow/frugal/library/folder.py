@@ -51,10 +51,9 @@ def files_of(
     whole = _PART_OF.get(stage, stage)
     target = next(iter(_paths(asked, whole, keys).values())).as_posix()
     if again or target not in asked.ran:
-        if whole == "write_answer":
-            run_workflow(asked.over, asked.start, "decide", asked.cores)
-        else:
-            run_workflow(asked.whole_config, asked.folder, target, asked.cores)
+        decides = whole == "write_answer"
+        place, wanted = (asked.start, "decide") if decides else (asked.folder, target)
+        run_workflow(asked.run_config(decides=decides), place, wanted, asked.cores)
         asked.ran.add(target)
     return {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
 

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.answers import Answer, Evaluation
 from frugal.library.asked import ask, only, require
 from frugal.library.chain import made
-from frugal.library.policies import Policy, Rollouts, StoredPolicy
-from frugal.library.tables import Masks, Table
+from frugal.library.objects import Answer, Evaluation, Masks, Policy, Rollouts, StoredPolicy, Table
 from frugal.run.own_table import MECHANISM
 
 if TYPE_CHECKING:
@@ -226,9 +224,12 @@ def _require_one_table(policies: Sequence[Policy]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two policies have the name {name!r}; train one under another name")
-    first = policies[0].asked
-    for policy in policies[1:]:
-        if policy.asked.memory is not first.memory or policy.asked.keys != first.keys:
+    place, *others = [
+        (one.folder or id(one.memory), one.keys, one.study.scenario(**one.keys))
+        for one in (policy.asked for policy in policies)
+    ]
+    for policy, other in zip(policies[1:], others, strict=True):
+        if other != place:
             raise ConfigError(
                 f"{policy.name!r} is of another table or missingness than {names[0]!r}; policies "
                 "that are judged together share both"

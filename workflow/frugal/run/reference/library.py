@@ -12,7 +12,7 @@ from frugal.core.sources import PACKAGE
 from frugal.run.reference.markdown import head
 
 LIBRARY = PACKAGE / "library"
-_MODULES = ("verbs", "tables", "policies", "answers")
+_MODULES = ("verbs", "objects")
 _HEAD = head("Frugal from Python", "library")
 _PARTS = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)
 _ENTRY = re.compile(r"^    (\S[^:]*):\s+", re.MULTILINE)
@@ -55,8 +55,10 @@ def _object(node: ast.ClassDef, all_found: list[ast.FunctionDef | ast.ClassDef])
     """A class with its properties as a table and its methods as verbs; a part of others is left."""
     if node.name.startswith("_"):
         return ""
-    inherited = {base.id for base in node.bases if isinstance(base, ast.Name)}
-    bodies = [node, *(one for one in all_found if one.name in inherited)]
+    bodies = [node]
+    for body in bodies:
+        inherited = {base.id for base in body.bases if isinstance(base, ast.Name)}
+        bodies += [c for c in all_found if isinstance(c, ast.ClassDef) and c.name in inherited]
     members = [
         member
         for one in bodies

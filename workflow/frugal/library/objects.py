@@ -1,0 +1,404 @@
+"""What the verbs return: a table, its gaps, policies and their decisions, and what they come to.
+
+Each names what was made; tables are copied when they are asked for. Shapes: n units, d features.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.library.asked import Asked, require
+from frugal.library.chain import bundle_of, made, page_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from frugal.acquire.bundles import CaseBundle
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Asks:
+    """What follows from a question.
+
+    Attributes:
+        asked: its config and folder; what the other steps begin with.
+    """
+
+    asked: Asked
+
+    @property
+    def folder(self) -> Path | None:
+        """In which `results/` lies, as after `snakemake decide`; None where all is in memory."""
+        return self.asked.folder
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(_Asks):
+    """A table that is described, read and encoded."""
+
+    @property
+    def name(self) -> str:
+        """Of the data set, as its YAML says."""
+        return self.asked.dataset
+
+    @property
+    def unit(self) -> str:
+        """Of prices and costs of errors."""
+        return self.asked.study.descriptions[self.name].cost_unit
+
+    @property
+    def panels(self) -> dict[str, float | None]:
+        """Panel → price in the table's unit, 0 for a free one; None where prices are drawn."""
+        panels = self.asked.study.descriptions[self.name].panels
+        return {panel.name: 0.0 if panel.free else panel.cost for panel in panels}
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies that `decide` tries on it."""
+        return list(self.asked.study.agents)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is assumed of the gaps, and what is probably not meant; a sentence each."""
+        return self.asked.decision.remarks
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """Rows as stages read them: encoded features with NaN where unknown, label, part. (n, …)"""
+        return made(self.asked, "prepare_data")["table"]
+
+    @property
+    def catalogue(self) -> dict[str, Any]:
+        """Columns with their units, panels with their prices, classes, costs of errors."""
+        return made(self.asked, "prepare_data")["catalogue"]
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, panels={list(self.panels)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Masks(_Asks):
+    """Which panels of a table are missing where, and by what law."""
+
+    @property
+    def name(self) -> str:
+        """Of the mechanism."""
+        return self.asked.mechanism
+
+    @property
+    def law(self) -> Mapping[str, Any]:
+        """The law, as `missingness` of a scenario in a config."""
+        return self.asked.study.scenario(**self.asked.keys)["missingness"]
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """Whether each panel is observed, a row for each unit and seed."""
+        return made(self.asked, "draw_missingness")["masks"]
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """The assumed graph: panels, and what causes their gaps."""
+        return made(self.asked, "draw_missingness")["graph"]
+
+    @property
+    def identification(self) -> dict[str, Any]:
+        """What can be told from such records, and by which panels' indicators."""
+        return made(self.asked, "draw_missingness")["identification"]
+
+    def __repr__(self) -> str:
+        return f"Masks({self.asked.dataset!r}, {self.name!r})"
+
+
+class _Advises:
+    """Answers questions about new cases, from the bundle of a policy."""
+
+    @cached_property
+    def _read(self) -> "CaseBundle":
+        raise NotImplementedError
+
+    def advise(
+        self,
+        cases: "pd.DataFrame | str | Path",
+        *,
+        without: Sequence[str] = (),
+        simulate: bool = False,
+        id_column: str | None = None,
+        rollout: int | None = None,
+    ) -> "pd.DataFrame":
+        """What to acquire next for each new case, its price, the belief, and why.
+
+        Args:
+            cases: the table's columns by their names in its file, or such a CSV, Excel or Parquet
+                file; empty or NaN is not acquired yet.
+            without: panels that cannot be had now.
+            simulate: the whole path from nothing acquired, where the cases have the values.
+            id_column: names the cases; by default the first column, if it is no feature.
+            rollout: draw as the roll-out of this seed did, for the table's rows in their order.
+
+        Returns:
+            A row for each decision, as `python -m frugal advise --out` writes it.
+
+        Raises:
+            DataError: the cases are not cases of the policy's table, or a panel is none.
+        """
+        import pandas as pd
+
+        from frugal.acquire.advice import advice_frame
+        from frugal.data.cases import read_cases
+        from frugal.run.advise import advise
+
+        kinds = (str, Path, pd.DataFrame)
+        require("cases", cases, kinds, "a data frame, or the path of a CSV")
+        bundle = self._read
+        read = read_cases(
+            Path(cases) if isinstance(cases, str) else cases, bundle.cases,
+            provides=bundle.layout.provides, id_column=id_column, whole=simulate,
+        )  # fmt: skip
+        told = advise(bundle, read, without, simulate=simulate, rollout=rollout)
+        return advice_frame(bundle, read, told)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredPolicy(_Advises):
+    """A policy that was kept as a folder.
+
+    Attributes:
+        bundle: the folder.
+        function: file of one's own function, for a policy of kind `python`.
+    """
+
+    bundle: Path
+    function: Path | None = None
+
+    @cached_property
+    def _read(self) -> "CaseBundle":
+        from frugal.acquire.bundles import read_bundle
+
+        return read_bundle(self.bundle, function=self.function)
+
+    @property
+    def kind(self) -> str:
+        """One of docs/reference/agents.md."""
+        return self._read.kind
+
+    def __repr__(self) -> str:
+        return f"StoredPolicy({str(self.bundle)!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy(_Advises):
+    """A policy of one table and its missingness, trained if it is of a kind that learns.
+
+    Attributes:
+        asked: its config and folder.
+        name: under which it is judged.
+        of_answer: whether it is one that `decide` hands out, which learned on all rows.
+    """
+
+    asked: Asked
+    name: str
+    of_answer: bool = False
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """As under `afape.agents` of a config."""
+        return self.asked.study.agents[self.name]
+
+    @property
+    def kind(self) -> str:
+        """One of docs/reference/agents.md."""
+        return self.settings["kind"]
+
+    @property
+    def training(self) -> "pd.DataFrame | None":
+        """The training curve; None for a kind that does not learn."""
+        if self.name not in self.asked.study.trained_agents:
+            return None
+        return made(self.asked, "train_agent", agent=self.name)["training"]
+
+    @property
+    def bundle(self) -> Path:
+        """The folder that `python -m frugal advise` and `export` take."""
+        return bundle_of(self.asked, self.name, of_answer=self.of_answer)
+
+    @cached_property
+    def _read(self) -> "CaseBundle":
+        from frugal.acquire.bundles import read_bundle
+
+        return read_bundle(self.bundle, function=self.asked.study.own_files.get(self.name))
+
+    def save(self, folder: str | Path) -> Path:
+        """Keep the policy as a folder of its own, which `load_policy` reads anywhere.
+
+        Raises:
+            DataError: there is such a file or folder already.
+        """
+        place = Path(folder)
+        if place.exists():
+            raise DataError(f"{place} is there already; name a folder that is not")
+        shutil.copytree(self.bundle, place)
+        return place
+
+    def __repr__(self) -> str:
+        return f"Policy({self.name!r}, kind={self.kind!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rollouts:
+    """What a policy does on a table.
+
+    Attributes:
+        policy: whose decisions they are.
+    """
+
+    policy: Policy
+
+    @property
+    def blocked(self) -> "pd.DataFrame":
+        """Run on the records: what is missing cannot be acquired. A row for each unit and seed."""
+        return self._made["blocked"]
+
+    @property
+    def worlds(self) -> "pd.DataFrame":
+        """Run on the full table, where there is one, and on imputed ones."""
+        return self._made["worlds"]
+
+    @property
+    def decisions(self) -> "pd.DataFrame":
+        """Every decision with its probability."""
+        return self._made["decisions"]
+
+    def __repr__(self) -> str:
+        return f"Rollouts({self.policy.name!r})"
+
+    @property
+    def _made(self) -> Mapping[str, Any]:
+        return made(self.policy.asked, "roll_out", agent=self.policy.name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Judged(_Asks):
+    """Policies that were judged."""
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies that were judged."""
+        return list(self.asked.study.agents)
+
+    def _require(self, name: str) -> None:
+        """Refuse a name of no policy.
+
+        Raises:
+            ConfigError: no policy of that name was judged.
+        """
+        if name not in self.policies:
+            raise ConfigError(
+                f"there is no policy {name!r}; judged were {listed(self.policies)}"
+                f"{did_you_mean(name, self.policies)}"
+            )
+
+    def __repr__(self) -> str:
+        own = type(self).__name__
+        return f"{own}({self.asked.dataset!r}, policies={self.policies})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(_Judged):
+    """What to do with a table: which policy, what it costs and saves, and how sure that is."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The answer under stable names, as `answer.json`."""
+        return made(self.asked, "write_answer")["document"]
+
+    @property
+    def best(self) -> str:
+        """The policy to use."""
+        return str(self.document["policy"])
+
+    @property
+    def state(self) -> str:
+        """How sure it is: best, good_enough, short_list or open."""
+        return str(self.document["state"])
+
+    def summary(self) -> str:
+        """The answer in at most twelve lines, as `verdict.txt`."""
+        return made(self.asked, "write_answer")["text"].decode()
+
+    @property
+    def outcomes(self) -> "pd.DataFrame":
+        """Cost of every policy with its interval, split into panels and errors; a row each."""
+        return made(self.asked, "judge_candidates")["outcomes"]
+
+    @property
+    def page(self) -> Path:
+        """The whole answer as one page of HTML, with its picture."""
+        return page_of(self.asked)
+
+    def policy(self, name: str) -> Policy:
+        """One of the policies, which learned on all rows, to be asked about new cases.
+
+        Raises:
+            ConfigError: no policy of that name was judged.
+        """
+        self._require(name)
+        return Policy(self.asked, name, of_answer=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(_Judged):
+    """Policies, judged by every estimator of the study."""
+
+    @property
+    def verdict(self) -> str:
+        """Which policy to use, at what cost and how sure; as `results/summary/verdict.txt`."""
+        return made(self.asked, "give_verdicts")["sentence"].decode().strip()
+
+    @property
+    def best(self) -> str | None:
+        """The policy that the verdict of the first scenario names; None where it names none."""
+        return str(self.verdicts["agent"].iloc[0]) or None
+
+    @property
+    def estimates(self) -> "pd.DataFrame":
+        """Cost per unit by policy, estimator and seed; as `results/summary/afape.parquet`."""
+        return made(self.asked, "summarise_afape")["summary"]
+
+    @property
+    def comparisons(self) -> "pd.DataFrame":
+        """Differences between policies on the same rows; `results/summary/comparisons.parquet`."""
+        return made(self.asked, "give_verdicts")["comparisons"]
+
+    @property
+    def groups(self) -> "pd.DataFrame":
+        """Costs and error rates of each group; `results/summary/groups.parquet`."""
+        return made(self.asked, "give_verdicts")["groups"]
+
+    @property
+    def sensitivity(self) -> "pd.DataFrame":
+        """How far hidden causes would move estimates; `results/summary/sensitivity.parquet`."""
+        return made(self.asked, "give_verdicts")["sensitivity"]
+
+    @property
+    def verdicts(self) -> "pd.DataFrame":
+        """The verdict of each seed in columns; `results/summary/verdicts.parquet`."""
+        return made(self.asked, "give_verdicts")["verdicts"]
+
+    @property
+    def graph_check(self) -> "pd.DataFrame":
+        """Where the records contradict what is assumed of the gaps."""
+        return made(self.asked, "check_graph")["graph_check"]
+
+    def policy(self, name: str) -> Policy:
+        """One of the policies, to be asked about new cases.
+
+        Raises:
+            ConfigError: no policy of that name was judged.
+        """
+        self._require(name)
+        return Policy(self.asked, name)
