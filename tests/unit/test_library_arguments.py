@@ -9,7 +9,7 @@ WRONG = {
     "load(None)": "the table is None; allowed is the path of a YAML",
     "decide({})": "the table is a dict",
     "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
-    "load(CLINIC, folder='/dev/null/x')": "table.yaml cannot be written: Not a directory",
+    "load(CLINIC, folder='/dev/null/x')": "cannot be made: Not a directory",
     "load(CLINIC, config=[])": "config is a list; allowed is keys",
     "missingness(pd.DataFrame({'a': ['secret']}))": "table is a DataFrame; allowed is what load",
     "train(None, 'dqn')": "masks is None",

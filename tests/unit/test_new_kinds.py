@@ -151,12 +151,12 @@ def test_the_plan_and_figures_and_decide_know_it():
     looks = importlib.reload(style)
     assert looks.method_style(KIND) == looks.Look("the newcomer", looks.style.SKY, "8")
     assert looks.method_order([KIND, "lattice", "cascade"]) == ["cascade", KIND, "lattice"]
-    own = {"afape": {"agents": {KIND: SETTINGS, "never": {"kind": "fixed", "panels": "none"}}}}
+    agents = {KIND: SETTINGS, "never": {"kind": "fixed", "panels": "none"}}
     described = load_description(ROOT / DEFAULT["datasets"]["clinical_simulator"])
     three = replace(described, label=replace(described.label, classes=("a", "b", "c")))
-    (remark,) = own_table._without_learners(own, three)
+    (remark,) = own_table._without_learners(agents, three)
     assert f"policies {KIND} are left out" in remark
-    assert own["afape"]["agents"][KIND] is None
+    assert agents[KIND] is None
 
 
 def test_afape_trains_bundles_and_exports_it(given, tmp_path, monkeypatch):

@@ -125,28 +125,21 @@ def test_a_table_that_is_not_there_is_refused_with_how_to_write_one(folder):
         asked(folder, table="clinic.yml")
 
 
+def instead(found) -> dict:
+    """Keys that the question puts in place of those of the table's YAML."""
+    return found.config["afape"]["answer"]["instead"]["clinic"]
+
+
 def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
     found = asked(folder, sensitive="ward")
-    path = Path(found.config["datasets"]["clinic"])
-    assert path.relative_to(found.folder).match("tables/*/table.yaml")
-    assert yaml.safe_load(path.read_text())["groups"] == "ward"
-    load_study(found.config, ROOT)
+    assert instead(found)["groups"] == "ward"
+    study = load_study(found.config, ROOT)
+    assert study.paths["clinic"] == folder / "clinic.yaml"
+    split = {"scheme": "folds", "seed": 0, "k": 5}
+    assert study.prepare_settings("clinic") == {"split": split, "groups": "ward"}
+    assert not (folder / "results").exists()
     with pytest.raises((ConfigError, DataError), match=r"no column 'wart', which 'groups' names"):
         asked(folder, sensitive="wart")
-
-
-def test_the_question_of_another_start_changes_nothing_of_this_one(folder):
-    path = Path(asked(folder, sensitive="ward").config["datasets"]["clinic"])
-    before = path.read_bytes(), path.stat()
-    assert Path(asked(folder, sensitive="sex").config["datasets"]["clinic"]) != path
-    assert Path(asked(folder, sensitive="ward").config["datasets"]["clinic"]) == path
-    assert (path.read_bytes(), path.stat()) == before
-    (folder / "victim").write_text("mine")
-    path.unlink()
-    path.symlink_to(folder / "victim")
-    with pytest.raises(DataError, match=r"table\.yaml cannot be written: there is a link of that"):
-        asked(folder, sensitive="ward")
-    assert (folder / "victim").read_text() == "mine"
 
 
 @pytest.mark.parametrize("changes", [{}, {"sensitive": "ward"}])
@@ -174,8 +167,7 @@ def test_the_table_beside_its_yaml_is_read_and_no_other_of_that_name(folder, mon
 )
 def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first):
     found = asked(folder, objective="f1", budget=budget)
-    split = yaml.safe_load(Path(found.config["datasets"]["clinic"]).read_text())["split"]
-    assert split["scheme"] == "folds"
+    assert instead(found)["split"]["scheme"] == "folds"
     study = load_study(found.config, ROOT)
     assert study.candidate_settings()["budgets"] == [first, 3.75, 7.5, 15.0, 30.0, 75.0]
     assert study.judging_settings()["objective"] == "f1"
@@ -184,8 +176,7 @@ def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first
 def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
     edited(folder, misclassification_cost=[[0, None], [None, 0]])
     found = asked(folder, objective="f1")
-    written = yaml.safe_load(Path(found.config["datasets"]["clinic"]).read_text())
-    assert written["misclassification_cost"] == [[0, 1], [1, 0]]
+    assert instead(found)["misclassification_cost"] == [[0, 1], [1, 0]]
     load_study(found.config, ROOT)
     with pytest.raises(ConfigError, match=r"prices are open .* what each error costs"):
         asked(folder)

@@ -20,7 +20,7 @@ use rule stage as prepare_data with:
     log:
         **logs("prepare_data", DATASET),
     params:
-        **stage_params("prepare_data"),
+        **stage_params("prepare_data", lambda w: STUDY.prepare_settings(w.dataset)),
 
 
 # A file from outside is put into the store by the machine that has it.

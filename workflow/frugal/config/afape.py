@@ -1,7 +1,7 @@
 """The block `afape` of a config."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Len
 from pydantic import Field
@@ -48,6 +48,9 @@ class Answer(Block):
     )
     gamma: AtLeastOne = setting(
         10.0, "the largest shift of odds by hidden causes that is looked at"
+    )
+    instead: dict[Name, dict[str, Any]] = setting(
+        {}, "data set → keys that replace those of its YAML; `decide` sets split and groups"
     )
 
 

@@ -21,6 +21,17 @@ PROJECT = PACKAGE.parents[1]
 Config = Mapping[str, Any]
 
 
+class Scratch:
+    """A temporary folder, made when it is needed and removed with the last object that holds it."""
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="frugal-")
+
+    def __truediv__(self, name: str) -> Path:
+        return Path(self._folder.name, name)
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """A table, its scenario and its policies, checked.
@@ -32,9 +43,9 @@ class Asked:
         folder: in which `results/` lies; None: everything stays in memory.
         start: folder in which the workflow would be started; absolute.
         cores: jobs at a time, of the workflow.
-        memory: a call of a stage → its inputs and what it made; shared by copies.
         ran: targets of the workflow that were made for this very question.
-        kept: the temporary folder, removed with the last object that holds it; or None.
+        memory: a call of a stage → its inputs and what it made; shared by copies.
+        scratch: for what is a file by nature, pages and bundles of policies; shared by copies.
     """
 
     decision: Decision
@@ -43,17 +54,9 @@ class Asked:
     folder: Path | None
     start: Path
     cores: int
-    memory: dict[str, tuple[Config, Config]]
-    kept: tempfile.TemporaryDirectory[str] | None
     ran: set[str] = field(default_factory=set)
-
-    @cached_property
-    def scratch(self) -> Path:
-        """A temporary folder for what is a file by nature: pages, and bundles of policies."""
-        if self.kept is None:
-            object.__setattr__(self, "kept", tempfile.TemporaryDirectory(prefix="frugal-"))
-        assert self.kept is not None
-        return Path(self.kept.name)
+    memory: dict[str, tuple[Config, Config]] = field(default_factory=dict)
+    scratch: Scratch = field(default_factory=Scratch)
 
     def run_config(self, *, decides: bool) -> dict[str, Any]:
         """The config of a run of the workflow, with files of agents by full paths.
@@ -174,13 +177,17 @@ def ask(
             f"config: 'objective' is {merged['objective']!r}; allowed from Python is cost; for "
             "another run snakemake decide --config table=my.yaml objective=f1"
         )
-    kept = tempfile.TemporaryDirectory(prefix="frugal-") if folder is None else None
-    start = Path(kept.name if kept is not None else str(folder)).absolute()
+    start = Path("" if folder is None else folder).absolute()
     asked = decision(merged, PROJECT, start)
     study = load_study(asked.config, PROJECT)
-    mechanism = study.scenario_names()[0][1]
     place = None if folder is None else asked.folder
-    return Asked(asked, study, mechanism, place, start, cores, {}, kept)
+    try:
+        (place or start).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"folder is {str(folder)!r}, and {place} cannot be made: {error.strerror}"
+        ) from None
+    return Asked(asked, study, study.scenario_names()[0][1], place, start, cores)
 
 
 def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:

@@ -57,7 +57,8 @@ def _payloads(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> 
 def _table(asked: Asked) -> Payloads:
     raw = asked.study.raw_inputs(asked.dataset)
     paths = {name: Path(path) for name, path in raw.items()}
-    return _run(asked, "prepare_data", {"dataset": asked.dataset}, None, paths)
+    settings = asked.study.prepare_settings(asked.dataset)
+    return _run(asked, "prepare_data", {"dataset": asked.dataset}, settings, paths)
 
 
 def _gaps(asked: Asked) -> Payloads:

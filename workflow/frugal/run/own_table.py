@@ -4,10 +4,9 @@ Read by the Snakefile where `table` is given. Reads the table once, to see which
 """
 
 import copy
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ import numpy as np
 from frugal.config.declared import kinds_with
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError, FrugalError
-from frugal.core.files import write_bytes
 from frugal.core.schema_check import (
     asked_file,
     did_you_mean,
@@ -87,13 +85,8 @@ def decision(
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
     config = effective(config)
-    path = asked_file(str(config["table"]), base)
-    if path is None:
-        raise ConfigError(
-            f"config: 'table' is {str(config['table'])!r}, and there is no such file; allowed is "
-            "the YAML of a table, which `python -m frugal init TABLE --label COLUMN` writes"
-        )
-    path, mirror = path.absolute(), config["data_mirror"]
+    writes = "the YAML of a table, which `python -m frugal init TABLE --label COLUMN` writes"
+    path, mirror = _file_of(config, "table", base, writes).absolute(), config["data_mirror"]
     mirror = None if mirror is None else Path(mirror).absolute()
     instead = _error_costs_of_f1(path) if config["objective"] == "f1" else {}
     described = load_description(path, instead)
@@ -104,20 +97,36 @@ def decision(
             "allowed are two, or objective=cost"
         )
     place = within or Path("results", "decide", described.name)
-    where = folder / place
-    changed, remarks = _changes(config, described)
-    changed |= instead
-    asked, path = path, _rewritten(path, described, changed, _files(described, mirror), where)
-    described = replace(load_description(path), path=asked)  # sentences name the person's file
+    changed, remarks = _changes(config["sensitive"], described)
+    described = load_description(path, instead | changed)
     files = _files(described, mirror)
     own = copy.deepcopy(config)
     own["data_mirror"] = None if mirror is None else str(mirror)
     own["datasets"] = {**config["datasets"], described.name: str(path)}
+    answer = own["afape"]["answer"]
+    answer["instead"] = {described.name: instead | changed | _sources(path, described, files)}
     gaps = _gaps(described, files, int(config["seed"]))
     if config["objective"] == "f1":
-        own["afape"]["answer"]["budgets"] = _budgets(own["budget"], described)
-    remarks += [*_asked(own, described, gaps, base), *gaps.suspicions]
-    return Decision(described.name, where, place, own, tuple(remarks))
+        answer["budgets"] = _budgets(own["budget"], described)
+    yaml = "a YAML of panels with their causes, see docs/how-to/own_table.md"
+    given = None if config["causes"] is None else _file_of(config, "causes", base, yaml)
+    causes, said = _causes(given, gaps)
+    law = {"source": "own", "panels": causes}
+    scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": law}
+    own["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
+    remarks += [said, *_without_learners(own["afape"]["agents"], described), *gaps.suspicions]
+    return Decision(described.name, folder / place, place, own, tuple(remarks))
+
+
+def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> Path:
+    """The file that a key names."""
+    path = asked_file(str(config[key]), base)
+    if path is None:
+        raise ConfigError(
+            f"config: {key!r} is {str(config[key])!r}, and there is no such file; allowed is "
+            f"{allowed}"
+        )
+    return path
 
 
 def _budgets(asked: Any, described: Description) -> list[float]:
@@ -134,19 +143,6 @@ def _budgets(asked: Any, described: Description) -> list[float]:
     return [float(asked) if asked is not None else shares[2], *shares]
 
 
-def _asked(own: dict[str, Any], described: Description, gaps: "_Gaps", base: Path) -> list[str]:
-    """Make the table the only scenario; what was assumed."""
-    causes, said = _causes(own, base, gaps)
-    own["afape"]["scenarios"] = [
-        {
-            "dataset": described.name, "mechanism": MECHANISM,
-            "missingness": {"source": "own", "panels": causes},
-            "nuisance_method": None, "s": None,
-        }
-    ]  # fmt: skip
-    return [said, *_without_learners(own, described)]
-
-
 def _error_costs_of_f1(path: Path) -> dict[str, Any]:
     """Costs of errors, which F1 does not ask for, in place of those that are still open."""
     document = read_yaml(path)
@@ -161,44 +157,26 @@ def _error_costs_of_f1(path: Path) -> dict[str, Any]:
     return {"misclassification_cost": counted}
 
 
-def _changes(config: Mapping[str, Any], described: Description) -> tuple[dict[str, Any], list[str]]:
+def _changes(sensitive: str | None, described: Description) -> tuple[dict[str, Any], list[str]]:
     """Keys of the table's YAML that the question changes, and a sentence on each."""
-    changed: dict[str, Any] = {}
-    said = []
-    if config["sensitive"] is not None:
-        if config["sensitive"] == described.label.column:
-            raise ConfigError(
-                f"config: 'sensitive' is {config['sensitive']!r}, the label; allowed are other "
-                "columns, since a group has to be known before the label is"
-            )
-        changed["groups"] = config["sensitive"]
-        said.append(f"Groups are the values of {config['sensitive']!r}.")
-    changed["split"] = {"scheme": "folds", "seed": described.split.seed, "k": K}
-    return changed, said
+    changed = {"split": {"scheme": "folds", "seed": described.split.seed, "k": K}}
+    if sensitive is None:
+        return changed, []
+    if sensitive == described.label.column:
+        raise ConfigError(
+            f"config: 'sensitive' is {sensitive!r}, the label; allowed are other columns, since a "
+            "group has to be known before the label is"
+        )
+    return changed | {"groups": sensitive}, [f"Groups are the values of {sensitive!r}."]
 
 
-def _rewritten(
-    path: Path, described: Description, changed: Mapping[str, Any], files: Files, where: Path
-) -> Path:
-    """The table's YAML with some keys changed and files by full paths, kept beside the answer.
-
-    Its folder bears its digest: no other start, and no dry run, changes what a run reads.
-    """
-    import yaml
-
-    document = dict(read_yaml(path)) | dict(changed)
-    source = dict(document["source"])
-    if described.source.kind == "path":
-        source["files"] = [
-            dict(file) | {"name": str(files[file["name"]].absolute())} for file in source["files"]
-        ]
-    text = "# Made by `snakemake decide`; edit the YAML that `table` names instead.\n"
-    text += yaml.safe_dump(document | {"source": source}, sort_keys=False, allow_unicode=True)
-    content = text.encode()
-    kept = where / "tables" / hashlib.sha256(content).hexdigest()[:12] / "table.yaml"
-    if not kept.is_file() or kept.read_bytes() != content:
-        write_bytes(kept, content)
-    return kept
+def _sources(path: Path, described: Description, files: Files) -> dict[str, Any]:
+    """The files of the table by full paths, as jobs run in another folder; none of downloads."""
+    if described.source.kind != "path":
+        return {}
+    source = read_yaml(path)["source"]
+    full = [one | {"name": str(files[one["name"]].absolute())} for one in source["files"]]
+    return {"source": source | {"files": full}}
 
 
 def _files(described: Description, mirror: Path | None) -> Files:
@@ -334,19 +312,11 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
         )
 
 
-def _causes(
-    config: Mapping[str, Any], base: Path, gaps: _Gaps
-) -> tuple[dict[str, dict[str, Any]], str]:
+def _causes(path: Path | None, gaps: _Gaps) -> tuple[dict[str, dict[str, Any]], str]:
     """Causes of each panel's gaps, and a sentence on them."""
     if not gaps.share:
         return {}, f"{gaps.rows:,} rows without a gap: what a policy would do is seen in every row."
-    if config["causes"] is not None:
-        path = asked_file(str(config["causes"]), base)
-        if path is None:
-            raise ConfigError(
-                f"config: 'causes' is {str(config['causes'])!r}, and there is no such file; "
-                "allowed is a YAML of panels with their causes, see docs/how-to/own_table.md"
-            )
+    if path is not None:
         given = read_yaml(path)
         if not isinstance(given, dict) or set(given) != set(gaps.share):
             names = listed(given) if isinstance(given, dict) else "none"
@@ -395,9 +365,9 @@ def _often(gaps: _Gaps, panel: str) -> bool:
     return LEAST_ROWS <= gaps.share[panel] * gaps.rows <= gaps.rows - LEAST_ROWS
 
 
-def _without_learners(own: dict[str, Any], described: Description) -> list[str]:
+def _without_learners(agents: dict[str, Any], described: Description) -> list[str]:
     """Leave out agents that cannot learn from this table; say so."""
-    agents, classes = own["afape"]["agents"], len(described.label.classes)
+    classes = len(described.label.classes)
     if classes == 2:
         return []
     binary = kinds_with("two_classes")

@@ -169,6 +169,12 @@ class Study:
             inputs[f"raw_{k}"] = path
         return inputs
 
+    def prepare_settings(self, dataset: str) -> dict[str, Any] | None:
+        """Settings of `prepare_data`: keys that replace those of the YAML, but for files."""
+        instead = dict(self.config["afape"]["answer"]["instead"].get(dataset, {}))
+        instead.pop("source", None)  # inputs
+        return instead or None
+
     def described_input(self, dataset: str) -> dict[str, str]:
         """The description alone."""
         return {"description": str(self.paths[dataset])}
@@ -278,7 +284,8 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     config = effective(config)
     used = _used_datasets(config)
     paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
-    descriptions = {name: load_description(path) for name, path in paths.items()}
+    instead = config["afape"]["answer"]["instead"]
+    descriptions = {name: load_description(path, instead.get(name)) for name, path in paths.items()}
     for name, description in descriptions.items():
         if description.name != name:
             raise ConfigError(

@@ -21,11 +21,13 @@ def prepare_data(
 ) -> Growing:
     """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
 
+    Settings: keys that replace those of the YAML.
+
     Raises:
         DataError, ConfigError: the files are not those that the YAML describes.
     """
-    del settings, progress
-    described = load_description(description)
+    del progress
+    described = load_description(description, settings)
     names = [file.name for file in described.source.files]
     if len(raw) != len(names):
         raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
