@@ -5,12 +5,16 @@ from frugal.run.own_table import Decision, decision
 
 
 def own_table():
-    """What is decided on the table, as JSON can hold it; with a store its YAML by a path from here."""
+    """What is decided on the table, as JSON can hold it.
+
+    With a store jobs see the working folder as it is, so its files are named from there.
+    """
     within = Path(MODULE_PREFIX) if MODULE else None
     found = decision(config, PROJECT, Path.cwd(), within)
     if STORED:
         named = found.config["datasets"]
         named[found.dataset] = canonical(named[found.dataset])
+        found.config["afape"]["answer"]["instead"][found.dataset].pop("source", None)
     return {**vars(found), "place": str(found.place), "folder": None}
 
 

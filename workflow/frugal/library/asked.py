@@ -41,7 +41,6 @@ class Asked:
         study: its config, validated, with the description of the table.
         mechanism: of the scenario.
         folder: in which `results/` lies; None: everything stays in memory.
-        start: folder in which the workflow would be started; absolute.
         cores: jobs at a time, of the workflow.
         ran: targets of the workflow that were made for this very question.
         memory: a call of a stage → its inputs and what it made; shared by copies.
@@ -52,7 +51,6 @@ class Asked:
     study: Study
     mechanism: str
     folder: Path | None
-    start: Path
     cores: int
     ran: set[str] = field(default_factory=set)
     memory: dict[str, tuple[Config, Config]] = field(default_factory=dict)
@@ -177,17 +175,17 @@ def ask(
             f"config: 'objective' is {merged['objective']!r}; allowed from Python is cost; for "
             "another run snakemake decide --config table=my.yaml objective=f1"
         )
-    start = Path("" if folder is None else folder).absolute()
-    asked = decision(merged, PROJECT, start)
+    asked = decision(merged, PROJECT, Path(folder or "").absolute())
     study = load_study(asked.config, PROJECT)
     place = None if folder is None else asked.folder
     try:
-        (place or start).mkdir(parents=True, exist_ok=True)
+        if place is not None:
+            place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"folder is {str(folder)!r}, and {place} cannot be made: {error.strerror}"
         ) from None
-    return Asked(asked, study, study.scenario_names()[0][1], place, start, cores)
+    return Asked(asked, study, study.scenario_names()[0][1], place, cores)
 
 
 def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:

@@ -173,8 +173,9 @@ def page_of(asked: Asked) -> Path:
     """The answer's page; in a temporary folder, where everything else is in memory."""
     if asked.folder is not None:
         return files_of(asked, "write_answer", {})["page"]
-    page = asked.scratch / "answer.html"
-    page.write_bytes(_answer(asked)["page"])
+    content = _answer(asked)["page"]
+    page = asked.scratch / f"answer-{id(content)}.html"
+    page.write_bytes(content)
     return page
 
 

@@ -52,7 +52,7 @@ def files_of(
     target = next(iter(_paths(asked, whole, keys).values())).as_posix()
     if again or target not in asked.ran:
         decides = whole == "write_answer"
-        place, wanted = (asked.start, "decide") if decides else (asked.folder, target)
+        place, wanted = (asked.folder.parents[2], "decide") if decides else (asked.folder, target)
         run_workflow(asked.run_config(decides=decides), place, wanted, asked.cores)
         asked.ran.add(target)
     return {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
