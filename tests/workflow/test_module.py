@@ -72,7 +72,7 @@ def test_the_bytes_are_those_of_a_run_without_a_module(finished, runs):
     asked = {name for name in theirs if not bundled.search(name)}
     same = {name for name in asked if not told.fullmatch(name)}
     assert len(same) > 45
-    # `decide` keeps a YAML that names the CSV by its full path
+    # the sidecars of `prepare_data` name the table's YAML, which lies elsewhere here
     from_yaml = {
         n for n in same if re.search(r"results/(data/.*/_[^/]*|steps/prepare_data[^/]*)$", n)
     }
