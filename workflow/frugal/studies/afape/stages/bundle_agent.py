@@ -20,7 +20,7 @@ from frugal.data.description import load_description
 from frugal.data.stored_table import StoredTable
 from frugal.studies.afape.candidates import one_of
 
-_JUDGED_BY = ("misclassification_cost",)  # the table's own, which may be open in the YAML
+_ERRORS = "misclassification_cost"  # those of the table, which may be open in the YAML
 
 
 def bundle_agent(
@@ -53,7 +53,7 @@ def bundle_agent(
         policy=policy,
         table=TableColumns(stored.layout, trained, stored.column),
         catalogue=catalogue,
-        description=load_description(description, {key: catalogue[key] for key in _JUDGED_BY}),
+        description=load_description(description, {_ERRORS: catalogue[_ERRORS]}),
         classifier=classifier,
         streams=Streams(streams.root, "roll_out", who),
     )
