@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from frugal.judge.resampling import resample
+
+from tests.unit.in_blocks import resample
 
 ROWS, ESTIMATORS, RESAMPLES, SHARE, LOOPED = 100_000, 24, 300, 0.7, 10
 SIZE = round(SHARE * ROWS)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from frugal.judge.estimators.inverse_probability import stabilised_ipw
-from frugal.judge.summary import summarise
+
+from tests.unit.in_blocks import summarise
 
 pytestmark = pytest.mark.statistical
 
@@ -27,7 +28,7 @@ def test_intervals_by_cluster_cover_and_those_by_row_do_not():
         cost, complete, chance, patient = _world(np.random.default_rng([22, seed]))
         terms = stabilised_ipw(cost, complete, chance)
         for cluster in (patient, None):
-            found = summarise(terms, level=0.95, findings=(), cluster=cluster)
+            found = summarise(terms, cluster=cluster)
             holds = found.ci_low[0] <= 2 <= found.ci_high[0]
             by_cluster += holds and cluster is not None
             by_row += holds and cluster is None

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from frugal.core.belonging import Belonging
 from frugal.core.table import Panel, Table
-from frugal.judge.by_group import by_group, ratios
+from frugal.judge.by_group import ratios
 from frugal.judge.estimators.inverse_probability import complete_case_weight
+
+from tests.unit.in_blocks import by_group
 
 pytestmark = pytest.mark.statistical
 
@@ -51,7 +53,7 @@ def test_intervals_by_group_cover():
     table, group, buys, said, *_ = _world(np.random.default_rng(1), 1_000_000)
     big = by_group(
         _ratios(table, buys, said), np.ones(len(table)), Belonging(group, NAMES, None), table,
-        truth=None, fit=None, rng=np.random.default_rng(0),
+        rng=np.random.default_rng(0),
     )  # fmt: skip
     true = big["estimate"].to_numpy()
     held = np.zeros(len(big))
@@ -61,7 +63,7 @@ def test_intervals_by_group_cover():
         weight = complete_case_weight(complete, chance)
         found = by_group(
             _ratios(table, buys, said), weight, Belonging(group, NAMES, None), table,
-            truth=None, fit=None, rng=rng,
+            rng=rng,
         )  # fmt: skip
         held += (found["ci_low"] <= true) & (true <= found["ci_high"])
     share = big[["group", "other", "quantity"]].assign(held=held / DRAWS)

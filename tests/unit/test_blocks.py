@@ -15,8 +15,6 @@ from frugal.core.growing import GrowingFiles, together
 from frugal.core.rows import FrameRows, open_rows, slices_of
 from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
-from frugal.judge.convergence import PrefixDraws
-from frugal.judge.resampling import resample_blocks
 from frugal.studies.afape import columns
 from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.impute_features import impute_features
@@ -165,35 +163,6 @@ def test_imputed_copies_of_blocks_are_whole(monkeypatch):
         assert copy["row_id"].tolist() == gaps["row_id"].tolist()
         assert copy.notna().all(axis=None)
     assert len(found["rounds"]) == 5
-
-
-def test_subsamples_of_blocks_have_seventy_percent_of_all_rows():
-    rng = np.random.default_rng(0)
-    value, sizes = rng.normal(size=900), [400, 300, 200]
-    cuts = np.split(value, np.cumsum(sizes)[:-1])
-    pairs = [(part[:, None], np.ones((len(part), 1))) for part in cuts]
-    drawn = resample_blocks(
-        pairs, sizes, np.array([value.mean()]), resamples=2000, share=0.7, rng=rng,
-        rng_of=lambda k: np.random.default_rng([1, k]),
-    )  # fmt: skip
-    expected = value.std(ddof=1) * np.sqrt((1 - 0.7) / (0.7 * 900))
-    assert drawn.std(ddof=1) == pytest.approx(expected, rel=5 / np.sqrt(2 * 2000))
-    assert drawn.mean() == pytest.approx(value.mean(), abs=5 * expected / np.sqrt(2000))
-    with pytest.raises(DataError, match="at least one row must be in and one out"):
-        resample_blocks([], [2], np.zeros(1), resamples=1, share=0.1, rng=rng, rng_of=rng_of)
-
-
-def rng_of(number: int) -> np.random.Generator:
-    return np.random.default_rng(number)
-
-
-def test_growing_subsets_of_blocks_hold_as_many_rows_as_they_should():
-    sizes, cuts = [50, 30, 20], np.array([10, 60, 100])
-    draws = PrefixDraws(sizes, cuts, np.random.default_rng(0))
-    total = sum(draws.sums(k, np.ones((n, 1)), rng_of(k)) for k, n in enumerate(sizes))
-    assert np.asarray(total)[:, 0].tolist() == cuts.tolist()
-    only = PrefixDraws(sizes, np.array([100]), np.random.default_rng(0))
-    assert only.sums(1, np.ones((30, 1)), rng_of(1)).tolist() == [[30.0]]
 
 
 def test_sums_are_joined_in_pairs_by_number():

@@ -11,7 +11,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.data.prepare import prepare
 from frugal.data.tables import belonging_from_frames, table_to_frames
-from frugal.judge.by_group import by_group, no_groups, ratios
+from frugal.judge.by_group import no_groups, ratios
 from frugal.judge.fairness import (
     contingency,
     demographic_disparity,
@@ -25,6 +25,7 @@ from frugal.studies.afape.stages.give_verdicts import give_verdicts
 
 from tests.unit.afape_chain import frames, no_bar, run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
+from tests.unit.in_blocks import by_group
 
 pytestmark = pytest.mark.trains
 
@@ -102,7 +103,7 @@ def test_every_quantity_is_the_direct_weighted_count():
     acted = _acted(N, rng, table)
     weight = rng.exponential(size=N) * (rng.random(N) < 0.6)
     found = by_group(
-        ratios(acted, table), weight, THREE, table, truth=ratios(acted, table), fit=None, rng=rng
+        ratios(acted, table), weight, THREE, table, truth=ratios(acted, table), rng=rng
     )
     assert THREE.group is not None
     hand = [_by_hand(acted, table.label, weight, THREE.group == g) for g in range(3)]
@@ -134,7 +135,7 @@ def test_standard_errors_are_those_of_a_ratio_and_of_two_ratios_on_other_rows():
     table, acted = small_table(N), None
     acted = _acted(N, rng, table)
     weight = rng.exponential(size=N)
-    found = by_group(ratios(acted, table), weight, THREE, table, truth=None, fit=None, rng=rng)
+    found = by_group(ratios(acted, table), weight, THREE, table, rng=rng)
     errors = {}
     for g, name in enumerate("abc"):
         row = _one(found, group=name, other="", quantity="cost")
@@ -153,7 +154,7 @@ def test_on_complete_data_the_gaps_are_those_of_dadi():
     acted = _acted(N, rng, table)
     two = Belonging(rng.integers(2, size=N), ("a", "b"), None)
     assert two.group is not None
-    found = by_group(ratios(acted, table), np.ones(N), two, table, truth=None, fit=None, rng=rng)
+    found = by_group(ratios(acted, table), np.ones(N), two, table, rng=rng)
     counts = contingency(table.label, two.group, acted["verdict"].to_numpy() == 1)
     for name, value in (
         ("demographic_parity", demographic_disparity(counts)),
@@ -171,14 +172,14 @@ def test_rows_that_stand_often_do_not_shorten_what_is_told_by_group():
     table = small_table(N)
     acted = _acted(N, rng, table)
     weight = rng.exponential(size=N)
-    once = by_group(ratios(acted, table), weight, THREE, table, truth=None, fit=None,
+    once = by_group(ratios(acted, table), weight, THREE, table, 
                     rng=np.random.default_rng(0))  # fmt: skip
     twice = table.take(np.tile(np.arange(N), 2))
     assert THREE.group is not None
     both = Belonging(np.tile(THREE.group, 2), THREE.names, np.tile(np.arange(N), 2))
     often = by_group(
         ratios(pd.concat([acted, acted]), twice), np.tile(weight, 2), both, twice,
-        truth=None, fit=None, rng=np.random.default_rng(0),
+        rng=np.random.default_rng(0),
     )  # fmt: skip
     for name in ("estimate", "std_error", "ci_low", "ci_high", "ess"):
         np.testing.assert_allclose(often[name], once[name], rtol=1e-8, atol=1e-10)
@@ -190,7 +191,7 @@ def test_a_group_that_no_row_tells_of_is_a_row_with_a_reason():
     acted = _acted(N, rng, table)
     assert THREE.group is not None
     weight = np.where((THREE.group == 2) & (table.label == 1), 0.0, 1.0)
-    found = by_group(ratios(acted, table), weight, THREE, table, truth=None, fit=None, rng=rng)
+    found = by_group(ratios(acted, table), weight, THREE, table, rng=rng)
     row = _one(found, group="c", other="", quantity="true_positive_rate")
     assert (row["status"], row["n"] > 0, row["ess"]) == ("no_support", True, 0)
     assert "'c'" in row["reason"]
@@ -198,9 +199,7 @@ def test_a_group_that_no_row_tells_of_is_a_row_with_a_reason():
     odds = _one(found, group="", quantity="equalised_odds")
     assert odds["status"] == "ok"
     assert odds["reason"].startswith("without 'c'")
-    nobody = by_group(
-        ratios(acted, table), np.zeros(N), THREE, table, truth=None, fit=None, rng=rng
-    )
+    nobody = by_group(ratios(acted, table), np.zeros(N), THREE, table, rng=rng)
     assert set(nobody["status"]) == {"no_support"}
 
 
@@ -208,7 +207,7 @@ def test_a_rate_without_spread_is_not_certain():
     rng = np.random.default_rng(5)
     table = small_table(N)
     acted = _acted(N, rng, table).assign(verdict=1)
-    found = by_group(ratios(acted, table), np.ones(N), THREE, table, truth=None, fit=None, rng=rng)
+    found = by_group(ratios(acted, table), np.ones(N), THREE, table, rng=rng)
     row = _one(found, group="a", other="", quantity="positive_share")
     assert (row["estimate"], row["ci_high"]) == (1.0, 1.0)
     n = int(row["n"])

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from frugal.core.belonging import Belonging, random_folds
 from frugal.core.errors import DataError
+from frugal.core.scratch import Scratch
 from frugal.core.terms import Terms
 from frugal.data.prepare import prepare
-from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import CostRange, unseen_errors
 from frugal.judge.graph_check import GraphRows, Indicators, check_graph
-from frugal.judge.intervals import estimate, influence, standard_error, together
-from frugal.judge.resampling import resample
-from frugal.judge.summary import summarise
-from frugal.studies.afape.completed import squared_errors
+from frugal.judge.intervals import influence
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
+from tests.unit.in_blocks import influence_terms, resample, summarise, term_blocks
 
 pytestmark = pytest.mark.trains
 
@@ -38,47 +36,47 @@ def _times(terms: Terms, k: int) -> Terms:
     return Terms(*(np.concatenate([part] * k) for part in parts))
 
 
+@pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("k", [2, 7])
-def test_rows_that_stand_k_times_tell_no_more_than_once(k):
+def test_rows_that_stand_k_times_tell_no_more_than_once(k, blocks):
     terms = _weighted(80)
     cluster = np.tile(np.random.default_rng(1).permutation(80), k)
-    often = together(_times(terms, k), cluster)
-    np.testing.assert_allclose(estimate(often), estimate(terms), rtol=1e-12)
-    np.testing.assert_allclose(standard_error(often), standard_error(terms), rtol=1e-12)
-    once = summarise(terms, level=0.95, findings=())
-    found = summarise(_times(terms, k), level=0.95, findings=(), cluster=cluster)
+    once = summarise(terms)
+    found = summarise(_times(terms, k), cluster=cluster, blocks=blocks)
     for name in ("estimate", "std_error", "ci_low", "ci_high", "ess", "largest_weight_share"):
         np.testing.assert_allclose(getattr(found, name), getattr(once, name), rtol=1e-12)
     assert (found.n, found.usable_rows) == (k * once.n, k * once.usable_rows)
-    blind = summarise(_times(terms, k), level=0.95, findings=())
+    blind = summarise(_times(terms, k))
     assert (blind.std_error < 0.8 * once.std_error).all()  # what it would be without
 
 
-def test_pairs_resamples_and_completed_tables_count_clusters_too():
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_pairs_and_resamples_count_clusters_too(blocks):
     terms = _weighted(60)
-    cluster = np.tile(np.arange(60), 3)
-    psi = influence(together(_times(terms, 3), cluster)).T
-    np.testing.assert_allclose(covariance_of(psi), covariance_of(influence(terms).T), rtol=1e-10)
+    often, cluster = _times(terms, 3), np.tile(np.arange(60), 3)
+    psi = influence_terms(often, cluster, blocks=blocks)
+    np.testing.assert_allclose(psi, influence(terms)[:, 0], rtol=1e-10, atol=1e-12)
+    with Scratch() as scratch:
+        units = term_blocks(scratch, often, cluster, blocks=blocks).units("e").first("e", 0)
     drawn = [
         resample(
             one.numerator[:, :1], one.denominator[:, None], resamples=40, share=0.7,
             rng=np.random.default_rng(5),
         )
-        for one in (terms, together(_times(terms, 3), cluster))
+        for one in (terms, units)
     ]  # fmt: skip
     np.testing.assert_allclose(drawn[1], drawn[0], rtol=1e-5)
-    draws = np.random.default_rng(2).normal(size=(4, 60, 3))
-    np.testing.assert_allclose(
-        squared_errors(np.tile(draws, (1, 3, 1)), cluster), squared_errors(draws, None)
-    )
 
 
 def test_cases_without_an_error_are_counted_by_clusters():
     weight, cost = np.ones(50), np.full((50, 1), 0.0)
-    once = Terms(cost, weight, weight)
-    often = together(_times(once, 4), np.tile(np.arange(50), 4))
-    within = CostRange(0.0, 9.0, 0.0, 5.0)
-    assert unseen_errors(often, 0, within).above == unseen_errors(once, 0, within).above
+    once, within = Terms(cost, weight, weight), CostRange(0.0, 9.0, 0.0, 5.0)
+    with Scratch() as scratch:
+        found = []
+        for terms, cluster in ((once, None), (_times(once, 4), np.tile(np.arange(50), 4))):
+            units = term_blocks(scratch, terms, cluster, blocks=2).units("e")
+            found.append(unseen_errors(units.error_costs("e"), units.tally("e").weight, within))
+    assert found[0].above == found[1].above > 0
 
 
 def test_a_graph_is_not_refuted_by_rows_that_stand_often():
@@ -93,7 +91,7 @@ def test_a_graph_is_not_refuted_by_rows_that_stand_often():
             [np.empty((n * times, 0))], np.zeros((1, 1), dtype=bool), cluster,
         )  # fmt: skip
         block = GraphRows(given_, {"x": np.tile(x, times)}, {})
-        return check_graph([block], None if cluster is None else n, np.random.default_rng(0))
+        return check_graph([block], 0 if cluster is None else n, np.random.default_rng(0))
 
     once, often = checked(1, None), checked(k, np.tile(np.arange(n), k))
     assert often.contrasts[0].score == pytest.approx(once.contrasts[0].score)

@@ -7,6 +7,8 @@ import pytest
 from frugal.core.terms import Terms
 from frugal.judge.cost_intervals import (
     CostRange,
+    ErrorCosts,
+    UnseenErrors,
     cost_interval,
     cost_range,
     range_findings,
@@ -15,9 +17,11 @@ from frugal.judge.cost_intervals import (
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.estimators.unweighted import complete_case, ground_truth
 from frugal.judge.intervals import estimate, normal_interval, standard_error
+from frugal.judge.sums import WeightSums
 from scipy.stats import binom
 
 from tests.unit.afape_chain import AGENTS, run_chain, small_table
+from tests.unit.in_blocks import cut, rows_of
 from tests.unit.test_afape_stages import verdicts_of
 
 pytestmark = pytest.mark.trains
@@ -33,12 +37,20 @@ def outcomes(errors: int, n: int, *, panels: float = 45.0) -> np.ndarray:
     return np.stack([panels + error, np.full(n, panels), error], axis=1)
 
 
+def unseen(terms: Terms, within: CostRange) -> UnseenErrors:
+    """From two blocks."""
+    first, rest = (rows_of(terms, rows) for rows in cut(len(terms.weight), 2))
+    before = ErrorCosts.of(first, PARTS)
+    costs = before + ErrorCosts.of(rest, PARTS, before)
+    return unseen_errors(costs, WeightSums.of(first.weight) + WeightSums.of(rest.weight), within)
+
+
 def interval(terms: Terms, within: CostRange = WITHIN) -> tuple[float, float]:
     """The 95 % interval of the cost."""
     centre, error = estimate(terms), standard_error(terms)
     low, high = normal_interval(centre, error, level=0.95)
-    unseen = unseen_errors(terms, PARTS, within)
-    return cost_interval(float(centre[0]), float(low[0]), float(high[0]), unseen, within)
+    ends = float(centre[0]), float(low[0]), float(high[0])
+    return cost_interval(*ends, unseen(terms, within), within)
 
 
 def test_no_error_in_89_complete_cases_leaves_room_for_three():
@@ -46,7 +58,7 @@ def test_no_error_in_89_complete_cases_leaves_room_for_three():
     terms = complete_case(outcome, np.arange(100) < 89)
     low, high = interval(terms)
     assert (low, high) == (45.0, pytest.approx(45 + 3 / 89 * ERROR))
-    (found,) = unseen_errors(terms, PARTS, WITHIN).findings
+    (found,) = unseen(terms, WITHIN).findings
     assert found.name == "error_cost_without_spread"
     assert "89.0 effective rows leave room for 3.4% of cases" in found.sentence
 
@@ -68,22 +80,22 @@ def test_what_errors_may_be_unseen_follows_the_weights():
     for build in (ipw, stabilised_ipw):
         terms = build(outcome, np.ones(60, dtype=bool), e)
         n = (1 / e).sum() ** 2 / (1 / e**2).sum()
-        found = unseen_errors(terms, PARTS, WITHIN)
+        found = unseen(terms, WITHIN)
         assert found.above == pytest.approx(3 / n * ERROR)
         assert found.below == 0
 
 
 def test_room_is_on_both_sides_where_all_costs_are_the_same_and_neither_least_nor_most():
     outcome = outcomes(50, 50) * np.array([1, 1, 0.25])  # all rows: 25
-    found = unseen_errors(ground_truth(outcome), PARTS, WITHIN)
+    found = unseen(ground_truth(outcome), WITHIN)
     assert (found.below, found.above) == (pytest.approx(0.06 * 25), pytest.approx(0.06 * 75))
 
 
 def test_nothing_is_added_where_costs_vary_or_cannot():
-    one = unseen_errors(ground_truth(outcomes(1, 89)), PARTS, WITHIN)
+    one = unseen(ground_truth(outcomes(1, 89)), WITHIN)
     assert (one.below, one.above, one.findings) == (0, 0, ())
     same = replace(WITHIN, most_error=0.0)
-    assert unseen_errors(ground_truth(outcomes(0, 89)), PARTS, same).findings == ()
+    assert unseen(ground_truth(outcomes(0, 89)), same).findings == ()
 
 
 def test_two_rows_without_an_error_say_nothing():

@@ -16,7 +16,7 @@ def _checked(
     n, a = observed.shape
     conditions = np.zeros((a, a), dtype=bool) if conditions is None else conditions
     given = Indicators("ABC"[:a], observed, probability, [np.empty((n, 0))] * a, conditions)
-    return check_graph([GraphRows(given, {"x": rng.normal(size=n)}, {})], None, rng)
+    return check_graph([GraphRows(given, {"x": rng.normal(size=n)}, {})], 0, rng)
 
 
 @pytest.mark.parametrize("kind", ["plain", "R → R", "overlap", "tube", "doubled"])

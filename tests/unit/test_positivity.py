@@ -1,17 +1,33 @@
 import numpy as np
 from frugal.judge.positivity import (
     FAR_FROM_ONE,
-    balance_findings,
+    PropensitySums,
+    gap_findings,
+    mean_findings,
     policy_findings,
-    propensity_findings,
     resample_findings,
-    support_findings,
-    weight_findings,
 )
+from frugal.judge.positivity import weight_findings as findings_of_sums
+from frugal.judge.sums import WeightSums
 
 
 def names(findings) -> list[str]:
     return [f.name for f in findings]
+
+
+def weight_findings(weight: np.ndarray):
+    return findings_of_sums(WeightSums.of(weight[:5]) + WeightSums.of(weight[5:], 5))
+
+
+def propensity_findings(complete: np.ndarray, e: np.ndarray):
+    first, rest = slice(0, 3), slice(3, None)
+    sums = [PropensitySums.of(complete[rows], e[rows]) for rows in (first, rest)]
+    return (sums[0] + sums[1]).findings()
+
+
+def support_findings(sets, mass, acquired, weight, *, least_mass):
+    seen = {np.ascontiguousarray(row).tobytes() for row in acquired[weight > 0]}
+    return gap_findings(sets, mass, seen, least_mass=least_mass)
 
 
 def test_equal_weights_on_many_rows_raise_nothing():
@@ -38,13 +54,13 @@ def test_no_usable_row_is_the_only_thing_to_say():
 
 
 def test_weights_that_do_not_average_to_1_are_named():
-    assert balance_findings(np.array([0.5, 1.5, 1.0])) == ()
-    (finding,) = balance_findings(np.array([4.0, 0.0, 5.0]))
+    assert mean_findings(1.0) == ()
+    (finding,) = mean_findings(3.0)
     assert finding.name == "mean_weight_off_1"
     assert "average 3 where their expectation is 1" in finding.sentence
     for far, found in ((FAR_FROM_ONE - 1e-9, ()), (FAR_FROM_ONE + 1e-9, ("mean_weight_off_1",))):
         for mean in (1 - far, 1 + far):
-            assert tuple(names(balance_findings(np.full(5, mean)))) == found
+            assert tuple(names(mean_findings(mean))) == found
 
 
 def test_propensities():

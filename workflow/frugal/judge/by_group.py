@@ -8,7 +8,7 @@ with b = 1 for a mean, 1{y = 1} for the true positive rate. Errors follow from Ï
 that belong together. Knows no policy and no estimator by name.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -18,17 +18,16 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
 
-from frugal.core.belonging import Belonging
 from frugal.core.scratch import Scratch
 from frugal.core.table import Table
+from frugal.core.terms import Terms
 from frugal.data.panel_columns import panel_matrix
 from frugal.judge.comparisons import covariance_of_blocks
-from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors_of
-from frugal.judge.group_terms import SHARES, Estimated, GroupTerms, Ratio
-from frugal.judge.influences import CountedFit, WholeFit
-from frugal.judge.intervals import cut_interval, effective_share_interval, interval_of
+from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
+from frugal.judge.intervals import cut_interval, effective_share_interval, skewed_interval
 from frugal.judge.nuisance_fit import NuisanceFit
-from frugal.judge.sums import WeightSums
+from frugal.judge.sums import Spread, WeightSums
+from frugal.judge.term_blocks import TermBlocks, stacked
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 DRAWS = 10_000  # of the Gaussian law of all gaps, where there are several
@@ -38,6 +37,9 @@ GAPS = {
     "equal_opportunity": ("true_positive_rate",),
     "equalised_odds": ("true_positive_rate", "false_positive_rate"),
 }  # each the largest gap between two groups in any of these
+SHARES = ("error_rate", "positive_share", "true_positive_rate", "false_positive_rate")
+
+Ratio = tuple[np.ndarray, np.ndarray]  # a and b of each row
 COLUMNS = (
     "group", "other", "quantity", "estimate", "std_error", "ci_low", "ci_high", "truth", "n",
     "ess", "status", "reason",
@@ -72,49 +74,124 @@ def ratios(acted: pd.DataFrame, data: Table) -> dict[str, Ratio]:
     return found
 
 
-def by_group(
-    acted: Mapping[str, Ratio],
-    weight: Float[np.ndarray, " n"],
-    belonging: Belonging,
-    data: Table,
-    *,
-    truth: Mapping[str, Ratio] | None,
-    fit: NuisanceFit | None,
-    rng: np.random.Generator,
-) -> pd.DataFrame:
-    """One row for each group and quantity, for each gap between two groups, and for each of `GAPS`.
+class GroupTerms:
+    """Every quantity in every group by the weights of one estimator, block by block.
 
     Args:
-        acted: what the policy did on the records, from `ratios`.
-        weight: of the estimator, zero where a row is not used. (n,)
-        belonging: groups of the rows, which there must be.
-        data: the rows.
-        truth: the same on the full table; None where it is unknown.
-        fit: of the probabilities behind the weights, whose errors count; None if they are known.
-        rng: draws the law of several gaps at once.
+        kept: where they go.
+        sizes: rows of each block.
+        names: of the groups.
+        cluster: of each row, numbered from 0 on; None where each stands for itself. (n,)
     """
-    assert belonging.group is not None, "bug: no groups"
-    with Scratch() as kept:
-        terms = GroupTerms(kept, [len(data)], belonging.names, belonging.cluster)
-        terms.add(acted, weight, belonging.group)
-        sums = {
-            name: plain_sums(one, belonging.group, len(belonging.names))
-            for name, one in (truth or {}).items()
-        }
-        return told_by_group(
-            terms, data, truth=plain_ratios(sums), fit=fit and WholeFit(fit), rng=rng
+
+    def __init__(
+        self,
+        kept: Scratch,
+        sizes: Sequence[int],
+        names: Sequence[str],
+        cluster: Int[np.ndarray, " n"] | None,
+    ) -> None:
+        self.names, self.quantities, self._kept = names, list[str](), kept
+        self.rows: dict[tuple[str, int], int] = {}
+        self._terms = TermBlocks(kept, sizes, cluster)
+
+    def add(
+        self,
+        acted: Mapping[str, Ratio],
+        weight: Float[np.ndarray, " n"],
+        group: Int[np.ndarray, " n"],
+    ) -> None:
+        """The next block.
+
+        Args:
+            acted: what the policy did on the records, from `ratios`.
+            weight: of the estimator, zero where a row is not used. (n,)
+            group: of each row. (n,)
+        """
+        self.quantities = list(acted)
+        for name, ratio in acted.items():
+            top, bottom = (weight * part for part in ratio)
+            for k in range(len(self.names)):
+                inside = group == k
+                below = np.where(inside, bottom, 0.0)
+                terms = Terms(np.where(inside, top, 0.0)[:, None], below, below)
+                self._terms.put((name, k), terms)
+                told = int((inside & (ratio[1] > 0)).sum())
+                self.rows[name, k] = self.rows.get((name, k), 0) + told
+
+    def estimated(self, fit: NuisanceFit | None) -> "dict[str, Estimated]":
+        """Every quantity, once all blocks are there; see `by_group`."""
+        pairs = [(name, k) for name in self.quantities for k in range(len(self.names))]
+        told = [pair for pair in pairs if self.weight(*pair).usable]
+        spreads = self._terms.influence_terms(
+            told, fit, lambda _: True, self._kept, lambda pair: (self, pair)
         )
+        return {name: self._of(name, spreads) for name in self.quantities}
+
+    def weight(self, name: str, group: int) -> WeightSums:
+        """Weights of one quantity in one group, those of rows that belong together as one."""
+        return self._terms.units((name, group)).tally((name, group)).weight
+
+    def _of(self, name: str, spreads: Mapping[Hashable, Spread]) -> "Estimated":
+        groups = range(len(self.names))
+        value, error = np.full(len(groups), np.nan), np.full(len(groups), np.nan)
+        for k in (k for k in groups if (name, k) in spreads):
+            value[k] = self._terms.tally((name, k)).estimate[0]
+            error[k] = spreads[name, k].error(self.weight(name, k).usable)[0]
+        return Estimated(
+            value, error, [spreads.get((name, k)) for k in groups],
+            [self.weight(name, k) for k in groups],
+            np.array([self.rows[name, k] for k in groups]),
+            [self._terms.units((name, k)).error_costs((name, k)) for k in groups],
+            lambda wanted: stacked(self._kept, [(self, (name, k)) for k in wanted]),
+            name in SHARES,
+        )  # fmt: skip
 
 
-def told_by_group(
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """One quantity in k groups.
+
+    Attributes:
+        value: NaN where no row of the group tells. (k,)
+        error: standard error, infinite where one row or cluster alone tells. (k,)
+        spreads: sums of influence terms; None where there is no value.
+        weights: of each group, those of rows that belong together as one.
+        n: rows that the quantity is of. (k,)
+        costs: what rows tell of the costs of decisions, of each group.
+        psi: influence terms of some groups, block by block.
+        share: whether it is a share of rows.
+    """
+
+    value: Float[np.ndarray, " k"]
+    error: Float[np.ndarray, " k"]
+    spreads: Sequence[Spread | None]
+    weights: Sequence[WeightSums]
+    n: Int[np.ndarray, " k"]
+    costs: Sequence[ErrorCosts]
+    psi: Callable[[Sequence[int]], Iterator[Float[np.ndarray, "m c"]]]
+    share: bool
+
+    @property
+    def known(self) -> Int[np.ndarray, " m"]:
+        """Groups with a value that have an error."""
+        return np.flatnonzero(np.isfinite(self.value) & np.isfinite(self.error))
+
+    @property
+    def ess(self) -> Float[np.ndarray, " k"]:
+        """Kish's effective sample size. (k,)"""
+        return np.array([one.effective for one in self.weights])
+
+
+def by_group(
     terms: GroupTerms,
     data: Table,
     *,
     truth: Mapping[str, Float[np.ndarray, " k"]],
-    fit: CountedFit | None,
+    fit: NuisanceFit | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """As `by_group`, from the terms of all blocks.
+    """One row for each group and quantity, for each gap between two, and for each of `GAPS`.
 
     Args:
         terms: of every quantity in every group.
@@ -172,7 +249,7 @@ def _of_groups(
         else:
             spread, weight = one.spreads[k], one.weights[k]
             assert spread is not None, "bug: a value without influence terms"
-            ends = interval_of(np.array([value]), spread, weight, level=LEVEL)
+            ends = skewed_interval(np.array([value]), spread, weight, level=LEVEL)
             low, high = float(ends[0][0]), float(ends[1][0])
             errors = found["misclassification_cost"]
             told = errors.costs[k], errors.weights[k]
@@ -190,7 +267,7 @@ def _where_it_can_be(
     within = cost_range(data)
     alone = replace(within, least=within.least_error, most=within.most_error)
     if name in ("cost", "misclassification_cost"):
-        unseen = unseen_errors_of(*errors, within)
+        unseen = unseen_errors(*errors, within)
         return cost_interval(*given, unseen, within if name == "cost" else alone)
     most = len(data.actions) if name == "panels" else within.most - within.most_error
     return cut_interval(*given, least=0.0, most=float(most))

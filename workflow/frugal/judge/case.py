@@ -12,7 +12,7 @@ import pandas as pd
 
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.judge.records import PARTS, Records, in_s
+from frugal.judge.records import PARTS, in_s
 
 COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel if it was acquired
 # worlds of imputed copies
@@ -45,7 +45,7 @@ class Case:
         reads_values: decisions depend on values.
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
-        cluster: rows of one number belong together; None where each stands for itself. (n,)
+        cluster: of each row, numbered from 0 on; None where each stands for itself. (n,)
         answers_rows: the policy is a table of states, which knows no values.
         lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
         gaps_matter: False if the policy asks for no panel that can be missing.
@@ -156,17 +156,6 @@ def build_case(
         lacks=str(agents["lacks"].iloc[0]),
         gaps_matter=bool(agents["gaps_matter"].iloc[0]),
     )
-
-
-def fitted_records(data: Table, case: Case) -> tuple[Records, dict[str, np.ndarray]] | None:
-    """What the scores of the fitted law of gaps are made of; None where nothing was fitted.
-
-    Records without episodes, and the fitted probability of each panel.
-    """
-    if not case.identification["propensity_identified"]:
-        return None
-    by_panel = dict(zip((panel.name for panel in data.actions), case.factors.T, strict=True))
-    return Records(data, case.observed, case.identification, {}, {}), by_panel
 
 
 def _outcomes(frame: pd.DataFrame, data: Table) -> np.ndarray:

@@ -65,7 +65,7 @@ def cost_range(table: Table) -> CostRange:
     )
 
 
-def unseen_errors(terms: Terms, outcome: int, within: CostRange) -> UnseenErrors:
+def unseen_errors(costs: "ErrorCosts", weight: WeightSums, within: CostRange) -> UnseenErrors:
     """What a sample in which all decisions cost the same, c, leaves open: the rule of three.
 
         below = 3/n · (c − least_error),   above = 3/n · (most_error − c),   3/n at most 1
@@ -75,15 +75,10 @@ def unseen_errors(terms: Terms, outcome: int, within: CostRange) -> UnseenErrors
     249, 1983). Where costs vary among the rows with weight, nothing is added.
 
     Args:
-        terms: of an estimator, at least one row with weight.
-        outcome: column of the misclassification cost.
+        costs: of decisions, by the terms of an estimator; at least one row with weight.
+        weight: of the same rows.
         within: what decisions can cost.
     """
-    return unseen_errors_of(ErrorCosts.of(terms, outcome), WeightSums.of(terms.weight), within)
-
-
-def unseen_errors_of(costs: "ErrorCosts", weight: WeightSums, within: CostRange) -> UnseenErrors:
-    """`unseen_errors`, from what all rows tell."""
     cost = costs.only(within)
     if cost is None or within.most_error == within.least_error:
         return UnseenErrors(0.0, 0.0, ())

@@ -14,7 +14,7 @@ from frugal.core.state_codes import distinct_sets
 from frugal.core.terms import Terms
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.intervals import sums_together
+from frugal.judge.intervals import cluster_sums
 from frugal.judge.positivity import PropensitySums
 from frugal.judge.sums import Tally
 
@@ -91,10 +91,10 @@ class Evidence:
 
     Args:
         estimators: that are asked about.
-        clusters: how many there are, where rows belong together across blocks.
+        clusters: how many there are; 0 where each row stands for itself.
     """
 
-    def __init__(self, estimators: Iterable[Estimator], clusters: int | None = None) -> None:
+    def __init__(self, estimators: Iterable[Estimator], clusters: int = 0) -> None:
         self._estimators, self._clusters = list(estimators), clusters
         self.rows = 0
         self.complete = 0
@@ -208,7 +208,7 @@ class Evidence:
         known = {name: float(own[at]) for name, at in first.items()}
         summed = None
         if case.cluster is not None:
-            summed = self._summed(np.column_stack([weight, each]), case.cluster)
+            summed = cluster_sums(np.column_stack([weight, each]), case.cluster, self._clusters)
         new = RecordedSets(
             int(np.isnan(own).sum()), int(((own > 0) & np.isnan(pattern)).sum()),
             Among.of(zero, zero, case), tally, summed, known,
@@ -219,14 +219,6 @@ class Evidence:
             None if before.clusters is None or summed is None else before.clusters + summed,
             {**known, **before.first},
         )  # fmt: skip
-
-    def _summed(self, values: np.ndarray, cluster: np.ndarray) -> np.ndarray:
-        """Sums over rows that belong together, of the clusters of this block or of all blocks."""
-        if self._clusters is None:
-            return sums_together(values, cluster)
-        return np.column_stack(
-            [np.bincount(cluster, weights=one, minlength=self._clusters) for one in values.T]
-        )
 
 
 def value_of(need: Need, case: Case) -> np.ndarray:

@@ -135,9 +135,7 @@ class GraphCheck:
         return _words(self.contrasts[0]) if self.refuted else ""
 
 
-def check_graph(
-    blocks: Iterable[GraphRows], clusters: int | None, rng: np.random.Generator
-) -> GraphCheck:
+def check_graph(blocks: Iterable[GraphRows], clusters: int, rng: np.random.Generator) -> GraphCheck:
     """Every contrast, and their joint test by the largest score.
 
         ψ = (R_a − p̂_a) (z − E[z | causes of a]),   score = Σ ψ / √(Σ ψ²)
@@ -147,7 +145,7 @@ def check_graph(
 
     Args:
         blocks: in order; gone through twice.
-        clusters: how many there are; None where each row stands for itself.
+        clusters: how many there are; 0 where each row stands for itself.
         rng: of the draws of the largest score's law.
     """
     regressions: list[_Regression] = []
@@ -318,18 +316,18 @@ class _Asked:
 
 
 def _products(
-    blocks: Iterable[GraphRows], asked: _Asked, clusters: int | None
+    blocks: Iterable[GraphRows], asked: _Asked, clusters: int
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
     """Σ ψ of every contrast, and Σ ψ ψᵀ; over clusters, whose products count as one."""
     at_once = max(1, ENTRIES_AT_ONCE // len(asked.contrasts))
     total, gram = TreeSum(), TreeSum()
-    summed = None if clusters is None else np.zeros((len(asked.contrasts), clusters))
+    summed = np.zeros((len(asked.contrasts), clusters))
     for block in blocks:
         n = len(block.indicators.observed)
         for start in range(0, n, at_once):
             rows = slice(start, start + at_once)
             psi = asked.products(block, rows)
-            if summed is None:
+            if not clusters:
                 total.put(psi.sum(axis=1))
                 gram.put(psi @ psi.T)
             else:
@@ -337,7 +335,7 @@ def _products(
                 assert cluster is not None, "bug: clusters of no rows"
                 for into, one in zip(summed, psi, strict=True):
                     into += np.bincount(cluster[rows], weights=one, minlength=len(into))
-    if summed is not None:
+    if clusters:
         return summed.sum(axis=1), summed @ summed.T
     return total.total, gram.total
 

@@ -18,43 +18,19 @@ ROUNDING = 1e-12  # by which a weighted share may miss 0 or 1
 FEW = 10  # units of one kind up to which the interval of a share is Clopper–Pearson's
 
 
-def together(terms: Terms, cluster: Int[np.ndarray, " n"] | None) -> Terms:
-    """Terms of g clusters: those of rows that belong together are one, their sum.
-
-    The ratio is the same; its standard error, and all that counts rows, is then that of g clusters:
-
-        se² = g/(g − 1) · Σ_c (Σ_{i ∈ c} ψᵢ)² / n²
-
-    with which a row that stands k times in one cluster counts as once.
+def cluster_sums(
+    values: Float[np.ndarray, "n *o"], cluster: Int[np.ndarray, " n"], clusters: int
+) -> Float[np.ndarray, "g *o"]:
+    """Sums over the rows of each cluster. (g, …)
 
     Args:
-        terms: of n rows.
-        cluster: number of each row's cluster; None where each row stands for itself. (n,)
+        values: of the rows. (n, …)
+        cluster: of each row, numbered from 0 on. (n,)
+        clusters: g, how many there are.
     """
-    if cluster is None:
-        return terms
-    parts = (terms.numerator, terms.denominator, terms.weight)
-    return Terms(*(sums_together(part, cluster) for part in parts))
-
-
-def sums_together(
-    values: Float[np.ndarray, "n *o"], cluster: Int[np.ndarray, " n"]
-) -> Float[np.ndarray, "g *o"]:
-    """Sums over rows of one number, in the order of the numbers."""
-    order = np.argsort(cluster, kind="stable")
-    ordered = cluster[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    return np.add.reduceat(values[order], starts, axis=0)
-
-
-def influence_together(
-    psi: Float[np.ndarray, "n o"], cluster: Int[np.ndarray, " n"] | None
-) -> Float[np.ndarray, "g o"]:
-    """Influence terms of clusters, those of their rows as one; their mean square is g's. (g, o)"""
-    if cluster is None:
-        return psi
-    summed = sums_together(psi, cluster)
-    return summed * (len(summed) / len(psi))
+    columns = values.reshape(len(values), -1).T
+    sums = [np.bincount(cluster, weights=one, minlength=clusters) for one in columns]
+    return np.stack(sums, axis=1).reshape(clusters, *values.shape[1:])
 
 
 def estimate(terms: Terms) -> Float[np.ndarray, " o"]:
@@ -113,11 +89,7 @@ def normal_interval(
 
 
 def skewed_interval(
-    centre: Float[np.ndarray, " o"],
-    psi: Float[np.ndarray, "n o"],
-    weight: Float[np.ndarray, " n"],
-    *,
-    level: float,
+    centre: Float[np.ndarray, " o"], spread: Spread, weight: WeightSums, *, level: float
 ) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
     """Two-sided interval of an estimate with so many effective rows and so skewed terms. (o,)
 
@@ -128,13 +100,6 @@ def skewed_interval(
     effective rows less one. It always holds the estimate; infinite where fewer than two rows carry
     weight.
     """
-    return interval_of(centre, Spread.of(psi), WeightSums.of(weight), level=level)
-
-
-def interval_of(
-    centre: Float[np.ndarray, " o"], spread: Spread, weight: WeightSums, *, level: float
-) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
-    """`skewed_interval` from sums over all rows. (o,)"""
     error = spread.error(weight.usable)
     if weight.usable < 2:
         return centre - error, centre + error

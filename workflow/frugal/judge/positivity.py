@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.state_codes import distinct_sets
 from frugal.judge.sums import WeightSums
 
 LOW_PROPENSITY = 0.01
@@ -32,17 +31,8 @@ class Finding:
     sentence: str
 
 
-def weight_findings(weight: Float[np.ndarray, " n"]) -> tuple[Finding, ...]:
-    """What the weights alone say: `no_usable_row`, or few rows, or one row too heavy.
-
-    Args:
-        weight: importance weights, never below zero. (n,)
-    """
-    return weight_findings_of(WeightSums.of(weight))
-
-
-def weight_findings_of(weight: WeightSums) -> tuple[Finding, ...]:
-    """`weight_findings` from sums over all rows."""
+def weight_findings(weight: WeightSums) -> tuple[Finding, ...]:
+    """What the weights alone say: `no_usable_row`, or few rows, or one row too heavy."""
     if weight.usable == 0:
         return (
             Finding(
@@ -71,19 +61,11 @@ def weight_findings_of(weight: WeightSums) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def balance_findings(weight: Float[np.ndarray, " n"]) -> tuple[Finding, ...]:
+def mean_findings(mean: float) -> tuple[Finding, ...]:
     """`mean_weight_off_1`: the weights do not average to 1, as E[w] = 1 says they should.
 
     Either the propensities are misfitted, or the records lack what the policy needs.
-
-    Args:
-        weight: importance weights, zero where a row is not used. (n,)
     """
-    return mean_findings(float(weight.mean()))
-
-
-def mean_findings(mean: float) -> tuple[Finding, ...]:
-    """`balance_findings` from the mean weight."""
     if abs(mean - 1) <= FAR_FROM_ONE:
         return ()
     return (
@@ -93,19 +75,6 @@ def mean_findings(mean: float) -> tuple[Finding, ...]:
             f"misfitted, or the records lack what the policy acquires.",
         ),
     )
-
-
-def propensity_findings(
-    complete: Bool[np.ndarray, " n"], propensity: Float[np.ndarray, " n"]
-) -> tuple[Finding, ...]:
-    """What the records say about support: `no_complete_case`, `propensity_below_0.01`.
-
-    Args:
-        complete: R = 1. (n,)
-        propensity: e = p(R = 1 | X_adj); rows with NaN, where it is not evaluable, are left out
-            of the share. (n,)
-    """
-    return PropensitySums.of(complete, propensity).findings()
 
 
 @dataclass(frozen=True)
@@ -130,7 +99,12 @@ class PropensitySums:
     def of(
         cls, complete: Bool[np.ndarray, " n"], propensity: Float[np.ndarray, " n"]
     ) -> "PropensitySums":
-        """Of some rows; see `propensity_findings`."""
+        """Of some rows.
+
+        Args:
+            complete: R = 1. (n,)
+            propensity: e = p(R = 1 | X_adj); NaN where it cannot be evaluated. (n,)
+        """
         known = propensity[np.isfinite(propensity)]
         low = int((known < LOW_PROPENSITY).sum())
         return cls(
@@ -144,7 +118,7 @@ class PropensitySums:
         )  # fmt: skip
 
     def findings(self) -> tuple[Finding, ...]:
-        """`no_complete_case`, `propensity_below_0.01`."""
+        """What the records say about support: `no_complete_case`, `propensity_below_0.01`."""
         found = []
         if not self.complete:
             found.append(
@@ -183,11 +157,10 @@ def policy_findings(*, suffices: bool) -> tuple[Finding, ...]:
     )
 
 
-def support_findings(
+def gap_findings(
     policy_sets: Bool[np.ndarray, "t a"],
     mass: Float[np.ndarray, " t"],
-    acquired: Bool[np.ndarray, "n a"],
-    weight: Float[np.ndarray, " n"],
+    seen: Collection[bytes],
     *,
     least_mass: float,
 ) -> tuple[Finding, ...]:
@@ -196,22 +169,9 @@ def support_findings(
     Args:
         policy_sets: sets that the policy may end with when nothing is blocked. (t, a)
         mass: share of run-time episodes that end with each set. (t,)
-        acquired: panels acquired in the blocked rollout of each row. (n, a)
-        weight: importance weights; a row is usable where above zero. (n,)
+        seen: sets, as bytes, that episodes with weight ended with.
         least_mass: sets with less mass than this are not missed.
     """
-    seen = {row.tobytes() for row in distinct_sets(acquired[weight > 0]).sets}
-    return gap_findings(policy_sets, mass, seen, least_mass=least_mass)
-
-
-def gap_findings(
-    policy_sets: Bool[np.ndarray, "t a"],
-    mass: Float[np.ndarray, " t"],
-    seen: Collection[bytes],
-    *,
-    least_mass: float,
-) -> tuple[Finding, ...]:
-    """`support_findings` from the sets, as bytes, of the usable episodes."""
     # np.unique gives C-ordered rows; make the wanted sets so too, as bytes are compared
     wanted = np.ascontiguousarray(policy_sets)
     gap = np.array([row.tobytes() not in seen for row in wanted], dtype=bool)

@@ -20,20 +20,6 @@ def in_s(identification: Mapping[str, Any], data: Table) -> np.ndarray:
     return np.isin([panel.name for panel in data.actions], identification["s"] or ())
 
 
-def always_known(
-    data: Table, observed: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Columns that every record holds, and classes of the label but the first. (n,) each"""
-    values = np.where(data.columns_observed(observed), data.values, np.nan)
-    columns = {
-        name: values[:, k]
-        for k, name in enumerate(data.columns)
-        if np.isfinite(values[:, k]).all() and np.ptp(values[:, k]) > 0
-    }
-    label = {name: (data.label == k).astype(np.float64) for k, name in enumerate(data.classes) if k}
-    return columns, label
-
-
 @dataclass(frozen=True, eq=False)
 class Records:
     """The records of one seed, and what each agent did on them; n rows, nuisance and test.

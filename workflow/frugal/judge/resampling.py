@@ -1,14 +1,16 @@
-"""Spread of estimates over subsamples without replacement, as in the paper's box plots.
+"""Estimates on random parts of the rows: subsamples without replacement, and growing subsets.
 
-From [afape, sec. 4.2, sec. A.12]: 300 subsamples of 70 % of the rows. It must not know the
-estimators: it sees numerators and denominators of E ratios.
+From [afape, sec. 4.2, sec. A.12]: 300 subsamples of 70 % of the rows, for box plots, and from
+[afape, fig. 5]: convergence. It must not know the estimators: it sees their terms, in which the
+nuisances stay as they are. Of rows in several blocks it is drawn how many each block gives, by the
+law of draws from all rows, and then which of them.
 
 Each chunk of subsamples is one 0/1 matrix, multiplied with all numerators and denominators at once
 in float32. Five steps keep the ratios within 1e-6 of float64 (1e-8 in practice):
 numerators are centred by Ĵ × denominator, so that the product holds the deviation alone; columns
 are in a unit of their size; the rows that weigh most are summed in float64; the others are
-multiplied in short blocks of rows whose products are added up in float64; a ratio whose denominator
-falls below a tenth of its expectation is taken again in float64.
+multiplied in short runs of rows whose products are added up in float64; sums whose denominator
+falls below a tenth of its expectation are taken again in float64.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,14 +18,17 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.blocks import TreeSum
-from frugal.core.errors import DataError, NoSupportError
+from frugal.core.blocks import TreeSum, tree_sum
+from frugal.core.errors import DataError
 from frugal.core.terms import Terms
 
 CHUNK = 25  # subsamples per matrix: 2.5 MB of booleans at 100,000 rows
-BLOCK = 512  # rows per product: bounds the length of a float32 sum
-HEAVY = 256  # rows summed in float64: some ten for each of 24 estimators
+RUN = 512  # rows per product: bounds the length of a float32 sum
+HEAVY = 256  # rows of a block summed in float64: some ten for each of 24 estimators
 SMALL_DENOMINATOR = 0.1  # of its expectation, below which float64 is used
+
+Blocks = Iterable[Sequence[Terms]]  # terms of several estimators on the rows of each block
+Generators = Callable[[int], np.random.Generator]  # of the draws in a block, by its number
 
 
 def stack_terms(
@@ -47,21 +52,23 @@ def stack_terms(
 
 
 def resample(
-    numerators: Float[np.ndarray, "n e"],
-    denominators: Float[np.ndarray, "n e"],
+    blocks: Blocks,
+    sizes: Sequence[int],
+    centre: Float[np.ndarray, " e"],
     *,
     resamples: int,
     share: float,
-    rng: np.random.Generator,
+    rng_of: Generators,
 ) -> Float[np.ndarray, "b e"]:
     """Ratios Σ numerator / Σ denominator on random subsamples, the same rows for all columns.
 
     Args:
-        numerators: finite. (n, e)
-        denominators: finite and never below zero. (n, e)
+        blocks: terms of the estimators; finite, no denominator below zero.
+        sizes: rows of each block.
+        centre: Ĵ, ratios of all rows. (e,)
         resamples: number of subsamples b.
         share: of the rows in each subsample, drawn without replacement; in (0, 1).
-        rng: source of the draws.
+        rng_of: sources of the draws; that of the first block also draws what each block gives.
 
     Returns:
         One row per subsample. NaN where every denominator of a subsample is zero, which is
@@ -70,92 +77,97 @@ def resample(
     Raises:
         DataError: a term is not finite, a denominator is below zero, or `share` leaves out no row
             or every row.
-        NoSupportError: a column's denominators are all zero.
     """
-    n = len(numerators)
-    size = round(share * n)
-    _check(numerators, denominators, size)
-    mean_denominator = denominators.mean(axis=0)
-    centre = numerators.mean(axis=0) / mean_denominator
+    n, first, total = sum(sizes), rng_of(0), TreeSum()
+    if not 0 < (size := round(share * n)) < n:
+        raise DataError(
+            f"a subsample of {size} of {n} rows was asked for; at least one row must be in and one "
+            "out"
+        )
+    counts = first.multivariate_hypergeometric(list(sizes), size, size=resamples)
+    for number, terms in enumerate(blocks):
+        numerators, denominators = stack_terms(terms)
+        rng = rng_of(number) if number else first
+        total.put(_subsample_sums(numerators, denominators, centre, counts[:, number], rng))
+    top, bottom = np.split(total.total, 2, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return centre + top / bottom
+
+
+def _subsample_sums(
+    numerators: Float[np.ndarray, "n e"],
+    denominators: Float[np.ndarray, "n e"],
+    centre: Float[np.ndarray, " e"],
+    sizes: Int[np.ndarray, " b"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "b 2*e"]:
+    """Σ (numerator − Ĵ denominator) and Σ denominator on subsamples of a block's rows. (b, 2e)"""
+    _require_terms(numerators, denominators)
+    n, e = numerators.shape
     parts = np.hstack((numerators - centre * denominators, denominators))
-    unit = np.ldexp(1.0, np.frexp(np.abs(parts).max(axis=0))[1])  # a power of two rounds nothing
+    top = np.abs(parts).max(axis=0, initial=0.0)
+    unit = np.ldexp(1.0, np.frexp(top)[1])  # a power of two rounds nothing
     parts /= unit
     heavy = _heaviest_rows(parts)
     apart = parts[heavy]
     parts[heavy] = 0
-    light = parts.astype(np.float32)
-    smallest = SMALL_DENOMINATOR * size * mean_denominator
-    ratios = np.empty((resamples, numerators.shape[1]))
-    for start in range(0, resamples, CHUNK):
-        chosen = sample_subsets(n, size, count=min(CHUNK, resamples - start), rng=rng)
-        total = unit * (_block_product(chosen, light) + chosen[:, heavy] @ apart)
-        top, bottom = np.split(total, 2, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = centre + top / bottom
-        for b, e in np.argwhere(bottom < smallest):
-            part[b, e] = _ratio(numerators[chosen[b], e], denominators[chosen[b], e])
-        ratios[start : start + len(part)] = part
-    return ratios
-
-
-def resample_blocks(
-    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
-    sizes: Sequence[int],
-    centre: Float[np.ndarray, " e"],
-    *,
-    resamples: int,
-    share: float,
-    rng: np.random.Generator,
-    rng_of: Callable[[int], np.random.Generator],
-) -> Float[np.ndarray, "b e"]:
-    """As `resample`, of rows in several blocks: how many of each block by the law of draws from all
-    rows, then rows within the block.
-
-    Args:
-        blocks: numerators and denominators of each block, in order. (n, e) each
-        sizes: rows of each block.
-        centre: ratios of all rows. (e,)
-        resamples: number of subsamples b.
-        share: of all rows in each subsample.
-        rng: of how many rows each block gives.
-        rng_of: of the rows of one block, by its number.
-
-    Raises:
-        DataError: as `resample`.
-    """
-    n = int(sum(sizes))
-    size = round(share * n)
-    _require_size(size, n)
-    given = rng.multivariate_hypergeometric(list(sizes), size, size=resamples)
-    total = TreeSum()
-    for number, (numerators, denominators) in enumerate(blocks):
-        _require_terms(numerators, denominators)
-        parts = np.hstack((numerators - centre * denominators, denominators))
-        counts, draws, summed = given[:, number], rng_of(number), []
-        for start in range(0, resamples, CHUNK):
-            chosen = np.concatenate(
-                [
-                    sample_subsets(len(parts), int(count), count=1, rng=draws)
-                    for count in counts[start : start + CHUNK]
-                ]
-            )
-            summed.append(chosen.astype(np.float64) @ parts)
-        total.put(np.concatenate(summed))
-    top, bottom = np.split(total.total, 2, axis=1)
-    ratios = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=ratios, where=bottom > 0)
-    return centre + ratios
+    light, expected = parts.astype(np.float32), denominators.sum(axis=0) / max(n, 1)
+    found = np.empty((len(sizes), 2 * e))
+    for start in range(0, len(sizes), CHUNK):
+        some = sizes[start : start + CHUNK]
+        chosen = sample_subsets(n, some, rng)
+        total = unit * (_product(chosen, light) + chosen[:, heavy] @ apart)
+        small = total[:, e:] < SMALL_DENOMINATOR * some[:, None] * expected
+        for b, column in np.argwhere(small):
+            over, under = numerators[chosen[b], column], denominators[chosen[b], column]
+            total[b, column] = (over - centre[column] * under).sum()
+            total[b, e + column] = under.sum()
+        found[start : start + len(some)] = total
+    return found
 
 
 def sample_subsets(
-    n: int, size: int, *, count: int, rng: np.random.Generator
+    n: int, sizes: Int[np.ndarray, " b"], rng: np.random.Generator
 ) -> Bool[np.ndarray, "b n"]:
-    """Subsets of `size` of n rows, each equally likely; True where a row is in. (b, n)"""
-    fewer = min(size, n - size)  # draw the smaller side
-    chosen = np.full((count, n), fewer != size)
-    for row in chosen:
+    """Subsets of so many of n rows, each equally likely; True where a row is in. (b, n)"""
+    chosen = np.empty((len(sizes), n), dtype=bool)
+    for row, size in zip(chosen, sizes, strict=True):
+        fewer = min(size, n - size)  # draw the smaller side
+        row[:] = fewer != size
         row[rng.choice(n, fewer, replace=False, shuffle=False)] ^= True
     return chosen
+
+
+def prefix_estimates(
+    blocks: Blocks, sizes: Sequence[int], cuts: Sequence[int], rng_of: Generators
+) -> Float[np.ndarray, "p e"]:
+    """Ratios on the first n₁ < n₂ < … of all rows in a random order. (p, e)
+
+    Args:
+        blocks: terms of the estimators.
+        sizes: rows of each block.
+        cuts: n₁, n₂, …; the last is all rows.
+        rng_of: sources of the draws; that of the first block also draws what each block gives.
+
+    Returns:
+        NaN where none of the rows carries weight.
+    """
+    first, left, counts = rng_of(0), np.array(sizes, dtype=np.int64), []
+    for more in np.diff(cuts, prepend=0):
+        counts.append(first.multivariate_hypergeometric(left, int(more)))
+        left = left - counts[-1]
+
+    def sums(number: int, terms: Sequence[Terms]) -> Float[np.ndarray, "p c"]:
+        """Numerators, denominators and rows with weight, from each cut to the next."""
+        usable = np.stack([one.weight > 0 for one in terms], axis=1)
+        columns = np.hstack([*stack_terms(terms), usable])
+        order = (rng_of(number) if number else first).permutation(len(columns))
+        stretches = np.split(order, np.cumsum([count[number] for count in counts])[:-1])
+        return np.stack([columns[rows].sum(axis=0) for rows in stretches])
+
+    total = tree_sum(sums(*one) for one in enumerate(blocks)).cumsum(axis=0)
+    top, bottom, usable = np.split(total, 3, axis=1)
+    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=usable > 0)
 
 
 def full_sample_interval(
@@ -184,13 +196,13 @@ def full_sample_interval(
     return centre + factor * (low - centre), centre + factor * (high - centre)
 
 
-def _block_product(
+def _product(
     chosen: Bool[np.ndarray, "b n"], values: Float[np.ndarray, "n c"]
 ) -> Float[np.ndarray, "b c"]:
-    """0/1 matrix product: float32 within blocks of rows, float64 between them. (b, c)"""
+    """0/1 matrix product: float32 within runs of rows, float64 between them. (b, c)"""
     total = np.zeros((len(chosen), values.shape[1]))
-    for start in range(0, len(values), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(values), RUN):
+        rows = slice(start, start + RUN)
         total += chosen[:, rows].astype(np.float32) @ values[rows]
     return total
 
@@ -203,29 +215,6 @@ def _heaviest_rows(parts: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " h"]:
     top = share.max(axis=1)
     kept = min(HEAVY, len(top))
     return np.argpartition(top, len(top) - kept)[len(top) - kept :]
-
-
-def _ratio(numerator: Float[np.ndarray, " m"], denominator: Float[np.ndarray, " m"]) -> float:
-    total = denominator.sum()
-    return float(numerator.sum() / total) if total > 0 else np.nan
-
-
-def _check(
-    numerators: Float[np.ndarray, "n e"], denominators: Float[np.ndarray, "n e"], size: int
-) -> None:
-    _require_size(size, len(numerators))
-    _require_terms(numerators, denominators)
-    empty = ~denominators.any(axis=0)
-    if empty.any():
-        raise NoSupportError(f"no row carries weight in columns {np.flatnonzero(empty).tolist()}")
-
-
-def _require_size(size: int, n: int) -> None:
-    if not 0 < size < n:
-        raise DataError(
-            f"a subsample of {size} of {n} rows was asked for; at least one row must be in and one "
-            "out"
-        )
 
 
 def _require_terms(

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.terms import Terms
-from frugal.judge.intervals import influence, influence_together, spread_of, sums_together
+from frugal.judge.intervals import cluster_sums, influence, spread_of
 from frugal.judge.weighting import require
 
 
@@ -33,7 +33,8 @@ class Weighted:
         cost: C, unit of the data set; 0 where the weight is zero. (n,)
         sure: part of the weight that stands for the row itself, w e. (n,)
         doubtful: part that stands for rows without the set, w (1 − e). (n,)
-        cluster: rows of one number count as one in errors; None where each stands for itself. (n,)
+        cluster: of each row, numbered from 0 on, which count as one in errors; None where each
+            stands for itself. (n,)
     """
 
     cost: Float[np.ndarray, " n"]
@@ -76,8 +77,12 @@ class Weighted:
 
     def error(self, psi: Float[np.ndarray, " n"]) -> float:
         """Standard error by influence terms; infinite where fewer than two clusters have weight."""
-        weight = self.weight if self.cluster is None else sums_together(self.weight, self.cluster)
-        return float(spread_of(influence_together(psi[:, None], self.cluster), weight)[0])
+        weight = self.weight
+        if self.cluster is not None:
+            count = int(self.cluster.max()) + 1
+            weight, summed = (cluster_sums(one, self.cluster, count) for one in (weight, psi))
+            psi = summed * (count / len(psi))
+        return float(spread_of(psi[:, None], weight)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from frugal.core.rows import Rows, rows_of, slices_of
 from frugal.data.panel_columns import panel_columns
 from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows
-from frugal.judge.records import always_known
 from frugal.judge.views import ViewRows
 from frugal.studies.afape.judged_rows import TEST, JudgedRows
 from frugal.studies.afape.stored import StoredRecords
@@ -79,11 +78,8 @@ class StoredCases(JudgedRows):
         return rows.read(places[self.numbers[at]])
 
     def _fits_of(self, agent: str, seed: int, at: int) -> pd.DataFrame:
-        """Of a single block all are read at once; else seed after seed, and agent after agent."""
+        """Rows of a block stand seed after seed, and agent after agent."""
         place = self._fits_at[self.numbers[at]]
-        if self.single:
-            found = self.once("fits", (at,), lambda: self._fits.read(place))
-            return found[found["agent"] == agent]
         order = self.seeds().index(seed) * len(self.agents) + self.agents.index(agent)
         start = place.start + order * self.sizes[at]
         found = self._fits.read(slice(start, start + self.sizes[at]))
@@ -108,16 +104,10 @@ class StoredCases(JudgedRows):
 
     def known_rows(self, seed: int) -> KnownRows:
         """What every test row tells: columns that each record holds, and classes but the first."""
-        names = [] if self.single else self.once("names", (seed,), lambda: self.always_known(seed))
+        names = self.once("names", (seed,), lambda: self.always_known(seed))
 
         def read(at: int) -> np.ndarray:
-            data = self.data(at)
-            known = (
-                always_known(data, self.observed(seed, at))
-                if self.single
-                else self.known(names, at)
-            )
-            told = [values for columns in known for values in columns.values()]
-            return np.column_stack([np.empty((len(data), 0)), *told])
+            told = [values for columns in self.known(names, at) for values in columns.values()]
+            return np.column_stack([np.empty((self.sizes[at], 0)), *told])
 
         return KnownRows([self.rows(at) for at in range(len(self.numbers))], read)

@@ -13,11 +13,11 @@ from frugal.core.table import Table
 from frugal.core.terms import Terms
 from frugal.judge.case import Case
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
-from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors_of
+from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
 from frugal.judge.intervals import normal_interval
-from frugal.judge.kept_terms import ClusteredTerms
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.sensitivity import Range, Weighted, plain_range, sharp_range
+from frugal.judge.term_blocks import TermBlocks
 from frugal.judge.tipping import Rival, tipping_gamma
 from frugal.judge.verdicts import readable
 
@@ -71,7 +71,7 @@ class Shifted:
         self,
         data: Table,
         known: KnownRows,
-        terms: ClusteredTerms,
+        terms: TermBlocks,
         settings: Mapping[str, Any],
         rng: np.random.Generator,
     ) -> pd.DataFrame:
@@ -80,7 +80,7 @@ class Shifted:
         Args:
             data: its costs and panels count.
             known: what every row tells.
-            terms: of every estimator, those of rows that belong together as one.
+            terms: of every estimator.
             settings: `gammas`, `folds`, `leaves`, `leaf_rows`, `rows`.
             rng: of the folds.
         """
@@ -111,7 +111,7 @@ def no_ranges() -> pd.DataFrame:
 
 def _interval(
     data: Table,
-    terms: ClusteredTerms,
+    terms: TermBlocks,
     name: str,
     centre: float,
     given: tuple[np.ndarray, Range],
@@ -121,8 +121,8 @@ def _interval(
     It holds those of smaller Γ, whatever their standard errors.
     """
     gammas, found = given
-    within, together = cost_range(data), terms.of(name)
-    unseen = unseen_errors_of(together.error_costs(name), together.tally(name).weight, within)
+    within, units = cost_range(data), terms.units(name)
+    unseen = unseen_errors(units.error_costs(name), units.tally(name).weight, within)
     low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
     _, high = normal_interval(found.high, found.high_error, level=LEVEL)
     low = [low[gammas <= gamma].min() for gamma in gammas]

@@ -27,25 +27,16 @@ class JudgedRows:
         self.sizes = [self.counts[k] for k in self.numbers]
         self._kept: dict[str, tuple[tuple[Any, ...], Any]] = {}
 
-    @property
-    def single(self) -> bool:
-        """The table is one block."""
-        return len(self.records.table.blocks) == 1
-
     @cached_property
     def cluster(self) -> np.ndarray | None:
-        """Cluster of each row, from 0 on where there are several blocks. (n,)"""
+        """Cluster of each row, numbered from 0 on; None where each stands for itself. (n,)"""
         found = self.records.table.clusters(TEST)
-        if found is None or self.single:
-            return found
-        return np.unique(found, return_inverse=True)[1]
+        return None if found is None else np.unique(found, return_inverse=True)[1]
 
     @cached_property
-    def clusters(self) -> int | None:
-        """How many there are across blocks; None where each row, or a block, stands for itself."""
-        if self.cluster is None or self.single:
-            return None
-        return int(self.cluster.max()) + 1
+    def clusters(self) -> int:
+        """How many there are; 0 where each row stands for itself."""
+        return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
 
     def rows(self, at: int) -> slice:
         """Which of the rows the at-th of these blocks has."""
@@ -78,7 +69,7 @@ class JudgedRows:
         return panel_matrix(self.masks(seed, at), "observed", self.records.table.layout)
 
     def always_known(self, seed: int) -> list[str]:
-        """Columns that every record holds, and that vary."""
+        """Columns that every record of a seed holds, and that vary."""
         names = self.records.table.columns
         low, high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
         for at in range(len(self.numbers)):

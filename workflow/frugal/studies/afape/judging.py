@@ -4,7 +4,7 @@ Blocks are gone through for what stands in the way of estimators, then for terms
 and columns that were set aside say the rest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,20 +16,19 @@ from frugal.core.scratch import Scratch
 from frugal.core.state_codes import distinct_sets
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.judge.case import COSTS, Case, acquired_sets, fitted_records
+from frugal.core.terms import Terms
+from frugal.judge.case import COSTS, Case, acquired_sets
 from frugal.judge.cost_intervals import (
     CostInterval,
     cost_interval,
     cost_range,
     range_findings,
-    unseen_errors_of,
+    unseen_errors,
 )
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.evidence import Evidence
-from frugal.judge.influences import CountedFit, Influences, WholeFit
-from frugal.judge.intervals import interval_of
-from frugal.judge.kept_terms import ClusteredTerms, KeptTerms
-from frugal.judge.nuisance_fit import BlockFit, NuisanceFit, ScoreBlocks
+from frugal.judge.intervals import skewed_interval
+from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import LEAST_MASS, obstacle_of
 from frugal.judge.positivity import (
     Finding,
@@ -39,56 +38,41 @@ from frugal.judge.positivity import (
     resample_findings,
 )
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.resampling import full_sample_interval
+from frugal.judge.resampling import full_sample_interval, prefix_estimates, resample
 from frugal.judge.rubin import PooledEstimate, rubin
 from frugal.judge.summary import OK, Summary, summary_of
-from frugal.judge.sums import Spread, WeightSums
+from frugal.judge.sums import Spread
+from frugal.judge.term_blocks import TermBlocks
 from frugal.judge.views import Seen
 from frugal.studies.afape.cases import StoredCases
-from frugal.studies.afape.completed import CompletedSums
 from frugal.studies.afape.hidden_causes import Shifted
-from frugal.studies.afape.subsets import prefixes, resamples
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
 DECISIONS = COSTS.index("misclassification_cost")
 
 
 class Fits:
-    """The fit of the probabilities of gaps of one seed, the same for every policy.
+    """The fit of the probabilities of gaps of each seed, the same for every policy.
 
     Args:
         cases: of the study.
-        kept: where scores go if there are several blocks.
+        scratch: where scores go.
         others: rows of the part that probabilities were fitted on; 0 where they were cross-fitted.
     """
 
-    def __init__(self, cases: StoredCases, kept: Scratch, others: int) -> None:
-        self._cases, self._kept, self._others = cases, kept, others
-        self._made: dict[int, Any] = {}
+    def __init__(self, cases: StoredCases, scratch: Scratch, others: int) -> None:
+        self._cases, self._scratch, self._others = cases, scratch, others
+        self._fits: dict[int, NuisanceFit] = {}
 
-    def of(self, agent: str, seed: int) -> CountedFit:
-        """Ready for the influence terms of one policy."""
-        if seed not in self._made:
-            if self._cases.single:  # held in memory, so one at a time
-                self._made.clear()
-            self._made[seed] = self._fit(agent, seed)
-        made = self._made[seed]
-        return WholeFit(made) if isinstance(made, NuisanceFit) else BlockFit(made)
-
-    def _fit(self, agent: str, seed: int) -> NuisanceFit | ScoreBlocks:
-        scores = ScoreBlocks(self._kept, self._others)
-        for at in range(len(self._cases.numbers)):
-            case, data = self._cases.case(agent, seed, at), self._cases.data(at)
-            stored = self._cases.propensities(seed, at)
-            learned = stored["learned_from"].to_numpy() if "learned_from" in stored else None
-            given = fitted_records(data, case)
-            if self._cases.single:
-                if given is None:
-                    return NuisanceFit.none(len(data))
-                return NuisanceFit.of(*given, others=self._others, learned=learned)
-            scores.add(None if given is None else given[0], {} if given is None else given[1],
-                       len(data), learned)  # fmt: skip
-        return scores
+    def of(self, agent: str, seed: int) -> NuisanceFit:
+        """That of a seed, read with the case of any policy."""
+        if seed not in self._fits:
+            self._fits[seed] = fit = NuisanceFit(self._scratch, self._others)
+            for at in range(len(self._cases.numbers)):
+                stored = self._cases.propensities(seed, at)
+                learned = stored["learned_from"].to_numpy() if "learned_from" in stored else None
+                fit.add(self._cases.data(at), self._cases.case(agent, seed, at), learned)
+        return self._fits[seed]
 
 
 @dataclass(eq=False)
@@ -101,13 +85,12 @@ class Judged:
         read_evidence: the same for estimators that verdicts read: where gaps do not matter to the
             policy, of a table without them.
         terms: of every estimator that could be computed.
-        together: the same, those of rows that belong together as one.
         stopped: status and reason of every other.
         seen: estimator → the sets, as bytes, that the policy ended with in rows with weight.
-        completed: what completed tables tell, by method.
+        completed: costs on completed tables, an outcome each, by method.
         views: what the views read.
-        influences: of every estimator of which some row carries weight.
-        around: of the same, level → ends of the interval of the estimator alone.
+        around: of every estimator of which some row carries weight, level → ends of the interval
+            of the estimator alone.
         intervals: of the same, with room for unseen errors, where a cost can be.
     """
 
@@ -115,13 +98,11 @@ class Judged:
     seed: int
     evidence: Evidence
     read_evidence: Evidence
-    terms: KeptTerms
-    together: ClusteredTerms
+    terms: TermBlocks
     stopped: dict[str, tuple[str, str]]
     seen: dict[str, set[bytes]]
-    completed: dict[str, CompletedSums]
+    completed: TermBlocks
     views: Seen
-    influences: Influences
     around: dict[str, Callable[[float], tuple[float, float]]] = field(default_factory=dict)
     intervals: dict[str, CostInterval] = field(default_factory=dict)
 
@@ -140,18 +121,17 @@ class Judged:
 
 
 def judge_blocks(
-    cases: StoredCases, at: tuple[str, int], kept: tuple[Scratch, Scratch], shifted: Shifted
+    cases: StoredCases, at: tuple[str, int], scratch: Scratch, shifted: Shifted
 ) -> Judged:
     """Go through all blocks.
 
     Args:
         cases: of the study.
         at: agent and seed.
-        kept: for what this policy and seed alone need, and for what pairs policies.
+        scratch: for what this policy and seed alone need.
         shifted: is given what hidden causes are asked about.
     """
     agent, seed = at
-    own, shared = kept
     evidence, views = Evidence(ESTIMATORS.values(), cases.clusters), None
     blocks = range(len(cases.numbers))
     for k in blocks:
@@ -164,25 +144,21 @@ def judge_blocks(
         read = Evidence((ESTIMATORS[name] for name in READ), cases.clusters)
         for k in blocks:
             read.add(cases.case(agent, seed, k).without_gaps())
-    outcomes = 1 if cases.cluster is None else None
-    terms = KeptTerms(own, cases.sizes, outcomes=outcomes, decisions=DECISIONS)
-    found = Judged(
-        agent, seed, evidence, read, terms,
-        ClusteredTerms(terms, cases.cluster, own, decisions=DECISIONS), {}, {}, {}, views,
-        Influences(terms, cases.cluster, shared, lambda name: (seed, name, agent)),
-    )  # fmt: skip
+    terms = TermBlocks(scratch, cases.sizes, cases.cluster, decisions=DECISIONS)
+    completed = TermBlocks(scratch, cases.sizes, cases.cluster)
+    found = Judged(agent, seed, evidence, read, terms, {}, {}, completed, views)
     for name, estimator in ESTIMATORS.items():
         if why := obstacle_of(estimator, found.evidence_of(estimator)):
             found.stopped[name] = why
     for k in blocks:
-        _add_terms(found, cases.case(agent, seed, k), shifted, cases.single)
+        _add_terms(found, cases.case(agent, seed, k), shifted)
     for name in found.stopped:
         terms.drop(name)
         shifted.forget(name)
     return found
 
 
-def _add_terms(found: Judged, case: Case, shifted: Shifted, single: bool) -> None:
+def _add_terms(found: Judged, case: Case, shifted: Shifted) -> None:
     """Terms of every estimator that can be computed, on one block."""
     for name, estimator in ESTIMATORS.items():
         if name in found.stopped:
@@ -195,18 +171,15 @@ def _add_terms(found: Judged, case: Case, shifted: Shifted, single: bool) -> Non
             found.stopped[name] = "no_support", why
             continue
         found.terms.put(name, terms)
-        if (terms.weight > 0).any() or not single:
-            shifted.add(name, own, terms)
+        shifted.add(name, own, terms)
         if case.full is not None and estimator.propensity is not None:
             off_policy = estimator.propensity is Need.PATTERN_PROPENSITY
             sets = acquired_sets(case.recorded if off_policy else case.blocked)
             used = np.ascontiguousarray(distinct_sets(sets[terms.weight > 0]).sets)
             found.seen.setdefault(name, set()).update(row.tobytes() for row in used)
+    each = np.ones(len(case.observed))
     for method, draws in case.imputed.items():
-        before = found.completed.get(method)
-        if before is None:
-            found.completed[method] = before = CompletedSums(single)
-        before.add(draws, case.cluster)
+        found.completed.put(method, Terms(draws[:, :, 0].T, each, each))
 
 
 def divides(name: str, found: Judged) -> bool:
@@ -214,31 +187,30 @@ def divides(name: str, found: Judged) -> bool:
     return ESTIMATORS[name].fitted and not found.ignores_gaps(ESTIMATORS[name])
 
 
-def summary_rows(
-    found: Judged, data: Table, fit: CountedFit
-) -> tuple[dict[str, dict[str, Any]], dict[str, Summary]]:
-    """One row per estimator, whatever became of it, without what resamples say."""
+def summary_rows(found: Judged, fit: NuisanceFit, shared: Scratch) -> dict[str, dict[str, Any]]:
+    """One row per estimator, whatever became of it, without what resamples say.
+
+    Args:
+        found: what blocks told.
+        fit: of the probabilities of gaps.
+        shared: where influence terms go, for what pairs policies.
+    """
     usable = [name for name in found.names if found.terms.tally(name).weight.usable]
-    found.influences.make(usable, lambda name: fit if divides(name, found) else None)
-    rows, summaries = {}, {}
+    spreads = found.terms.influence_terms(
+        usable, fit, lambda name: divides(name, found), shared,
+        lambda name: (found.seed, name, found.agent),
+    )  # fmt: skip
+    rows = {}
     for name, estimator in ESTIMATORS.items():
         if name in found.stopped:
             rows[name] = _empty_row(name, *found.stopped[name], found.evidence.rows)
             continue
-        tally = found.terms.tally(name)
-        spread = (
-            found.influences.spread(name)
-            if name in usable
-            else Spread(0, np.zeros(len(tally.numerator)), np.zeros(len(tally.numerator)))
-        )
-        counted = found.together.of(name).tally(name).weight
-        summaries[name] = summary_of(
-            tally, counted, spread, level=LEVEL, findings=_warnings(estimator, found)
-        )
+        findings = _warnings(estimator, found)
+        summary = summary_of(found.terms, name, spreads.get(name), level=LEVEL, findings=findings)
         if name in usable:
-            found.around[name] = _around(estimator, found, summaries[name], spread, counted)
-        rows[name] = _row(estimator, summaries[name], found)
-    return rows, summaries
+            found.around[name] = _around(estimator, found, summary, spreads[name])
+        rows[name] = _row(estimator, summary, found)
+    return rows
 
 
 def _row(estimator: Estimator, summary: Summary, found: Judged) -> dict[str, Any]:
@@ -262,22 +234,24 @@ def _row(estimator: Estimator, summary: Summary, found: Judged) -> dict[str, Any
 
 def _pooled(estimator: Estimator, found: Judged) -> PooledEstimate | None:
     """An estimate on several completed tables; None of other estimates."""
-    draws = found.completed.get(estimator.imputation or "")
-    if draws is None or draws.count < 2:
+    if estimator.imputation not in found.completed.names:
         return None
-    return rubin(draws.means, draws.squared_errors)
+    tally = found.completed.units(estimator.imputation).tally(estimator.imputation)
+    if len(tally.numerator) < 2:
+        return None
+    return rubin(tally.estimate[:, None], tally.standard_error[:, None] ** 2)
 
 
 def _around(
-    estimator: Estimator, found: Judged, summary: Summary, spread: Spread, counted: WeightSums
+    estimator: Estimator, found: Judged, summary: Summary, spread: Spread
 ) -> Callable[[float], tuple[float, float]]:
     """Level → ends of an estimate's interval."""
-    pooled, told = _pooled(estimator, found), len(spread.squares)
-    centre = summary.estimate[:told]
+    pooled, centre = _pooled(estimator, found), summary.estimate[:1]
+    counted = found.terms.units(estimator.name).tally(estimator.name).weight
 
     def ends(level: float) -> tuple[float, float]:
         low, high = (
-            interval_of(centre, spread, counted, level=level)
+            skewed_interval(centre, spread, counted, level=level)
             if pooled is None
             else pooled.interval(level=level)
         )
@@ -331,7 +305,12 @@ def resampled(
     """Resample all estimators at once; add spread, interval and warnings to their rows."""
     usable = [name for name in ESTIMATORS if rows[name]["status"] == OK]
     share, count = settings["resample_share"], settings["resamples"]
-    drawn = resamples(found, usable, settings, streams)
+    units = [found.terms.units(name) for name in usable]
+    drawn = resample(
+        _first_terms(units, usable), units[0].sizes,
+        np.array([one.tally(name).estimate[0] for one, name in zip(units, usable, strict=True)]),
+        resamples=count, share=share, rng_of=_streams_of("resamples", found, streams),
+    )  # fmt: skip
     for k, name in enumerate(usable):
         column = drawn[:, k : k + 1]
         centre = np.array([rows[name]["estimate"]])
@@ -353,8 +332,8 @@ def resampled(
 
 def _within(row: Mapping[str, Any], found: Judged, name: str, data: Table) -> dict[str, Any]:
     """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
-    within, together = cost_range(data), found.together.of(name)
-    unseen = unseen_errors_of(together.error_costs(name), together.tally(name).weight, within)
+    within, units = cost_range(data), found.terms.units(name)
+    unseen = unseen_errors(units.error_costs(name), units.tally(name).weight, within)
     told = unseen.findings + range_findings(row["estimate"], within)
     interval = CostInterval(row["estimate"], found.around[name], unseen, within)
     ends = (row["estimate"], row["resample_low"], row["resample_high"])
@@ -368,12 +347,30 @@ def _within(row: Mapping[str, Any], found: Judged, name: str, data: Table) -> di
 
 def convergence(found: Judged, sizes: list[int], streams: Streams) -> pd.DataFrame:
     """Estimates on growing random subsets of the rows, nuisances kept."""
-    told = prefixes(found, sizes, streams)
-    frames = [
-        pd.DataFrame({"estimator": name, "n": one.sizes, "estimate": one.estimate[:, 0]})
-        for name, one in told.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
+    terms, n, names = found.terms, found.terms.rows, found.names
+    cuts = sorted({size for size in sizes if size < n} | {n})
+    blocks = _first_terms([terms] * len(names), names)
+    value = prefix_estimates(blocks, terms.sizes, cuts, _streams_of("order", found, streams))
+    return pd.DataFrame(
+        {
+            "estimator": np.repeat(np.array(names, dtype=object), len(cuts)),
+            "n": np.tile(np.array(cuts, dtype=np.int64), len(names)),
+            "estimate": value.T.ravel(),
+        }
+    )
+
+
+def _first_terms(each: Sequence[TermBlocks], names: Sequence[str]) -> Iterator[list[Terms]]:
+    """Terms of the first outcome by every estimator, block by block."""
+    for number in range(len(each[0].sizes)):
+        yield [one.first(name, number) for one, name in zip(each, names, strict=True)]
+
+
+def _streams_of(what: str, found: Judged, streams: Streams) -> Callable[[int], np.random.Generator]:
+    """The stream of each block, by its number."""
+    return lambda number: streams.generator(
+        what, found.seed, *(["block", number] if number else [])
+    )
 
 
 def frequencies(found: Judged, data: Table) -> pd.DataFrame:
@@ -389,7 +386,7 @@ def frequencies(found: Judged, data: Table) -> pd.DataFrame:
                     "estimator": name,
                     "panel": [panel.name for panel in data.actions],
                     "frequency": tally.estimate[len(COSTS) :],
-                    "std_error": found.together.of(name).tally(name).standard_error[len(COSTS) :],
+                    "std_error": found.terms.units(name).tally(name).standard_error[len(COSTS) :],
                 }
             )
         )

@@ -9,7 +9,7 @@ from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
 from frugal.judge.comparisons import LEVEL, Comparison, compare, covariance_of_blocks
 from frugal.judge.cost_intervals import CostInterval
-from frugal.judge.influences import blocks_of
+from frugal.judge.term_blocks import stacked
 
 COLUMNS = (
     "seed", "estimator", "agent", "other", "difference", "std_error", "ci_low", "ci_high",
@@ -65,7 +65,7 @@ def _compared(
     if ("draws", seed, name, agents[0]) in kept:
         drawn = kept.stack([("draws", seed, name, agent) for agent in agents])
         drawn = drawn if drawn.shape[1] > 1 else None
-    told = blocks_of(kept, [(seed, name, agent) for agent in agents])
+    told = stacked(kept, [(seed, name, agent) for agent in agents])
     covariance = covariance_of_blocks(told, drawn)
     value = rows["estimate"].to_numpy()
     return compare(value, covariance, streams.generator("pairs", seed, name))

@@ -1,7 +1,6 @@
 """Stage `check_graph`: whether the records contradict the graph that explains their gaps."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,9 @@ def check_graph(
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     given = _Given(records, identification, rows_of(propensities))
     contrasts, found = [], []
-    clusters = None if given.numbered is None else int(given.numbered.max(initial=-1)) + 1
     for seed in progress(records.seeds, desc="seeds"):
         rng = streams.generator("graph", seed)
-        checked = check_blocks(_Blocks(given, seed), clusters, rng)
+        checked = check_blocks(_Blocks(given, seed), given.clusters, rng)
         rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=list(_COLUMNS))
         rows = rows.astype(_COLUMNS) if rows.empty else rows
         contrasts.append(rows.assign(seed=seed))
@@ -71,19 +69,13 @@ class _Given(JudgedRows):
         self._known, self._fitted = identification, fitted
         self._places = slices_of(fitted, self.counts, "propensities")
 
-    @cached_property
-    def numbered(self) -> np.ndarray | None:
-        """Cluster of each row, from 0 on; None where each row stands for itself. (n,)"""
-        found = self.cluster
-        return None if found is None else np.unique(found, return_inverse=True)[1]
-
     def indicators(self, seed: int, at: int) -> Indicators:
         """What the graph says of the gaps of a block's test rows."""
         data, fitted = self.data(at), self._fitted.read(self._places[self.numbers[at]])
         fitted = fitted[fitted["seed"] == seed]
         assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
-        cluster = None if self.numbered is None else self.numbered[self.rows(at)]
-        return _indicators(data, self.observed(seed, at), self._known, fitted, cluster)
+        observed, cluster = self.observed(seed, at), self.cluster_of(at)
+        return _indicators(data, observed, self._known, fitted, cluster)
 
 
 class _Blocks:

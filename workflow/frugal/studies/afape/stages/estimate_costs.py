@@ -17,10 +17,16 @@ from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
-from frugal.judge.by_group import no_groups, plain_ratios, plain_sums, ratios, told_by_group
+from frugal.judge.by_group import (
+    GroupTerms,
+    by_group,
+    no_groups,
+    plain_ratios,
+    plain_sums,
+    ratios,
+)
 from frugal.judge.case import COSTS
 from frugal.judge.cost_intervals import CostInterval
-from frugal.judge.group_terms import GroupTerms
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
@@ -126,16 +132,15 @@ class _Judging:
         cases, settings, at = self._cases, self._settings, (seed, self._agent)
         layout = cases.records.table.layout
         shifted = Shifted(self._kept, at, cases.cluster)
-        judged = judge_blocks(cases, (self._agent, seed), (own, self._kept), shifted)
+        judged = judge_blocks(cases, (self._agent, seed), own, shifted)
         self._seen.append(judged.views)
-        fit = self._fits.of(self._agent, seed)
-        rows, _ = summary_rows(judged, layout, fit)
+        rows = summary_rows(judged, self._fits.of(self._agent, seed), self._kept)
         tables = {"resamples": resampled(judged, rows, layout, settings, self._streams)}
         tables = {"estimates": pd.DataFrame(rows.values()), **tables}
         self.intervals |= {(seed, n, self._agent): one for n, one in judged.intervals.items()}
         self._keep(judged, rows, shifted)
         tables["sensitivity"] = shifted.ranges(
-            layout, cases.known_rows(seed), judged.together, settings["hidden_causes"],
+            layout, cases.known_rows(seed), judged.terms, settings["hidden_causes"],
             self._streams.generator("hidden_causes", seed),
         )  # fmt: skip
         tables["convergence"] = convergence(judged, settings["convergence_sizes"], self._streams)
@@ -156,7 +161,7 @@ class _Judging:
                 continue
             method = ESTIMATORS[name].imputation
             if method is not None:
-                drawn = judged.completed[method].means[:, 0]
+                drawn = judged.completed.tally(method).estimate
                 self._kept.put(("draws", judged.seed, name, self._agent), drawn)
 
     def _by_group(self, judged: Judged) -> pd.DataFrame:
@@ -171,7 +176,7 @@ class _Judging:
             truth = [self._groups_of(judged, at, apart) for at in range(len(cases.numbers))]
             sums = tree_sum(truth, lambda a, b: {k: a[k] + b[k] for k in a})
             for name, terms in apart.items():
-                told = told_by_group(
+                told = by_group(
                     terms, layout, truth=plain_ratios(sums), rng=rng,
                     fit=self._fits.of(self._agent, seed) if divides(name, judged) else None,
                 )  # fmt: skip

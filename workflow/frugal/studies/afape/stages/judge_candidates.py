@@ -31,7 +31,6 @@ from frugal.judge.gap_causes import LABEL, Added, untested, widened
 from frugal.judge.intervals import effective_sample_size, normal_interval
 from frugal.judge.policy_tree import lines_of, tree_of
 from frugal.judge.record_law import Causes, RecordLaw
-from frugal.judge.records import always_known
 from frugal.judge.semi_offline import Labels, Paths, path_probability, terms
 from frugal.missing.graph import MissingnessGraph
 from frugal.studies.afape.candidates import (
@@ -75,7 +74,7 @@ def judge_candidates(
     law = RecordLaw(
         observed, values, data.label, records.table.fold, causes_of(graph, data), data.provides
     )
-    known = np.column_stack([*always_known(data, observed)[0].values(), np.zeros((len(data), 0))])
+    known = values[:, np.ptp(values, axis=0) > 0]  # columns that every record holds, and that vary
     wider, added, refused = widened(law)
 
     def answered(law: RecordLaw, names: Sequence[str]) -> Choice:
