@@ -20,6 +20,7 @@ from frugal.missing.graph import MissingnessGraph
 from frugal.missing.mechanisms import draw_mask
 
 from tests.defaults import DEFAULT
+from tests.unit.missingness_tables import uniforms
 
 SCENARIO = {"dataset": "synthetic_mnar_large", "mechanism": "mnar"}
 PLACE = "/".join(f"{key}={value}" for key, value in SCENARIO.items())
@@ -47,7 +48,7 @@ def errors(results):
     streams, rows = Streams(root, "draw_missingness", SCENARIO), []
     first = next(iter(graph.indicators))
     for seed in range(DRAWS):
-        mask = draw_mask(data, graph, rng=streams.generator("mask", seed))
+        mask = draw_mask(data, graph, uniforms(data, streams.generator("mask", seed)))
         assert mask.propensity is not None
         observed, propensity = mask.observed[test], mask.propensity[test]
         some, every = observed[:, 0] / propensity[:, 0], observed.all(1) / propensity.prod(1)

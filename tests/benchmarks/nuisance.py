@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from frugal.learn.heads import Head
 from frugal.learn.networks import fit_networks
-from frugal.learn.nuisance import cross_fit
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from torch import nn
 
 from tests.defaults import DEFAULT
+from tests.unit.nuisance_fits import cross_fit
 
 N, D, FRESH, TABLES = 50_000, 20, 20_000, 3
 NUISANCE = DEFAULT["afape"]["nuisance"]

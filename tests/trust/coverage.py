@@ -26,7 +26,7 @@ from frugal.data.tables import table_to_frames
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
-from frugal.missing.mechanisms import calibrate
+from frugal.missing.mechanisms import calibrate, complete_logits
 from frugal.studies.afape import judging
 from frugal.studies.afape.draws import Judges
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
@@ -119,7 +119,9 @@ class World:
         complete = COMPLETE.get(mechanism, ELSE)
         law = {"source": "induced", "standardise": False, "panels": LAWS[mechanism]}
         graph = parse_graph(mechanism, law | {"complete_share": complete}, self.table)
-        found = calibrate(graph, self.table, complete_share=complete).indicators
+        found = calibrate(
+            graph, [complete_logits(graph, self.table)], complete_share=complete
+        ).indicators
         return {name: {**one, "intercept": found[name].intercept}
                 for name, one in LAWS[mechanism].items()}  # fmt: skip
 

@@ -11,6 +11,11 @@ from tests.oracles.enumerated_world import World
 Law = tuple[float, Mapping[str, float], Mapping[str, float]]
 
 
+def uniforms(table: Table, rng: np.random.Generator) -> np.ndarray:
+    """A number for each unit and panel, by which its gaps are drawn. (n, a)"""
+    return rng.random((len(table), len(table.actions)))
+
+
 def table_of(values: np.ndarray, panels: Mapping[str, Sequence[str]], free: Sequence[str]) -> Table:
     """Columns X1..Xd; panels by name with their columns; those in `free` cost nothing."""
     n, d = values.shape

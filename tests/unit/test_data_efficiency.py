@@ -5,13 +5,24 @@ import pytest
 from frugal.core.errors import DataError
 from frugal.judge.data_efficiency import (
     VIEWS,
-    compare_positivity,
-    data_efficiency,
+    NeededSums,
     needed_probability,
     trajectory_count,
 )
+from frugal.judge.data_efficiency import data_efficiency as efficiency_of_counts
 
 from tests.oracles.trajectories import orders_within, table_row
+
+
+def data_efficiency(observed: np.ndarray):
+    return efficiency_of_counts(np.bincount(observed.sum(axis=1), minlength=observed.shape[1] + 1))
+
+
+def compare_positivity(probability, patterns, sets, *, threshold: float):
+    """From the sums of two blocks."""
+    needed = needed_probability(probability, patterns, sets)
+    parts = [NeededSums.of(one, threshold) for one in (needed[:, :1], needed[:, 1:])]
+    return (parts[0] + parts[1]).views()
 
 
 def by_view(record: list[int]) -> dict[str, tuple[float, float]]:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frugal.judge import obstacles
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
-from frugal.judge.obstacles import obstacle
+from frugal.judge.evidence import Evidence
 from frugal.judge.registry import ESTIMATORS
 
 N = 6
@@ -21,6 +22,13 @@ KNOWN = {
     ],
     "reasons": ["Missingness depends on X1.", "All 2 smaller sets fail, the smaller set {} too."],
 }
+
+
+def obstacle(estimator, case: Case):
+    """Why it cannot be computed for a case."""
+    found = Evidence([estimator])
+    found.add(case)
+    return obstacles.obstacle(estimator, found)
 
 
 def outcomes(sets: np.ndarray) -> np.ndarray:

@@ -10,12 +10,11 @@ import pytest
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.obstacles import obstacle
 from frugal.judge.registry import ESTIMATORS
 from frugal.studies.afape.figures.style import estimator_style
 
 from tests.unit.test_docs import ROWS
-from tests.unit.test_estimator_obstacles import KNOWN, healthy_case
+from tests.unit.test_estimator_obstacles import KNOWN, healthy_case, obstacle
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(frugal.__file__).parent

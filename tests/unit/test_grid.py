@@ -22,7 +22,7 @@ from frugal.studies.shared.stages.fit_classifier import fit_classifier
 
 from tests.defaults import DEFAULT
 from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar
-from tests.unit.missingness_tables import table_of, three_panels
+from tests.unit.missingness_tables import table_of, three_panels, uniforms
 
 pytestmark = pytest.mark.trains
 IMPUTATION = {
@@ -46,7 +46,7 @@ def test_every_panel_is_missing_in_the_share_that_is_asked_for(mechanism, share)
     table = three_panels(20_000, seed=3)
     law = grid_law(table, mechanism, missing_share=share, panels=4)
     assert list(law["panels"]) == ["P2", "P3"]
-    mask = draw_mask(table, parse_graph("m", law, table), rng=np.random.default_rng(1))
+    mask = draw_mask(table, parse_graph("m", law, table), uniforms(table, np.random.default_rng(1)))
     assert 1 - mask.observed.mean(axis=0) == pytest.approx([share, share], abs=0.02)
 
 

@@ -8,7 +8,7 @@ from frugal.core.mask import Mask
 from frugal.missing.law import missable_patterns, recorded_probability, subset_probability
 from frugal.missing.mechanisms import complete_probability, draw_mask, pattern_probability
 
-from tests.unit.missingness_tables import graph_of, table_of, three_panels
+from tests.unit.missingness_tables import graph_of, table_of, three_panels, uniforms
 
 LAWS = {
     "P2": (0.4, {"X1": 0.8}, {}),
@@ -74,7 +74,7 @@ def test_the_subset_of_all_panels_is_the_complete_case():
 
 def test_a_recorded_pattern_has_the_product_of_its_indicators():
     table, graph = three_panels(200, seed=4), graph_of(LAWS)
-    mask = draw_mask(table, graph, rng=np.random.default_rng(0))
+    mask = draw_mask(table, graph, uniforms(table, np.random.default_rng(0)))
     expected = [
         pattern_law(x, r2, r3) for x, (r2, r3) in zip(table.values, mask.observed, strict=True)
     ]
@@ -83,7 +83,7 @@ def test_a_recorded_pattern_has_the_product_of_its_indicators():
 
 def test_recorded_probabilities_are_those_of_the_pattern_table():
     table, graph = three_panels(200, seed=5), graph_of(LAWS)
-    mask = draw_mask(table, graph, rng=np.random.default_rng(1))
+    mask = draw_mask(table, graph, uniforms(table, np.random.default_rng(1)))
     patterns = missable_patterns(graph, table)
     every = pattern_probability(graph, table, patterns)
     which = (mask.observed[:, None, :] == patterns[None]).all(axis=2).argmax(axis=1)

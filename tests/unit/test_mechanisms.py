@@ -5,6 +5,7 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.missing.mechanisms import (
     calibrate,
+    complete_logits,
     complete_probability,
     draw_mask,
     own_mask,
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles.enumerated_world import logistic_patterns
-from tests.unit.missingness_tables import graph_of, numbered_laws, table_of, three_panels
+from tests.unit.missingness_tables import graph_of, numbered_laws, table_of, three_panels, uniforms
 
 PATTERNS = np.array(list(itertools.product([False, True], repeat=2)))
 CHAIN = graph_of({"P2": (1.0, {"X1": -1.0}, {}), "P3": (-0.5, {"X2": 1.5}, {"P2": 0.8})})
@@ -80,7 +81,7 @@ def test_drawn_frequencies_match_the_true_probabilities():
     table = table_of(
         np.repeat(units, repeats, axis=0), {"P1": ["X1"], "P2": ["X2"], "P3": ["X3", "X4"]}, ["P1"]
     )
-    mask = draw_mask(table, CHAIN, rng=np.random.default_rng(6))
+    mask = draw_mask(table, CHAIN, uniforms(table, np.random.default_rng(6)))
     truth = pattern_probability(CHAIN, table, PATTERNS)[::repeats]
     drawn = mask.observed.reshape(4, repeats, 2)
     for unit, p_unit in zip(drawn, truth, strict=True):
@@ -91,7 +92,7 @@ def test_drawn_frequencies_match_the_true_probabilities():
 
 def test_stored_propensities_use_the_drawn_indicators():
     table = three_panels(2_000, seed=2)
-    mask = draw_mask(table, CHAIN, rng=np.random.default_rng(7))
+    mask = draw_mask(table, CHAIN, uniforms(table, np.random.default_rng(7)))
     assert mask.propensity is not None
     x1, x2 = table.values[:, 0], table.values[:, 1]
     np.testing.assert_allclose(mask.propensity[:, 0], 1 / (1 + np.exp(-(1 - x1))))
@@ -103,7 +104,9 @@ def test_stored_propensities_use_the_drawn_indicators():
 
 def test_never_missing_panels_are_observed_with_probability_one():
     table = three_panels(300, seed=2)
-    mask = draw_mask(table, graph_of({"P3": (0.0, {}, {})}), rng=np.random.default_rng(0))
+    mask = draw_mask(
+        table, graph_of({"P3": (0.0, {}, {})}), uniforms(table, np.random.default_rng(0))
+    )
     assert mask.propensity is not None
     assert mask.observed[:, 0].all()
     assert (mask.propensity[:, 0] == 1).all()
@@ -112,10 +115,12 @@ def test_never_missing_panels_are_observed_with_probability_one():
 
 def test_equal_generators_give_equal_masks_and_share_numbers_between_mechanisms():
     table = three_panels(500, seed=2)
-    once, again = (draw_mask(table, CHAIN, rng=np.random.default_rng(4)) for _ in range(2))
+    once, again = (
+        draw_mask(table, CHAIN, uniforms(table, np.random.default_rng(4))) for _ in range(2)
+    )
     np.testing.assert_array_equal(once.observed, again.observed)
     likelier = graph_of({"P2": (2.0, {"X1": -1.0}, {})})
-    more = draw_mask(table, likelier, rng=np.random.default_rng(4))
+    more = draw_mask(table, likelier, uniforms(table, np.random.default_rng(4)))
     assert (more.observed >= once.observed).all()
 
 
@@ -123,7 +128,7 @@ def test_a_table_with_gaps_is_not_drawn_from():
     table = three_panels(10, seed=0)
     table.values[2, 3] = np.nan
     with pytest.raises(ConfigError, match="column 'X4' lacks 1 of 10 values"):
-        draw_mask(table, graph_of({"P2": (0.0, {}, {})}), rng=np.random.default_rng(0))
+        draw_mask(table, graph_of({"P2": (0.0, {}, {})}), uniforms(table, np.random.default_rng(0)))
 
 
 @given(st.floats(1e-6, 1 - 1e-6), st.floats(-30, 30), st.booleans())
@@ -134,7 +139,7 @@ def test_calibration_reaches_the_share_by_one_common_shift(share, intercept, sta
         {"P2": (intercept, {"X1": -2.0}, {}), "P3": (1.0, {"X2": 3.0}, {"P2": 1.0})},
         standardise=standardise,
     )
-    moved = calibrate(graph, table, complete_share=share)
+    moved = calibrate(graph, [complete_logits(graph, table)], complete_share=share)
     assert complete_probability(moved, table).mean() == pytest.approx(share, abs=1e-10)
     shifts = [
         moved.indicators[p].intercept - graph.indicators[p].intercept for p in graph.indicators
@@ -147,8 +152,8 @@ def test_calibration_reaches_the_share_by_one_common_shift(share, intercept, sta
 def test_the_paper_share_of_complete_cases_is_drawn():
     table = three_panels(40_000, seed=9)
     graph = graph_of({"P2": (1.0, {"X1": -1.0}, {}), "P3": (1.0, {"X2": -1.0}, {})})
-    moved = calibrate(graph, table, complete_share=0.12)
-    share = draw_mask(table, moved, rng=np.random.default_rng(1)).complete.mean()
+    moved = calibrate(graph, [complete_logits(graph, table)], complete_share=0.12)
+    share = draw_mask(table, moved, uniforms(table, np.random.default_rng(1))).complete.mean()
     # 4 standard errors of a share of 0.12: fails by chance in 6 of 100,000 seeds
     assert abs(share - 0.12) <= 4 * np.sqrt(0.12 * 0.88 / 40_000)
 
@@ -156,19 +161,23 @@ def test_the_paper_share_of_complete_cases_is_drawn():
 def test_calibration_without_parents_is_exact():
     table = three_panels(7, seed=0)
     graph = graph_of({"P2": (0.3, {}, {}), "P3": (0.3, {}, {})})
-    moved = calibrate(graph, table, complete_share=0.25)
+    moved = calibrate(graph, [complete_logits(graph, table)], complete_share=0.25)
     assert moved.indicators["P2"].intercept == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 12.0, float("nan")])
 def test_impossible_shares_are_refused(share):
     with pytest.raises(ConfigError, match="allowed is more than 0 and less than 1"):
-        calibrate(CHAIN, three_panels(5, seed=0), complete_share=share)
+        calibrate(CHAIN, [complete_logits(CHAIN, three_panels(5, seed=0))], complete_share=share)
 
 
 def test_a_share_needs_a_panel_that_can_be_missing():
     with pytest.raises(ConfigError, match="no panel can be missing"):
-        calibrate(graph_of({}), three_panels(5, seed=0), complete_share=0.5)
+        calibrate(
+            graph_of({}),
+            [complete_logits(graph_of({}), three_panels(5, seed=0))],
+            complete_share=0.5,
+        )
 
 
 def test_own_missingness_needs_every_column_of_a_panel():

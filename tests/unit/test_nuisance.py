@@ -1,18 +1,14 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError, NoSupportError
-from frugal.learn.calibration import calibration_table, log_loss, overlap_summary
+from frugal.learn.calibration import FitSums, log_loss
 from frugal.learn.heads import Head, MeanHead
-from frugal.learn.nuisance import (
-    cross_fit,
-    cross_fit_means,
-    probability_bounds,
-    separate_fit,
-    separate_fit_means,
-)
+from frugal.learn.nuisance import probability_bounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+
+from tests.unit.nuisance_fits import cross_fit, separate_fit
 
 pytestmark = pytest.mark.trains
 
@@ -27,6 +23,12 @@ NETWORK = {
 LOGISTIC = {"C": 1.0}
 BOOSTING = {"trees": 20, "leaves": 7, "learning_rate": 0.1, "min_leaf": 20}
 METHODS = [("network", NETWORK), ("logistic", LOGISTIC), ("boosting", BOOSTING)]
+
+
+def calibration_table(p: np.ndarray, outcome: np.ndarray, *, bins: int):
+    """From two blocks."""
+    first, rest = (FitSums.of(p[k], outcome[k], bins=bins) for k in (slice(2), slice(2, None)))
+    return (first + rest).calibration()
 
 
 def rng():
@@ -211,12 +213,12 @@ def test_means_are_recovered_out_of_fold(method, its):
     cost[~usable] = np.nan  # the outcome is known where the row may train
     head = MeanHead(z, cost, usable)
     its = {**its, "epochs": 20} if method == "network" else {**its, "trees": 60}
-    (m,) = cross_fit_means([head], fold=np.arange(4000) % 2, method=method, settings=its, rng=rng())
+    (m,) = cross_fit([head], fold=np.arange(4000) % 2, method=method, settings=its, rng=rng())
     # Noise of variance .25 and spreads of 3 and .6: root mean square errors of at most
     # about a tenth of the spread; the constant outcome to a thousandth.
     assert (np.sqrt(np.square(m - mean).mean(axis=0)) < [0.35, 0.15, 2e-3]).all()
     part = np.arange(4000)
-    (s,) = separate_fit_means(
+    (s,) = separate_fit(
         [head], train=part < 2000, predict=part >= 2000, method=method, settings=its, rng=rng()
     )
     np.testing.assert_array_equal(np.isfinite(s).all(axis=1), part >= 2000)
@@ -255,7 +257,7 @@ def test_refusals_say_what_was_found():
         cross_fit([Head(spoiled, head.target, head.usable)], **ok)
     means = MeanHead(head.inputs, head.inputs, head.usable)
     with pytest.raises(ConfigError, match="'logistic' is unknown here"):
-        cross_fit_means([means], **ok)
+        cross_fit([means], **ok)
     with pytest.raises(DataError, match="1 of 2 probabilities"):
         log_loss(np.array([0.5, np.nan]), np.array([True, False]))
 
@@ -288,7 +290,6 @@ def test_log_loss_and_overlap_by_hand():
     outcome = np.array([True, False, False, True])
     assert log_loss(p, outcome) == pytest.approx(-np.log(0.5 * 0.75 * 0.995) / 4)
     assert log_loss(p, ~outcome) == np.inf
-    summary = overlap_summary(p, threshold=0.01)
-    assert (summary["n"], summary["min"], summary["max"]) == (4, 0.005, 1)
-    assert summary["share_below"] == 0.25
-    assert summary["q50"] == pytest.approx(0.375)
+    sums = FitSums.of(p[:1], outcome[:1], bins=4) + FitSums.of(p[1:], outcome[1:], bins=4)
+    assert (sums.rows, sums.minimum, sums.low) == (4, 0.005, 1)
+    assert sums.loss / 4 == pytest.approx(log_loss(p, outcome))

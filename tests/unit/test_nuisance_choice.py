@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from frugal.learn.calibration import log_loss
 from frugal.learn.heads import Head, MeanHead
-from frugal.learn.nuisance import cross_fit, cross_fit_means, separate_fit
 from frugal.learn.nuisance_choice import METHODS, fit_means, fit_probabilities
+
+from tests.unit.nuisance_fits import cross_fit, separate_fit
 
 pytestmark = pytest.mark.trains
 
@@ -118,7 +119,7 @@ def test_means_are_judged_by_their_share_of_variance_in_any_unit():
             [head], rule={"fold": fold}, method="lowest_loss", settings=SETTINGS, rng=rng()
         )
         found.append(one)
-        (values,) = cross_fit_means(
+        (values,) = cross_fit(
             [head], fold=fold, method=one.method, settings=SETTINGS[one.method], rng=rng()
         )
         np.testing.assert_array_equal(one.values, values)

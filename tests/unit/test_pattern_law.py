@@ -13,7 +13,7 @@ from frugal.acquire.policies.rule import rule_policy
 from frugal.acquire.wide_propensity import LARGEST_ERROR
 from frugal.core.layout import Layout
 from frugal.judge import pattern_law
-from frugal.judge.pattern_law import PatternLaw, fit_pattern_law, open_causes
+from frugal.judge.pattern_law import PatternLaw, fit_law, open_causes
 from frugal.judge.records import Records
 from frugal.learn.heads import HeadModels
 from frugal.learn.nuisance_choice import Fitted
@@ -162,14 +162,10 @@ def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
     monkeypatch.setattr(pattern_law, "fit_probabilities", counted)
     rule = {"fold": np.arange(len(mass)) % 2}
     settings = {"logistic": {"C": 1.0}}
-    return fit_pattern_law(
-        records,
-        factors,
-        rule=rule,
-        method="logistic",
-        settings=settings,
-        rng=np.random.default_rng(0),
+    fitted = fit_law(
+        records, rule=rule, method="logistic", settings=settings, rng=np.random.default_rng(0)
     )
+    return fitted.of(records, factors, rule["fold"])
 
 
 def value(law, factors, policy, acquired, mass, cost):

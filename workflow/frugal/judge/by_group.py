@@ -22,7 +22,7 @@ from frugal.core.scratch import Scratch
 from frugal.core.table import Table
 from frugal.core.terms import Terms
 from frugal.data.panel_columns import panel_matrix
-from frugal.judge.comparisons import covariance_of_blocks
+from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
 from frugal.judge.intervals import cut_interval, effective_share_interval, skewed_interval
 from frugal.judge.nuisance_fit import NuisanceFit
@@ -335,7 +335,7 @@ def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
     pairs = [(one, a, b) for one in parts for a, b in combinations(one.known.tolist(), 2)]
     if not pairs:
         return []
-    covariance = covariance_of_blocks(_differences(parts))
+    covariance = covariance_of(_differences(parts))
     error = np.sqrt(np.diag(covariance))
     level = 2 * float(ndtr(_quantile(covariance, rng))) - 1
     return [_gap(one, a, b, float(error[k]), level) for k, (one, a, b) in enumerate(pairs)]

@@ -19,7 +19,7 @@ NOTHING = 1e-12  # of the largest variance; what is below it is rounding
 
 
 def covariance_of(
-    psi: Float[np.ndarray, "k n"], draws: Float[np.ndarray, "k m"] | None = None
+    blocks: Iterable[Float[np.ndarray, "k _"]], draws: Float[np.ndarray, "k m"] | None = None
 ) -> Float[np.ndarray, "k k"]:
     """Covariance of k estimates on the same n rows. (k, k)
 
@@ -30,16 +30,9 @@ def covariance_of(
     Rubin's rules; verdicts read no such estimate.
 
     Args:
-        psi: influence terms, see `intervals.influence`. (k, n)
+        blocks: influence terms of the rows of each block, see `intervals.influence`. (k, n) each
         draws: estimates on each of m ≥ 2 completed tables; None where nothing was completed. (k, m)
     """
-    return covariance_of_blocks([psi], draws)
-
-
-def covariance_of_blocks(
-    blocks: Iterable[Float[np.ndarray, "k _"]], draws: Float[np.ndarray, "k m"] | None = None
-) -> Float[np.ndarray, "k k"]:
-    """As `covariance_of`, of rows in several blocks."""
     found, n = tree_sum(
         ((psi @ psi.T, psi.shape[1]) for psi in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])
     )

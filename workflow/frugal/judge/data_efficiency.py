@@ -70,7 +70,7 @@ def _as_float(count: int) -> float:
     return float(count) if count <= sys.float_info.max else float("inf")
 
 
-def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, ...]:
+def data_efficiency(rows: Int[np.ndarray, " k"]) -> tuple[ViewEfficiency, ...]:
     """Table A.1 for a mask: mean n_Û and n_runs over rows, for each view.
 
     With k = ‖R‖₁ observed of a panels [afape, table A.1]:
@@ -82,16 +82,7 @@ def data_efficiency(observed: Bool[np.ndarray, "n a"]) -> tuple[ViewEfficiency, 
         off_environment_sequence  n_Û = Σᵢ i! C(k, i)   n_runs = n_Û
 
     Args:
-        observed: panels that can be acquired and are known in the record. (n, a)
-
-    Raises:
-        DataError: there is no row.
-    """
-    return efficiency_of_counts(np.bincount(observed.sum(axis=1), minlength=observed.shape[1] + 1))
-
-
-def efficiency_of_counts(rows: Int[np.ndarray, " k"]) -> tuple[ViewEfficiency, ...]:
-    """`data_efficiency` from how many rows have 0, 1, … a panels observed. (a + 1,)
+        rows: how many have k = 0, 1, … a panels that can be acquired on record. (a + 1,)
 
     Raises:
         DataError: there is no row.
@@ -125,44 +116,28 @@ def efficiency_of_counts(rows: Int[np.ndarray, " k"]) -> tuple[ViewEfficiency, .
     )
 
 
-def compare_positivity(
-    pattern_probability: Float[np.ndarray, "n q"],
-    patterns: Bool[np.ndarray, "q a"],
-    policy_sets: Bool[np.ndarray, "t a"],
-    *,
-    threshold: float,
-) -> tuple[ViewPositivity, ...]:
-    """Probability that each view requires to be above zero, at its least over rows.
-
-    Policy-specific requirements of [afape, sec. A.10], for each row x:
-
-        off_policy_sequence, _set   min over t of p(R = t | x)      (the order: an upper bound)
-        black_box                   p(R = 1 | x)
-        off_environment             min over t of p(R ⊇ t | x)
-
-    Args:
-        pattern_probability: p(R = pattern | x). (n, q)
-        patterns: distinct; a pattern not listed has probability zero. (q, a)
-        policy_sets: sets t that the policy may end with. (t, a)
-        threshold: below which a row counts as lacking support.
-
-    Raises:
-        DataError: no row or set is given, a pattern is listed twice, or a probability is outside
-            [0, 1] or sums to more than 1.
-    """
-    needed = needed_probability(pattern_probability, patterns, policy_sets)
-    return summarise_positivity(needed, threshold=threshold)
-
-
 def needed_probability(
     pattern_probability: Float[np.ndarray, "n q"],
     patterns: Bool[np.ndarray, "q a"],
     policy_sets: Bool[np.ndarray, "t a"],
 ) -> Float[np.ndarray, "3 n"]:
-    """What each row needs above zero: the sets themselves, R = 1, supersets  [afape, sec. A.10].
+    """What each row x needs above zero, by the requirements of one policy  [afape, sec. A.10].
+
+        off_policy_sequence, _set   min over t of p(R = t | x)      (the order: an upper bound)
+        black_box                   p(R = 1 | x)
+        off_environment             min over t of p(R ⊇ t | x)
 
     The sums over supersets are made for all 2^v sets of the v panels that some pattern lacks at
-    once, panel by panel. Arguments and errors as for `compare_positivity`.
+    once, panel by panel.
+
+    Args:
+        pattern_probability: p(R = pattern | x). (n, q)
+        patterns: distinct; a pattern not listed has probability zero. (q, a)
+        policy_sets: sets t that the policy may end with. (t, a)
+
+    Raises:
+        DataError: no row or set is given, a pattern is listed twice, or a probability is outside
+            [0, 1] or sums to more than 1.
     """
     _check_patterns(pattern_probability, policy_sets)
     lacked = ~patterns.all(axis=0)
@@ -180,13 +155,6 @@ def needed_probability(
         halves = by_set.reshape(len(by_set), -1, 2, int(bit))
         halves[:, :, 0] += halves[:, :, 1]
     return np.stack([exact, complete, by_set[:, wanted].min(axis=1)])
-
-
-def summarise_positivity(
-    needed: Float[np.ndarray, "3 n"], *, threshold: float
-) -> tuple[ViewPositivity, ...]:
-    """The least and the share below a threshold, per view, of what `needed_probability` gave."""
-    return NeededSums.of(needed, threshold).views()
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,13 +111,6 @@ class Evidence:
         self.full_sets: dict[bytes, tuple[np.ndarray, int, int]] = {}  # set, rows, in record order
         self._head: Case | None = None
 
-    @classmethod
-    def of(cls, case: Case, estimators: Iterable[Estimator]) -> "Evidence":
-        """Of a case that is whole."""
-        found = cls(estimators)
-        found.add(case)
-        return found
-
     @property
     def head(self) -> Case:
         """The first block, of which only what is the same in all blocks may be read."""

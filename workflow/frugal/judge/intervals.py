@@ -30,7 +30,7 @@ def cluster_sums(
     """
     columns = values.reshape(len(values), -1).T
     sums = [np.bincount(cluster, weights=one, minlength=clusters) for one in columns]
-    return np.stack(sums, axis=1).reshape(clusters, *values.shape[1:])
+    return np.stack(sums, axis=1, dtype=np.float64).reshape(clusters, *values.shape[1:])
 
 
 def estimate(terms: Terms) -> Float[np.ndarray, " o"]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from frugal.core.terms import Terms
-from frugal.judge.case import Case
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
 from frugal.judge.intervals import standard_error
@@ -33,17 +32,12 @@ LEAST_MASS = 0.01  # sets of panels with less mass are not missed
 _SURE = 3.0  # standard errors by which an estimated gap must exceed zero
 
 
-def obstacle(estimator: Estimator, case: Case) -> Obstacle | None:
-    """Why an estimator cannot be computed for a case: (status, sentence); None if it can.
+def obstacle(estimator: Estimator, given: Evidence) -> Obstacle | None:
+    """Why an estimator cannot be computed: (status, sentence); None if it can.
 
     Statuses: `not_available` (the study did not make what it needs), `not_identified` (no data of
     this kind could tell), `no_support` (these records happen not to hold what it needs).
     """
-    return obstacle_of(estimator, Evidence.of(case, [estimator]))
-
-
-def obstacle_of(estimator: Estimator, given: Evidence) -> Obstacle | None:
-    """As `obstacle`, from the evidence of all rows."""
     for need in Need:
         if need in estimator.needs and need in _LACKING:
             why = _LACKING[need](given)

@@ -333,20 +333,6 @@ def fit_law(
     return FittedLaw(needed, models)
 
 
-def fit_pattern_law(
-    records: Records,
-    factors: Mapping[str, np.ndarray],
-    *,
-    rule: Mapping[str, np.ndarray],
-    method: str,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-) -> PatternLaw:
-    """The law of patterns of the records that it is learned from; see `fit_law`."""
-    fitted = fit_law(records, rule=rule, method=method, settings=settings, rng=rng)
-    return fitted.of(records, factors, rule["fold"])
-
-
 @dataclass(frozen=True, eq=False)
 class _Elsewhere:
     """What p(R_j = 1 | pa_X(j), setting) with a cause missing is learned from, and asked of.

@@ -18,7 +18,7 @@ from frugal.judge.case import Case, acquired_sets
 from frugal.judge.data_efficiency import (
     VIEWS,
     NeededSums,
-    efficiency_of_counts,
+    data_efficiency,
     needed_probability,
 )
 from frugal.missing.chain import IndicatorChain, chain_of
@@ -99,7 +99,7 @@ def compare_views(
     reason = _too_many(seen.sets) if wide else ""
     if not reason and graph["source"] != "induced":
         reason = _unknown(graph, seen.fitted, identification)
-    views = efficiency_of_counts(seen.observed)
+    views = data_efficiency(seen.observed)
     support: Sequence[Any] = [None] * len(VIEWS)
     if not reason:
         needed = (_needed(one, layout, graph, seen.sets, wide=wide) for one in blocks)

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.scaling import fit_scaling
@@ -106,85 +106,6 @@ def fit_mean_models(
         HeadModels(models, numbers, head.target.shape[1])
         for head, models in zip(heads, fitted, strict=True)
     ]
-
-
-def cross_fit(
-    heads: Sequence[Head],
-    *,
-    fold: Int[np.ndarray, " n"],
-    method: str,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-) -> list[Float[np.ndarray, " n"]]:
-    """Probabilities p(D = 1 | Z) by cross-fitting: a fold's rows by the other folds' models.
-
-    See `fit_models`.
-
-    Returns:
-        One array per head, inside (0, 1); NaN where the row's inputs are not finite. (n,)
-    """
-    models = fit_models(
-        heads, fold=fold, method=method, settings=settings, rng=rng, progress=progress
-    )
-    return [m.predict(h.inputs, fold)[:, 0] for m, h in zip(models, heads, strict=True)]
-
-
-def separate_fit(
-    heads: Sequence[Head],
-    *,
-    train: Bool[np.ndarray, " n"],
-    predict: Bool[np.ndarray, " n"],
-    method: str,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-) -> list[Float[np.ndarray, " n"]]:
-    """As `cross_fit`, but trained on some rows and predicted on others; NaN on the rest."""
-    models = fit_models(
-        heads, train=train, method=method, settings=settings, rng=rng, progress=progress
-    )
-    return [_only(m, h.inputs, predict)[:, 0] for m, h in zip(models, heads, strict=True)]
-
-
-def cross_fit_means(
-    heads: Sequence[MeanHead],
-    *,
-    fold: Int[np.ndarray, " n"],
-    method: str,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-) -> list[Float[np.ndarray, "n o"]]:
-    """As `cross_fit`, for means E[C | Z] by network or boosting. One (n, o) array per head."""
-    models = fit_mean_models(
-        heads, fold=fold, method=method, settings=settings, rng=rng, progress=progress
-    )
-    return [m.predict(h.inputs, fold) for m, h in zip(models, heads, strict=True)]
-
-
-def separate_fit_means(
-    heads: Sequence[MeanHead],
-    *,
-    train: Bool[np.ndarray, " n"],
-    predict: Bool[np.ndarray, " n"],
-    method: str,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-) -> list[Float[np.ndarray, "n o"]]:
-    """As `separate_fit`, for means E[C | Z] by network or boosting. One (n, o) array per head."""
-    models = fit_mean_models(
-        heads, train=train, method=method, settings=settings, rng=rng, progress=progress
-    )
-    return [_only(m, h.inputs, predict) for m, h in zip(models, heads, strict=True)]
-
-
-def _only(models: HeadModels, inputs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Predictions of some rows, NaN of the others. (n, o)"""
-    result = np.full((len(inputs), models.outcomes), np.nan)
-    result[rows] = models.predict(inputs[rows], np.zeros(int(rows.sum()), dtype=np.int64))
-    return result
 
 
 def probability_bounds(rows: int) -> tuple[float, float]:

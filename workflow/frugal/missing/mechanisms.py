@@ -24,16 +24,16 @@ from frugal.missing.graphs import (
 )
 
 
-def draw_mask(table: Table, graph: MissingnessGraph, *, rng: np.random.Generator) -> Mask:
-    """One draw R ~ p(R | X) for every unit, causes before effects.
+def draw_mask(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
+    """One draw R ~ p(R | X) for some units, causes before effects.
 
     Each unit and panel has its own uniform number whatever the graph, so that two mechanisms drawn
-    from equal generators differ only where their laws do.
+    from equal numbers differ only where their laws do.
 
     Args:
-        table: the whole table, complete.
+        table: the units, complete.
         graph: laws of the panels that can be missing.
-        rng: source of the (n, a) uniform numbers.
+        uniforms: numbers in [0, 1). (n, a)
 
     Returns:
         The mask and the true p(R_j = 1 | its parents) with the drawn indicators among the parents;
@@ -43,11 +43,6 @@ def draw_mask(table: Table, graph: MissingnessGraph, *, rng: np.random.Generator
         ConfigError: the table lacks values of its own.
         GraphError: the graph is cyclic.
     """
-    return mask_of(table, graph, rng.random((len(table), len(table.actions))))
-
-
-def mask_of(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
-    """As `draw_mask`, of some rows, with the uniform numbers of these rows."""
     require_complete(table, graph, np.isnan(table.values).sum(axis=0), len(table))
     observed = np.ones(uniforms.shape, dtype=bool)
     propensity = np.ones(uniforms.shape)
@@ -109,34 +104,7 @@ def complete_probability(graph: MissingnessGraph, table: Table) -> Float[np.ndar
     return _complete_from_logits(complete_logits(graph, table))
 
 
-def calibrate(graph: MissingnessGraph, table: Table, *, complete_share: float) -> MissingnessGraph:
-    """The graph whose expected share of complete cases on this table is `complete_share`.
-
-    See `calibrated`; the table is whole.
-    """
-    require_share(graph, complete_share)
-    return calibrated(graph, [complete_logits(graph, table)], complete_share=complete_share)
-
-
-def require_share(graph: MissingnessGraph, complete_share: float) -> None:
-    """Refuse a share of complete cases that no shift of intercepts can reach.
-
-    Raises:
-        ConfigError: the share is outside (0, 1), or no panel can be missing.
-    """
-    if not 0 < complete_share < 1:
-        raise ConfigError(
-            f"mechanism {graph.name!r} asks for a complete share of {complete_share}; "
-            "allowed is more than 0 and less than 1"
-        )
-    if not graph.indicators:
-        raise ConfigError(
-            f"mechanism {graph.name!r} asks for a complete share of {complete_share} "
-            "but no panel can be missing, so the share is 1"
-        )
-
-
-def calibrated(
+def calibrate(
     graph: MissingnessGraph,
     logits: Iterable[Float[np.ndarray, "n m"]],
     *,
@@ -152,7 +120,20 @@ def calibrated(
         graph: laws whose intercepts are to move.
         logits: `complete_logits` of each block of rows; gone through several times.
         complete_share: in (0, 1); the paper's synthetic study has 0.12.
+
+    Raises:
+        ConfigError: the share is outside (0, 1), or no panel can be missing.
     """
+    if not 0 < complete_share < 1:
+        raise ConfigError(
+            f"mechanism {graph.name!r} asks for a complete share of {complete_share}; "
+            "allowed is more than 0 and less than 1"
+        )
+    if not graph.indicators:
+        raise ConfigError(
+            f"mechanism {graph.name!r} asks for a complete share of {complete_share} "
+            "but no panel can be missing, so the share is 1"
+        )
     per_panel = -np.log(complete_share) / len(graph.indicators)
     rows = sum(len(part) for part in logits)
     low = logit(complete_share) - max(part.max() for part in logits) - 1.0

@@ -29,7 +29,7 @@ from frugal.judge.estimator import Estimator, Need
 from frugal.judge.evidence import Evidence
 from frugal.judge.intervals import skewed_interval
 from frugal.judge.nuisance_fit import NuisanceFit
-from frugal.judge.obstacles import LEAST_MASS, obstacle_of
+from frugal.judge.obstacles import LEAST_MASS, obstacle
 from frugal.judge.positivity import (
     Finding,
     gap_findings,
@@ -148,7 +148,7 @@ def judge_blocks(
     completed = TermBlocks(scratch, cases.sizes, cases.cluster)
     found = Judged(agent, seed, evidence, read, terms, {}, {}, completed, views)
     for name, estimator in ESTIMATORS.items():
-        if why := obstacle_of(estimator, found.evidence_of(estimator)):
+        if why := obstacle(estimator, found.evidence_of(estimator)):
             found.stopped[name] = why
     for k in blocks:
         _add_terms(found, cases.case(agent, seed, k), shifted)

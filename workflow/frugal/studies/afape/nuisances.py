@@ -18,6 +18,7 @@ from frugal.core.world import World
 from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.judge.records import PARTS, Records, in_s
+from frugal.learn.calibration import FitSums
 from frugal.learn.nuisance_choice import Fitted, fit_means, fit_probabilities
 
 OWN = ("means", "law", "patterns")  # streams of their own beside that of the propensities
@@ -274,3 +275,45 @@ def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> Told:
         for agent, played in records.played.items()
     ]
     return Told(pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {})
+
+
+class Quality:
+    """Calibration, log-loss and overlap of the fitted probabilities of one seed, on test rows.
+
+    Args:
+        bins: of calibration curves.
+    """
+
+    def __init__(self, bins: int) -> None:
+        self._bins = bins
+        self._sums: dict[str, FitSums] = {}
+
+    def add(self, curves: Mapping[str, Curve]) -> None:
+        """The next block; a probability counts on the rows that it serves."""
+        for name, (probability, outcome, usable) in curves.items():
+            rows = usable & np.isfinite(probability)
+            found = FitSums.of(probability[rows], outcome[rows], bins=self._bins)
+            self._sums[name] = self._sums[name] + found if name in self._sums else found
+
+    def tables(self, methods: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+        """Two tables; a probability that serves no row is left out, and the summary says why.
+
+        Args:
+            methods: of the regressions; what follows from others has none.
+        """
+        nothing = FitSums.of(np.empty(0), np.empty(0, dtype=bool), bins=self._bins)
+        sums = {name: one for name, one in self._sums.items() if one.rows}
+        calibration, overlap = [], []
+        for name, one in (sums or {"": nothing}).items():
+            about = {"nuisance": name, "method": methods.get(name, "")}
+            calibration.append(one.calibration().assign(**about))
+            n = max(one.rows, 1)
+            overlap.append(
+                about
+                | {"n": one.rows, "log_loss": one.loss / n, "minimum": one.minimum}
+                | {"share_below_1_percent": one.low / n}
+            )
+        return {
+            "calibration": pd.concat(calibration, ignore_index=True),
+            "overlap": pd.DataFrame(overlap).iloc[: len(sums)],
+        }

@@ -7,7 +7,7 @@ import pandas as pd
 
 from frugal.core.scratch import Scratch
 from frugal.core.streams import Streams
-from frugal.judge.comparisons import LEVEL, Comparison, compare, covariance_of_blocks
+from frugal.judge.comparisons import LEVEL, Comparison, compare, covariance_of
 from frugal.judge.cost_intervals import CostInterval
 from frugal.judge.term_blocks import stacked
 
@@ -66,7 +66,7 @@ def _compared(
         drawn = kept.stack([("draws", seed, name, agent) for agent in agents])
         drawn = drawn if drawn.shape[1] > 1 else None
     told = stacked(kept, [(seed, name, agent) for agent in agents])
-    covariance = covariance_of_blocks(told, drawn)
+    covariance = covariance_of(told, drawn)
     value = rows["estimate"].to_numpy()
     return compare(value, covariance, streams.generator("pairs", seed, name))
 

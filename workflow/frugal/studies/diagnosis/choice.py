@@ -103,7 +103,7 @@ def leading(found: Sequence[Candidate], outcomes: pd.DataFrame, *, score: str) -
     other = int(np.where(apart, seen, -np.inf).argmax())
     label, said = verdicts(outcomes, [found[first], found[other]], "validation")
     value, effect = score_effects(label, said, score=score)
-    error = float(np.sqrt(covariance_of((effect[1] - effect[0])[None])[0, 0]))
+    error = float(np.sqrt(covariance_of([(effect[1] - effect[0])[None]])[0, 0]))
     return other if value[1] - value[0] > error else first
 
 
@@ -125,7 +125,7 @@ def compared(
     """
     label, said = verdicts(outcomes, found, "test")
     value, effect = score_effects(label, said, score=score)
-    told = compare(-value, covariance_of(effect), rng)
+    told = compare(-value, covariance_of([effect]), rng)
     half = told.half_width[:, chosen]
     return pd.DataFrame(
         {

@@ -21,15 +21,14 @@ from frugal.missing.graphs import parse_graph, settled
 from frugal.missing.identification import identify
 from frugal.missing.law import MOST_SUMMED, recorded_probability
 from frugal.missing.mechanisms import (
-    calibrated,
+    calibrate,
     complete_logits,
     complete_probability,
-    mask_of,
+    draw_mask,
     own_mask,
     panels_present,
     require_complete,
     require_free_known,
-    require_share,
 )
 from frugal.studies.shared.frames import bars
 
@@ -101,7 +100,7 @@ class _Drawn:
         data, test, draws = block.table, block.part == "test", []
         self._test += int(test.sum())
         for seed in progress(self._seeds, desc="masks"):
-            mask = own_mask(data) if self._graph is None else mask_of(
+            mask = own_mask(data) if self._graph is None else draw_mask(
                 data, self._graph, self._uniforms[seed].of(block.rows)
             )  # fmt: skip
             draws.append(_mask_frame(seed, data, mask))
@@ -132,12 +131,11 @@ class _Drawn:
 
 def _calibrated(graph: MissingnessGraph, stored: StoredTable, share: float) -> MissingnessGraph:
     """The graph with intercepts that leave a share of complete cases; logits are set aside."""
-    require_share(graph, share)
     law = settled(graph, stored.column)
     with Scratch() as kept:
         for block in stored:
             kept.put("logits", complete_logits(law, block.table))
-        return calibrated(graph, _Logits(kept), complete_share=share)
+        return calibrate(graph, _Logits(kept), complete_share=share)
 
 
 class _Logits:

@@ -27,10 +27,10 @@ from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.judge.records import PARTS, Records
 from frugal.learn.nuisance_choice import Fitted
 from frugal.studies.afape.episodes import StoredEpisodes
-from frugal.studies.afape.fit_quality import Quality
 from frugal.studies.afape.nuisances import (
     OWN,
     Nuisances,
+    Quality,
     Told,
     fit_nuisances_of,
     nothing_fitted,
