@@ -33,3 +33,7 @@ class Streams:
         digest = hashlib.sha256(name.encode()).digest()
         entropy = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 32, 4)]
         return np.random.default_rng(np.random.SeedSequence(entropy))
+
+    def of_block(self, number: int, *keys: str | int) -> np.random.Generator:
+        """The generator of one block of rows; that of the first has the keys alone."""
+        return self.generator(*keys, *(["block", number] if number else []))

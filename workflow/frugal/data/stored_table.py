@@ -146,6 +146,10 @@ class StoredTable:
         inside = self.part_rows(parts)
         return [int(np.count_nonzero(inside[rows])) for rows in self.blocks]
 
+    def blocks_with(self, parts: Collection[str]) -> list[int]:
+        """Numbers of the blocks with a row of some parts; the first where none has."""
+        return [number for number, count in enumerate(self.counts(parts)) if count] or [0]
+
     def block(self, number: int) -> TableBlock:
         """One block, all of its columns; that of a table of one block is read once."""
         if self._whole is not None:
@@ -233,9 +237,9 @@ class StoredTable:
             found.append(sensitive_from_frames(frame, self.catalogue)[0][inside[rows]])
         return np.concatenate(found)
 
-    def take(self, parts: Collection[str]) -> tuple[Table, Int[np.ndarray, " m"]]:
-        """The rows of some parts, in memory, and their positions. (m,)"""
-        return self.at(np.flatnonzero(self.part_rows(parts)))
+    def positions(self, parts: Collection[str]) -> Int[np.ndarray, " m"]:
+        """Where the rows of some parts stand, ascending. (m,)"""
+        return np.flatnonzero(self.part_rows(parts))
 
     def places(self, ids: Collection[int]) -> Int[np.ndarray, " m"]:
         """Where the rows with these identities stand, ascending. (m,)"""
@@ -245,14 +249,14 @@ class StoredTable:
         ]
         return np.concatenate(found)
 
-    def at(self, places: Int[np.ndarray, " m"]) -> tuple[Table, Int[np.ndarray, " m"]]:
-        """Rows at given positions, which ascend, in memory; and the positions."""
+    def at(self, places: Int[np.ndarray, " m"]) -> Table:
+        """Rows at given positions, which ascend, in memory."""
         found = []
         for number, rows in enumerate(self.blocks):
             first, last = np.searchsorted(places, (rows.start, rows.stop))
-            if last > first or len(self.blocks) == 1:
+            if last > first:
                 found.append(self.block(number).table.take(places[first:last] - rows.start))
-        return joined(found, self.layout), places
+        return joined(found, self.layout)
 
 
 def joined(tables: Sequence[Table], layout: Table) -> Table:

@@ -12,9 +12,7 @@ from frugal.data.panel_columns import panel_columns
 from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows
 from frugal.judge.views import ViewRows
-from frugal.studies.afape.judged_rows import TEST, JudgedRows
-from frugal.studies.afape.stored import StoredRecords
-from frugal.studies.shared.frames import EVALUATED
+from frugal.studies.afape.stored import TEST, JudgedRows, StoredEpisodes, StoredRecords
 
 
 class StoredCases(JudgedRows):
@@ -36,9 +34,10 @@ class StoredCases(JudgedRows):
     ) -> None:
         super().__init__(records)
         self._identification = identification
-        self._blocked, self._worlds = episodes
+        blocked, self._worlds = episodes
+        self._blocked = StoredEpisodes(blocked, records.table)
         self._propensities, self._fits = map(rows_of, fitted)
-        self.agents = self._blocked.values("agent")
+        self.agents = self._blocked.agents
         self._fitted_at = slices_of(self._propensities, self.counts, "propensities")
         self._fits_at = slices_of(self._fits, self.counts, "propensities of agents")
 
@@ -67,9 +66,7 @@ class StoredCases(JudgedRows):
         return {name: frame[frame["seed"] == seed] for name, frame in stored.items()}
 
     def _episodes(self, agent: str, at: int) -> pd.DataFrame:
-        table, rows = self.records.table, self._blocked.rows("agent", agent)
-        places = slices_of(rows, table.counts(EVALUATED), f"episodes of agent {agent!r}")
-        found = rows.read(places[self.numbers[at]])
+        found = self._blocked.read(agent, self.numbers[at])
         return found[found["row_id"].isin(self.data(at).row_id)]
 
     def _elsewhere(self, agent: str, at: int) -> pd.DataFrame:

@@ -309,7 +309,8 @@ def resampled(
     drawn = resample(
         _first_terms(units, usable), units[0].sizes,
         np.array([one.tally(name).estimate[0] for one, name in zip(units, usable, strict=True)]),
-        resamples=count, share=share, rng_of=_streams_of("resamples", found, streams),
+        resamples=count, share=share,
+        rng_of=lambda number: streams.of_block(number, "resamples", found.seed),
     )  # fmt: skip
     for k, name in enumerate(usable):
         column = drawn[:, k : k + 1]
@@ -350,7 +351,9 @@ def convergence(found: Judged, sizes: list[int], streams: Streams) -> pd.DataFra
     terms, n, names = found.terms, found.terms.rows, found.names
     cuts = sorted({size for size in sizes if size < n} | {n})
     blocks = _first_terms([terms] * len(names), names)
-    value = prefix_estimates(blocks, terms.sizes, cuts, _streams_of("order", found, streams))
+    value = prefix_estimates(
+        blocks, terms.sizes, cuts, lambda number: streams.of_block(number, "order", found.seed)
+    )
     return pd.DataFrame(
         {
             "estimator": np.repeat(np.array(names, dtype=object), len(cuts)),
@@ -364,13 +367,6 @@ def _first_terms(each: Sequence[TermBlocks], names: Sequence[str]) -> Iterator[l
     """Terms of the first outcome by every estimator, block by block."""
     for number in range(len(each[0].sizes)):
         yield [one.first(name, number) for one, name in zip(each, names, strict=True)]
-
-
-def _streams_of(what: str, found: Judged, streams: Streams) -> Callable[[int], np.random.Generator]:
-    """The stream of each block, by its number."""
-    return lambda number: streams.generator(
-        what, found.seed, *(["block", number] if number else [])
-    )
 
 
 def frequencies(found: Judged, data: Table) -> pd.DataFrame:

@@ -14,8 +14,7 @@ from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
 from frugal.judge.graph_check import check_graph as check_blocks
-from frugal.studies.afape.judged_rows import JudgedRows
-from frugal.studies.afape.stored import StoredRecords
+from frugal.studies.afape.stored import JudgedRows, StoredRecords
 
 _COLUMNS = {name: one.type for name, one in Contrast.__dataclass_fields__.items()}
 

@@ -23,10 +23,9 @@ from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
-from frugal.data.panel_columns import panel_columns, panel_matrix
+from frugal.data.panel_columns import panel_columns
 from frugal.judge.records import PARTS, Records
 from frugal.learn.nuisance_choice import Fitted
-from frugal.studies.afape.episodes import StoredEpisodes
 from frugal.studies.afape.nuisances import (
     OWN,
     Nuisances,
@@ -36,7 +35,7 @@ from frugal.studies.afape.nuisances import (
     nothing_fitted,
     tell,
 )
-from frugal.studies.afape.stored import StoredRecords
+from frugal.studies.afape.stored import TEST, StoredEpisodes, StoredRecords
 from frugal.studies.shared.frames import EVALUATED, bars
 
 
@@ -70,9 +69,7 @@ def fit_nuisances(
     for seed in progress(records.seeds, desc="seeds"):
         fits[seed] = _Seed.fit(given, seed, settings, streams)
     qualities = {seed: Quality(settings["bins"]) for seed in fits}
-    for number in outer(range(len(records.table.blocks)), desc="blocks"):
-        if not records.table.counts(["test"])[number] and len(records.table.blocks) > 1:
-            continue
+    for number in outer(records.table.blocks_with(TEST), desc="blocks"):
         told = {seed: one.tell(given, number, built, streams) for seed, one in fits.items()}
         for seed, said in told.items():
             qualities[seed].add(said.curves)
@@ -109,29 +106,29 @@ class _Given:
     graph: Mapping[str, Any]
     identification: Mapping[str, Any]
 
-    def some(self, seed: int, number: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
-        """Records of some rows of a block.
+    def at(self, seed: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
+        """Records of some rows, with the graph's causes of each indicator.
 
         Args:
             seed: of the study.
-            number: of the block.
             parts: of the split.
             wanted: which of the rows of these parts, ascending. (m,)
         """
-        block = self.records.table.block(number)
-        data = block.table.take(block.of(parts)[wanted])
-        mask = self.records.of_seed(number, seed, parts).iloc[wanted]
+        table = self.records.table
+        data, observed = self.records.at(table.positions(parts)[wanted], seed)
         columns = [*panel_columns("acquired", data), *PARTS]
-        played = {}
-        for agent in self.episodes.agents:
-            frame = self.episodes.block(agent, number, parts, columns)
-            played[agent] = frame[frame["seed"] == seed].iloc[wanted]
-        return self.of(data, panel_matrix(mask, "observed", data), played)
-
-    def of(self, data: Any, observed: np.ndarray, played: Mapping[str, pd.DataFrame]) -> Records:
-        """Records, with the graph's causes of each indicator."""
-        parents = {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()}
-        return Records(data, observed, self.identification, parents, played)
+        played: dict[str, list[pd.DataFrame]] = {agent: [] for agent in self.episodes.agents}
+        starts = np.cumsum([0, *table.counts(parts)])
+        for number, start in enumerate(starts[:-1]):
+            first, last = np.searchsorted(wanted, starts[number : number + 2])
+            for agent, frames in played.items() if last > first or not number else ():
+                frame = self.episodes.block(agent, number, parts, columns)
+                frames.append(frame[frame["seed"] == seed].iloc[wanted[first:last] - start])
+        return Records(
+            data, observed, self.identification,
+            {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()},
+            {agent: pd.concat(frames, ignore_index=True) for agent, frames in played.items()},
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +174,7 @@ class _Seed:
             every = np.ones(len(some), dtype=bool)
             rule = {"fold": fold[some]}
             rule |= {"train": every, "predict": ~every} if separate else {}
-            learn_from = _records_at(given, seed, parts, some)
+            learn_from = given.at(seed, parts, some)
             nuisances = fit_nuisances_of(learn_from, rule, settings, {"heads": rng} | own)
         return cls(seed, nuisances, fold[test], learned, starts)
 
@@ -196,36 +193,14 @@ class _Seed:
     ) -> Told:
         """What is fitted for the test rows of a block."""
         start, stop = self.starts[number : number + 2]
-        records = given.some(self.seed, number, ["test"], np.arange(stop - start))
+        records = given.at(self.seed, TEST, np.arange(start, stop))
         if self.nuisances is None:
             return nothing_fitted(records, policies)
-        named = ("patterns", self.seed, *(["block", number] if number else []))
-        told = tell(
-            self.nuisances, records, policies, self.fold[start:stop], streams.generator(*named)
-        )
+        rng = streams.of_block(number, "patterns", self.seed)
+        told = tell(self.nuisances, records, policies, self.fold[start:stop], rng)
         if self.learned is not None:
             told.propensities["learned_from"] = self.learned[start:stop]
         return told
-
-
-def _records_at(given: _Given, seed: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
-    """Records of some rows of all blocks; `wanted` counts the rows of these parts. (m,)"""
-    counts = given.records.table.counts(parts)
-    first, found = 0, []
-    for number, count in enumerate(counts):
-        here = wanted[(wanted >= first) & (wanted < first + count)] - first
-        first += count
-        if len(here) or len(counts) == 1:
-            found.append(given.some(seed, number, parts, here))
-    if len(found) == 1:
-        return found[0]
-    places = np.flatnonzero(given.records.table.part_rows(parts))[wanted]
-    data, _ = given.records.table.at(places)
-    played = {
-        agent: pd.concat([one.played[agent] for one in found], ignore_index=True)
-        for agent in given.episodes.agents
-    }
-    return given.of(data, np.concatenate([one.observed for one in found]), played)
 
 
 def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:

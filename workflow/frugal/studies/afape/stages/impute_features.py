@@ -18,8 +18,6 @@ from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.data.panel_columns import panel_matrix
-from frugal.data.stored_table import joined
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
 from frugal.learn.imputers.missforest import impute_missforest
 from frugal.learn.multiple_imputation import impute_multiple
@@ -47,7 +45,7 @@ def impute_features(
     for number in outer(range(len(records.table.blocks)), desc="blocks"):
         frames = []
         for seed in records.seeds:
-            known = _Known.of(records, number, seed)
+            known = _Known(records, number, seed)
             every = _imputations(known, chains.get(seed), settings, streams, seed, inner)
             for method, draw, values, used in every:
                 frames.append(_frame(seed, method, draw, known, values))
@@ -79,25 +77,21 @@ class _Known:
         number: of the block.
     """
 
-    def __init__(self, tables: list[Table], hidden: list[np.ndarray], number: int) -> None:
-        self.test, self.number = joined(tables, tables[0]), number
-        self.hidden = np.concatenate(hidden) if len(hidden) > 1 else hidden[0]
-        own = np.arange(len(self.hidden)) >= len(self.hidden) - len(hidden[-1])
-        self.asked = np.flatnonzero(own & np.isnan(self.hidden).any(axis=1))
+    def __init__(self, records: StoredRecords, number: int, seed: int) -> None:
+        last = 0 < number == len(records.table.blocks) - 1
+        begin = records.table.blocks[number - 1 if last else number].start
+        places = records.table.positions(["test"])
+        rows = records.table.blocks[number]
+        places = places[(places >= begin) & (places < rows.stop)]
+        self.number = number
+        self.test, self.hidden = _hidden(records, places, seed)
+        self.asked = np.flatnonzero((places >= rows.start) & np.isnan(self.hidden).any(axis=1))
 
-    @classmethod
-    def of(cls, records: StoredRecords, number: int, seed: int) -> "_Known":
-        """A block's test rows, and if it is the last of several those of the one before."""
-        before = [number - 1] if 0 < number == len(records.table.blocks) - 1 else []
-        tables, hidden = [], []
-        for one in (*before, number):
-            block = records.table.block(one)
-            test = block.table.take(block.of(["test"]))
-            mask = records.of_seed(one, seed, ["test"])
-            observed = test.columns_observed(panel_matrix(mask, "observed", test))
-            tables.append(test)
-            hidden.append(np.where(observed, test.values, np.nan))
-        return cls(tables, hidden, number)
+
+def _hidden(records: StoredRecords, places: np.ndarray, seed: int) -> tuple[Table, np.ndarray]:
+    """Rows, and their values with NaN where the records of a seed have none. (n, d)"""
+    data, observed = records.at(places, seed)
+    return data, np.where(data.columns_observed(observed), data.values, np.nan)
 
 
 def _chains(
@@ -107,23 +101,14 @@ def _chains(
     if trees is None or len(records.table.blocks) == 1:
         return {}
     found = {}
-    places = np.flatnonzero(records.table.part_rows(["test"]))
+    places = records.table.positions(["test"])
     for seed in records.seeds:
         rng = streams.generator("chained_trees", seed)
         some = micro.sample_of(len(places), micro.BLOCK_ROWS, rng)
-        hidden = []
-        for number, rows in enumerate(records.table.blocks):
-            wanted = places[some] - rows.start
-            wanted = wanted[(wanted >= 0) & (wanted < rows.stop - rows.start)]
-            block = records.table.block(number).table.take(wanted)
-            mask = records.masks(number)
-            mask = mask[mask["seed"] == seed].iloc[wanted]
-            observed = block.columns_observed(panel_matrix(mask, "observed", block))
-            hidden.append(np.where(observed, block.values, np.nan))
+        data, hidden = _hidden(records, places[some], seed)
         found[seed], _ = fit_chained_trees(
-            np.concatenate(hidden), onehot=records.table.layout.onehot, every=True, rng=rng,
-            progress=None, **trees,
-        )  # fmt: skip
+            hidden, onehot=data.onehot, every=True, rng=rng, progress=None, **trees
+        )
     return found
 
 
@@ -137,9 +122,8 @@ def _imputations(
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
     """Method, draw, completed values and rounds used, for every imputation that the config asks."""
     hidden, onehot = known.hidden, known.test.onehot
-    named = [seed, *(["block", known.number] if known.number else [])]
     if (trees := settings["chained_trees"]) is not None:
-        rng = streams.generator("chained_trees", *named)
+        rng = streams.of_block(known.number, "chained_trees", seed)
         if chain is None:
             _, values = fit_chained_trees(
                 hidden, onehot=onehot, every=False, rng=rng, progress=progress, **trees
@@ -149,12 +133,12 @@ def _imputations(
             values[known.asked] = chain.impute(hidden[known.asked])
         yield "chained_trees", 0, values, trees["rounds"]
     if (forest := settings["missforest"]) is not None:
-        rng = streams.generator("missforest", *named)
+        rng = streams.of_block(known.number, "missforest", seed)
         result = impute_missforest(hidden, onehot=onehot, rng=rng, progress=progress, **forest)
         yield "missforest", 0, result.values, result.rounds
     if (multiple := settings["multiple"]) is not None:
         for method, label in (("multiple", None), ("multiple_label", known.test.label)):
-            rng = streams.generator(method, *named)
+            rng = streams.of_block(known.number, method, seed)
             draws = impute_multiple(hidden, onehot=onehot, label=label, rng=rng, **multiple)
             for draw, values in enumerate(draws):
                 yield method, draw, values, multiple["rounds"]

@@ -41,7 +41,6 @@ from frugal.studies.afape.candidates import (
     stem,
     within,
 )
-from frugal.studies.afape.stages.train_agent import rows_with_records
 from frugal.studies.afape.stored import StoredRecords
 
 
@@ -66,7 +65,7 @@ def judge_candidates(
     the first; `within_budgets` of the document has that of each).
     """
     records = StoredRecords(table, catalogue, masks)
-    data, observed = rows_with_records(records, EVERY)
+    data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
     followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)

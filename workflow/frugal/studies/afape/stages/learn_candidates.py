@@ -28,7 +28,6 @@ from frugal.studies.afape.candidates import (
     to_frame,
     within,
 )
-from frugal.studies.afape.stages.train_agent import rows_with_records
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.stages.fit_classifier import classifier_of
 
@@ -52,7 +51,7 @@ def learn_candidates(
     """
     fold = streams.wildcards["held_out"]
     records = StoredRecords(table, catalogue, masks)
-    data, observed = rows_with_records(records, EVERY)
+    data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     inside = np.array(records.table.folds)[records.table.fold] == fold
     learned, at = data.take(~inside), observed[~inside]
     asked, held = (data, observed) if fold == ALL else (data.take(inside), observed[inside])

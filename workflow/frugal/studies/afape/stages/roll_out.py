@@ -7,7 +7,6 @@ only, once per row and set.
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from frugal.judge.true_laws import TrueLaws
 from frugal.learn.trees import TreeEnsemble
 from frugal.studies.afape.outcomes import TABLE_VALUES, Ended, outcomes, worlds
 from frugal.studies.afape.stored import StoredRecords
-from frugal.studies.shared.frames import EVALUATED, bars
+from frugal.studies.shared.frames import EVALUATED, bars, without_bar
 
 
 def roll_out(
@@ -65,22 +64,22 @@ def roll_out(
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(layout)
     copies = _Copies(rows_of(imputed), rounds, records)
     play = _Play(records, agent, copies, identification, streams)
-    blocks = len(records.table.blocks)
-    if isinstance(agent, RowPolicy) and blocks > 1:  # what some block lacks, no block has
-        for number in filter(play.acts, range(blocks)):
-            play.block(number, _plain)
-    outer, inner = bars(progress, blocks)
+    acted_on = records.table.blocks_with(EVALUATED)
+    if isinstance(agent, RowPolicy) and len(acted_on) > 1:  # what some block lacks, no block has
+        for number in acted_on:
+            play.block(number, without_bar)
+    outer, inner = bars(progress, len(records.table.blocks))
 
     def tables(number: int, progress: Callable[..., Any]) -> dict[str, pd.DataFrame]:
         ended, decisions = play.block(number, progress)
         made = outcomes(ended, ensemble, records.table.block(number).table)
         return {**made, "decisions": pd.concat(decisions, ignore_index=True)}
 
-    asked = list(filter(play.acts, portion.blocks(records.table.blocks)))
+    asked = [number for number in portion.blocks(records.table.blocks) if number in acted_on]
     for number in outer(asked, desc="blocks"):
         yield tables(number, inner)
     if not asked:  # a portion without a row to act on has the columns alone
-        made = tables(next(filter(play.acts, range(blocks)), 0), _plain)
+        made = tables(acted_on[0], without_bar)
         yield {name: frame.iloc[:0] for name, frame in made.items()}
     return {}
 
@@ -115,14 +114,6 @@ class _Play:
     identification: Mapping[str, Any]
     streams: Streams
     lacks: set[tuple[int, str]] = field(default_factory=set)
-
-    def acts(self, number: int) -> bool:
-        """Whether a block has a row to act on, or is the only one."""
-        return len(self._acted_on) == 1 or self._acted_on[number] > 0
-
-    @cached_property
-    def _acted_on(self) -> list[int]:
-        return self.records.table.counts(EVALUATED)
 
     def block(
         self, number: int, progress: Callable[..., Any]
@@ -191,10 +182,10 @@ class _Play:
         """What came of the episodes of one world."""
         beside = {}
         if scene.world.name == "blocked":
-            named = ("patterns", scene.seed, *(["block", block.number] if block.number else []))
+            rng = self.streams.of_block(block.number, "patterns", scene.seed)
             beside["true_afa_propensity"] = self._told(
                 "true_afa_propensity",
-                lambda: truth.afa_propensity(episodes.acquired[0], self.streams.generator(*named)),
+                lambda: truth.afa_propensity(episodes.acquired[0], rng),
                 scene,
             )
         if scene.world.name == "full":
@@ -232,8 +223,3 @@ class _Play:
         """Leave something out from now on; said once."""
         self.lacks.add((seed, name))
         print(sentence, file=sys.stderr)
-
-
-def _plain(rows: Any, **_: Any) -> Any:
-    """No bar."""
-    return rows

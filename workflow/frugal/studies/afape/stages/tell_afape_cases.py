@@ -43,7 +43,7 @@ def tell_afape_cases(
         for agent in progress(agents, desc="policies")
     ]
     stored = StoredTable(table, catalogue)
-    data, _ = stored.at(stored.places(chosen))
+    data = stored.at(stored.places(chosen))
     units = {column["name"]: column["unit"] or "" for column in catalogue["columns"]}
     scope = {key: streams.wildcards[key] for key in ("dataset", "mechanism")}
     report = catalogue["report"]

@@ -4,20 +4,17 @@ The agent acts on the rows of part `agent`, where it can acquire only what the r
 policy is then fixed for all seeds; its file is all that it takes to ask it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
 from frugal.acquire.kinds import Ground
 from frugal.acquire.registry import kind_of, train_bundle
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import Rows
 from frugal.core.streams import Streams
-from frugal.core.table import Table
-from frugal.data.panel_columns import panel_matrix
 from frugal.learn.trees import TreeEnsemble
 from frugal.studies.afape.stored import StoredRecords
 
@@ -42,7 +39,7 @@ def train_agent(
     if kind.fit is None:
         raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
     records = StoredRecords(table, catalogue, masks)
-    data, recorded = rows_with_records(records, ["agent"])
+    data, recorded = records.at(records.table.positions(["agent"]), records.seeds[0])
     if not len(data):
         raise DataError(
             "an agent that learns needs rows in the part 'agent', and the data set has none; "
@@ -55,16 +52,3 @@ def train_agent(
     ground = Ground(data, recorded, group, ensemble, streams, progress)
     policy, curve = train_bundle(settings, ground)
     return {"policy": policy, "training": curve}
-
-
-def rows_with_records(
-    records: StoredRecords, parts: Sequence[str]
-) -> tuple[Table, Bool[np.ndarray, "n a"]]:
-    """Rows of some parts, and the panels that their records of the first seed hold. (n, a)"""
-    data, _ = records.table.take(parts)
-    firsts = [
-        panel_matrix(next(iter(records.by_seed(number, parts)))[1], "observed", data)
-        for number, count in enumerate(records.table.counts(parts))
-        if count
-    ]
-    return data, np.concatenate([np.zeros((0, len(data.actions)), dtype=bool), *firsts])

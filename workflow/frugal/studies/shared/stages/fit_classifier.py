@@ -31,7 +31,7 @@ def fit_classifier(
     del progress  # one fit, seconds
     stored = StoredTable(table, catalogue)
     name = next((one for one in PARTS if stored.parts([one])), PARTS[0])
-    data, _ = stored.take([name])
+    data = stored.at(stored.positions([name]))
     return {"classifier": classifier_of(data, settings, streams).to_arrays()}
 
 
