@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.learn import tree_scoring
+from frugal.learn import tree_kernels, tree_scoring
 from frugal.learn.tree_scoring import (
     expected_cost_prediction,
     predict_proba,
@@ -89,7 +89,7 @@ def test_more_rows_and_pairs_than_one_block(ensembles):
     values, _, _ = draw(n=9000, d=D, classes=3, share=1, seed=5)
     table = predict_proba_all_sets(ensembles["forest"], values, provides(DISJOINT), FREE)
     rows, sets = np.divmod(np.arange(72_000), 8)
-    assert len(rows) > max(tree_scoring.BLOCK, tree_scoring.TABLE_BLOCK // 8)
+    assert len(rows) > max(tree_scoring.BLOCK, tree_kernels.TABLE_BLOCK // 8)
     asked = predict_proba_sets(
         ensembles["forest"], values, provides(DISJOINT), FREE, rows, sets.astype(np.uint32)
     )
@@ -100,17 +100,31 @@ def test_more_rows_and_pairs_than_one_block(ensembles):
 
 def test_equal_pairs_are_scored_once(ensembles, fresh, monkeypatch):
     scored = []
-    kernel = tree_scoring._add_leaves_of_pairs
+    add_leaves = tree_scoring._add_leaves
 
     def counting(*arguments):
         scored.append(len(arguments[-1]))
-        kernel(*arguments)
+        add_leaves(*arguments)
 
-    monkeypatch.setattr(tree_scoring, "_add_leaves_of_pairs", counting)
+    monkeypatch.setattr(tree_scoring, "_add_leaves", counting)
     rows = np.repeat(np.arange(10), 6)
     sets = np.tile(np.array([0, 5, 5, 0, 7, 7], dtype=np.uint32), 10)
     predict_proba_sets(ensembles["forest"], fresh, provides(DISJOINT), FREE, rows, sets)
     assert scored == [30]
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosting"])
+def test_sums_are_the_same_bytes_without_numba(ensembles, fresh, kind, monkeypatch):
+    values = np.concatenate([fresh, [[-np.inf] * D, [np.inf] * D, [-0.0] * D, [np.nan] * D]])
+    known = np.random.default_rng(4).random(values.shape) < 0.7
+    rows, sets = np.arange(64), np.arange(64, dtype=np.uint32) % 8
+    pairs = (values, provides(DISJOINT), FREE, rows, sets)
+    scored = []
+    for installed in (True, False):
+        monkeypatch.setattr(tree_scoring, "_has_numba", lambda answer=installed: answer)
+        sums = tree_scoring.leaf_sums(ensembles[kind], values, known)
+        scored.append((sums.tobytes(), predict_proba_sets(ensembles[kind], *pairs).tobytes()))
+    assert scored[0] == scored[1]
 
 
 def test_no_query_and_no_row(ensembles, fresh):

@@ -22,7 +22,14 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
 from frugal.core.arithmetic import PORTABLE, begin_pinned, is_pinned  # noqa: E402
-from frugal.core.errors import PRIVATE, ConfigError, DataError, FrugalError, say  # noqa: E402
+from frugal.core.errors import (  # noqa: E402
+    PRIVATE,
+    ConfigError,
+    DataError,
+    FrugalError,
+    extras_named,
+    say,
+)
 from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import read_command, run_job  # noqa: E402
 
@@ -38,7 +45,8 @@ def main(words: list[str]) -> int:
         os.environ[PRIVATE] = "1"  # the jobs of a command inherit it
         words = [word for word in words if word != "--private"]
     try:
-        return _run(words)
+        with extras_named("this command"):
+            return _run(words)
     except FrugalError as error:
         return _refuse(words, str(error))
     except OSError as error:  # a full disk, a folder that cannot be written to
@@ -137,12 +145,17 @@ def _refuse(words: list[str], sentence: str) -> int:
     return 2
 
 
-if __name__ == "__main__":
-    for _stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows its number
-        if isinstance(_stream, io.TextIOWrapper):
-            _stream.reconfigure(errors="backslashreplace")
+def command() -> int:
+    """Entry of `frugal` and `python -m frugal`; returns the exit status of `main`."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows its number
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         begin_pinned(sys.argv[1:])
     except FrugalError as error:
-        sys.exit(_refuse(sys.argv[1:], str(error)))
-    sys.exit(main(sys.argv[1:]))
+        return _refuse(sys.argv[1:], str(error))
+    return main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(command())

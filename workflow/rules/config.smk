@@ -14,6 +14,8 @@ if not isinstance(workflow.current_basedir, LocalSourceFile):
     )
 PROJECT = Path(str(workflow.current_basedir)).parents[1]
 SOURCES = PROJECT / "workflow"
+if not (SOURCES / "frugal").is_dir():  # installed from a wheel: PROJECT is frugal/project
+    SOURCES = PROJECT.parents[1]
 sys.path.insert(0, str(SOURCES))
 
 from frugal.core.errors import ConfigError

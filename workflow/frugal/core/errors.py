@@ -4,7 +4,10 @@ How a sentence shows names and cells of others is decided here.
 """
 
 import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 PRIVATE = "FRUGAL_PRIVATE"  # environment variable: refusals show no cell of a table
@@ -33,6 +36,37 @@ class GraphError(FrugalError):
 
 class NoSupportError(FrugalError):
     """No row carries weight, so the quantity cannot be estimated from this data."""
+
+
+@contextmanager
+def extras_named(what: str) -> Iterator[None]:
+    """Within it, a missing package of an extra of pyproject.toml ends in one sentence.
+
+    Raises:
+        ConfigError: `what` needs the package; with the command that installs it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if not (extra := _extra_of(module)):
+            raise
+        raise ConfigError(
+            f"{what} needs {module}, which is not installed; run pip install 'frugal[{extra}]'"
+        ) from None
+
+
+def _extra_of(module: str) -> str | None:
+    """The first extra of this package whose distributions have the module; None if none has."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("frugal") or []
+    except PackageNotFoundError:  # modules on a path, not installed
+        return None
+    name = re.escape(module.replace("_", "-"))
+    of_extra = re.compile(rf"{name}(?![\w.])(?:-[\w-]*)?[^;]*;.*extra == .(?!all|dev)([\w-]+)")
+    return next((match[1] for match in map(of_extra.match, lines) if match), None)
 
 
 def printable(text: str) -> str:

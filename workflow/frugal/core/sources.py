@@ -18,6 +18,11 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent.parent
+# The folder of config.yaml, config/ and the Snakefile: the checkout, or in a wheel the copy that
+# setup.py puts into the package
+PROJECT = PACKAGE.parent.parent
+if not (PROJECT / "config.yaml").is_file():
+    PROJECT = PACKAGE / "project"
 # Every stage, named as its rule: the module whose function of that name it is
 STAGES = {
     path.stem: f"frugal.studies.{path.parts[-3]}.stages.{path.stem}"

@@ -80,6 +80,30 @@ class TreeEnsemble:
             packed[field] = getattr(self, field)
         return packed
 
+    @cached_property
+    def sklearn_trees(self) -> list[Any]:
+        """Each tree as scikit-learn walks it, with its leaf rows as values."""
+        from sklearn.tree import _tree
+
+        trees = []
+        stops = [*self.root[1:].tolist(), len(self.feature)]
+        for start, stop in zip(self.root.tolist(), stops, strict=True):
+            feature, right = self.feature[start:stop], self.right[start:stop]
+            leaf, size = feature < 0, stop - start
+            nodes = np.zeros(size, dtype=_tree.NODE_DTYPE)
+            nodes["left_child"] = np.where(leaf, -1, np.arange(1, size + 1))
+            nodes["right_child"] = np.where(leaf, -1, right - start)
+            nodes["feature"], nodes["threshold"] = feature, self.threshold[start:stop]
+            nodes["missing_go_to_left"] = self.missing_left[start:stop]
+            values = np.zeros((size, 1, self.classes))
+            values[leaf, 0] = self.leaf_value[right[leaf]]
+            tree = _tree.Tree(self.columns, np.array([self.classes]), 1)
+            tree.__setstate__(
+                {"max_depth": 0, "node_count": size, "nodes": nodes, "values": values}
+            )
+            trees.append(tree)
+        return trees
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the ensemble is, as named arrays; `from_arrays` is the exact inverse."""
         arrays = {name: getattr(self, name) for name in ARRAYS}

@@ -12,12 +12,11 @@ from typing import Any
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PROJECT
 from frugal.run.config_files import laid_over, read_config_file
 from frugal.run.own_table import Decision, decision
 from frugal.run.study import Study, load_study
 
-PROJECT = PACKAGE.parents[1]
 Config = Mapping[str, Any]
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from frugal.core.errors import extras_named
 from frugal.core.sources import STAGES
 from frugal.library.asked import Asked
 from frugal.library.folder import ALL_ROWS, files_of
@@ -87,10 +88,11 @@ def _choice(asked: Asked) -> Payloads:
     return _run(asked, "judge_candidates", asked.keys, asked.study.judging_settings(), inputs)
 
 
-def _answer(asked: Asked) -> Payloads:
+def _answer(asked: Asked, part: str | None = "answer_in_words") -> Payloads:
+    """The answer as a text and a document; where no part of the stage is named, its page, too."""
     choice, catalogue = _choice(asked), _table(asked)["catalogue"]
     inputs = {"choice": choice["choice"], "outcomes": choice["outcomes"], "catalogue": catalogue}
-    written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs)
+    written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs, part)
     return {**written, "document": json.loads(written["document"])}
 
 
@@ -173,7 +175,7 @@ def page_of(asked: Asked) -> Path:
     """The answer's page; in a temporary folder, where everything else is in memory."""
     if asked.folder is not None:
         return files_of(asked, "write_answer", {})["page"]
-    content = _answer(asked)["page"]
+    content = _answer(asked, None)["page"]
     page = asked.scratch / f"answer-{id(content)}.html"
     page.write_bytes(content)
     return page
@@ -208,9 +210,17 @@ def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
 
 
 def _run(
-    asked: Asked, stage: str, keys: Mapping[str, str], settings: Any, inputs: Mapping[str, Any]
+    asked: Asked,
+    stage: str,
+    keys: Mapping[str, str],
+    settings: Any,
+    inputs: Mapping[str, Any],
+    part: str | None = None,
 ) -> Payloads:
-    """Call a stage with the streams that the workflow gives it, unless it was called just so."""
+    """Call a stage with the streams that the workflow gives it, unless it was called just so.
+
+    A `part` is a function of its module that makes only some of its outputs.
+    """
     from threadpoolctl import threadpool_limits
 
     from frugal.core.arithmetic import is_pinned
@@ -219,20 +229,27 @@ def _run(
     from frugal.core.streams import Streams
 
     settings = json.loads(json.dumps({} if settings is None else settings))
-    called = json.dumps([stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}])
+    called = json.dumps(
+        [part or stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}]
+    )
     if called not in asked.memory:
-        function = getattr(importlib.import_module(STAGES[stage]), stage)
-        given = {name: _as_taken(function, name, value) for name, value in inputs.items()}
         streams = Streams(asked.seed, stage, dict(keys))
         if is_pinned():  # this Python was started for portable arithmetic
             correct_torch_when_loaded()
-        with threadpool_limits(1):  # two threads round sums in another order
+        # two threads round sums in another order
+        with threadpool_limits(1), extras_named(_called(stage, keys)):
+            function = getattr(importlib.import_module(STAGES[stage]), part or stage)
+            given = {name: _as_taken(function, name, value) for name, value in inputs.items()}
             result = function(**given, settings=settings, streams=streams, progress=_silent)
             grows = inspect.isgenerator(result)
             payloads = together(cast("Growing", result)) if grows else result
         read = {name: _as_read(payload) for name, payload in payloads.items()}
         asked.memory[called] = (inputs, read)
     return asked.memory[called][1]
+
+
+def _called(stage: str, keys: Mapping[str, str]) -> str:
+    return f"agent {keys['agent']!r}" if "agent" in keys else f"the stage {stage}"
 
 
 def _identity(value: Any) -> Any:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import Asked, require
 from frugal.library.chain import bundle_of, made, page_of
@@ -154,12 +154,14 @@ class _Advises:
 
         kinds = (str, Path, pd.DataFrame)
         require("cases", cases, kinds, "a data frame, or the path of a CSV")
-        bundle = self._read
-        read = read_cases(
-            Path(cases) if isinstance(cases, str) else cases, bundle.cases,
-            provides=bundle.layout.provides, id_column=id_column, whole=simulate,
-        )  # fmt: skip
-        told = advise(bundle, read, without, simulate=simulate, rollout=rollout)
+        path = Path(cases) if isinstance(cases, str) else cases
+        with extras_named("advice"):
+            bundle = self._read
+            provides = bundle.layout.provides
+            read = read_cases(
+                path, bundle.cases, provides=provides, id_column=id_column, whole=simulate
+            )
+            told = advise(bundle, read, without, simulate=simulate, rollout=rollout)
         return advice_frame(bundle, read, told)
 
 

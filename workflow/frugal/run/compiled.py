@@ -49,13 +49,9 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "search.smoothing_kernels.smooth_cells": (
         ("i8:1", "f8:2", int, "f8:2", float, float, "f8:2", "f8:2"),
     ),
-    "learn.tree_scoring._add_leaves": ((NODE, "i4:1", "f8:2", "f4:2", "f8:2"),),
-    "learn.tree_scoring._add_leaves_of_all_sets": (
+    "learn.tree_kernels.add_leaves": ((NODE, "i4:1", "f8:2", "f4:2", "f8:2"),),
+    "learn.tree_kernels.add_leaves_of_all_sets": (
         (NODE, "i4:1", "f8:2", "f4:2", "u4:1", "?:1", int, "f8:3"),
-    ),
-    "learn.tree_scoring._add_leaves_of_pairs": tuple(
-        (NODE, "i4:1", "f8:2", values, "u4:1", "?:1", "i8:1", "u4:1", "f8:2")
-        for values in ("f4:2", "f4:2:F")
     ),
     "search.planning.kernels.bound_pass": (("f8:4", "i8:1", int, "f8:2"),),
     "search.planning.kernels.exact_pass": (("f8:4", "i8:1", int, "f8:2", "f8:2"),),

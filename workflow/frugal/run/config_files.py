@@ -14,7 +14,7 @@ from frugal.config.blocks import schema_of
 from frugal.config.root import Config, effective
 from frugal.core import strict_yaml
 from frugal.core.errors import ConfigError, say
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PROJECT
 from frugal.run.arguments import command_parser
 
 
@@ -74,7 +74,7 @@ def config_command(words: list[str]) -> int:
         text = json.dumps(schema_of(Config), indent=1, ensure_ascii=False)
     else:
         merged: Mapping[str, Any] = {}
-        for path in (PACKAGE.parents[1] / "config.yaml", *given.files):
+        for path in (PROJECT / "config.yaml", *given.files):
             merged = laid_over(merged, read_config_file(path))
         whole = effective(merged)
         text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=100).rstrip()

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import ConfigError, DataError, FrugalError
-from frugal.core.sources import PACKAGE
+from frugal.core.errors import ConfigError, DataError, FrugalError, extras_named
+from frugal.core.sources import PACKAGE, PROJECT
 
 _ERRORS = {error.__name__: error for error in (ConfigError, DataError, FrugalError)}
 _REFUSED = "Frugal cannot start: "
@@ -61,6 +61,7 @@ class _Sentences(logging.Handler):
             self.found += filter(None, map(said_last, logs))
 
 
+@extras_named("a run in a folder")
 def _execute(config: dict[str, Any], folder: str, target: str, cores: int) -> None:
     """Start Snakemake here.
 
@@ -81,7 +82,7 @@ def _execute(config: dict[str, Any], folder: str, target: str, cores: int) -> No
             workflow = api.workflow(
                 resource_settings=settings.ResourceSettings(cores=cores),
                 config_settings=settings.ConfigSettings(config=config, config_args=()),  # type: ignore[arg-type]
-                snakefile=PACKAGE.parents[1] / "workflow" / "Snakefile",
+                snakefile=PROJECT / "workflow" / "Snakefile",
                 workdir=Path(folder),
             )
             workflow.dag(

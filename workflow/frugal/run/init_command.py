@@ -18,7 +18,7 @@ from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.errors import DataError, say
 from frugal.core.replacing import replace_files
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PROJECT
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.run.arguments import command_parser, file_path
@@ -331,7 +331,7 @@ def _lines(opened: Opened, guess: TableGuess, out: Path, free: set[str]) -> Iter
 
 def _command(out: Path) -> str:
     """The command that judges the table, as it works from the working folder."""
-    project = PACKAGE.parents[1] / "Snakefile"
+    project = PROJECT / "Snakefile"
     table = shlex.quote(f"table={_flow(str(out))}")
     if not project.is_file():
         return f'python -c "import frugal; print(frugal.decide({str(out)!r}).text)"'

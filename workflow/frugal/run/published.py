@@ -15,10 +15,10 @@ from typing import Any
 from frugal.core.errors import DataError
 from frugal.core.files import file_digest, json_bytes, payload_bytes, read_payload, write_bytes
 from frugal.core.sidecars import FAST
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PROJECT
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 
-PUBLISHED = PACKAGE.parents[1] / "config" / "published.json"
+PUBLISHED = PROJECT / "config" / "published.json"
 SUMMARY = Path("results/summary")
 _MEASURED = "cpu_s"  # a column that no two runs share
 

@@ -9,11 +9,11 @@ import yaml
 
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config, effective
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PROJECT
 from frugal.run.reference.allowed import allowed, followed
 from frugal.run.reference.markdown import code, head, sentence, table
 
-CONFIG = PACKAGE.parents[1] / "config.yaml"
+CONFIG = PROJECT / "config.yaml"
 _ELSEWHERE = {  # schemas with a page of their own
     "Agent": "[a kind of agent](agents.md)",
     "Generator": "[a generator](methods.md#generators)",

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.schema_check import read_yaml
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PROJECT
 from frugal.run.reference.markdown import head, lines_of, table
 
-FOLDER = PACKAGE.parents[1] / "config" / "datasets"
+FOLDER = PROJECT / "config" / "datasets"
 _KINDS = {
     "generator": "simulated here",
     "download": "downloaded",
@@ -61,7 +61,7 @@ def _search(told: Mapping[str, Any]) -> str:
 
 def _entry(path: Path, told: Mapping[str, Any]) -> str:
     """A heading, the note, and where the file is from."""
-    place = path.relative_to(PACKAGE.parents[1])
+    place = path.relative_to(PROJECT)
     words = [f"## {told['name']}\n", f"{lines_of(told['note'])}\n"]
     facts = []
     if isinstance(told.get("cost_unit"), str):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from frugal.core.sources import PACKAGE
+from frugal.core.sources import PACKAGE, PROJECT
 from frugal.run.reference.markdown import head
 
 LIBRARY = PACKAGE / "library"
@@ -22,7 +22,7 @@ def library_page() -> str:
     """The page as Markdown: an example, each verb, then what the verbs return."""
     about = ast.get_docstring(ast.parse((LIBRARY / "__init__.py").read_bytes())) or ""
     first, _, rest = about.partition("\n\n")
-    example = _example(PACKAGE.parents[1] / "README.md")
+    example = _example(PROJECT / "README.md")
     parts = [_HEAD, first + "\n", f"```python\n{example}```\n", rest + "\n", "## Verbs\n"]
     found = [node for name in _MODULES for node in _public(LIBRARY / f"{name}.py")]
     parts += [_verb(node) for node in found if isinstance(node, ast.FunctionDef)]

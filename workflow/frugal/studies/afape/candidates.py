@@ -16,7 +16,7 @@ from frugal.acquire.policies.cascade_policies import CascadePolicies
 from frugal.acquire.registry import build_policy, kind_of
 from frugal.acquire.rollouts import roll_out, states_of, visited_sets
 from frugal.core.episodes import Policy
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.layout import Layout
 from frugal.core.stored import StoredArrays
 from frugal.core.table import Table
@@ -50,7 +50,8 @@ def learn(
             if not ground.budgets:
                 yield name, build_policy(agents[name], table=ground.table), None
             continue
-        learned = kind.fit(ground, agents[name])
+        with extras_named(f"agent {name!r} of kind {kind.name!r}"):
+            learned = kind.fit(ground, agents[name])
         policy = kind.build(agents[name], layout, learned.arrays)
         if not ground.budgets:
             yield name, policy, learned.arrays

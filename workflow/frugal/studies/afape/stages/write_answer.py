@@ -13,7 +13,6 @@ from frugal.draw.answers import Answer
 from frugal.studies.afape.agent_names import candidate
 from frugal.studies.afape.answers import NAMED, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, ROUNDING
-from frugal.studies.afape.figures.answer_costs import costs_figure, f1_figure
 
 
 def write_answer(
@@ -31,6 +30,37 @@ def write_answer(
     `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its name).
     """
     del streams, progress
+    from frugal.studies.afape.figures.answer_costs import costs_figure, f1_figure  # matplotlib
+
+    answer, made = _worded(choice, outcomes, catalogue, settings)
+    drawn = f1_figure if choice["objective"] == "f1" else costs_figure
+    unit = str(catalogue["report"]["cost_unit"])
+    picture = payload_bytes(Path("answer.png"), drawn(outcomes, choice["policy"], cost_unit=unit))
+    page = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
+    return {**made, "page": page.encode()}
+
+
+def answer_in_words(
+    *,
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, bytes]:
+    """The outputs of `write_answer` without the page, which takes packages for pictures."""
+    del streams, progress
+    return _worded(choice, outcomes, catalogue, settings)[1]
+
+
+def _worded(
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> tuple[Answer, dict[str, bytes]]:
+    """The answer, and its text and document as bytes."""
     report, policy = catalogue["report"], choice["policy"]
     unit = str(report["cost_unit"])
     text = words(choice, outcomes, unit, catalogue["classes"])
@@ -58,13 +88,8 @@ def write_answer(
         },
         folded=True,
     )
-    drawn = f1_figure if f1 else costs_figure
-    picture = payload_bytes(Path("answer.png"), drawn(outcomes, policy, cost_unit=unit))
-    page = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
     stable = document(choice, settings["bundle"].replace("POLICY", bundled))
-    return {
-        "text": answer.text().encode(), "page": page.encode(), "document": json_bytes(stable),
-    }  # fmt: skip
+    return answer, {"text": answer.text().encode(), "document": json_bytes(stable)}
 
 
 def _within(rows: pd.DataFrame, budget: float, unit: str) -> str:
