@@ -85,22 +85,21 @@ class TreeEnsemble:
         """Each tree as scikit-learn walks it, with its leaf rows as values."""
         from sklearn.tree import _tree
 
-        trees = []
         stops = [*self.root[1:].tolist(), len(self.feature)]
-        for start, stop in zip(self.root.tolist(), stops, strict=True):
-            feature, right = self.feature[start:stop], self.right[start:stop]
-            leaf, size = feature < 0, stop - start
-            nodes = np.zeros(size, dtype=_tree.NODE_DTYPE)
-            nodes["left_child"] = np.where(leaf, -1, np.arange(1, size + 1))
-            nodes["right_child"] = np.where(leaf, -1, right - start)
-            nodes["feature"], nodes["threshold"] = feature, self.threshold[start:stop]
-            nodes["missing_go_to_left"] = self.missing_left[start:stop]
-            values = np.zeros((size, 1, self.classes))
-            values[leaf, 0] = self.leaf_value[right[leaf]]
+        start = np.repeat(self.root, np.subtract(stops, self.root))  # of each node's tree
+        leaf = self.feature < 0
+        nodes = np.zeros(len(leaf), dtype=_tree.NODE_DTYPE)
+        nodes["left_child"] = np.where(leaf, -1, np.arange(1, len(leaf) + 1) - start)
+        nodes["right_child"] = np.where(leaf, -1, self.right - start)
+        nodes["feature"], nodes["threshold"] = self.feature, self.threshold
+        nodes["missing_go_to_left"] = self.missing_left
+        values = np.zeros((len(leaf), 1, self.classes))
+        values[leaf, 0] = self.leaf_value[self.right[leaf]]
+        trees = []
+        for part in map(slice, self.root.tolist(), stops):
             tree = _tree.Tree(self.columns, np.array([self.classes]), 1)
-            tree.__setstate__(
-                {"max_depth": 0, "node_count": size, "nodes": nodes, "values": values}
-            )
+            own = {"nodes": nodes[part], "values": values[part], "max_depth": 0}
+            tree.__setstate__(own | {"node_count": part.stop - part.start})
             trees.append(tree)
         return trees
 

@@ -32,9 +32,9 @@ def library_page() -> str:
 
 
 def _example(readme: Path) -> str:
-    """The one block of Python in the README; none where only the package is there."""
+    """The last block of Python in the README; none where only the package is there."""
     text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    return "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:1])
+    return "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[-1:])
 
 
 def _public(path: Path) -> list[ast.FunctionDef | ast.ClassDef]:
