@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from frugal.core.growing import Grown
 from frugal.core.links import require_own_folders
 from frugal.core.receipts import receipt_file
 from frugal.core.replacing import Written, finish_interrupted, replace_files
-from frugal.core.sources import PACKAGE, arithmetic_digest, columns_module, source_digest
+from frugal.core.sources import PROJECT, arithmetic_digest, columns_module, source_digest
 
 MADE_IN = ("results", "benchmarks")
-LOCK = PACKAGE.parent.parent / "requirements.lock"
+LOCK = PROJECT / "requirements.lock"
 FAST = "fast"  # arithmetic as the machine has it, which no sidecar names
 
 
@@ -50,8 +51,18 @@ class Job:
 
 
 def lock_digest() -> str:
-    """SHA-256 of the lock from which the environment is made."""
-    return file_digest(LOCK)
+    """SHA-256 of the lock from which the environment is made; in a wheel, of what is installed."""
+    if LOCK.is_file():
+        return file_digest(LOCK)
+    return _digest_of_installed()
+
+
+@cache
+def _digest_of_installed() -> str:
+    from importlib.metadata import distributions
+
+    installed = sorted({f"{one.metadata['Name']}=={one.version}" for one in distributions()})
+    return hashlib.sha256("\n".join(installed).encode()).hexdigest()
 
 
 def sidecar_path(payload: Path) -> Path:

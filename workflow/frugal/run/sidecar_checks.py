@@ -15,7 +15,7 @@ from typing import Any
 from frugal.core.errors import FrugalError
 from frugal.core.files import json_bytes
 from frugal.core.sidecars import recorded_arithmetic, seal, sidecar_path
-from frugal.core.sources import PACKAGE, source_digest
+from frugal.core.sources import PROJECT, source_digest
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "file": str,
@@ -108,7 +108,7 @@ def made_by_other_code(document: Mapping[str, Any]) -> bool:
 
 def commit_here() -> str | None:
     """The commit of the project's folder, and whether its code differs; None where git has none."""
-    project = PACKAGE.parent.parent
+    project = PROJECT
     names = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
 
     def git(*words: str) -> str:

@@ -19,7 +19,6 @@ from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
-from frugal.learn.imputers.missforest import impute_missforest
 from frugal.learn.multiple_imputation import impute_multiple
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import bars
@@ -133,6 +132,8 @@ def _imputations(
             values[known.asked] = chain.impute(hidden[known.asked])
         yield "chained_trees", 0, values, trees["rounds"]
     if (forest := settings["missforest"]) is not None:
+        from frugal.learn.imputers.missforest import impute_missforest  # numba
+
         rng = streams.of_block(known.number, "missforest", seed)
         result = impute_missforest(hidden, onehot=onehot, rng=rng, progress=progress, **forest)
         yield "missforest", 0, result.values, result.rounds
