@@ -246,6 +246,14 @@ def test_the_example_is_read_as_it_is_described(tmp_path):
         np.testing.assert_array_equal(found[column], values, err_msg=column)
 
 
+@pytest.mark.parametrize(("installed", "ends"), [(True, "decide --config"), (False, "summary())'")])
+def test_the_next_command_is_one_that_can_be_run(tmp_path, monkeypatch, capsys, installed, ends):
+    monkeypatch.setattr("frugal.run.init_command.find_spec", lambda _: installed or None)
+    shutil.copy(ROOT / "docs/examples/clinic.csv", tmp_path / "t.csv")
+    assert init_command([str(tmp_path / "t.csv"), "--label", "pneumonia"]) == 0
+    assert ends in capsys.readouterr().out.splitlines()[-1]
+
+
 def test_a_name_that_is_reserved_is_changed(tmp_path):
     visits().rename(columns={"age": "part", "lab_crp": "label"}).to_csv(
         tmp_path / "t.csv", index=False

@@ -34,7 +34,7 @@ FILES = {
 @pytest.fixture
 def package(tmp_path):
     """A small package beside a copy of the real `sources`, so that edits touch nothing else."""
-    root = tmp_path / "frugal"
+    root = tmp_path / "workflow" / "frugal"
     for name, text in FILES.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,6 +63,12 @@ def digests(package):
 
 def edit(package, name):
     (package / name).write_text(FILES[name] + "edited = 1\n")
+
+
+def test_the_project_is_the_checkout_or_lies_in_the_package(package):
+    assert ask(package, "PROJECT") == str(package / "project")
+    (package.parent.parent / "config.yaml").write_text("seed: 0\n")
+    assert ask(package, "PROJECT") == str(package.parent.parent)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """What a job loads before it begins: a second of imports, 150 times over, is a tenth of a run."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
+from importlib.metadata import requires
 
 import numpy as np
 import pytest
+from frugal.core.errors import ConfigError, _extra_of, extras_named
 from frugal.core.ranks import average_ranks
-from frugal.core.sources import STAGES
+from frugal.core.sources import PACKAGE, STAGES, _imported_names
 from scipy.stats import rankdata
 
 LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")
@@ -40,9 +44,47 @@ def stages() -> list[str]:
 
 
 def test_what_does_not_draw_nor_train_networks_loads_no_heavy_library():
-    drawing = {s for s in stages() if s.startswith("draw_")} | {"write_answer"}
-    plain = [s for s in stages() if s not in drawing and s not in NETWORKS]
+    plain = [s for s in stages() if not s.startswith("draw_") and s not in NETWORKS]
     assert loaded_by([*plain, "draw_missingness"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("torch", "networks"), ("sb3_contrib.common", "networks"), ("numba", "networks"),
+        ("vl_convert", "report"), ("seaborn.objects", "report"), ("snakemake.api", "workflow"),
+        ("python_calamine", "data"), ("xgboost", "studies"), ("onnx", "export"),
+    ],
+)  # fmt: skip
+def test_a_missing_extra_is_a_sentence(module, extra):
+    with pytest.raises(ConfigError) as refusal, extras_named("agent 'x'"):
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+    name = module.partition(".")[0]
+    assert str(refusal.value) == (
+        f"agent 'x' needs {name}, which is not installed; run pip install 'frugal[{extra}]'"
+    )
+
+
+@pytest.mark.parametrize("module", ["numpy", "onnxruntime", "torc", "frugal.none", "snake", None])
+def test_what_is_of_no_extra_is_raised_as_it_is(module):
+    with pytest.raises(ModuleNotFoundError), extras_named("agent 'x'"):
+        raise ModuleNotFoundError("No module", name=module)
+
+
+def test_every_package_that_is_imported_is_declared():
+    imported = {
+        name.partition(".")[0]
+        for path in PACKAGE.rglob("*.py")
+        for name in _imported_names(ast.parse(path.read_bytes()))
+    }
+    ours = {"frugal", *(path.stem for path in PACKAGE.parent.glob("*"))}
+    core = {re.match(r"[\w-]+", line)[0] for line in requires("frugal") if ";" not in line}
+    core = {"sklearn" if name == "scikit-learn" else name.replace("-", "_") for name in core}
+    of_pydantic = {"annotated_types", "pydantic_core", "typing_extensions"}
+    others = imported - ours - sys.stdlib_module_names - core - of_pydantic - {"yaml"}
+    assert "torch" in others
+    of_snakemake = {"snakemake_interface_logger_plugins"}
+    assert {name for name in others if not _extra_of(name)} == of_snakemake
 
 
 def test_what_trains_or_asks_networks_loads_torch_alone():

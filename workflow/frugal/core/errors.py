@@ -65,7 +65,7 @@ def _extra_of(module: str) -> str | None:
     except PackageNotFoundError:  # modules on a path, not installed
         return None
     name = re.escape(module.replace("_", "-"))
-    of_extra = re.compile(rf"{name}(?![\w.])(?:-[\w-]*)?[^;]*;.*extra == .(?!all|dev)([\w-]+)")
+    of_extra = re.compile(rf"{name}(?![\w.\[])(?:-[\w-]*)?[^;]*;.*extra == .(?!all|dev)([\w-]+)")
     return next((match[1] for match in map(of_extra.match, lines) if match), None)
 
 

@@ -9,6 +9,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -333,8 +334,9 @@ def _command(out: Path) -> str:
     """The command that judges the table, as it works from the working folder."""
     project = PROJECT / "Snakefile"
     table = shlex.quote(f"table={_flow(str(out))}")
-    if not project.is_file():
-        return f'python -c "import frugal; print(frugal.decide({str(out)!r}).text)"'
+    if find_spec("snakemake") is None:
+        call = f"import frugal; print(frugal.decide({str(out)!r}).summary())"
+        return f"python -c {shlex.quote(call)}"
     here = Path("Snakefile").exists() and Path("Snakefile").samefile(project)
     where = "" if here else f"--snakefile {shlex.quote(str(project))} "
     return f"snakemake {where}--cores 2 decide --config {table}"
