@@ -78,7 +78,8 @@ def test_every_package_that_is_imported_is_declared():
         for name in _imported_names(ast.parse(path.read_bytes()))
     }
     ours = {"frugal", *(path.stem for path in PACKAGE.parent.glob("*"))}
-    core = {re.match(r"[\w-]+", line)[0] for line in requires("frugal") if ";" not in line}
+    lines = [line for line in requires("frugal") or [] if ";" not in line]
+    core = {re.split(r"[^\w-]", line)[0] for line in lines}
     core = {"sklearn" if name == "scikit-learn" else name.replace("-", "_") for name in core}
     of_pydantic = {"annotated_types", "pydantic_core", "typing_extensions"}
     others = imported - ours - sys.stdlib_module_names - core - of_pydantic - {"yaml"}

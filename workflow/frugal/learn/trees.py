@@ -83,12 +83,12 @@ class TreeEnsemble:
     @cached_property
     def sklearn_trees(self) -> list[Any]:
         """Each tree as scikit-learn walks it, with its leaf rows as values."""
-        from sklearn.tree import _tree
+        from sklearn.tree import _tree  # pyright: ignore[reportAttributeAccessIssue]
 
         stops = [*self.root[1:].tolist(), len(self.feature)]
         start = np.repeat(self.root, np.subtract(stops, self.root))  # of each node's tree
         leaf = self.feature < 0
-        nodes = np.zeros(len(leaf), dtype=_tree.NODE_DTYPE)
+        nodes: Any = np.zeros(len(leaf), dtype=_tree.NODE_DTYPE)
         nodes["left_child"] = np.where(leaf, -1, np.arange(1, len(leaf) + 1) - start)
         nodes["right_child"] = np.where(leaf, -1, self.right - start)
         nodes["feature"], nodes["threshold"] = self.feature, self.threshold
