@@ -92,8 +92,9 @@ build/mutation/venv/.ready: tests/mutation/requirements.txt
 	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes --no-deps -r $<
 	touch $@
 
+# Of torch the publisher's CPU build; pyproject.toml takes any.
 lock: env
-	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+	echo torch==2.13.0+cpu | $(BIN)/uv pip compile pyproject.toml --all-extras --constraint - --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" $(TORCH) --quiet -o requirements.lock
 	@echo '# What `make env` installs everything else with. Made by `make lock`.' > envs/uv.txt
 	echo uv | $(BIN)/uv pip compile - --generate-hashes --no-emit-index-url --no-emit-find-links \
