@@ -95,8 +95,11 @@ def check(python: str, version: str, wheel: Path, lines: str) -> None:
     """Install the wheel for one Python; its bytes, the README's lines, the sentence."""
     place = ASKED.folder / version
     uv("venv", "--python", python, place)
-    lowest = ["--resolution", "lowest-direct"] if ASKED.rest else []
-    uv("pip", "install", *lowest, "--compile-bytecode", "--python", place / "bin/python", wheel)
+    install = ["pip", "install", "--compile-bytecode", "--python", place / "bin/python"]
+    if ASKED.rest:
+        declared = ASKED.folder / "source/pyproject.toml"
+        uv(*install, "--resolution", "lowest-direct", "--requirements", declared)
+    uv(*install, wheel)
     packages = next(place.glob("lib/python*/site-packages"))
     for absent in ("torch", "numba", "snakemake", "matplotlib"):
         require(not (packages / absent).exists(), f"{version}: {absent} is not installed")
