@@ -7,11 +7,13 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.acquire.bundles import FILES, read_bundle
 from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
 from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.files import payload_bytes
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -19,6 +21,7 @@ from frugal.data.tables import table_from_frames
 from frugal.run.config_files import laid_over
 from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
 from frugal.studies.diagnosis.patient_frames import group_of_units
+from frugal.studies.diagnosis.stages.bundle_choice import bundle_choice
 from frugal.studies.diagnosis.stages.check_diagnosis import check_diagnosis
 from frugal.studies.diagnosis.stages.choose_policy import choose_policy
 from frugal.studies.diagnosis.stages.draw_diagnosis_figures import draw_diagnosis_figures
@@ -186,7 +189,7 @@ def test_a_front_may_believe_by_a_boosted_model(tiny):
 
 
 @pytest.mark.parametrize("kind", ["dadi", "dqn", "sm_ddpo", "random"])
-def test_an_agent_without_a_front_is_one_policy_judged_beside_the_fronts(tiny, kind):
+def test_an_agent_without_a_front_is_one_policy_judged_beside_the_fronts(tiny, kind, tmp_path):
     block = copy.deepcopy(tiny.study.block)
     agents = effective(laid_over(DEFAULT, shipped("config/every_agent.yaml")))["afape"]["agents"]
     agent = next(one for one in agents.values() if one and one["kind"] == kind)
@@ -208,6 +211,16 @@ def test_an_agent_without_a_front_is_one_policy_judged_beside_the_fronts(tiny, k
     assert row["f1"] == pytest.approx(f1_score(tested["label"], tested["verdict"]))
     assert row["cost"] == pytest.approx(tested["acquisition_cost"].mean())
     pd.testing.assert_frame_equal(run(train_trees, settings, wild, **data)["scores"], scores)
+    if kind == "dqn":  # it only stops: the bundle has the classifier that it was judged with
+        stored = as_read(made["policies"])
+        choice = {"family": kind, "policy": {"file": stored.source, "position": 0}}
+        paths = {"description": tiny.path, "policies_0": stored}
+        for name, payload in run(bundle_choice, {}, wild, choice=choice, **paths, **data).items():
+            path = tmp_path / FILES[name]
+            path.write_bytes(payload_bytes(path, payload))
+        told = read_bundle(tmp_path)
+        assert told.classifier is not None
+        assert told.policy.members == 1
 
 
 def test_other_groups_than_the_settings_name_are_refused(tiny):

@@ -17,7 +17,8 @@ from scipy.stats import rankdata
 LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")
 NETWORKS = (
     "answer_units", "audit_fairness", "bundle_dadi", "fit_fair_baselines", "recommend_actions",
-    "roll_out_dadi", "roll_out_front", "train_dadi", "train_front", "train_selection",
+    "roll_out_dadi", "roll_out_front", "train_dadi", "train_fair_agent", "train_front",
+    "train_selection",
 )  # fmt: skip
 
 

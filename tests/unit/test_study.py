@@ -435,3 +435,18 @@ def test_every_config_of_the_project_is_allowed():
     paths = [ROOT / ".ci/portable/small.yaml", *(ROOT / "config").glob("[deg]*.yaml")]
     for path in [*paths, *(ROOT / "config").glob("paper*.yaml")]:
         effective(laid_over(shipped("config.yaml"), yaml.safe_load(path.read_text())))
+
+
+@pytest.mark.parametrize("block", ["dadi", "diagnosis"])
+def test_agents_of_other_studies_are_refused_at_the_start_as_those_of_afape(block):
+    config = copy.deepcopy(DEFAULT)
+    name = "rule" if block == "dadi" else "mine"
+    config[block]["agents"][name] = {"kind": "rule", "steps": [{"panel": "nope"}]}
+    if block == "diagnosis":
+        config[block]["scenarios"][0]["agents"] = [name]
+    assert f"{block}.agents.{name}" in refusal(config)
+    config[block]["agents"][name] = None
+    if block == "diagnosis":
+        assert f"diagnosis.agents.{name} is null, and a scenario names it" in refusal(config)
+        config[block]["scenarios"][0]["agents"] = []
+    load_study(config, ROOT)

@@ -15,6 +15,8 @@ import pytest
 from frugal import library
 from frugal.core.arithmetic import pinned
 from frugal.core.errors import ConfigError, DataError, FrugalError
+from frugal.library import folder as folders
+from frugal.library.asked import ask
 
 from tests.workflow import shared
 from tests.workflow.runs import ROOT
@@ -230,6 +232,25 @@ def test_mistakes_are_a_sentence(tmp_path):
         frugal.missingness(table, {"source": "own", "panels": {}}, name="own")
     with pytest.raises(DataError, match="is no bundle of a policy"):
         frugal.load_policy(tmp_path)
+
+
+def test_policies_are_any_of_those_known_or_ones_own():
+    table = frugal.load(EXAMPLES / "clinic.yaml")
+    for none in ({}, {"always": None}):
+        with pytest.raises(ConfigError, match="agents names no policy; allowed are"):
+            frugal.decide(table, agents=none)
+    one = frugal.decide(table, agents={"mine": {"kind": "fixed", "panels": "none"}})
+    assert one.document["policy"] == "mine"
+
+
+def test_a_folder_is_run_again_where_another_question_was_asked_since(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(folders, "run_workflow", lambda config, *_: asked.append(config))
+    one = ask(EXAMPLES / "clinic.yaml", tmp_path, None, cores=1)
+    other = ask(EXAMPLES / "clinic.yaml", tmp_path, None, cores=1, sensitive="ward")
+    for question in (one, one, other, one):
+        folders.files_of(question, "prepare_data", {})
+    assert [config["sensitive"] for config in asked] == [None, "ward", None]
 
 
 def test_what_a_stage_refuses_is_the_same_sentence_in_a_folder(tmp_path):

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.policies.python_files import source_of
-from frugal.acquire.registry import KINDS, kind_of, load_policy
+from frugal.acquire.registry import CLASSIFIER, KINDS, kind_of, load_policy
 from frugal.config.declared import kinds_with
 from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.episodes import Policy
@@ -23,7 +23,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.files import file_digest, payload_bytes, read_payload, seal
 from frugal.core.layout import Bundle, Layout, bundle_header, read_header
 from frugal.core.replacing import replace_files
-from frugal.core.stored import StoredArrays
+from frugal.core.stored import StoredArrays, under
 from frugal.core.streams import Streams
 from frugal.data.case_document import (
     TableColumns,
@@ -191,8 +191,9 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
     k = len(layout.classes)
     if [len(row) for row in document["misclassification_cost"]] != [k] * k:
         raise DataError(f"{document_path} has no {k} × {k} costs of errors, one for each pair")
-    path = folder / FILES["classifier"]
-    classifier = TreeEnsemble.from_arrays(read_payload(path)) if path.is_file() else None
+    path, inside = folder / FILES["classifier"], under(stored, CLASSIFIER)
+    arrays = read_payload(path) if path.is_file() else inside
+    classifier = TreeEnsemble.from_arrays(arrays) if arrays else None
     if classifier and (classifier.columns, classifier.classes) != (len(layout.columns), k):
         raise DataError(
             f"{path} reads {classifier.columns} columns and says {classifier.classes} classes; the "

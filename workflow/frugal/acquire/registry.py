@@ -23,6 +23,8 @@ from frugal.core.world import World
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
 
+CLASSIFIER = "asked_classifier."  # prefix, in the file of a policy that only stops
+
 
 class _Kinds(Mapping[str, AgentKind]):
     """Every kind by its name; a module is imported for the kind that is asked for.
@@ -128,7 +130,9 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
             f"the stored policy {stored.source} is of kind {stored.header['kind']!r} and has the "
             f"settings of {settings.get('kind')!r}"
         )
-    return kind_of(settings).build(settings, layout, stored), layout
+    own = {name: array for name, array in stored.items() if not name.startswith(CLASSIFIER)}
+    own = StoredArrays(own, stored.source, stored.header)
+    return kind_of(settings).build(settings, layout, own), layout
 
 
 def _listed(names: Any) -> str:

@@ -151,7 +151,7 @@ class Diagnosis(Block):
         [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0],
         "of the price of full observation: a front of trees has its best policy for each",
     )
-    agents: dict[Family, Agent] = required(
+    agents: dict[Family, Agent | None] = required(
         "name → agent; of a kind that learns within budgets a front, of any other one policy"
     )
     classifier: Classifier = setting(Classifier(), "asked by agents that only stop")
@@ -175,6 +175,12 @@ class Diagnosis(Block):
                     there = f"those under diagnosis.{key}"
                     yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
         for name, agent in self.agents.items():
+            if agent is None:
+                if name in [one for entry in self.scenarios for one in entry.agents]:
+                    yield f".agents.{name} is null, and a scenario names it; leave it out there"
+                continue
+            if name == EVERY:
+                yield f".agents.{name}: {name} stands for every family in `choose`"
             if is_filed(agent.kind):
                 yield f".agents.{name} acts by a file of one's own; here agents need no file"
             if name in self.methods:

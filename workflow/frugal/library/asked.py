@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from frugal.config.declared import is_filed
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.core.sources import PROJECT
@@ -115,7 +116,17 @@ class Asked:
         block = self.study.config["afape"]
         agents = {**block["agents"], **agents}
         left = [name for name, settings in agents.items() if settings is not None]
-        return self._with_afape({"agents": agents, "figures": _figures(block["figures"], left)})
+        if not left:
+            raise ConfigError(f"agents names no policy; allowed are {listed(block['agents'])}")
+        changes: dict[str, Any] = {"agents": agents, "figures": _figures(block["figures"], left)}
+        grid, answer = block["grid"], block["answer"]
+        able = [name for name in left if not is_filed(str((agents[name] or {}).get("kind")))]
+        named = [name for name in grid["agents"] if name in left] or able[:1] or grid["agents"]
+        practice = answer["practice"] if answer["practice"] in left else left[0]
+        prefer = [name for name in answer["prefer"] if name in left]
+        changes["grid"] = {**grid, "agents": named}
+        changes["answer"] = {**answer, "practice": practice, "prefer": prefer}
+        return self._with_afape(changes)
 
     def _with_afape(self, changes: Config) -> "Asked":
         config = dict(self.decision.config)

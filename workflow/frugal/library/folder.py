@@ -1,5 +1,6 @@
 """What the library reads of a folder in which the workflow runs: files of stages, up to date."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,6 +32,7 @@ FILES = {  # stage → folder under results/, and its files; docs/reference/outp
 }  # fmt: skip
 
 
+_LAST: dict[Path, str] = {}  # folder → the config with which the workflow last ran there
 _PART_OF = {  # stage → the one with which it is made
     "judge_candidates": "write_answer",
     "bundle_agent": "write_answer",
@@ -42,7 +44,7 @@ _PART_OF = {  # stage → the one with which it is made
 def files_of(
     asked: Asked, stage: str, keys: Mapping[str, str], *, again: bool = False
 ) -> dict[str, Path]:
-    """The files of a stage by name of output, up to date when they were first asked for.
+    """The files of a stage by name of output, made again where another question was asked since.
 
     Raises:
         FrugalError: the workflow cannot start, or a stage refuses; its own sentence.
@@ -50,11 +52,14 @@ def files_of(
     assert asked.folder is not None, "bug: no folder"
     whole = _PART_OF.get(stage, stage)
     target = next(iter(_paths(asked, whole, keys).values())).as_posix()
-    if again or target not in asked.ran:
-        decides = whole == "write_answer"
+    decides = whole == "write_answer"
+    config = asked.run_config(decides=decides)
+    question = json.dumps(config, sort_keys=True, default=str)
+    if again or target not in asked.ran or _LAST.get(asked.folder) != question:
         place, wanted = (asked.folder.parents[2], "decide") if decides else (asked.folder, target)
-        run_workflow(asked.run_config(decides=decides), place, wanted, asked.cores)
+        run_workflow(config, place, wanted, asked.cores)
         asked.ran.add(target)
+        _LAST[asked.folder] = question
     return {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
 
 

@@ -189,7 +189,7 @@ def advise(
 def decide(
     table: Table | str | Path,
     *,
-    agents: Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
+    agents: Sequence[str] | Mapping[str, Mapping[str, Any] | None] | None = None,
     **options: Any,
 ) -> Answer:
     """All that `snakemake decide --config table=my.yaml` makes, bundles and page included.

@@ -301,6 +301,13 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
+    for block in TABLE_STUDIES:
+        for entry in config[block]["scenarios"]:
+            agents = config[block]["agents"]
+            for name in entry.get("agents", agents):
+                if agents.get(name) is not None:
+                    at = f"config: {block}.agents.{name}"
+                    require_known_agent(at, agents[name], descriptions[entry["dataset"]])
     _require_agent_rows(study)
     return study
 

@@ -139,4 +139,5 @@ DADI = AgentKind(
     two_classes=True,
     steps=(("training.iterations",), ("training.pretraining_iterations",)),
     graph="dadi",
+    looks={"dadi": (95, "DADI for the costs", "sky", "8")},
 )

@@ -114,5 +114,6 @@ SM_DDPO = AgentKind(
         "sm_ddpo_end2end": (10, "SM-DDPO, end to end", "blue", "o"),
         "sm_ddpo_pretrain": (20, "SM-DDPO, pretrained", "sky", "s"),
         "sm_ddpo_boosted": (50, "SM-DDPO, boosted belief", "blue", "h"),
+        "sm_ddpo": (51, "SM-DDPO for the costs", "blue", "8"),
     },
 )

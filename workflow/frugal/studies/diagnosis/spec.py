@@ -239,7 +239,7 @@ class DiagnosisStudy:
 
     def agent_families(self) -> list[str]:
         """Families of agents: a front each, or a single policy."""
-        return list(self.block["agents"])
+        return [name for name, agent in self.block["agents"].items() if agent is not None]
 
     def comparison_files(self) -> list[str]:
         """Comparisons of imputers, one per data set."""

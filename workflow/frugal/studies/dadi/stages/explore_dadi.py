@@ -98,7 +98,7 @@ def _answers(
             else ("None is accurate enough.",) * 5
         )
         sentence = _sentence(row) if len(agents) else (
-            "No agent comes within the allowed distance of the AUC of all panels."
+            "No agent of DADI comes within the allowed distance of the AUC of all panels."
         )  # fmt: skip
         here = means[(means["dataset"] == dataset) & means["degenerate"]]
         if len(here):

@@ -90,13 +90,13 @@ def _sentence(chosen: pd.Series, near: bool, reference: pd.Series, slack: float,
     gap += f" instead of {reference['disparity']:.3f}"
     if not near:
         return (
-            f"No agent comes within {slack:g} of the AUC of all panels. The most accurate is "
-            f"{name}: {gap}, {numbers}."
+            f"No agent of DADI comes within {slack:g} of the AUC of all panels. The most accurate "
+            f"is {name}: {gap}, {numbers}."
         )
     if chosen["disparity"] >= reference["disparity"]:
         return (
-            f"No agent is fairer than all panels at nearly their AUC. Nearest is {name}: {gap}, "
-            f"{numbers}."
+            f"No agent of DADI is fairer than all panels at nearly their AUC. Nearest is {name}: "
+            f"{gap}, {numbers}."
         )
     return f"Ask by {name}: {gap}, {numbers}."
 

@@ -56,7 +56,7 @@ def bundle_choice(
         table=TableColumns.of(data, part),
         catalogue=catalogue,
         description=load_description(description),
-        classifier=None,
+        classifier=None,  # that of a policy that only stops lies in its file
         streams=Streams(streams.root, "roll_out_front", dict(streams.wildcards)),
         member=int(place["position"]),
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import Ground, Learned
-from frugal.acquire.registry import build_policy, kind_of, train_bundle
+from frugal.acquire.registry import CLASSIFIER, build_policy, kind_of, train_bundle
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import folded_rows
@@ -86,6 +86,9 @@ def train_trees(
         decisions.append(frames[1])
     whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
     made = run_frames(solutions, outcomes, decisions, whole)
+    if classifier is not None:  # which `advise` asks where the policy only stops
+        own = {CLASSIFIER + name: array for name, array in classifier.to_arrays().items()}
+        bundle = Bundle(bundle.header, {**bundle.arrays, **own})
     return made | {"policies": bundle, "pooled": pooled}
 
 
