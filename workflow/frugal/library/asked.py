@@ -147,7 +147,8 @@ def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str)
             data.
     """
     if not isinstance(value, kinds):
-        found = "None" if value is None else f"a {type(value).__name__}"
+        word = type(value).__name__
+        found = "None" if value is None else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
         raise ConfigError(f"{name} is {found}; allowed is {allowed}")
 
 
@@ -166,7 +167,9 @@ def ask(
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
     require("the table", table, (str, Path), "the path of a YAML, which frugal init writes")
-    require("folder", folder, (str, Path, type(None)), "a path, or None for a temporary folder")
+    require("folder", folder, (str, Path, type(None)), "a path, or None for memory")
+    if folder is not None and (not str(folder).strip() or "\0" in str(folder)):
+        raise ConfigError(f"folder is {str(folder)!r}; allowed is a path, or None for memory")
     require("config", config, (Mapping, str, Path, type(None)), "keys, the path of a YAML, or None")
     cores = keys.pop("cores")
     if not isinstance(cores, int) or cores < 1:

@@ -44,7 +44,8 @@ _PART_OF = {  # stage → the one with which it is made
 def files_of(
     asked: Asked, stage: str, keys: Mapping[str, str], *, again: bool = False
 ) -> dict[str, Path]:
-    """The files of a stage by name of output, made again where another question was asked since.
+    """The files of a stage by name of output, made again where they are gone or
+    another question was asked since.
 
     Raises:
         FrugalError: the workflow cannot start, or a stage refuses; its own sentence.
@@ -55,12 +56,14 @@ def files_of(
     decides = whole == "write_answer"
     config = asked.run_config(decides=decides)
     question = json.dumps(config, sort_keys=True, default=str)
-    if again or target not in asked.ran or _LAST.get(asked.folder) != question:
+    found = {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
+    current = target in asked.ran and _LAST.get(asked.folder) == question
+    if again or not current or not all(path.is_file() for path in found.values()):
         place, wanted = (asked.folder.parents[2], "decide") if decides else (asked.folder, target)
         run_workflow(config, place, wanted, asked.cores)
         asked.ran.add(target)
         _LAST[asked.folder] = question
-    return {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
+    return found
 
 
 def _paths(asked: Asked, stage: str, keys: Mapping[str, str]) -> dict[str, Path]:

@@ -3,6 +3,7 @@
 Each names what was made; tables are copied when they are asked for. Shapes: n units, d features.
 """
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -329,8 +330,17 @@ class Answer(_Judged):
         return str(self.document["state"])
 
     def summary(self) -> str:
-        """The answer in at most twelve lines, as `verdict.txt`."""
-        return made(self.asked, "write_answer")["text"].decode()
+        """The answer in at most twelve lines, as `verdict.txt`; in memory no line names a file."""
+        text = made(self.asked, "write_answer")["text"].decode()
+        if self.folder is not None:
+            return text
+        name = self.best if self.best in self.policies else self.policies[0]
+        for what, call in (
+            ("A new case", f'answer.policy("{name}").advise("cases.csv")'),
+            ("All on one page", "answer.page"),
+        ):
+            text = re.sub(rf"^{what}: .*$", f"{what}: {call}", text, flags=re.MULTILINE)
+        return text
 
     @property
     def outcomes(self) -> "pd.DataFrame":
