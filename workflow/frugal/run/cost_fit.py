@@ -39,6 +39,7 @@ GROWS = {
     "judge_world": ("rows", "seeds", "policies"),
     "summarise_afape": ("seeds",),
     "give_verdicts": ("seeds",),
+    "train_fair_agent": ("rows", "panels"),
     "train_dadi": ("steps", "panels", "policies"),
     "roll_out_dadi": ("rows", "panels", "policies"),
     "audit_fairness": ("rows", "panels", "policies"),

@@ -35,8 +35,8 @@ _AFAPE = ("draw_missingness", "impute_features", "train_agent", "roll_out", "fit
           "check_graph", "estimate_costs", "join_seeds", "draw_scenario_figures",
           "learn_candidates", "judge_candidates")  # fmt: skip
 _BY_SEEDS = ("impute_features", "roll_out", "fit_nuisances", "check_graph", "estimate_costs")
-_DADI = ("train_dadi", "roll_out_dadi", "audit_fairness", "fit_fair_baselines", "score_dadi",
-         "draw_dadi_figures")  # fmt: skip
+_DADI = ("train_dadi", "train_fair_agent", "roll_out_dadi", "audit_fairness", "fit_fair_baselines",
+         "score_dadi", "draw_dadi_figures")  # fmt: skip
 _PLANNERS = ("prepare_searches", "compare_planners", "time_planners", "draw_world_figures",
              "draw_table_figures")  # fmt: skip
 _BY_LINES = ("csv", "arff")  # formats in which a line is a record
