@@ -22,6 +22,8 @@ def test_a_note_is_kept_replaced_and_removed_by_its_outputs(tmp_path):
     notes.write(replace(NOTE, slurm_id=None))
     notes.write(NOTE)
     assert notes.read() == [NOTE]
+    (path,) = notes.folder.iterdir()
+    path.with_name(f".{path.name}.host.1.0.part").touch()  # a kill in the midst of writing it
     notes.remove(["b", "a"])
     assert not notes.folder.exists()
     notes.remove(["b", "a"])

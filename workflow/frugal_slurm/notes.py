@@ -51,7 +51,9 @@ class Notes:
     def remove(self, outputs: Iterable[str]) -> None:
         """Forget the job that makes these; its end was seen."""
         with contextlib.suppress(OSError):
-            self._path(outputs).unlink(missing_ok=True)
+            path = self._path(outputs)
+            for one in (path, *self.folder.glob(f".{path.name}.*.part")):  # a kill in the midst
+                one.unlink(missing_ok=True)
             self.folder.rmdir()  # if it was the last
 
     def read(self) -> list[Note]:
