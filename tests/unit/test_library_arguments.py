@@ -20,9 +20,9 @@ WRONG = {
     "advise(None, 'new.csv')": "policy is None",
     "advise(frugal.StoredPolicy(CLINIC), None)": "cases is None; allowed is a data frame",
     "load_policy({})": "folder is a dict",
-    "load_policy(CLINIC, function=5)": "function is a int; allowed is the path",
+    "load_policy(CLINIC, function=5)": "function is an int; allowed is the path",
     "missingness(object.__new__(frugal.Table), 'secret')": "law is a str; allowed is keys, or",
-    "decide(CLINIC, agents=5)": "agents is a int; allowed is names",
+    "decide(CLINIC, agents=5)": "agents is an int; allowed is names",
 }
 
 
