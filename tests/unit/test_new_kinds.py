@@ -31,6 +31,7 @@ from frugal.studies.shared.stages.prepare_data import prepare_data
 
 from tests.defaults import DEFAULT
 from tests.unit import diagnosis_chain as clinic
+from tests.unit import fair_chain as fair
 from tests.unit import test_agent_kinds as kinds
 from tests.unit.bundled_cases import bundle_in, cases_in, telling_table
 
@@ -116,9 +117,10 @@ def given() -> dict[str, Any]:
 
 
 def with_newcomer(agent: dict[str, Any]) -> dict[str, Any]:
-    """The default config with the kind in both studies that train agents."""
+    """The default config with the kind in the three studies that train agents."""
     config = copy.deepcopy(DEFAULT)
     config["afape"]["agents"][KIND] = config["diagnosis"]["agents"][KIND] = agent
+    config["dadi"]["agents"][agent["kind"]] = agent  # a name there begins with its kind
     config["diagnosis"]["scenarios"][0]["agents"].append(KIND)
     return config
 
@@ -128,7 +130,7 @@ def test_nothing_of_the_package_names_them():
     assert not [path for path, text in texts.items() if KIND in text or f'"{FILLER}"' in text]
 
 
-def test_a_config_takes_it_in_both_studies_and_as_a_way_to_act():
+def test_a_config_takes_it_in_three_studies_and_as_a_way_to_act():
     stacked = next(
         one for one in DEFAULT["diagnosis"]["agents"].values() if one["kind"] == "stacked"
     )
@@ -184,6 +186,16 @@ def test_diagnosis_learns_a_front_of_it(tmp_path, acts):
     made = clinic.run(train_trees, settings, {"seed": "0", "trees": KIND}, **data)
     assert made["policies"].header["kind"] == agent["kind"]
     assert set(made["scores"]["method"]) == {KIND}
+
+
+def test_dadi_audits_it():
+    frame, catalogue = fair.loans()
+    made = fair.run_fold(
+        fair.study(agents={KIND: SETTINGS}), 0, {"table": frame, "catalogue": catalogue}
+    )
+    scores = made["scores"].set_index("method")
+    assert scores.loc[KIND, "audit_auc"] >= 0.5
+    assert scores.loc[KIND, "n"] == scores["n"].max()
 
 
 def test_diagnosis_reads_states_through_a_new_encoder_and_compares_it(tmp_path):

@@ -130,9 +130,9 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
             f"the stored policy {stored.source} is of kind {stored.header['kind']!r} and has the "
             f"settings of {settings.get('kind')!r}"
         )
-    own = {name: array for name, array in stored.items() if not name.startswith(CLASSIFIER)}
-    own = StoredArrays(own, stored.source, stored.header)
-    return kind_of(settings).build(settings, layout, own), layout
+    arrays = {name: array for name, array in stored.items() if not name.startswith(CLASSIFIER)}
+    policy = StoredArrays(arrays, stored.source, stored.header)
+    return kind_of(settings).build(settings, layout, policy), layout
 
 
 def _listed(names: Any) -> str:

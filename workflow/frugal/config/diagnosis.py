@@ -180,7 +180,7 @@ class Diagnosis(Block):
                     yield f".agents.{name} is null, and a scenario names it; leave it out there"
                 continue
             if name == EVERY:
-                yield f".agents.{name}: {name} stands for every family in `choose`"
+                yield f".agents.{name}: {name} means every family in `choose`"
             if is_filed(agent.kind):
                 yield f".agents.{name} acts by a file of one's own; here agents need no file"
             if name in self.methods:

@@ -64,7 +64,7 @@ class Belonging:
     Attributes:
         group: index into `names`; None where the data set tells no groups apart. (n,)
         names: of the groups.
-        cluster: number of the rows' cluster; None where each row stands for itself. (n,)
+        cluster: number of the rows' cluster; None: each row is its own cluster. (n,)
     """
 
     group: Int[np.ndarray, " n"] | None

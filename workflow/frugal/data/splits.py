@@ -113,7 +113,7 @@ def split_rows(
         group: group of the file that each row comes from; read with scheme `given` only. (n,)
         spec: scheme, sizes and seed of the data set.
         rng_seed: seed of the run; drawn together with the data set's own.
-        cluster: rows of one number get one part; None where each row stands for itself. (n,)
+        cluster: rows of one number get one part; None: each row is its own cluster. (n,)
         cluster_name: column that says which rows belong together, for sentences.
         classes: names of the classes, for sentences; none: their numbers are named.
 

@@ -204,7 +204,7 @@ class StoredTable:
         return [slice(int(a), int(b)) for a, b in zip(ends - counts, ends, strict=True)]
 
     def clusters(self, parts: Collection[str]) -> Int[np.ndarray, " m"] | None:
-        """Cluster of each row of some parts; None where each stands for itself. (m,)"""
+        """Cluster of each row of some parts; None: each row is its own cluster. (m,)"""
         return self._belonging(BELONGING[1], parts)
 
     def groups(self, parts: Collection[str]) -> Int[np.ndarray, " m"] | None:

@@ -81,7 +81,7 @@ class GroupTerms:
         kept: where they go.
         sizes: rows of each block.
         names: of the groups.
-        cluster: of each row, numbered from 0 on; None where each stands for itself. (n,)
+        cluster: of each row, numbered from 0 on; None: each row is its own cluster. (n,)
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class Case:
         reads_values: decisions depend on values.
         afa_propensity_suffices: AFAIS as in the paper is exact for this policy, which reads no
             value outside X_adj.
-        cluster: of each row, numbered from 0 on; None where each stands for itself. (n,)
+        cluster: of each row, numbered from 0 on; None: each row is its own cluster. (n,)
         answers_rows: the policy is a table of states, which knows no values.
         lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
         gaps_matter: False if the policy asks for no panel that can be missing.
@@ -129,7 +129,7 @@ def build_case(
         worlds: its episodes elsewhere, of this seed.
         propensities: of these rows and this seed, as `fit_nuisances` stored them.
         agents: the same of what was fitted to the policy.
-        cluster: of each evaluation row; None where each stands for itself.
+        cluster: of each evaluation row; None: each row is its own cluster.
     """
     full, recorded = (worlds[worlds["world"] == name] for name in ("full", "retrospective"))
     lists = [masks, propensities, agents, blocked, recorded, *([full] if len(full) else [])]

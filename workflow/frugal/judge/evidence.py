@@ -91,7 +91,7 @@ class Evidence:
 
     Args:
         estimators: that are asked about.
-        clusters: how many there are; 0 where each row stands for itself.
+        clusters: how many there are; 0: each row is its own.
     """
 
     def __init__(self, estimators: Iterable[Estimator], clusters: int = 0) -> None:

@@ -42,7 +42,7 @@ class Indicators:
         causes: values of the columns that cause each panel's gaps; NaN where not recorded.
         conditions: True where the row's panel has a law on records with the column's panel. (a, a)
         cluster: rows of one number belong together, and their products count as one, their sum;
-            numbered from 0 on over all blocks. None where each stands for itself. (n,)
+            numbered from 0 on over all blocks. None: each row is its own cluster. (n,)
     """
 
     panels: Sequence[str]
@@ -145,7 +145,7 @@ def check_graph(blocks: Iterable[GraphRows], clusters: int, rng: np.random.Gener
 
     Args:
         blocks: in order; gone through twice.
-        clusters: how many there are; 0 where each row stands for itself.
+        clusters: how many there are; 0: each row is its own.
         rng: of the draws of the largest score's law.
     """
     regressions: list[_Regression] = []

@@ -50,7 +50,7 @@ class TermBlocks:
     Args:
         scratch: where they go.
         sizes: rows of each block.
-        cluster: of each row, numbered from 0 on; None where each stands for itself. (n,)
+        cluster: of each row, numbered from 0 on; None: each row is its own cluster. (n,)
         decisions: column of the misclassification cost.
     """
 

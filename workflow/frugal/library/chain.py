@@ -88,11 +88,12 @@ def _choice(asked: Asked) -> Payloads:
     return _run(asked, "judge_candidates", asked.keys, asked.study.judging_settings(), inputs)
 
 
-def _answer(asked: Asked, part: str | None = "answer_in_words") -> Payloads:
-    """The answer as a text and a document; where no part of the stage is named, its page, too."""
+def _answer(asked: Asked, *, page: bool = False) -> Payloads:
+    """The answer as a text and a document, and as a page where one is wanted."""
     choice, catalogue = _choice(asked), _table(asked)["catalogue"]
     inputs = {"choice": choice["choice"], "outcomes": choice["outcomes"], "catalogue": catalogue}
-    written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs, part)
+    inputs["page"] = page
+    written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs)
     return {**written, "document": json.loads(written["document"])}
 
 
@@ -175,7 +176,7 @@ def page_of(asked: Asked) -> Path:
     """The answer's page; in a temporary folder, where everything else is in memory."""
     if asked.folder is not None:
         return files_of(asked, "write_answer", {})["page"]
-    content = _answer(asked, None)["page"]
+    content = _answer(asked, page=True)["page"]
     page = asked.scratch / f"answer-{id(content)}.html"
     page.write_bytes(content)
     return page
@@ -215,12 +216,8 @@ def _run(
     keys: Mapping[str, str],
     settings: Any,
     inputs: Mapping[str, Any],
-    part: str | None = None,
 ) -> Payloads:
-    """Call a stage with the streams that the workflow gives it, unless it was called just so.
-
-    A `part` is a function of its module that makes only some of its outputs.
-    """
+    """Call a stage with the streams that the workflow gives it, unless it was called just so."""
     from threadpoolctl import threadpool_limits
 
     from frugal.core.arithmetic import is_pinned
@@ -229,16 +226,14 @@ def _run(
     from frugal.core.streams import Streams
 
     settings = json.loads(json.dumps({} if settings is None else settings))
-    called = json.dumps(
-        [part or stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}]
-    )
+    called = json.dumps([stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}])
     if called not in asked.memory:
         streams = Streams(asked.seed, stage, dict(keys))
         if is_pinned():  # this Python was started for portable arithmetic
             correct_torch_when_loaded()
         # two threads round sums in another order
         with threadpool_limits(1), extras_named(_called(stage, keys)):
-            function = getattr(importlib.import_module(STAGES[stage]), part or stage)
+            function = getattr(importlib.import_module(STAGES[stage]), stage)
             given = {name: _as_taken(function, name, value) for name, value in inputs.items()}
             result = function(**given, settings=settings, streams=streams, progress=_silent)
             grows = inspect.isgenerator(result)
@@ -253,7 +248,7 @@ def _called(stage: str, keys: Mapping[str, str]) -> str:
 
 
 def _identity(value: Any) -> Any:
-    """What tells one input from another while both are in memory."""
+    """What identifies an input as long as it is in memory."""
     if isinstance(value, list):
         return [[dict(keys), id(one)] for keys, one in value]
     return str(value) if isinstance(value, Path) else id(value)

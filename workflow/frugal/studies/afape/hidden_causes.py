@@ -39,7 +39,7 @@ class Shifted:
     Args:
         kept: where rows go, and from where differences to other policies are bounded.
         at: seed and agent.
-        cluster: of each row; None where each stands for itself. (n,)
+        cluster: of each row; None: each row is its own cluster. (n,)
     """
 
     def __init__(

@@ -124,13 +124,13 @@ class JudgedRows:
 
     @cached_property
     def cluster(self) -> np.ndarray | None:
-        """Cluster of each row, numbered from 0 on; None where each stands for itself. (n,)"""
+        """Cluster of each row, numbered from 0 on; None: each row is its own cluster. (n,)"""
         found = self.records.table.clusters(TEST)
         return None if found is None else np.unique(found, return_inverse=True)[1]
 
     @cached_property
     def clusters(self) -> int:
-        """How many there are; 0 where each row stands for itself."""
+        """How many there are; 0: each row is its own."""
         return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
 
     def rows(self, at: int) -> slice:

@@ -23,44 +23,37 @@ def write_answer(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    page: bool = True,
 ) -> dict[str, bytes]:
     """The answer in at most twelve lines; the page has a picture and what the policy does.
+
+    `page` False leaves out the page, which needs packages for pictures.
 
     Settings: `budget` (of panels, a case on average, or None), `remarks` (what was assumed),
     `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its name).
     """
     del streams, progress
+    answer = _answer(choice, outcomes, catalogue, settings)
+    bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
+    written = {"text": answer.text().encode(), "document": json_bytes(document(choice, bundle))}
+    if not page:
+        return written
     from frugal.studies.afape.figures.answer_costs import costs_figure, f1_figure  # matplotlib
 
-    answer, made = _worded(choice, outcomes, catalogue, settings)
     drawn = f1_figure if choice["objective"] == "f1" else costs_figure
     unit = str(catalogue["report"]["cost_unit"])
     picture = payload_bytes(Path("answer.png"), drawn(outcomes, choice["policy"], cost_unit=unit))
-    page = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
-    return {**made, "page": page.encode()}
+    shown = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
+    return {**written, "page": shown.encode()}
 
 
-def answer_in_words(
-    *,
+def _answer(
     choice: Mapping[str, Any],
     outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
     settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-) -> dict[str, bytes]:
-    """The outputs of `write_answer` without the page, which takes packages for pictures."""
-    del streams, progress
-    return _worded(choice, outcomes, catalogue, settings)[1]
-
-
-def _worded(
-    choice: Mapping[str, Any],
-    outcomes: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-) -> tuple[Answer, dict[str, bytes]]:
-    """The answer, and its text and document as bytes."""
+) -> Answer:
+    """The parts of the answer in words."""
     report, policy = catalogue["report"], choice["policy"]
     unit = str(report["cost_unit"])
     text = words(choice, outcomes, unit, catalogue["classes"])
@@ -71,7 +64,7 @@ def _worded(
     bundled = candidate(policy)
     where = {what: path.replace("POLICY", bundled) for what, path in settings["reading"].items()}
     f1 = choice["objective"] == "f1"
-    answer = Answer(
+    return Answer(
         title=str(report["title"]),
         heading=f"F1 of each policy, and what its panels cost a case, {unit}"
         if f1
@@ -88,8 +81,6 @@ def _worded(
         },
         folded=True,
     )
-    stable = document(choice, settings["bundle"].replace("POLICY", bundled))
-    return answer, {"text": answer.text().encode(), "document": json_bytes(stable)}
 
 
 def _within(rows: pd.DataFrame, budget: float, unit: str) -> str:

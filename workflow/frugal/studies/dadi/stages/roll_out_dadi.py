@@ -64,30 +64,30 @@ def roll_out_dadi(
     world = World.of_table(fold.shown).take(rows)
     episodes = roll_out(agents, world, uniforms=np.zeros((len(rows), world.panels + 1)))
     assert episodes.verdict is not None, "bug: these agents have a verdict"
-    told = label_for(settings["training"], world.label)
-    _, of_group = agents.predict_from_sets(world.values, episodes.acquired, label=told)
+    label = label_for(settings["training"], world.label)
+    _, of_group = agents.predict_from_sets(world.values, episodes.acquired, label=label)
     cuts = _cuts(agents, fold, settings["threshold"])
     stratum = _stratum(fold.shown, settings["selection_by"])[rows]
     acting = _Acting(fold, rows, world, stratum)
     members = [Member("dadi", k) for k in range(agents.members)]
     gammas = np.array(settings["gammas"])
-    made = [acting.frames(members, episodes, episodes.verdict, cuts, gammas, of_group.ravel())]
+    logs = [acting.frames(members, episodes, episodes.verdict, cuts, gammas, of_group.ravel())]
     for k, (name, agent) in enumerate(settings["agents"].items()):
         policy, classifier = (further[f"{what}_{k}"] for what in ("policy", "classifier"))
-        one = build_policy(agent, table=fold.shown, stored=policy)
+        other = build_policy(agent, table=fold.shown, stored=policy)
         ensemble = TreeEnsemble.from_arrays(classifier).require_table(fold.shown)
         rng = streams.generator("decisions", name)
         held = World.of_table(fold.shown).take(fold.rows("validation"))
-        validated = end_shares(_acted(one, held, rng), held, ensemble)[0, :, 1]
+        validated = end_shares(_acted(other, held, rng), held, ensemble)[0, :, 1]
         cut = np.array([decision_cut(settings["threshold"], validated, fold)])
-        episodes = _acted(one, world, rng)
+        episodes = _acted(other, world, rng)
         shares, nothing = end_shares(episodes, world, ensemble), np.full(len(rows), np.nan)
-        made.append(
+        logs.append(
             acting.frames([Member(name, 0)], episodes, shares, cut, np.array([np.nan]), nothing)
         )
     return {
-        "decisions": _together([decisions for decisions, _ in made]),
-        "outcomes": _together([outcomes for _, outcomes in made]),
+        "decisions": _together([decisions for decisions, _ in logs]),
+        "outcomes": _together([outcomes for _, outcomes in logs]),
         "singles": _singles(fold, pretrained, settings["training"]),
     }
 
@@ -131,8 +131,8 @@ class _Acting:
         panels = [panel.name for panel in table.actions]
         part = self.fold.part[self.rows]
         scene = Scene(members, self.world, 0, part, panels, table.misclassification_cost)
-        said = (shares[..., 1] >= cuts[:, None]).astype(np.int64)
-        outcomes = outcome_frame(scene, episodes.acquired, verdict=said, shares=shares)
+        decision = (shares[..., 1] >= cuts[:, None]).astype(np.int64)
+        outcomes = outcome_frame(scene, episodes.acquired, verdict=decision, shares=shares)
         log = decision_frame(scene, episodes)
         return log[log["part"] == "test"].reset_index(drop=True), outcomes.assign(
             gamma=np.repeat(gammas, len(part)),

@@ -32,8 +32,8 @@ def score_dadi(
     for (method, gamma), units in test.groupby(["policy", "gamma"], sort=False, dropna=False):
         of_group = np.nan
         if units["adversary_probability"].notna().all():
-            asked = (units[name].to_numpy() for name in _ASKED)
-            of_group = adversary_auc(settings["objective"], *asked, level=LEVEL).value
+            columns = (units[name].to_numpy() for name in _ASKED)
+            of_group = adversary_auc(settings["objective"], *columns, level=LEVEL).value
         stream = (str(method), str(gamma)) if method == "dadi" else (str(method),)
         decision = units["verdict"].to_numpy() == 1
         rows.append(

@@ -87,8 +87,8 @@ def train_trees(
     whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
     made = run_frames(solutions, outcomes, decisions, whole)
     if classifier is not None:  # which `advise` asks where the policy only stops
-        own = {CLASSIFIER + name: array for name, array in classifier.to_arrays().items()}
-        bundle = Bundle(bundle.header, {**bundle.arrays, **own})
+        asked = {CLASSIFIER + name: array for name, array in classifier.to_arrays().items()}
+        bundle = Bundle(bundle.header, {**bundle.arrays, **asked})
     return made | {"policies": bundle, "pooled": pooled}
 
 
