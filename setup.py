@@ -1,6 +1,6 @@
 """What a wheel holds beside the modules: the project's files, as the package `frugal/project`.
 
-A checkout, `pip install --editable` included, reads them where they lie: core/sources.py, PROJECT.
+A checkout, `pip install --editable` included, reads them there: core/declarations.py, PROJECT.
 """
 
 from pathlib import Path

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
+from frugal.results.replacing import together
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.afape.stages.estimate_costs import estimate_costs
 from frugal.studies.afape.stages.fit_nuisances import fit_nuisances

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import DataError
-from frugal.core.receipts import STEPS
+from frugal.results.receipts import STEPS
 
 OURS = Path(".snakemake/frugal")  # files of the engine's own, from the working folder on
 Stamp = tuple[float, int]  # when a file was put into the store, and its bytes

@@ -19,10 +19,10 @@ from typing import Any
 
 import snakemake.api  # noqa: F401  the one module of these that can be imported first
 from frugal.core.errors import ConfigError
-from frugal.core.files import write_bytes
-from frugal.core.receipts import receipt_file
-from frugal.core.sidecars import MADE_IN, sidecar_path
-from frugal.core.sources import texts_in
+from frugal.results.files import write_bytes
+from frugal.results.receipts import receipt_file
+from frugal.results.sidecars import MADE_IN, sidecar_path
+from frugal.results.sources import texts_in
 from frugal_store import Store
 from snakemake.dag import DAG
 from snakemake.io import IOFile

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.missing.grid_laws import grid_law
+from frugal.results.replacing import together
 from frugal.studies.afape.draws import Drawn, Judges
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.shared.stages.fit_classifier import fit_classifier

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import yaml
 from frugal.__main__ import main
-from frugal.core.files import read_payload
+from frugal.results.files import read_payload
 
 from tests.unit.dataset_documents import CSV, document
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frugal.core.files import payload_bytes
 from frugal.core.layout import Bundle
+from frugal.results.files import payload_bytes
 from frugal.run.job_sizes import SIZES
 
 from tests.malformed.cases import ROOT, Case, Right, Wrong, command, files_here, write_small

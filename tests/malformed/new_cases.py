@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from frugal.core.files import seal
+from frugal.results.files import seal
 
 from tests.malformed.cases import Case, Warned, Wrong, command
 from tests.unit.test_advice import HEAD, made

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.checkpoints import Checkpoint
-from frugal.core.files import json_bytes, payload_bytes, read_payload, seal
-from frugal.core.receipts import survey, tidy_up
-from frugal.core.sidecars import Job, sidecar_path
 from frugal.data.tables import table_from_frames
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble, fit_forest
+from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.results.receipts import survey, tidy_up
+from frugal.results.sidecars import Checkpoint, Job, sidecar_path
 from frugal.studies.afape.laws import require_law
 
 from tests.malformed.cases import Case, command

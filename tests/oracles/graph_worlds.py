@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.belonging import random_folds
 from frugal.core.streams import Streams
-from frugal.core.table import Panel, Table
+from frugal.core.table import Panel, Table, random_folds
 from frugal.data.panel_columns import panel_columns
 from frugal.data.tables import table_to_frames
 from frugal.judge.records import Records

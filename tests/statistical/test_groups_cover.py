@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.core.belonging import Belonging
-from frugal.core.table import Panel, Table
+from frugal.core.table import Belonging, Panel, Table
 from frugal.judge.by_group import ratios
 from frugal.judge.estimators.inverse_probability import complete_case_weight
 

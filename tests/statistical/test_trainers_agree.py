@@ -20,12 +20,12 @@ from frugal.acquire.train import lockstep_ppo
 from frugal.acquire.train.actor_critic import ActorCritic
 from frugal.acquire.train.lockstep_ppo import fit_ppo
 from frugal.config.learners import PpoSettings
-from frugal.core.growing import together
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.world import World
 from frugal.data.tables import table_from_frames
 from frugal.learn.imputers.mean import MeanImputer
+from frugal.results.replacing import together
 from frugal.studies.diagnosis.states import rewards_of, scaled_task
 from frugal.studies.shared.stages.prepare_data import prepare_data
 

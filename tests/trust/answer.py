@@ -23,14 +23,13 @@ import numpy as np
 import pandas as pd
 from frugal.acquire.registry import build_policy
 from frugal.config.root import effective
-from frugal.core.growing import together
-from frugal.core.partitions import Partitions
-from frugal.core.rows import FrameRows
+from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.description import SplitSpec
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
+from frugal.results.replacing import together
 from frugal.run.config_files import laid_over
 from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of
 from frugal.studies.afape.stages.draw_missingness import draw_missingness

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.growing import together
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -27,6 +26,7 @@ from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.mechanisms import calibrate, complete_logits
+from frugal.results.replacing import together
 from frugal.studies.afape import judging
 from frugal.studies.afape.draws import Judges
 from frugal.studies.afape.stages.draw_missingness import draw_missingness

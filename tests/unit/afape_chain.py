@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.belonging import Belonging
-from frugal.core.growing import together
-from frugal.core.partitions import Partitions
-from frugal.core.rows import FrameRows
+from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
-from frugal.core.table import Table
+from frugal.core.table import Belonging, Table
 from frugal.data.tables import table_to_frames
+from frugal.results.replacing import together
 from frugal.studies.afape.stages.draw_missingness import draw_missingness
 from frugal.studies.afape.stages.estimate_costs import estimate_costs
 from frugal.studies.afape.stages.fit_nuisances import fit_nuisances

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
-from frugal.core.files import payload_bytes, read_payload, write_bytes
-from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.core.table import Table
+from frugal.results.files import payload_bytes, read_payload, write_bytes
+from frugal.results.replacing import together
 from frugal.studies.afape.stages.bundle_agent import bundle_agent
 from frugal.studies.afape.stages.impute_features import impute_features
 from frugal.studies.afape.stages.roll_out import roll_out

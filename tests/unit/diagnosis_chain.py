@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pandas as pd
 import yaml
-from frugal.core.growing import Growing, together
 from frugal.core.schema_check import read_yaml
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
+from frugal.results.replacing import Growing, together
 from frugal.studies.diagnosis.spec import DiagnosisStudy
 from frugal.studies.diagnosis.stages.apply_bayes_rule import apply_bayes_rule
 from frugal.studies.diagnosis.stages.recount_diagnoses import recount_diagnoses

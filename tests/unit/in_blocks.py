@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.belonging import Belonging
-from frugal.core.scratch import Scratch
-from frugal.core.terms import Terms
+from frugal.core.rows import Scratch
+from frugal.core.table import Belonging
 from frugal.judge import by_group as groups
 from frugal.judge import resampling
 from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.summary import Summary, summary_of
 from frugal.judge.term_blocks import TermBlocks
+from frugal.judge.weighting import Terms
 
 
 def cut(n: int, blocks: int) -> list[slice]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core import sidecars
-from frugal.core.files import file_digest, payload_bytes
-from frugal.core.sidecars import Job, input_records, write_outputs
+from frugal.results import sidecars
+from frugal.results.files import file_digest, payload_bytes
+from frugal.results.sidecars import Job, input_records, write_outputs
 from hypothesis import strategies as st
 
 STAGES = ("fit_classifier", "roll_out", "summarise_afape")  # stand in; their code is never run

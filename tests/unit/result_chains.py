@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pandas as pd
-from frugal.core.files import payload_bytes
-from frugal.core.sidecars import Job, input_records, write_outputs
+from frugal.results.files import payload_bytes
+from frugal.results.sidecars import Job, input_records, write_outputs
 
 TABLE = Path("results/data/dataset=a/table.parquet")
 CATALOGUE = Path("results/data/dataset=a/catalogue.json")

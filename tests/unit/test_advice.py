@@ -16,13 +16,13 @@ from frugal.__main__ import main
 from frugal.acquire.advice import case_uniforms
 from frugal.acquire.bundles import read_bundle, write_bundle
 from frugal.core.errors import DataError
-from frugal.core.files import seal
 from frugal.core.streams import Streams
 from frugal.data.case_document import TableColumns
 from frugal.data.cases import read_cases
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.learn.trees import fit_forest
+from frugal.results.files import seal
 from frugal.studies.diagnosis.stages.bundle_choice import bundle_choice
 
 from tests.unit.dataset_documents import document, load

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from afape_frames import CASE, FIRST, SUMMARY, legend_texts
 from frugal.core.errors import DataError
-from frugal.core.files import payload_bytes
 from frugal.draw import style
+from frugal.results.files import payload_bytes
 from frugal.studies.afape.figures import style as afape_style
 from frugal.studies.afape.figures.answer import answer_figure
 from frugal.studies.afape.figures.decision import decision_figure

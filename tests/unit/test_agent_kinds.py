@@ -18,12 +18,12 @@ from frugal.config.root import effective
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import payload_bytes, read_payload, write_bytes
 from frugal.core.layout import Layout
 from frugal.core.streams import Streams
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.data.tables import table_to_frames
+from frugal.results.files import payload_bytes, read_payload, write_bytes
 from frugal.run.config_files import laid_over
 from frugal.studies.afape.stages.train_agent import train_agent
 from frugal.studies.shared.stages.fit_classifier import fit_classifier

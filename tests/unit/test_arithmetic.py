@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from frugal.__main__ import main
 from frugal.core import arithmetic
-from frugal.core.arithmetic import PINS, asks_for_portable, pinned
-from frugal.core.checkpoints import Checkpoint
+from frugal.core.arithmetic import FUNCTIONS, PINS, asks_for_portable, pinned
 from frugal.core.errors import ConfigError
-from frugal.core.exact_functions import FUNCTIONS
-from frugal.core.sidecars import made_otherwise, settled, sidecar_path
-from frugal.core.sources import STAGES, reached_modules
+from frugal.results.sidecars import Checkpoint, made_otherwise, settled, sidecar_path
+from frugal.results.sources import STAGES, reached_modules
 from frugal.run import own_python
 from frugal.run.audit import audit_command
 from frugal.run.comparison import recipe_changes
@@ -46,7 +44,7 @@ print(json.dumps(dict(
 )))
 """
 REPLACED = """
-from frugal.core.exact_functions import FUNCTIONS, correct_torch_when_loaded
+from frugal.core.arithmetic import FUNCTIONS, correct_torch_when_loaded
 correct_torch_when_loaded()
 import warnings
 warnings.simplefilter("error")
@@ -221,8 +219,8 @@ def test_a_job_in_its_own_python_is_given_all_its_words():
 def test_a_forged_arithmetic_is_no_sidecar():
     write_chain()
     path = sidecar_path(SUMMARY)
-    from frugal.core.files import json_bytes
-    from frugal.core.sidecars import seal
+    from frugal.results.files import json_bytes
+    from frugal.results.sidecars import seal
 
     document = json.loads(path.read_text()) | {"arithmetic": "exact"}
     path.write_bytes(json_bytes(document | {"seal": seal(document)}))

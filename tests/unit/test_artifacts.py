@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.files import (
+from frugal.results.files import (
     hive_keys,
     json_bytes,
     payload_bytes,

@@ -7,12 +7,12 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from frugal.core import files, replacing, sidecars
 from frugal.core.errors import DataError
-from frugal.core.files import payload_bytes
-from frugal.core.receipts import tidy_up
-from frugal.core.replacing import replace_files
-from frugal.core.sidecars import Job, made_otherwise, sidecar_path, vouched_digest
+from frugal.results import files, replacing, sidecars
+from frugal.results.files import payload_bytes
+from frugal.results.receipts import tidy_up
+from frugal.results.replacing import replace_files
+from frugal.results.sidecars import Job, made_otherwise, sidecar_path, vouched_digest
 from matplotlib.figure import Figure
 
 from tests.unit.result_chains import (

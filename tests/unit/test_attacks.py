@@ -16,15 +16,14 @@ from typing import Any
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.core import links, replacing, sidecars
-from frugal.core.checkpoints import Checkpoint
 from frugal.core.errors import ConfigError, DataError, printable
-from frugal.core.files import json_bytes, payload_bytes, read_payload, seal
-from frugal.core.receipts import read_receipt, survey, tidy_up
-from frugal.core.replacing import replace_files
-from frugal.core.sidecars import Job, sidecar_path
 from frugal.core.streams import Streams
 from frugal.data import downloads
+from frugal.results import replacing, sidecars
+from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.results.receipts import read_receipt, survey, tidy_up
+from frugal.results.replacing import replace_files
+from frugal.results.sidecars import Checkpoint, Job, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.init_command import init_command
 from frugal.run.memory import accounted
@@ -200,7 +199,7 @@ def test_a_step_does_not_write_through_a_link_out_of_results(folder, victim, pla
     with pytest.raises(DataError, match=f"{place} is a link to .* write outside results/"):
         sidecars.require_intact(job)
     with pytest.raises(DataError, match=f"{place} is a link to"):
-        links.require_no_way_out()
+        replacing.require_no_way_out()
 
 
 def test_no_command_writes_through_a_link_or_over_what_a_step_has_made(folder, victim):
@@ -216,7 +215,7 @@ def test_no_command_writes_through_a_link_or_over_what_a_step_has_made(folder, v
     with pytest.raises(DataError, match=r"told\.json .* is a link of that name"):
         Told(Path("told.json"), recall=False).keep()
     Path("results/verdict.txt").write_text("theirs")
-    status, said = in_folder("-m", "frugal.core.replacing", "results/verdict.txt", ".")
+    status, said = in_folder("-m", "frugal.results.replacing", "results/verdict.txt", ".")
     assert (status, "verdict.txt cannot be written: there is a link" in said) == (1, True)
     for path in (TABLE, sidecar_path(TABLE)):
         before = path.read_bytes()
@@ -232,15 +231,15 @@ def test_a_run_does_not_start_where_a_link_leads_a_log_or_a_measurement_out(fold
     Path(link).parent.mkdir(parents=True)
     Path(link).symlink_to(victim / "file.txt")
     with pytest.raises(DataError, match=f"{link} is a link to"):
-        links.require_no_way_out()
+        replacing.require_no_way_out()
 
 
 def test_results_may_be_a_link_to_a_larger_disk_and_links_inside_are_left_alone(folder):
     Path("results").rename(folder.parent / "disk")
     Path("results").symlink_to(folder.parent / "disk")
     (folder.parent / "disk" / "same").symlink_to("data")
-    links.require_no_way_out()
-    links.require_own_folders([TABLE, Path("results/same/x.parquet"), Path("/tmp/x.parquet")])
+    replacing.require_no_way_out()
+    replacing.require_own_folders([TABLE, Path("results/same/x.parquet"), Path("/tmp/x.parquet")])
 
 
 def test_a_hidden_file_is_not_written_through_a_link_that_waits_for_it(folder, victim):

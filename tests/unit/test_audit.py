@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from frugal.core.files import file_digest, json_bytes, payload_bytes, write_bytes
-from frugal.core.sidecars import seal, sidecar_path
+from frugal.results.files import file_digest, json_bytes, payload_bytes, write_bytes
+from frugal.results.sidecars import seal, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.chains import chain_lines
 from frugal.run.sidecar_checks import AuditError, commit_here

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from frugal.core.files import json_bytes
-from frugal.core.sidecars import seal, sidecar_path
+from frugal.results.files import json_bytes
+from frugal.results.sidecars import seal, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 from hypothesis import given, settings

@@ -17,9 +17,9 @@ import pytest
 import yaml
 from frugal.__main__ import main
 from frugal.core.errors import FrugalError
-from frugal.core.files import payload_bytes, read_payload, write_bytes
-from frugal.core.sidecars import sidecar_path
 from frugal.data.prepare import prepare
+from frugal.results.files import payload_bytes, read_payload, write_bytes
+from frugal.results.sidecars import sidecar_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.core import blocks
-from frugal.core.belonging import Belonging
 from frugal.core.blocks import BlockDraws, TreeSum, block_slices, sample_of, tree_sum
 from frugal.core.columns import describe_columns
 from frugal.core.errors import DataError
-from frugal.core.files import payload_bytes
-from frugal.core.growing import GrowingFiles, together
-from frugal.core.rows import FrameRows, open_rows, slices_of
-from frugal.core.scratch import Scratch
+from frugal.core.rows import FrameRows, Scratch, open_rows, slices_of
 from frugal.core.streams import Streams
+from frugal.core.table import Belonging
+from frugal.results.files import payload_bytes
+from frugal.results.replacing import GrowingFiles, together
 from frugal.studies.afape import columns
 from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.impute_features import impute_features

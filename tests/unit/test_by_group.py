@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.config.dataset import Dataset
-from frugal.core.belonging import Belonging
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
+from frugal.core.table import Belonging
 from frugal.data.prepare import prepare
 from frugal.data.tables import belonging_from_frames, table_to_frames
 from frugal.judge.by_group import no_groups, ratios

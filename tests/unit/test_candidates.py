@@ -12,18 +12,16 @@ from frugal.acquire.kinds import Ground
 from frugal.acquire.onnx_export import export_policy
 from frugal.acquire.policies.cascade_policies import LINEAR
 from frugal.acquire.registry import kind_of
-from frugal.core.belonging import Belonging
 from frugal.core.errors import DataError
-from frugal.core.growing import together
 from frugal.core.layout import Layout
-from frugal.core.partitions import Partitions
-from frugal.core.rows import FrameRows
+from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
-from frugal.core.table import Panel, Table
+from frugal.core.table import Belonging, Panel, Table
 from frugal.data.cases import Cases
 from frugal.data.description import SplitSpec
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
+from frugal.results.replacing import together
 from frugal.studies.afape.answers import STABLE, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
 from frugal.studies.afape.stages.draw_missingness import draw_missingness

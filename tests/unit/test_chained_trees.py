@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import payload_bytes, read_payload
 from frugal.core.layout import Bundle
 from frugal.core.stored import StoredArrays
 from frugal.learn.imputer_kinds import imputer_arrays, imputer_of
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
+from frugal.results.files import payload_bytes, read_payload
 
 pytestmark = pytest.mark.trains
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.core.checkpoints import Checkpoint
-from frugal.core.sidecars import Job
+from frugal.results.sidecars import Checkpoint, Job
 
 
 def job(folder: Path, **changes) -> Job:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.core.files import file_digest, read_payload, write_bytes
-from frugal.core.sidecars import sidecar_path
-from frugal.core.sources import STAGES
+from frugal.results.files import file_digest, read_payload, write_bytes
+from frugal.results.sidecars import sidecar_path
+from frugal.results.sources import STAGES
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ["agent", "estimator", "seed", "estimate", "ci_low", "ci_high", "truth", "n", "ess"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.core.files import json_bytes, payload_bytes
-from frugal.core.sidecars import seal, sidecar_path
+from frugal.results.files import json_bytes, payload_bytes
+from frugal.results.sidecars import seal, sidecar_path
 from frugal.run.comparison import Comparison, diff_command, payload_names
 from frugal.run.sidecar_checks import AuditError
 from hypothesis import given, settings

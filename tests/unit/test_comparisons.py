@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from frugal.core.scratch import Scratch
-from frugal.core.terms import Terms
+from frugal.core.rows import Scratch
 from frugal.judge.comparisons import compare, covariance_of
 from frugal.judge.intervals import estimate, influence, standard_error
+from frugal.judge.weighting import Terms
 
 
 def _mean(values: np.ndarray) -> Terms:

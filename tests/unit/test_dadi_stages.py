@@ -6,12 +6,12 @@ import pytest
 from frugal.acquire.bundles import FILES, read_bundle
 from frugal.core.columns import describe_columns
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import payload_bytes
 from frugal.core.streams import Streams
 from frugal.data.cases import Cases
 from frugal.data.tables import table_from_frames
 from frugal.judge.fair_scores import fairness_row, least_disparities, with_front
 from frugal.judge.fairness import contingency, demographic_disparity
+from frugal.results.files import payload_bytes
 from frugal.run.advise import advise
 from frugal.studies.dadi import columns
 from frugal.studies.dadi.frames import decision_cut, fold_of

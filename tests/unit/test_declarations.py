@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from frugal.core import declarations, sources
+from frugal.core import declarations
 from frugal.core.declarations import declared, load_all, load_literals, load_one
 from frugal.core.errors import ConfigError
 
@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     package = tmp_path / "frugal" / "kinds"
     package.mkdir(parents=True)
     (package / "one.py").write_text(ONE)
-    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "frugal")
+    monkeypatch.setattr(declarations, "PACKAGE", tmp_path / "frugal")
     declarations.declared.cache_clear()
     yield package
     declarations.declared.cache_clear()

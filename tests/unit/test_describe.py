@@ -9,12 +9,12 @@ from frugal.__main__ import main
 from frugal.acquire.kinds import Learned
 from frugal.acquire.policies import cascade, lattice
 from frugal.acquire.policies.q_policy import QPolicy
-from frugal.core.files import payload_bytes
 from frugal.core.layout import Bundle, bundle_header
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.tables import table_to_frames
 from frugal.learn.short_trees import LEAVES, Column, fit_short_tree
+from frugal.results.files import payload_bytes
 
 from tests.unit import tree_agent_cases as cases
 

@@ -13,11 +13,11 @@ from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import payload_bytes
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames
+from frugal.results.files import payload_bytes
 from frugal.run.config_files import laid_over
 from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
 from frugal.studies.diagnosis.patient_frames import group_of_units

@@ -8,7 +8,7 @@ from frugal.acquire.encoders import (
     tabulate,
 )
 from frugal.core.errors import DataError
-from frugal.core.state_codes import all_sets
+from frugal.core.world import all_sets
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from frugal.core import replacing
 from frugal.core.errors import DataError
 from frugal.cover.sheets import read_sheet
 from frugal.data.description import load_description
 from frugal.data.prepare import prepare
+from frugal.results import replacing
 from frugal.run.init_command import init_command
 from frugal.search.own_records import cells_of as records_of_searches
 from openpyxl.styles import Font

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from frugal.core.errors import NoSupportError
-from frugal.core.terms import Terms
 from frugal.judge.estimators.inverse_probability import stabilised_ipw
 from frugal.judge.estimators.unweighted import ground_truth
 from frugal.judge.intervals import (
@@ -13,6 +12,7 @@ from frugal.judge.intervals import (
     standard_error,
     usable_rows,
 )
+from frugal.judge.weighting import Terms
 from hypothesis import given, settings
 
 from tests.unit.estimator_cases import rows_strategy

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.core.mask import Mask
+from frugal.core.table import Mask
 from frugal.missing.law import missable_patterns, recorded_probability, subset_probability
 from frugal.missing.mechanisms import complete_probability, draw_mask, pattern_probability
 

@@ -15,8 +15,8 @@ from frugal.acquire import policies
 from frugal.config.declared import block_of, declared_kinds
 from frugal.config.root import effective
 from frugal.core import declarations
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
-from frugal.core.sources import PACKAGE
 from frugal.data.description import load_description
 from frugal.learn import imputers
 from frugal.learn.imputer_kinds import imputer_of

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from frugal.__main__ import main
-from frugal.core.sources import STAGES
+from frugal.results.sources import STAGES
 from frugal.run.overview import REST, TARGETS, USED_FIRST
 from frugal.run.stage_command import OTHER_COMMANDS
 

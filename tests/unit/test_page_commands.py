@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from frugal.config.root import Config
-from frugal.core.sources import STAGES
+from frugal.results.sources import STAGES
 from frugal.run.reference.commands import help_of, target_words
 from frugal.run.stage_command import OTHER_COMMANDS
 from snakemake.cli import get_argument_parser

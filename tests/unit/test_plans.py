@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import ConfigError
-from frugal.core.sources import STAGES
+from frugal.results.sources import STAGES
 from frugal.run.job_sizes import SIZES
 from frugal.run.plans import (
     Costs,

@@ -12,10 +12,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from frugal.core.blocks import Portion, keys_of, rows_names, seeds_name, whole
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.partitions import Partitions
-from frugal.core.portions import Portion, keys_of, rows_names, seeds_name, whole
-from frugal.core.rows import FrameRows, joined_rows
+from frugal.core.rows import FrameRows, Partitions, joined_rows
 from frugal.core.schema_check import read_yaml
 from frugal.run.job_sizes import config_sizes, sizes_of
 from frugal.run.own_python import run_in_own_python

@@ -8,13 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from frugal.core import blocks
+from frugal.core.blocks import WHOLE, Portion
 from frugal.core.errors import DataError
-from frugal.core.files import payload_bytes
-from frugal.core.growing import together
-from frugal.core.partitions import Partitions
-from frugal.core.portions import WHOLE, Portion
-from frugal.core.rows import FrameRows
+from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
+from frugal.results.files import payload_bytes
+from frugal.results.replacing import together
 from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.estimate_costs import estimate_costs
 from frugal.studies.afape.stages.fit_nuisances import fit_nuisances

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.files import payload_bytes, write_bytes
+from frugal.results.files import payload_bytes, write_bytes
 from frugal.run.audit import audit_command
 from frugal.run.published import compare_published, publish, table_digest, this_cpu
 from frugal.run.sidecar_checks import AuditError

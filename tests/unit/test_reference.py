@@ -12,11 +12,12 @@ from frugal.config.dataset import Dataset
 from frugal.config.recourse_rules import RecourseRules
 from frugal.config.root import Config, effective
 from frugal.config.search import Records, SearchDataset
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
-from frugal.core.sources import PACKAGE, STAGES
 from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
+from frugal.results.sources import STAGES
 from frugal.run.reference.allowed import allowed
 from frugal.run.reference.columns import columns_page
 from frugal.run.reference.command import PAGES, reference_command

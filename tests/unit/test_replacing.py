@@ -10,8 +10,13 @@ from socket import AF_UNIX, socket
 
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.receipts import receipt_file, receipts, survey, tidy_up
-from frugal.core.replacing import finish_interrupted, is_leftover, remove_leftovers, replace_files
+from frugal.results.receipts import receipt_file, receipts, survey, tidy_up
+from frugal.results.replacing import (
+    finish_interrupted,
+    is_leftover,
+    remove_leftovers,
+    replace_files,
+)
 
 CALLS = ("replace", "fsync")
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.terms import Terms
 from frugal.judge.intervals import estimate
 from frugal.judge.resampling import (
     full_sample_interval,
@@ -9,6 +8,7 @@ from frugal.judge.resampling import (
     sample_subsets,
     stack_terms,
 )
+from frugal.judge.weighting import Terms
 
 from tests.oracles.subsamples import all_subset_ratios, linearised_sd
 from tests.unit.in_blocks import cut, resample, rows_of

@@ -6,7 +6,7 @@ from frugal.acquire.rewards import (
     reward_pairs,
     theorem_reward,
 )
-from frugal.core.state_codes import set_codes
+from frugal.core.world import set_codes
 from hypothesis import given
 from hypothesis import strategies as st
 

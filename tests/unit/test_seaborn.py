@@ -105,7 +105,8 @@ def test_a_drawing_leaves_the_readers_settings_alone():
 
 def test_a_stage_that_draws_nothing_does_not_import_seaborn():
     program = (
-        "import importlib, sys, frugal.run.stage_command; from frugal.core.sources import STAGES\n"
+        "import importlib, sys, frugal.run.stage_command\n"
+        "from frugal.results.sources import STAGES\n"
         "for name in ('estimate_costs', 'train_agent', 'roll_out_dadi', 'summarise_treatment'):\n"
         "    importlib.import_module(STAGES[name])\n"
         "sys.exit('seaborn' in sys.modules)"

@@ -28,8 +28,7 @@ from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Episodes
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
-from frugal.core.state_codes import sets_of
-from frugal.core.world import World
+from frugal.core.world import World, sets_of
 from frugal.learn.imputers.mean import MeanImputer
 from hypothesis import given, settings
 from hypothesis import strategies as st

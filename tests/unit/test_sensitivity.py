@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.terms import Terms
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
 from frugal.judge.intervals import estimate, standard_error
 from frugal.judge.sensitivity import CostQuantiles, Range, Weighted, plain_range, sharp_range
 from frugal.judge.tipping import Rival, largest_difference, tipping_gamma
+from frugal.judge.weighting import Terms
 from scipy.optimize import linprog
 
 from tests.oracles import hidden_cause_world as world

@@ -10,10 +10,17 @@ import pandas as pd
 import pytest
 from frugal.core import columns as shared_columns
 from frugal.core.columns import describe_columns
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import DataError
-from frugal.core.files import file_digest
-from frugal.core.sidecars import Job, input_records, seal, shown_path, sidecar_path, write_outputs
-from frugal.core.sources import PACKAGE
+from frugal.results.files import file_digest
+from frugal.results.sidecars import (
+    Job,
+    input_records,
+    seal,
+    shown_path,
+    sidecar_path,
+    write_outputs,
+)
 from frugal.studies.afape import columns as afape
 
 from tests.unit.result_chains import PREPARE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain

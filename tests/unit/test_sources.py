@@ -13,8 +13,9 @@ PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
 FILES = {
     "__init__.py": "",
     "core/__init__.py": "",
-    "run/stage_command.py": "def run():\n    from frugal.core.files import read\n",
-    "core/files.py": "",
+    "results/__init__.py": "",
+    "run/stage_command.py": "def run():\n    from frugal.results.files import read\n",
+    "results/files.py": "",
     "run/__init__.py": "",
     "studies/__init__.py": "",
     "studies/s/__init__.py": "",
@@ -39,13 +40,16 @@ def package(tmp_path):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    shutil.copy(PACKAGE / "core" / "sources.py", root / "core" / "sources.py")
+    for name in ("core/declarations.py", "core/errors.py", "results/sources.py"):
+        shutil.copy(PACKAGE / name, root / name)
     return root
 
 
 def ask(package, expression):
     """Value of an expression in a fresh process, as caches live as long as a process."""
-    command = f"from frugal.core.sources import *; print({expression})"
+    modules = "core.declarations", "results.sources"
+    command = "".join(f"from frugal.{name} import *; " for name in modules)
+    command += f"print({expression})"
     done = subprocess.run(
         [sys.executable, "-S", "-c", command],
         cwd=package.parent,
@@ -81,7 +85,7 @@ def test_the_project_is_the_checkout_or_lies_in_the_package(package):
         "data/tables.py",
         "studies/s/columns.py",  # described by it, in every sidecar
         "run/stage_command.py",
-        "core/files.py",  # imported inside a function of the command line
+        "results/files.py",  # imported inside a function of the command line
     ],
 )
 def test_an_edit_of_a_reached_module_changes_the_digest(package, name):
@@ -216,7 +220,7 @@ def test_an_unknown_stage_is_refused(package):
 
 def test_reading_imports_loads_neither_numpy_nor_pandas():
     command = (
-        "import sys; from frugal.core.sources import source_digest; "
+        "import sys; from frugal.results.sources import source_digest; "
         "source_digest('roll_out'); print('numpy' in sys.modules, 'pandas' in sys.modules)"
     )
     done = subprocess.run(

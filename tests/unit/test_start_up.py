@@ -9,9 +9,10 @@ from importlib.metadata import requires
 
 import numpy as np
 import pytest
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError, _extra_of, extras_named
-from frugal.core.ranks import average_ranks
-from frugal.core.sources import PACKAGE, STAGES, _imported_names
+from frugal.core.scaling import average_ranks
+from frugal.results.sources import STAGES, _imported_names
 from scipy.stats import rankdata
 
 LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")

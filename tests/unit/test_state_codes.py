@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.state_codes import all_sets, distinct_sets, set_codes, sets_of
+from frugal.core.world import all_sets, distinct_sets, set_codes, sets_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

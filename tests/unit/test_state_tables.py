@@ -11,10 +11,10 @@ from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.core.episodes import RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
-from frugal.core.files import payload_bytes, read_payload
 from frugal.core.layout import Layout
 from frugal.core.world import World
 from frugal.data.description import load_description
+from frugal.results.files import payload_bytes, read_payload
 from frugal.studies.afape.agent_names import require_known_agent
 
 from tests.unit.afape_chain import run_chain, small_table

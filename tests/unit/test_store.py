@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.receipts import receipt_file, survey
+from frugal.results.receipts import receipt_file, survey
 
 from tests.unit.stores import Folder, ListingFolder, folder_store, put
 

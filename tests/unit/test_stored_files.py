@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.core.checkpoints import Checkpoint
 from frugal.core.errors import DataError
-from frugal.core.files import payload_bytes, read_payload
-from frugal.core.sidecars import Job
 from frugal.core.stored import StoredArrays
 from frugal.learn.trees import TreeEnsemble
+from frugal.results.files import payload_bytes, read_payload
+from frugal.results.sidecars import Checkpoint, Job
 from frugal.run.stage_command import run_job
 
 from tests.unit.spoiling import sentence_of

@@ -15,13 +15,13 @@ from frugal.acquire.policies.q_policy import QPolicy
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.growing import together
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.tables import table_to_frames
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba
 from frugal.learn.trees import TreeEnsemble
+from frugal.results.replacing import together
 from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
 from frugal.studies.afape.stages.roll_out import roll_out
 from frugal.studies.afape.stages.train_agent import train_agent

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import frugal_workers as workers
 import pytest
 from frugal.core.errors import ConfigError
-from frugal.core.sidecars import Job, input_records, sidecar_path, write_outputs
+from frugal.results.sidecars import Job, input_records, sidecar_path, write_outputs
 from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from tests.unit.stores import folder_store, put

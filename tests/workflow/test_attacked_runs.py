@@ -8,8 +8,8 @@ import shlex
 import shutil
 
 import pytest
-from frugal.core.files import json_bytes, seal
-from frugal.core.sidecars import sidecar_path
+from frugal.results.files import json_bytes, seal
+from frugal.results.sidecars import sidecar_path
 
 from tests.workflow.runs import BIN, TEN_LINES, printed_command, run, snakemake
 

@@ -9,7 +9,7 @@ import random
 import shutil
 
 import pytest
-from frugal.core.files import json_bytes, seal
+from frugal.results.files import json_bytes, seal
 
 from tests.workflow import shared
 from tests.workflow.reruns import (

@@ -34,7 +34,7 @@ from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import read_command, run_job  # noqa: E402
 
 if TYPE_CHECKING:
-    from frugal.core.sidecars import Job
+    from frugal.results.sidecars import Job
 
 _NUMBA = ".numba_config.yaml"
 

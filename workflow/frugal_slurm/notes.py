@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.core.replacing import replace_files
+from frugal.results.replacing import replace_files
 
 from frugal_slurm.states import Seen
 

@@ -9,13 +9,13 @@ from functools import cache
 from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
-from frugal.core.files import noted_digest
-from frugal.core.links import require_no_way_out
-from frugal.core.portions import keys_of
-from frugal.core.receipts import survey, tidy_up
-from frugal.core.sidecars import lock_digest, made_otherwise, sidecar_path, vouched_digest
-from frugal.core.sidecars import settled as settled_words
-from frugal.core.sources import source_digest
+from frugal.results.files import noted_digest
+from frugal.results.replacing import require_no_way_out
+from frugal.core.blocks import keys_of
+from frugal.results.receipts import survey, tidy_up
+from frugal.results.sidecars import lock_digest, made_otherwise, sidecar_path, vouched_digest
+from frugal.results.sidecars import settled as settled_words
+from frugal.results.sources import source_digest
 from frugal.core.errors import FrugalError
 from frugal.run.stage_words import figure_files, figures_of, shell_line, stage_words
 from frugal.run.study import load_study, published_file

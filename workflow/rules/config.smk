@@ -19,7 +19,7 @@ if not (SOURCES / "frugal").is_dir():  # installed from a wheel: PROJECT is frug
 sys.path.insert(0, str(SOURCES))
 
 from frugal.core.errors import ConfigError
-from frugal.core.sources import PACKAGE
+from frugal.core.declarations import PACKAGE
 from frugal.run.config_files import laid_over, read_config_file, typed_entries
 
 if PACKAGE != (SOURCES / "frugal").resolve():

@@ -34,7 +34,7 @@ rule decide:
         mem_mb=memory,
     shell:
         in_place(
-            "python -m frugal.core.replacing results/verdict.txt results/answer.html "
+            "python -m frugal.results.replacing results/verdict.txt results/answer.html "
             f"results/answer.json {ANSWERS} 2> {LOGS}{{log:q}}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

@@ -3,7 +3,7 @@
 
 import os
 
-from frugal.core.sources import STAGES
+from frugal.results.sources import STAGES
 from snakemake_logger_plugin_frugal import LogHandler
 from snakemake_logger_plugin_frugal.terminal import speak_tersely
 

@@ -53,7 +53,7 @@ rule search:
         mem_mb=memory,
     shell:
         in_place(
-            "python -m frugal.core.replacing results/verdict.txt results/policy.txt "
+            "python -m frugal.results.replacing results/verdict.txt results/policy.txt "
             f"{ANSWERS} 2> {LOGS}{{log:q}}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

@@ -17,13 +17,10 @@ import pandas as pd
 from frugal.acquire.policies.python_files import source_of
 from frugal.acquire.registry import CLASSIFIER, KINDS, kind_of, load_policy
 from frugal.config.declared import kinds_with
-from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import file_digest, payload_bytes, read_payload, seal
 from frugal.core.layout import Bundle, Layout, bundle_header, read_header
-from frugal.core.replacing import replace_files
-from frugal.core.stored import StoredArrays, under
+from frugal.core.stored import Each, OrNull, StoredArrays, require_document, under
 from frugal.core.streams import Streams
 from frugal.data.case_document import (
     TableColumns,
@@ -33,6 +30,8 @@ from frugal.data.case_document import (
 )
 from frugal.data.description import Description
 from frugal.learn.trees import TreeEnsemble
+from frugal.results.files import file_digest, payload_bytes, read_payload, seal
+from frugal.results.replacing import replace_files
 
 FILES = {
     "policy": "policy.safetensors",

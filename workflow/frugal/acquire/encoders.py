@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.core.errors import DataError
-from frugal.core.state_codes import MOST_ENUMERATED, all_sets, set_codes
-from frugal.core.world import StateEncoder, World
+from frugal.core.world import MOST_ENUMERATED, StateEncoder, World, all_sets, set_codes
 
 STATES_AT_ONCE = 1 << 15  # states that are encoded at a time for a table: bounds memory
 GIB = 1 << 30

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.core.state_codes import set_codes
+from frugal.core.world import set_codes
 
 RATIOS = tuple(range(1, 11))  # of the penalties: a missed ill unit over a false alarm
 PENALTIES = (*range(1, 11), *range(20, 101, 10))  # W, in the unit of the panels' costs

@@ -15,8 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.rollouts import decision_probabilities
 from frugal.core.episodes import Policy
-from frugal.core.state_codes import distinct_sets
-from frugal.core.world import World
+from frugal.core.world import World, distinct_sets
 
 STATES_AT_ONCE = 1 << 16  # subset states of several units held at a time: changes no result
 MOST_STATES = 1 << 16  # subset states of one unit held at a time: beyond, its answer is NaN

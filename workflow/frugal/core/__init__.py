@@ -1,1 +1,1 @@
-"""Types, random streams, files, sidecars and digests that every room shares. Knows no study."""
+"""Types, random streams, rows and declarations that every room shares. Knows no study."""

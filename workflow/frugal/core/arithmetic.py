@@ -7,13 +7,105 @@ anything. docs/how-to/arithmetic.md says what was measured. Stages never import 
 covers it where portable arithmetic is asked for, and nowhere else.
 """
 
+import importlib.util
 import os
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from importlib.abc import MetaPathFinder
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+# PyTorch's name → NumPy's
+FUNCTIONS = {
+    "sqrt": "sqrt",
+    "log": "log",
+    "log2": "log2",
+    "log10": "log10",
+    "atan": "arctan",
+    "acos": "arccos",
+    "asin": "arcsin",
+    "tan": "tan",
+}
+_kept: list[Any] = []  # what is registered lasts as long as the object that registered it
+
+
+def correct_torch_when_loaded() -> None:
+    """Have PyTorch's functions replaced as soon as PyTorch is imported, if it ever is."""
+    if "torch" in sys.modules:
+        _replace_functions()
+    elif not any(isinstance(finder, _AfterTorch) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AfterTorch())
+
+
+class _AfterTorch(MetaPathFinder):
+    """Finds nothing itself; lets PyTorch be found, and replaces its functions once it is loaded."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_replace(module: Any) -> None:
+                load(module)
+                _replace_functions()
+
+            spec.loader.exec_module = load_and_replace
+        return spec
+
+
+def _replace_functions() -> None:
+    """Register NumPy's functions as PyTorch's own on the CPU; gradients stay PyTorch's."""
+    if _kept:
+        return
+    import numpy as np
+    import torch
+
+    library = torch.library.Library("aten", "IMPL")
+    _kept.append(library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch tells that a kernel is replaced, as it is meant
+        for name, numpys in FUNCTIONS.items():
+            for overload, kernel in _kernels(getattr(np, numpys)).items():
+                library.impl(name + overload, kernel, "CPU", allow_override=True)
+
+
+def _kernels(function: "np.ufunc") -> dict[str, Callable[..., Any]]:
+    """What PyTorch calls for a new result, in place, and into a given tensor."""
+    import numpy as np
+    import torch
+
+    direct = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+    def new(x):
+        if x.dtype in direct:
+            return into(x, torch.empty_like(x))
+        if x.is_floating_point():  # halves, which NumPy has not
+            return new(x.float()).to(x.dtype)
+        return new(x.to(torch.get_default_dtype()))
+
+    def into(x, out):
+        if x.dtype is not out.dtype or x.dtype not in direct:
+            return out.copy_(new(x))
+        with np.errstate(all="ignore"):
+            function(x.detach().numpy(), out=out.detach().numpy())
+        return out
+
+    def resized(x, *, out):
+        return into(x, out if out.shape == x.shape else out.resize_(x.shape))
+
+    return {"": new, "_": lambda x: into(x, x), ".out": resized}
+
 
 PORTABLE = "portable"
 FULL_NAME = f"--arithmetic={PORTABLE}"
@@ -68,7 +160,7 @@ def begin_pinned(words: list[str]) -> None:
         ConfigError: this CPU lacks what portable arithmetic stands on.
     """
     if is_pinned():
-        from frugal.core.exact_functions import correct_torch_when_loaded
+        from frugal.core.arithmetic import correct_torch_when_loaded
 
         correct_torch_when_loaded()
     elif asks_for_portable(words):

@@ -11,10 +11,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.sources import arguments_of, modules_of
+
+PACKAGE = Path(__file__).resolve().parent.parent
+# The folder of config.yaml, config/ and the Snakefile: the checkout, or in a wheel the copy that
+# setup.py puts into the package
+PROJECT = PACKAGE.parent.parent
+if not (PROJECT / "config.yaml").is_file():
+    PROJECT = PACKAGE / "project"
+
+
+def modules_of(package: str) -> dict[str, Path]:
+    """The modules of a folder of this package with their files, sorted; without those below it.
+
+    Of a module it is the one.
+    """
+    folder = PACKAGE.joinpath(*package.split(".")[1:])
+    if (module := folder.with_suffix(".py")).is_file():
+        return {package: module}
+    paths = sorted(folder.glob("[a-z]*.py"))
+    return {f"{package}.{path.stem}": path for path in paths}
+
+
+def arguments_of(call: ast.Call) -> tuple[dict[str, Any], frozenset[str]]:
+    """Keyword arguments of a call that are literals, and the names of the others."""
+    literals: dict[str, Any] = {}
+    code: set[str] = set()
+    for argument in call.keywords:
+        try:
+            literals[str(argument.arg)] = ast.literal_eval(argument.value)
+        except ValueError:
+            code.add(str(argument.arg))
+    return literals, frozenset(code)
 
 
 @dataclass(frozen=True)

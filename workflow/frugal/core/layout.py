@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.documents import Each, require_document
 from frugal.core.errors import DataError
-from frugal.core.stored import StoredArrays
+from frugal.core.stored import Each, StoredArrays, require_document
 from frugal.core.table import Panel, Table
 
 _PANEL = {"name": str, "columns": [str], "cost": float, "free": bool}

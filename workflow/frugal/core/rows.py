@@ -1,23 +1,71 @@
 """A table as a stage's input that is read by columns and rows, when they are asked for.
 
 A stage that annotates an input with `Rows` holds what it reads of it, not the table. A frame in
-memory is read in the same way. Knows no column.
+memory is read in the same way. `Partitions` are several such tables; `Scratch` holds columns that
+a stage sets aside on the disk. Knows no column.
 """
 
+import tempfile
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from frugal.core.blocks import block_slices
+import numpy as np
+from jaxtyping import Shaped
+
+from frugal.core.blocks import ROWS, block_slices
 from frugal.core.errors import DataError
-from frugal.core.unreadable import readable, require_file
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is no file.
+
+    Raises:
+        DataError: nothing is there, or a folder, a pipe or a device.
+    """
+    if not path.is_file():
+        if path.exists():
+            raise DataError(f"{path} is a folder, a pipe or a device; a file is needed")
+        raise DataError(f"{path} does not exist; it should have been made by an earlier step")
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what reading a file may raise into a sentence.
+
+    Raises:
+        DataError: in place of an error of the file's own.
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except (OSError, ValueError, RuntimeError, RecursionError) as error:
+        raise DataError(_said(path, error)) from error
+    except Exception as error:
+        foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
+        # what a Parquet file says of itself for pandas can end in any error of Python's own
+        foreign |= path.suffix == ".parquet" and not isinstance(error, MemoryError)
+        if path.suffix == ".safetensors" and isinstance(error, TypeError | AttributeError):
+            reason = "it holds numbers of a type that NumPy lacks, such as bfloat16"
+            raise DataError(f"{path} cannot be read as safetensors: {reason}") from error
+        if not foreign:
+            raise
+        raise DataError(_said(path, error)) from error
+
+
+def _said(path: Path, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:200]
+    return f"{path} cannot be read as {path.suffix[1:]}: {reason}"
 
 
 @runtime_checkable
@@ -221,3 +269,132 @@ def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:
         )
     ends = list(accumulate(times * count for count in counts))
     return [slice(end - times * count, end) for end, count in zip(ends, counts, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Tables told apart by the `key=value` folders of their paths.
+
+    A stage that annotates an input with this holds one table in memory, not all.
+
+    Attributes:
+        folders: key → value of each table, in the order given.
+        open: the k-th table, read when it is asked.
+    """
+
+    folders: Sequence[Mapping[str, str]]
+    open: Callable[[int], Rows]
+
+    def values(self, key: str) -> list[str]:
+        """The values of a key, each once, in the order of the tables.
+
+        Raises:
+            DataError: a table has no such folder.
+        """
+        if any(key not in folders for folders in self.folders):
+            raise DataError(f"a table was given that lies in no folder {key}=…")
+        return list(dict.fromkeys(folders[key] for folders in self.folders))
+
+    def where(self, key: str, value: str) -> "Partitions":
+        """The tables with that value."""
+        found = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
+        return Partitions([self.folders[k] for k in found], lambda k: self.open(found[k]))
+
+    def rows(self, key: str, value: str) -> Rows:
+        """The only table with that value, or the one that portions of rows make together.
+
+        Raises:
+            DataError: there is none, or there are several.
+        """
+        found = self.where(key, value)
+        names = [folders.get(ROWS) for folders in found.folders]
+        if not names or (len(names) > 1 and len(set(names) - {None}) < len(names)):
+            raise DataError(f"{len(names)} tables were given for {key}={value}; allowed is one")
+        return joined_rows([found.open(k) for k in range(len(names))])
+
+    def table(self, key: str, value: str) -> "pd.DataFrame":
+        """The same as a frame.
+
+        Raises:
+            DataError: as `rows`.
+        """
+        return self.rows(key, value).read()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a block of a column stands."""
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class Scratch:
+    """Columns by any key; each grows by one block at a time."""
+
+    def __init__(self) -> None:
+        self._file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed with its owner
+        self._end = 0
+        self._at: dict[Hashable, list[_Place]] = {}
+
+    def __enter__(self) -> "Scratch":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._at
+
+    def blocks(self, key: Hashable) -> int:
+        """How many blocks of a column there are."""
+        return len(self._at.get(key, ()))
+
+    def put(self, key: Hashable, values: Shaped[np.ndarray, "n *o"]) -> None:
+        """The next block of a column.
+
+        Raises:
+            DataError: the folder of temporary files is full.
+        """
+        content = np.ascontiguousarray(values)
+        try:
+            self._file.seek(self._end)
+            self._file.write(content.data)
+            self._file.flush()
+        except OSError as error:
+            raise DataError(
+                f"a temporary file in {tempfile.gettempdir()} cannot be written: "
+                f"{error.strerror or error}; let the variable TMPDIR name a folder with room"
+            ) from None
+        self._at.setdefault(key, []).append(_Place(self._end, content.shape, content.dtype))
+        self._end += content.nbytes
+
+    def block(self, key: Hashable, number: int) -> Shaped[np.ndarray, "n *o"]:
+        """One block of a column."""
+        place = self._at[key][number]
+        found: Any = np.empty(place.shape, dtype=place.dtype)
+        self._file.seek(place.start)
+        read = self._file.readinto(memoryview(found).cast("B")) if found.size else 0
+        assert read == found.nbytes, "bug: a scratch file was cut off"
+        return found
+
+    def column(self, key: Hashable) -> Shaped[np.ndarray, "n *o"]:
+        """All blocks of a column."""
+        parts = [self.block(key, k) for k in range(len(self._at[key]))]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def stack(self, keys: Sequence[Hashable], number: int | None = None) -> np.ndarray:
+        """Columns of the same rows, or one block of each. (k, n)"""
+        if number is None:
+            return np.stack([self.column(key) for key in keys])
+        return np.stack([self.block(key, number) for key in keys])
+
+    def forget(self, key: Hashable) -> None:
+        """Let a column go; its place in the file is not used again."""
+        del self._at[key]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Float64, Shaped
 
 from frugal.core.errors import DataError
 
@@ -80,3 +80,13 @@ def fit_scaling(
     varies = differs & (spread > ROUNDING * np.abs(centre))
     scale = np.where(varies, spread, np.where(absent, 1.0, constant))
     return Scaling(np.asarray(centre), scale)
+
+
+def average_ranks(score: Shaped[np.ndarray, "*b n"]) -> Float64[np.ndarray, "*b n"]:
+    """Rank of each score among the n of its row, from 1; ties share the mean of their ranks."""
+    return np.apply_along_axis(_ranks, -1, score) if score.size else np.empty(score.shape)
+
+
+def _ranks(score: Shaped[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
+    _, value, ties = np.unique(score, return_inverse=True, return_counts=True)
+    return (np.cumsum(ties) - (ties - 1) / 2)[value]

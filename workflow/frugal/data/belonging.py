@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.belonging import Belonging
 from frugal.core.errors import DataError, shown_cell
+from frugal.core.table import Belonging
 from frugal.data.description import Description
 from frugal.data.encoding import class_index
 from frugal.data.groups import Classes

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.errors import DataError
+from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
 from frugal.data.belonging import columns_named
 from frugal.data.description import Column, Description

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.core.blocks import block_slices
-from frugal.core.scratch import Scratch
+from frugal.core.rows import Scratch
 
 
 class TypedColumns:

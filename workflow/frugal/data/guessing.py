@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from frugal.core.belonging import copied
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean
+from frugal.core.table import copied
 from frugal.data.cells import NO_VALUE, spelling
 from frugal.data.parsing import NumberStyle
 

@@ -10,9 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from frugal.config.dataset import ClinicalGenerator, Loans
-from frugal.core.belonging import Belonging
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.table import Table
+from frugal.core.table import Belonging, Table
 from frugal.data.belonging import belonging_of, columns_named
 from frugal.data.bundled import load_bundled
 from frugal.data.description import Description

@@ -15,8 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
+from frugal.core.rows import readable, require_file
 from frugal.core.schema_check import require_unique_names
-from frugal.core.unreadable import readable, require_file
 from frugal.data.packed import require_fits
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported

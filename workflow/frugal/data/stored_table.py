@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.belonging import Belonging
 from frugal.core.blocks import block_slices
 from frugal.core.errors import DataError
 from frugal.core.rows import Rows, rows_of
-from frugal.core.table import Table
+from frugal.core.table import Belonging, Table
 from frugal.data.tables import (
     IDENTITY_COLUMNS,
     belonging_from_frames,

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.belonging import Belonging
-from frugal.core.documents import OrNull, require_document
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.table import Panel, Table
+from frugal.core.stored import OrNull, require_document
+from frugal.core.table import Belonging, Panel, Table
 
 _CATALOGUE = {
     "columns": [{"name": str, "unit": OrNull(str)}],

@@ -18,9 +18,8 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
 
-from frugal.core.scratch import Scratch
+from frugal.core.rows import Scratch
 from frugal.core.table import Table
-from frugal.core.terms import Terms
 from frugal.data.panel_columns import panel_matrix
 from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
@@ -28,6 +27,7 @@ from frugal.judge.intervals import cut_interval, effective_share_interval, skewe
 from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.sums import Spread, WeightSums
 from frugal.judge.term_blocks import TermBlocks, stacked
+from frugal.judge.weighting import Terms
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 DRAWS = 10_000  # of the Gaussian law of all gaps, where there are several

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from frugal.core.belonging import random_folds
 from frugal.core.blocks import sample_of
+from frugal.core.table import random_folds
 from frugal.judge.sensitivity import CostQuantiles, Weighted
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.ranks import average_ranks
+from frugal.core.scaling import average_ranks
 from frugal.judge.intervals import combined_interval, perfect_area_interval, share_interval
 
 SCORES = ("f1", "am", "sensitivity", "specificity", "precision", "auroc", "cost")

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from frugal.core.terms import Terms
 from frugal.judge.case import Case
+from frugal.judge.weighting import Terms
 
 
 class Need(Enum):

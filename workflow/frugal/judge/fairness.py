@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import stdtrit
 
 from frugal.core.errors import DataError
-from frugal.core.ranks import average_ranks
+from frugal.core.scaling import average_ranks
 from frugal.judge.fronts import non_dominated
 from frugal.judge.intervals import (
     combined_interval,

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import all_digits
+from frugal.results.files import all_digits
 
 ROUNDING = 1e-9  # of a budget: a mean of prices may miss their sum in the last digits
 

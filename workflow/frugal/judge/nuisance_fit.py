@@ -24,8 +24,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.blocks import TreeSum
+from frugal.core.rows import Scratch
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.scratch import Scratch
 from frugal.core.table import Table
 from frugal.judge.case import Case
 from frugal.judge.records import Records

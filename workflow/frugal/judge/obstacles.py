@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from frugal.core.terms import Terms
 from frugal.judge.estimator import Estimator, Need
 from frugal.judge.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
 from frugal.judge.intervals import standard_error
+from frugal.judge.weighting import Terms
 
 Obstacle = tuple[str, str]
 

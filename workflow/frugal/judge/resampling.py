@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.core.blocks import TreeSum, tree_sum
 from frugal.core.errors import DataError
-from frugal.core.terms import Terms
+from frugal.judge.weighting import Terms
 
 CHUNK = 25  # subsamples per matrix: 2.5 MB of booleans at 100,000 rows
 RUN = 512  # rows per product: bounds the length of a float32 sum

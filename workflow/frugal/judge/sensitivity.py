@@ -20,9 +20,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.core.errors import DataError
-from frugal.core.terms import Terms
 from frugal.judge.intervals import cluster_sums, influence, spread_of
-from frugal.judge.weighting import require
+from frugal.judge.weighting import Terms, require
 
 
 @dataclass(frozen=True, eq=False)

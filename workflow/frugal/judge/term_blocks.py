@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.core.blocks import TreeSum, block_slices, tree_sum
-from frugal.core.scratch import Scratch
-from frugal.core.terms import Terms
+from frugal.core.rows import Scratch
 from frugal.judge.cost_intervals import ErrorCosts
 from frugal.judge.intervals import cluster_sums
 from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.sums import Spread, Tally
+from frugal.judge.weighting import Terms
 
 _PARTS = ("numerator", "denominator", "weight")
 

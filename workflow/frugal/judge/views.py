@@ -12,8 +12,8 @@ import pandas as pd
 
 from frugal.acquire.set_probability import rows_in_parts
 from frugal.core.blocks import tree_sum
-from frugal.core.state_codes import distinct_sets
 from frugal.core.table import Table
+from frugal.core.world import distinct_sets
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.data_efficiency import (
     VIEWS,

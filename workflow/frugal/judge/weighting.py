@@ -4,11 +4,31 @@ Holds the arithmetic and its refusals only. It must not know which law a probabi
 that is what the modules beside it say.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.core.errors import DataError
-from frugal.core.terms import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Per-row terms of the estimate Ĵ = Σᵢ numeratorᵢ / Σᵢ denominatorᵢ, for o outcomes at once.
+
+    Every estimator of the project is such a ratio: plain means have denominator 1, self-normalised
+    ones the weight itself. Standard errors, intervals, resampling and effective sample size all
+    follow from these rows alone.
+
+    Attributes:
+        numerator: weight × outcome (or pseudo-outcome), per row. (n, o)
+        denominator: per row. (n,)
+        weight: importance weight of each row, zero where the row is not used. (n,)
+    """
+
+    numerator: Float[np.ndarray, "n o"]
+    denominator: Float[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
 
 
 def importance_weight(

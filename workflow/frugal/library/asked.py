@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.declared import is_filed
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
-from frugal.core.sources import PROJECT
 from frugal.run.config_files import laid_over, read_config_file
 from frugal.run.own_table import Decision, decision
 from frugal.run.study import Study, load_study

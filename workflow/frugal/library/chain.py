@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from frugal.core.errors import extras_named
-from frugal.core.sources import STAGES
 from frugal.library.asked import Asked
 from frugal.library.folder import ALL_ROWS, files_of
+from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
-    from frugal.core.growing import Growing
+    from frugal.results.replacing import Growing
 
 Payloads = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ def made(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> Paylo
 def _payloads(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> Payloads:
     if asked.folder is None:
         return _STAGES[stage](asked, **keys)
-    from frugal.core.files import read_payload
+    from frugal.results.files import read_payload
 
     texts, files = (".txt", ".html"), files_of(asked, stage, keys, again=again)
     return {
@@ -109,7 +109,7 @@ def _training(asked: Asked, agent: str) -> Payloads:
 
 def _policies(asked: Asked, agents: list[str]) -> list[Any]:
     """The policies of those of these agents that learn, or are a file."""
-    from frugal.core.files import read_payload
+    from frugal.results.files import read_payload
 
     files, filed = asked.study.own_files, asked.study.filed_agents
     return [
@@ -189,9 +189,9 @@ def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
     """
     if of_answer and asked.folder is not None:
         return files_of(asked, "bundle_agent", {"agent": agent})["cases"].parent
-    from frugal.core.files import payload_bytes, write_bytes
     from frugal.core.layout import Bundle
     from frugal.core.stored import StoredArrays
+    from frugal.results.files import payload_bytes, write_bytes
 
     study = asked.study
     inputs = {**_payloads(asked, "prepare_data"), **_payloads(asked, "fit_classifier")}
@@ -220,10 +220,9 @@ def _run(
     """Call a stage with the streams that the workflow gives it, unless it was called just so."""
     from threadpoolctl import threadpool_limits
 
-    from frugal.core.arithmetic import is_pinned
-    from frugal.core.exact_functions import correct_torch_when_loaded
-    from frugal.core.growing import together
+    from frugal.core.arithmetic import correct_torch_when_loaded, is_pinned
     from frugal.core.streams import Streams
+    from frugal.results.replacing import together
 
     settings = json.loads(json.dumps({} if settings is None else settings))
     called = json.dumps([stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}])
@@ -256,10 +255,9 @@ def _identity(value: Any) -> Any:
 
 def _as_taken(stage: Callable[..., Any], name: str, value: Any) -> Any:
     """An input as the stage takes it: several tables one at a time, or as one."""
-    from frugal.core.files import joined_frames
-    from frugal.core.inputs import takes_one_by_one
-    from frugal.core.partitions import Partitions
-    from frugal.core.rows import FrameRows
+    from frugal.core.rows import FrameRows, Partitions
+    from frugal.results.files import joined_frames
+    from frugal.run.stage_command import takes_one_by_one
 
     if not isinstance(value, list):
         return value

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
-from frugal.core.state_codes import distinct_sets
 from frugal.core.table import Table
+from frugal.core.world import distinct_sets
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.graphs import indicator_logit, topological_order, value_logit
 from frugal.missing.law import MOST_SUMMED, every_subset, subset_probability

@@ -6,8 +6,7 @@ Knows the law that masks were drawn from; must not know what was fitted to them,
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.mask import Mask
-from frugal.core.table import Table
+from frugal.core.table import Mask, Table
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.mechanisms import pattern_probability
 

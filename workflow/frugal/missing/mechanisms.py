@@ -13,8 +13,7 @@ from scipy.special import expit, logit
 
 from frugal.core.blocks import tree_sum
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.mask import Mask
-from frugal.core.table import Table
+from frugal.core.table import Mask, Table
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.graphs import (
     indicator_logit,

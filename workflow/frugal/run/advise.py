@@ -20,10 +20,10 @@ from frugal.acquire.advice import (
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
 from frugal.core.errors import DataError, say
-from frugal.core.files import csv_bytes
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.sidecars import write_apart
 from frugal.data.cases import Cases, read_cases
+from frugal.results.files import csv_bytes
+from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number
 from frugal.run.search_advice import advise_searches, is_search_policy
 

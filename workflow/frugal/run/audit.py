@@ -21,10 +21,10 @@ from typing import Any
 
 from frugal.config.declared import kinds_with
 from frugal.core.errors import FrugalError, say
-from frugal.core.files import file_digest
-from frugal.core.receipts import RESULTS
-from frugal.core.sidecars import FAST, Job, lock_digest, shown_path
-from frugal.core.sources import texts_in
+from frugal.results.files import file_digest
+from frugal.results.receipts import RESULTS
+from frugal.results.sidecars import FAST, Job, lock_digest, shown_path
+from frugal.results.sources import texts_in
 from frugal.run.arguments import command_parser, whole_number
 from frugal.run.chains import ALL_ROWS, FETCHED, chain, chain_lines, row_lines, selected_rows
 from frugal.run.inventory import edited_copies, missing_files, payloads_and_strays

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from frugal.core.errors import DataError, say
-from frugal.core.files import payload_bytes, write_bytes
+from frugal.results.files import payload_bytes, write_bytes
 from frugal.run.arguments import command_parser, pair
 from frugal.run.benchmark_figure import benchmark_figure
 

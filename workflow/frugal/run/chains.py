@@ -10,10 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.blocks import SEEDS, Portion
 from frugal.core.errors import DataError
-from frugal.core.files import hive_keys, read_payload
-from frugal.core.portions import SEEDS, Portion
 from frugal.core.schema_check import did_you_mean
+from frugal.results.files import hive_keys, read_payload
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 from frugal.run.table_changes import IDENTITY
 

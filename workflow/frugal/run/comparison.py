@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import DataError, say
-from frugal.core.files import file_digest
-from frugal.core.receipts import RESULTS, STEPS
-from frugal.core.sidecars import FAST
-from frugal.core.sources import STAGES, reached_modules
+from frugal.results.files import file_digest
+from frugal.results.receipts import RESULTS, STEPS
+from frugal.results.sidecars import FAST
+from frugal.results.sources import STAGES, reached_modules
 from frugal.run.arguments import command_parser, whole_number
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 from frugal.run.table_changes import DRAWN, file_changes, leaf_changes, shown

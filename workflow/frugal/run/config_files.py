@@ -13,8 +13,8 @@ import yaml
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config, effective
 from frugal.core import strict_yaml
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError, say
-from frugal.core.sources import PROJECT
 from frugal.run.arguments import command_parser
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import yaml
 from jaxtyping import Float
 
-from frugal.core.files import hive_keys, read_payload
+from frugal.results.files import hive_keys, read_payload
 from frugal.run.benchmarks import ENGINE, measurement_table
 from frugal.run.plans import AMOUNTS, Costs, Job, sized
 

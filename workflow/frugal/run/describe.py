@@ -19,13 +19,13 @@ from frugal.acquire.registry import KINDS, load_policy
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError, say
-from frugal.core.files import read_payload
 from frugal.core.layout import Layout
 from frugal.core.stored import StoredArrays
 from frugal.core.world import World
 from frugal.data.availability import available_panels
 from frugal.data.tables import table_from_frames
 from frugal.learn.short_trees import Column, fit_short_tree
+from frugal.results.files import read_payload
 from frugal.run.arguments import command_parser, whole_number
 from frugal.run.search_advice import is_search_policy
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError, DataError, FrugalError, extras_named
-from frugal.core.sources import PACKAGE, PROJECT
 
 _ERRORS = {error.__name__: error for error in (ConfigError, DataError, FrugalError)}
 _REFUSED = "Frugal cannot start: "

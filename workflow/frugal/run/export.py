@@ -10,7 +10,7 @@ from pathlib import Path
 from frugal.acquire.bundles import read_bundle
 from frugal.acquire.onnx_export import export_policy
 from frugal.core.errors import DataError, say
-from frugal.core.sidecars import write_apart
+from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser
 
 

@@ -16,12 +16,12 @@ from typing import Any
 import yaml
 
 from frugal.config.dataset import RESERVED_COLUMNS
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say
-from frugal.core.replacing import replace_files
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.sources import PROJECT
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened, open_table
+from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
 
 _START = "known at the start"

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from frugal.core.errors import DataError
-from frugal.core.receipts import RESULTS, read_receipt, receipt_paths
-from frugal.core.replacing import is_leftover
-from frugal.core.sidecars import sidecar_path
+from frugal.results.receipts import RESULTS, read_receipt, receipt_paths
+from frugal.results.replacing import is_leftover
+from frugal.results.sidecars import sidecar_path
 
 _GUIDE = RESULTS / "README.md"
 _CHECKPOINT = re.compile(r"\.(.+)\.checkpoint-[0-9a-f]{16}\.safetensors", re.S)

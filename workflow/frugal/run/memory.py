@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from frugal.core.errors import DataError
-from frugal.core.replacing import replace_files
+from frugal.results.replacing import replace_files
 
 _MB = 2**20
 _RSS_BYTES = 1 if sys.platform == "darwin" else 1024  # of one `ru_maxrss`

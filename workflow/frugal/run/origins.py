@@ -6,7 +6,7 @@ Reads sidecars alone; must not know what any stage computes.
 from pathlib import Path
 from typing import Any
 
-from frugal.core.sidecars import Job
+from frugal.results.sidecars import Job
 from frugal.run.sidecar_checks import load_sidecar
 
 

@@ -2,7 +2,7 @@
 
 import textwrap
 
-from frugal.core.sources import STAGES
+from frugal.results.sources import STAGES
 
 USED_FIRST = {
     "init TABLE --label COLUMN": "the YAML of one's own table",

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import DataError, FrugalError
-from frugal.core.sidecars import Job
-from frugal.core.sources import PACKAGE
+from frugal.results.sidecars import Job
 from frugal.run.stage_words import SETTINGS, stage_words
 
 _LINES_SHOWN = 5  # of what a stage said before it broke

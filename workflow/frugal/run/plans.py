@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError, say
-from frugal.core.files import hive_keys
 from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.results.files import hive_keys
 from frugal.run.arguments import command_parser, whole_number
 from frugal.run.job_sizes import SIZES, Sizing, sizes_of
 

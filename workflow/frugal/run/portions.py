@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from frugal.config.declared import kinds_with
-from frugal.core.portions import BLOCK_ROWS, rows_names, seeds_name
+from frugal.core.blocks import BLOCK_ROWS, rows_names, seeds_name
 from frugal.run.study import Study
 
 _LONGEST_NAME = 100  # characters of a folder's name

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError
-from frugal.core.files import file_digest, json_bytes, payload_bytes, read_payload, write_bytes
-from frugal.core.sidecars import FAST
-from frugal.core.sources import PROJECT
+from frugal.results.files import file_digest, json_bytes, payload_bytes, read_payload, write_bytes
+from frugal.results.sidecars import FAST
 from frugal.run.sidecar_checks import AuditError, load_sidecar
 
 PUBLISHED = PROJECT / "config" / "published.json"

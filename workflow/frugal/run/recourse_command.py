@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from frugal.core.errors import DataError, say
-from frugal.core.files import csv_bytes
-from frugal.core.sidecars import write_apart
 from frugal.cover.advice import Advice, advice_frame, group_lines, sentence
 from frugal.cover.catalogue import EVERYONE, catalogue_of, group_warnings, units_of
 from frugal.cover.choices import cheapest_choices, prices_of_forbidding
 from frugal.cover.obstacles import none_sentences
 from frugal.cover.sheets import price_of, read_sheet
 from frugal.cover.unit_rules import RulesForAll, rules_of, unread_columns
+from frugal.results.files import csv_bytes
+from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number
 
 MOST_SHOWN = 20  # units on a terminal

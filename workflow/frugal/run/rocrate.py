@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import DataError, say
-from frugal.core.files import json_bytes
-from frugal.core.sidecars import sidecar_path, write_apart
-from frugal.core.sources import PACKAGE
+from frugal.results.files import json_bytes
+from frugal.results.sidecars import sidecar_path, write_apart
 from frugal.run.arguments import command_parser
 from frugal.run.inventory import payloads_and_strays
 from frugal.run.sidecar_checks import commit_here, load_sidecar, made_by_other_code

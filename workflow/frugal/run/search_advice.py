@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError, say
-from frugal.core.files import csv_bytes, read_payload
-from frugal.core.sidecars import write_apart
+from frugal.results.files import csv_bytes, read_payload
+from frugal.results.sidecars import write_apart
 from frugal.search.levels import Strata, combined
 from frugal.search.own_records import RecordsDescription, describe_records, read_own_records
 from frugal.search.plain_words import StepTable, next_step, step_table

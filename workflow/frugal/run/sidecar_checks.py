@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import FrugalError
-from frugal.core.files import json_bytes
-from frugal.core.sidecars import recorded_arithmetic, seal, sidecar_path
-from frugal.core.sources import PROJECT, source_digest
+from frugal.results.files import json_bytes
+from frugal.results.sidecars import recorded_arithmetic, seal, sidecar_path
+from frugal.results.sources import source_digest
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "file": str,

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from frugal.core.files import file_digest, json_bytes
-from frugal.core.sidecars import sidecar_path, write_apart
+from frugal.results.files import file_digest, json_bytes
+from frugal.results.sidecars import sidecar_path, write_apart
 from frugal.run.sidecar_checks import AuditError
 
 SIGNATURE = Path("results.signature.json")

@@ -13,14 +13,15 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_origin
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin
 
-from frugal.core.errors import ConfigError
-from frugal.core.sources import STAGES
+from frugal.core.errors import ConfigError, DataError
+from frugal.results.sources import STAGES
 from frugal.run.arguments import command_parser, pair, whole_number
 
 if TYPE_CHECKING:
-    from frugal.core.sidecars import Job
+    from frugal.results.sidecars import Job
+
 
 OTHER_COMMANDS = (
     "init", "recourse", "advise", "export", "audit", "diff", "describe", "benchmark", "plan",
@@ -39,7 +40,7 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
         SystemExit: the words do not form a command (by `argparse`, with the usage).
     """
     parsed = _parser().parse_args(words)
-    from frugal.core.sidecars import Job
+    from frugal.results.sidecars import Job
 
     job = Job(
         parsed.stage,
@@ -70,12 +71,10 @@ def run_job(job: "Job") -> None:
         )
     from tqdm import tqdm
 
-    from frugal.core.checkpoints import Checkpoint
-    from frugal.core.growing import Growing, GrowingFiles
-    from frugal.core.inputs import require_kinds
-    from frugal.core.portions import Portion, whole
-    from frugal.core.sidecars import require_intact, write_outputs
+    from frugal.core.blocks import Portion, whole
     from frugal.core.streams import Streams
+    from frugal.results.replacing import Growing, GrowingFiles
+    from frugal.results.sidecars import Checkpoint, require_intact, write_outputs
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
     divided = "portion" in inspect.signature(stage).parameters
@@ -115,9 +114,8 @@ def run_job(job: "Job") -> None:
 
 def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> Any:
     """An input as its stage takes it: whole, one table at a time, or by rows and columns."""
-    from frugal.core.files import partitions, read_partitions, read_payload
-    from frugal.core.inputs import takes_one_by_one, takes_path, takes_rows
     from frugal.core.rows import open_rows
+    from frugal.results.files import partitions, read_partitions, read_payload
 
     if takes_one_by_one(stage, name):
         return partitions(paths if isinstance(paths, list) else [paths])
@@ -130,8 +128,8 @@ def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> A
 
 def _content(path: Path, payload: Any) -> Any:
     """The bytes of a payload, or the hidden file in which it stands already."""
-    from frugal.core.files import payload_bytes
-    from frugal.core.growing import Grown
+    from frugal.results.files import payload_bytes
+    from frugal.results.replacing import Grown
 
     return payload.content if isinstance(payload, Grown) else payload_bytes(path, payload)
 
@@ -286,3 +284,77 @@ def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
     # in the order of the command line, which the sidecar repeats
     order = dict.fromkeys(name.removesuffix("[]") for name, _ in pairs)
     return {name: (inputs | lists)[name] for name in order}
+
+
+def require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
+    """A table comes as Parquet, arrays as safetensors, a document as JSON; raw files as they are.
+
+    Raises:
+        DataError: names the input, its file, and the suffix that it needs.
+    """
+    for name, paths in job.inputs.items():
+        wanted = _suffixes(_parameter(stage, name))
+        for path in paths if isinstance(paths, list) else [paths]:
+            if wanted and path.suffix not in wanted:
+                raise DataError(
+                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(wanted)} file "
+                    "for it"
+                )
+
+
+def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the tables of an input one at a time."""
+    from frugal.core.rows import Partitions
+
+    parameter = _parameter(stage, name)
+    return parameter is not None and parameter.annotation is Partitions
+
+
+def takes_rows(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the rows and columns of an input that it needs."""
+    from frugal.core.rows import Rows
+
+    parameter = inspect.signature(stage).parameters.get(name)
+    return parameter is not None and Rows in (
+        parameter.annotation, *get_args(parameter.annotation)
+    )  # fmt: skip
+
+
+def takes_path(stage: Callable[..., Any], name: str) -> bool:
+    """Whether a stage reads the file of an input itself, whatever its name ends in."""
+    parameter = _parameter(stage, name)
+    return parameter is not None and parameter.annotation is Path
+
+
+def _parameter(stage: Callable[..., Any], name: str) -> inspect.Parameter | None:
+    """The parameter that takes an input, by its name or with all others."""
+    parameters = inspect.signature(stage).parameters
+    rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    return parameters.get(name, rest)
+
+
+def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
+    """Suffixes of the files that a parameter's type is read from; none where any is allowed.
+
+    Arrays, a path or a table: a stored policy, or one's own in a Python file or as a table.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from frugal.core.rows import Partitions, Rows
+    from frugal.core.stored import StoredArrays
+
+    if parameter is None:
+        return ()
+    allowed = parameter.annotation
+    kinds = (allowed, *get_args(allowed))
+    if Path in kinds:
+        return (".safetensors", ".py", ".parquet") if StoredArrays in kinds else ()
+    for kind in kinds:
+        if kind is StoredArrays:
+            return (".safetensors",)
+        if kind in (pd.DataFrame, Partitions, Rows):
+            return (".parquet",)
+        if get_origin(kind) is Mapping:
+            return (".safetensors",) if get_args(kind)[1] is np.ndarray else (".json",)
+    return ()

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.declarations import declared
-from frugal.core.replacing import replace_files
-from frugal.core.sources import STAGES
+from frugal.results.replacing import replace_files
+from frugal.results.sources import STAGES
 
 SETTINGS = "--settings"
 LONG_SETTINGS = 30_000  # characters, above which they go through a file

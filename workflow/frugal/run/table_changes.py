@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.files import read_payload
+from frugal.results.files import read_payload
 
 # Columns that say which row it is, in the order in which they are shown; a table has some of them.
 IDENTITY = (

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from frugal.core.files import all_digits
 from frugal.core.streams import Streams
+from frugal.results.files import all_digits
 from frugal.search.off_policy import (
     ESTIMATORS,
     FOLDS,

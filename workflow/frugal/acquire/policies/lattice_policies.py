@@ -18,9 +18,9 @@ from frugal.acquire.train.stacked_beliefs import NETWORK, Stack, StackedBeliefs
 from frugal.acquire.train.tree_sets import DIGITS, PanelSet
 from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
-from frugal.core.state_codes import distinct_sets
 from frugal.core.stored import Array, part_of, under
 from frugal.core.stored import Stored as Checked
+from frugal.core.world import distinct_sets
 from frugal.learn.cross_fitted_trees import split_ensemble
 from frugal.learn.tree_scoring import leaf_sums
 from frugal.learn.trees import TreeEnsemble

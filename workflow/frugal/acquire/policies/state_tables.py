@@ -17,7 +17,7 @@ from frugal.acquire.single import SingleWithoutVerdict
 from frugal.core.errors import DataError, MissingStateError, printable
 from frugal.core.layout import Layout
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.state_codes import set_keys
+from frugal.core.world import set_keys
 
 STOP = "stop"
 ROUNDING = 1e-6  # by which the probabilities of a state may miss 1

@@ -21,8 +21,7 @@ from frugal.acquire.train.masked_trees import MaskedBeliefs, with_bits
 from frugal.acquire.train.payoff import Payoff
 from frugal.acquire.train.tree_sets import DIGITS, TreeRows
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.state_codes import all_sets
-from frugal.core.world import World, adds_column
+from frugal.core.world import World, adds_column, all_sets
 from frugal.learn.cross_fitted_trees import FoldedTrees
 
 SHARES = (0.01, 5.0)  # worths of money, in what all panels tell for their price

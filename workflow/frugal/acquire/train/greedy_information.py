@@ -14,8 +14,7 @@ from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.state_classifier import StateClassifier
 from frugal.core.episodes import Traits
-from frugal.core.state_codes import packed_sets, set_codes, unpacked_sets
-from frugal.core.world import StateEncoder
+from frugal.core.world import StateEncoder, packed_sets, set_codes, unpacked_sets
 from frugal.learn.imputer_kinds import Imputer
 
 SMALLEST_PROBABILITY = 1e-12  # in logarithms

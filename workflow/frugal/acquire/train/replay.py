@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float32, Int
 
-from frugal.core.state_codes import packed_sets, unpacked_sets
-from frugal.core.world import World
+from frugal.core.world import World, packed_sets, unpacked_sets
 
 
 @dataclass(frozen=True, eq=False)

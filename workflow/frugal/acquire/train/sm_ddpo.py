@@ -38,8 +38,7 @@ from frugal.acquire.train.training_scores import (
 )
 from frugal.config.learners import BoostedSettings, ClassifierSettings, SmDdpoSettings
 from frugal.core.errors import DataError
-from frugal.core.state_codes import packed_sets, unpacked_sets
-from frugal.core.world import StateEncoder, World
+from frugal.core.world import StateEncoder, World, packed_sets, unpacked_sets
 
 LEAST_THRESHOLD = 1e-6  # on a belief
 Weights = dict[str, np.ndarray]

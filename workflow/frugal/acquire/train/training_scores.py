@@ -13,7 +13,7 @@ from frugal.acquire.policies.diagnosis import DiagnosisPolicies, ImputedStates
 from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.rollouts import roll_out
 from frugal.core.episodes import Episodes
-from frugal.core.ranks import average_ranks
+from frugal.core.scaling import average_ranks
 from frugal.core.world import World
 
 SMALLEST_PROBABILITY = 1e-7  # of float32 probabilities, in logarithms

@@ -11,10 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from frugal.core.terms import Terms
 from frugal.judge.case import Case
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.weighting import importance_weight, weighted_terms
+from frugal.judge.weighting import Terms, importance_weight, weighted_terms
 
 
 def off_policy(

@@ -9,10 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.terms import Terms
 from frugal.judge.case import Case
 from frugal.judge.estimator import Estimator, Need
-from frugal.judge.weighting import weighted_terms
+from frugal.judge.weighting import Terms, weighted_terms
 
 
 def ground_truth(outcome_full: Float[np.ndarray, "n o"]) -> Terms:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from frugal.core import columns as shared
-from frugal.core.sources import PACKAGE
+from frugal.core.declarations import PACKAGE
 from frugal.run.reference.markdown import head, table
 
 _Columns = Mapping[str, tuple[str, str]]

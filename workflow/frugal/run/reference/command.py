@@ -9,7 +9,7 @@ from pathlib import Path
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean
-from frugal.core.sidecars import write_apart
+from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser
 from frugal.run.reference.columns import columns_page
 from frugal.run.reference.commands import commands_page

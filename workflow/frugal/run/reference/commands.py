@@ -8,7 +8,8 @@ import re
 from importlib import import_module
 from unittest import mock
 
-from frugal.core.sources import PACKAGE, STAGES
+from frugal.core.declarations import PACKAGE
+from frugal.results.sources import STAGES
 from frugal.run.overview import REST, USED_FIRST
 from frugal.run.reference.markdown import head, table
 from frugal.run.stage_command import run_job

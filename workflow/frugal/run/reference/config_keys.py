@@ -9,7 +9,7 @@ import yaml
 
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config, effective
-from frugal.core.sources import PROJECT
+from frugal.core.declarations import PROJECT
 from frugal.run.reference.allowed import allowed, followed
 from frugal.run.reference.markdown import code, head, sentence, table
 

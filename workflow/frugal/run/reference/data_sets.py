@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import PROJECT
 from frugal.core.schema_check import read_yaml
-from frugal.core.sources import PROJECT
 from frugal.run.reference.markdown import head, lines_of, table
 
 FOLDER = PROJECT / "config" / "datasets"

@@ -10,8 +10,7 @@ from typing import Any
 from frugal.config.blocks import Block, schema_of
 from frugal.config.declared import block_of, declared_block, placed
 from frugal.config.kinds import AUGMENTED
-from frugal.core.declarations import Declared
-from frugal.core.sources import PACKAGE
+from frugal.core.declarations import PACKAGE, Declared
 from frugal.run.reference.allowed import allowed
 from frugal.run.reference.markdown import head, sentence, table
 

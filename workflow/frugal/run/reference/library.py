@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from frugal.core.sources import PACKAGE, PROJECT
+from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.run.reference.markdown import head
 
 LIBRARY = PACKAGE / "library"

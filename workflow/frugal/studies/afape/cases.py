@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.partitions import Partitions
-from frugal.core.rows import Rows, rows_of, slices_of
+from frugal.core.rows import Partitions, Rows, rows_of, slices_of
 from frugal.data.panel_columns import panel_columns
 from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.growing import together
-from frugal.core.partitions import Partitions
-from frugal.core.rows import FrameRows
+from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
+from frugal.results.replacing import together
 from frugal.studies.afape.stages.check_graph import check_graph
 from frugal.studies.afape.stages.estimate_costs import estimate_costs
 from frugal.studies.afape.stages.fit_nuisances import fit_nuisances

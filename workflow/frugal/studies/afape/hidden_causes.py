@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.scratch import Scratch
+from frugal.core.rows import Scratch
 from frugal.core.table import Table
-from frugal.core.terms import Terms
 from frugal.judge.case import Case
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
 from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
@@ -20,6 +19,7 @@ from frugal.judge.sensitivity import Range, Weighted, plain_range, sharp_range
 from frugal.judge.term_blocks import TermBlocks
 from frugal.judge.tipping import Rival, tipping_gamma
 from frugal.judge.verdicts import readable
+from frugal.judge.weighting import Terms
 
 LEVEL = 0.95  # of the intervals
 ROUNDING = 1e-9

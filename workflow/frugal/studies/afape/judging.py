@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError
-from frugal.core.scratch import Scratch
-from frugal.core.state_codes import distinct_sets
+from frugal.core.rows import Scratch
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.core.terms import Terms
+from frugal.core.world import distinct_sets
 from frugal.judge.case import COSTS, Case, acquired_sets
 from frugal.judge.cost_intervals import (
     CostInterval,
@@ -44,6 +43,7 @@ from frugal.judge.summary import OK, Summary, summary_of
 from frugal.judge.sums import Spread
 from frugal.judge.term_blocks import TermBlocks
 from frugal.judge.views import Seen
+from frugal.judge.weighting import Terms
 from frugal.studies.afape.cases import StoredCases
 from frugal.studies.afape.hidden_causes import Shifted
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.documents import Each, OrNull, require_document
 from frugal.core.errors import DataError
+from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_columns
 from frugal.missing.graph import MissingnessGraph

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from frugal.core.scratch import Scratch
+from frugal.core.rows import Scratch
 from frugal.core.streams import Streams
 from frugal.judge.comparisons import LEVEL, Comparison, compare, covariance_of
 from frugal.judge.cost_intervals import CostInterval

@@ -9,8 +9,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from frugal.core.errors import DataError
-from frugal.core.partitions import Partitions
-from frugal.core.rows import Rows, rows_of, slices_of
+from frugal.core.rows import Partitions, Rows, rows_of, slices_of
 from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.stored_table import StoredTable

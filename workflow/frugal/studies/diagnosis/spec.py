@@ -12,9 +12,9 @@ from frugal.config.blocks import not_among
 from frugal.config.declared import kinds_with
 from frugal.config.diagnosis import EVERY
 from frugal.core.errors import ConfigError
-from frugal.core.files import all_digits
 from frugal.core.schema_check import listed
 from frugal.data.description import Description
+from frugal.results.files import all_digits
 
 PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
 BASELINES = "baselines"  # family of classifiers on fixed sets of panels

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.belonging import copied
-from frugal.core.portions import WHOLE, Portion
+from frugal.core.blocks import WHOLE, Portion
 from frugal.core.rows import Rows, rows_of, slices_of
 from frugal.core.streams import Streams
-from frugal.core.table import Table
+from frugal.core.table import Table, copied
 from frugal.data.panel_columns import panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
 from frugal.judge.graph_check import check_graph as check_blocks

@@ -8,12 +8,9 @@ import pandas as pd
 
 from frugal.core.blocks import BlockDraws, tree_sum
 from frugal.core.errors import ConfigError, NoSupportError
-from frugal.core.growing import Growing
-from frugal.core.mask import Mask
-from frugal.core.rows import Rows
-from frugal.core.scratch import Scratch
+from frugal.core.rows import Rows, Scratch
 from frugal.core.streams import Streams
-from frugal.core.table import Table
+from frugal.core.table import Mask, Table
 from frugal.data.stored_table import StoredTable, TableBlock
 from frugal.missing.chain import true_subset_probability
 from frugal.missing.graph import MissingnessGraph
@@ -30,6 +27,7 @@ from frugal.missing.mechanisms import (
     require_complete,
     require_free_known,
 )
+from frugal.results.replacing import Growing
 from frugal.studies.shared.frames import bars
 
 

@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.blocks import tree_sum
-from frugal.core.partitions import Partitions
-from frugal.core.portions import WHOLE, Portion
-from frugal.core.rows import Rows
-from frugal.core.scratch import Scratch
+from frugal.core.blocks import WHOLE, Portion, tree_sum
+from frugal.core.rows import Partitions, Rows, Scratch
 from frugal.core.streams import Streams
 from frugal.judge.by_group import (
     GroupTerms,

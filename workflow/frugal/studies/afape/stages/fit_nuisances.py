@@ -14,18 +14,16 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.registry import build_policy
-from frugal.core.belonging import random_folds
-from frugal.core.blocks import sample_of
+from frugal.core.blocks import WHOLE, Portion, sample_of
 from frugal.core.episodes import Policy
-from frugal.core.growing import Growing
-from frugal.core.partitions import Partitions
-from frugal.core.portions import WHOLE, Portion
-from frugal.core.rows import Rows
+from frugal.core.rows import Partitions, Rows
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
+from frugal.core.table import random_folds
 from frugal.data.panel_columns import panel_columns
 from frugal.judge.records import PARTS, Records
 from frugal.learn.nuisance_choice import Fitted
+from frugal.results.replacing import Growing
 from frugal.studies.afape.nuisances import (
     OWN,
     Nuisances,

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from frugal.core import blocks as micro
-from frugal.core.growing import Growing
-from frugal.core.portions import WHOLE, Portion
+from frugal.core.blocks import WHOLE, Portion
 from frugal.core.rows import Rows
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
 from frugal.learn.multiple_imputation import impute_multiple
+from frugal.results.replacing import Growing
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import bars
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core.blocks import SEEDS, Portion
 from frugal.core.errors import DataError
-from frugal.core.partitions import Partitions
-from frugal.core.portions import SEEDS, Portion
-from frugal.core.rows import Rows
+from frugal.core.rows import Partitions, Rows
 from frugal.core.streams import Streams
 from frugal.data.stored_table import StoredTable
 from frugal.judge.views import Seen, compare_views

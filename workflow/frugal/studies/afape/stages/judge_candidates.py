@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from frugal.core.partitions import Partitions
-from frugal.core.rows import Rows, joined_rows, rows_of
+from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.stored_table import EVERY, StoredTable

@@ -13,7 +13,6 @@ import pandas as pd
 
 from frugal.acquire.registry import kind_of
 from frugal.core.errors import DataError
-from frugal.core.growing import together
 from frugal.core.layout import Bundle
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
@@ -21,6 +20,7 @@ from frugal.judge.registry import READ
 from frugal.missing.graphs import parse_graph
 from frugal.missing.grid_laws import grid_law
 from frugal.missing.identification import identify
+from frugal.results.replacing import together
 from frugal.studies.afape.draws import Drawn, Judges
 from frugal.studies.afape.grid import CLEAR
 from frugal.studies.afape.stages.draw_missingness import draw_missingness

@@ -17,11 +17,9 @@ from frugal.acquire.logs import Member, Scene, decision_frame
 from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
-from frugal.core.blocks import BlockDraws
+from frugal.core.blocks import WHOLE, BlockDraws, Portion
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import MissingStateError
-from frugal.core.growing import Growing
-from frugal.core.portions import WHOLE, Portion
 from frugal.core.rows import Rows, rows_of
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -31,6 +29,7 @@ from frugal.data.stored_table import TableBlock
 from frugal.judge.records import in_s
 from frugal.judge.true_laws import TrueLaws
 from frugal.learn.trees import TreeEnsemble
+from frugal.results.replacing import Growing
 from frugal.studies.afape.outcomes import TABLE_VALUES, Ended, outcomes, worlds
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import EVALUATED, bars, without_bar

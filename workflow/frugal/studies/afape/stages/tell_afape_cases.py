@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.blocks import block_slices
-from frugal.core.partitions import Partitions
-from frugal.core.rows import Rows, rows_where
+from frugal.core.rows import Partitions, Rows, rows_where
 from frugal.core.streams import Streams
 from frugal.data.stored_table import StoredTable
 from frugal.draw.explorer.patients import Course, patients, spread_units

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from frugal.core.files import json_bytes, payload_bytes
 from frugal.core.streams import Streams
 from frugal.draw.answers import Answer
+from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape.agent_names import candidate
 from frugal.studies.afape.answers import NAMED, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, ROUNDING

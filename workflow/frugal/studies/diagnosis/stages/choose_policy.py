@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.files import all_digits
 from frugal.core.streams import Streams
 from frugal.judge.diagnosis import SCORES, score_intervals
 from frugal.judge.fronts import policy_for_budget
 from frugal.judge.intervals import share_interval
+from frugal.results.files import all_digits
 from frugal.studies.diagnosis.choice import Candidate, candidates, compared, leading
 from frugal.studies.diagnosis.frames import SOLUTION
 

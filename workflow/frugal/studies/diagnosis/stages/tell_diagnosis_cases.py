@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from frugal.core.partitions import Partitions
+from frugal.core.rows import Partitions
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.draw.explorer.patients import Course, patients, spread_units

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.growing import Growing
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.prepare import prepare
+from frugal.results.replacing import Growing
 
 
 def prepare_data(

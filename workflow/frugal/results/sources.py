@@ -17,12 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PACKAGE = Path(__file__).resolve().parent.parent
-# The folder of config.yaml, config/ and the Snakefile: the checkout, or in a wheel the copy that
-# setup.py puts into the package
-PROJECT = PACKAGE.parent.parent
-if not (PROJECT / "config.yaml").is_file():
-    PROJECT = PACKAGE / "project"
+from frugal.core.declarations import PACKAGE, arguments_of, modules_of
+
 # Every stage, named as its rule: the module whose function of that name it is
 STAGES = {
     path.stem: f"frugal.studies.{path.parts[-3]}.stages.{path.stem}"
@@ -33,18 +29,6 @@ STAGES = {
 def columns_module(stage: str) -> str:
     """The module that describes the columns of the tables of a stage's study."""
     return f"{STAGES[stage].rsplit('.', 2)[0]}.columns"
-
-
-def modules_of(package: str) -> dict[str, Path]:
-    """The modules of a folder of this package with their files, sorted; without those below it.
-
-    Of a module it is the one.
-    """
-    folder = PACKAGE.joinpath(*package.split(".")[1:])
-    if (module := folder.with_suffix(".py")).is_file():
-        return {package: module}
-    paths = sorted(folder.glob("[a-z]*.py"))
-    return {f"{package}.{path.stem}": path for path in paths}
 
 
 @cache
@@ -115,18 +99,6 @@ def _declarations(tree: ast.Module) -> list[ast.Call]:
     """Calls at the top of a module whose value has a name, see `declarations`."""
     lines = (line.value for line in tree.body if isinstance(line, ast.Assign))
     return [value for value in lines if isinstance(value, ast.Call)]
-
-
-def arguments_of(call: ast.Call) -> tuple[dict[str, Any], frozenset[str]]:
-    """Keyword arguments of a call that are literals, and the names of the others."""
-    literals: dict[str, Any] = {}
-    code: set[str] = set()
-    for argument in call.keywords:
-        try:
-            literals[str(argument.arg)] = ast.literal_eval(argument.value)
-        except ValueError:
-            code.add(str(argument.arg))
-    return literals, frozenset(code)
 
 
 def _open_folders(tree: ast.Module) -> dict[str, list[str]]:

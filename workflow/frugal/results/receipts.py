@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import DataError
-from frugal.core.files import json_bytes, seal
-from frugal.core.replacing import finish_interrupted, is_leftover, remove_leftovers
+from frugal.results.files import json_bytes, seal
+from frugal.results.replacing import finish_interrupted, is_leftover, remove_leftovers
 
 RESULTS = Path("results")
 STEPS = RESULTS / "steps"

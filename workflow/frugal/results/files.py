@@ -18,11 +18,9 @@ import numpy as np
 
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
-from frugal.core.partitions import Partitions
-from frugal.core.replacing import replace_files
-from frugal.core.rows import open_rows
+from frugal.core.rows import Partitions, open_rows, readable, require_file
 from frugal.core.stored import StoredArrays
-from frugal.core.unreadable import readable, require_file
+from frugal.results.replacing import replace_files
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
 _KINDS = {

@@ -8,19 +8,33 @@ import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from frugal.core.columns import describe_columns
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError
-from frugal.core.files import file_digest, json_bytes, seal, write_bytes
-from frugal.core.growing import Grown
-from frugal.core.links import require_own_folders
-from frugal.core.receipts import receipt_file
-from frugal.core.replacing import Written, finish_interrupted, replace_files
-from frugal.core.sources import PROJECT, arithmetic_digest, columns_module, source_digest
+from frugal.results.files import (
+    file_digest,
+    json_bytes,
+    payload_bytes,
+    read_payload,
+    seal,
+    write_bytes,
+)
+from frugal.results.receipts import receipt_file
+from frugal.results.replacing import (
+    Grown,
+    Written,
+    finish_interrupted,
+    replace_files,
+    require_own_folders,
+)
+from frugal.results.sources import arithmetic_digest, columns_module, source_digest
 
 MADE_IN = ("results", "benchmarks")
 LOCK = PROJECT / "requirements.lock"
@@ -292,3 +306,56 @@ def write_outputs(
         files[sidecar_path(path)] = sidecar_bytes(job, name, payloads, content, records)
     made = {path: sidecar_path(path) for path in job.outputs.values()}
     replace_files({**files, **receipt_file(job.stage, made, lock_digest())})
+
+
+class Checkpoint:
+    """The checkpoint of one job.
+
+    Args:
+        job: the run; its first output says where the checkpoint lies.
+    """
+
+    def __init__(self, job: Job) -> None:
+        first = next(iter(job.outputs.values()))
+        self._job, self._folder = job, first.parent
+        self._stem = f".{first.name}.checkpoint-"
+
+    @cached_property
+    def path(self) -> Path:
+        """Where it lies, if there is one."""
+        return self._folder / f"{self._stem}{_identity(self._job)}.safetensors"
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """The arrays that were saved last, or None.
+
+        Raises:
+            DataError: what lies there cannot be read.
+        """
+        if not self.path.is_file():
+            return None
+        try:
+            return read_payload(self.path)
+        except DataError as error:
+            raise DataError(f"{error}; remove it, and the step starts anew") from None
+
+    def save(self, state: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays, in place of those saved before; a killed write leaves those."""
+        write_bytes(self.path, payload_bytes(self.path, state))
+
+    def remove(self) -> None:
+        """Remove it, and those that other versions of the same step have left behind."""
+        for path in self._folder.glob(f"{self._stem}*"):
+            path.unlink(missing_ok=True)
+
+
+def _identity(job: Job) -> str:
+    """Digest of all that decides the job's outputs but where they lie."""
+    document = {
+        "stage": job.stage,
+        "settings": job.settings,
+        "wildcards": dict(job.wildcards),
+        "seed": job.seed,
+        "inputs": [{k: r[k] for k in ("name", "sha256")} for r in input_records(job)],
+        "source": source_digest(job.stage, job.settings),
+    } | recorded_arithmetic(job.arithmetic)
+    return hashlib.sha256(json_bytes(document)).hexdigest()[:16]

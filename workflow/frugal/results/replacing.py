@@ -4,7 +4,7 @@ Each file is first written whole, under a hidden name beside its target. Then a 
 names all the moves: from here on the change counts as made, and whoever comes next finishes it.
 A process that dies before the journal leaves the old files, one that dies after it the new ones.
 A link is never followed, and nothing but a regular file is ever replaced. Knows files only; must
-not know what they hold. `python -m frugal.core.replacing FILE … FOLDER` copies files so.
+not know what they hold. `python -m frugal.results.replacing FILE … FOLDER` copies files so.
 """
 
 import contextlib
@@ -15,11 +15,74 @@ import re
 import socket
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from frugal.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_OWN = ("results", "benchmarks", "logs")
+_PAGE = Path(".snakemake/report.html")  # which Snakemake writes before it is put in place
+
+
+def require_own_folders(files: Iterable[Path]) -> None:
+    """Refuse files to be written whose folder is a link that leads out.
+
+    Raises:
+        DataError: names the link.
+    """
+    for file in files:
+        parts = Path(os.path.relpath(file)).parts
+        if parts[0] not in _OWN:
+            continue
+        folder = Path(parts[0])
+        for part in parts[1:-1]:
+            folder /= part
+            if folder.is_symlink() and not _stays(folder):
+                raise _leads_out(folder)
+
+
+def require_no_way_out() -> None:
+    """Refuse a working folder in which a link leads a step out.
+
+    Raises:
+        DataError: names the first such link.
+    """
+    for link in _ways_out():
+        raise _leads_out(link)
+
+
+def _ways_out() -> Iterator[Path]:
+    if _PAGE.is_symlink():
+        yield _PAGE
+    for name in _OWN:
+        for folder, folders, files in os.walk(name):
+            # a link in the place of a result is replaced; logs and measurements are written through
+            names = folders if name == "results" else [*folders, *files]
+            for found in sorted(names):
+                path = Path(folder, found)
+                if path.is_symlink() and not _stays(path):
+                    yield path
+
+
+def _stays(link: Path) -> bool:
+    root = Path(os.path.relpath(link)).parts[0]
+    try:
+        return link.resolve().is_relative_to(Path(root).resolve())
+    except (OSError, RuntimeError):  # links in a circle
+        return False
+
+
+def _leads_out(link: Path) -> DataError:
+    said = f"{link} is a link to {os.readlink(link)!r}, by which a step would write outside"
+    return DataError(f"{said} {link.parts[0]}/; remove it, or put the folder in its place")
+
 
 _PART, _JOURNAL = ".part", ".commit"
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<host>[^/]*)\.(?P<pid>\d+)\.\d+(?:\.part|\.commit)", re.S)
@@ -242,3 +305,190 @@ if __name__ == "__main__":
         replace_files({_folder / path.name: path.read_bytes() for path in _sources})
     except (DataError, OSError) as refusal:
         sys.exit(f"frugal replacing: {refusal}")
+
+
+Growing = Generator[Mapping[str, "pd.DataFrame"], None, Mapping[str, Any]]
+_NUMBERED_FROM = 1000  # hidden files of growing tables; those of whole payloads come before
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """A table that is written already.
+
+    Attributes:
+        head: the table without a row: its columns and their types.
+        rows: how many it has.
+        content: the hidden file.
+    """
+
+    head: "pd.DataFrame"
+    rows: int
+    content: Written
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def together(made: Growing) -> dict[str, Any]:
+    """All payloads of a stage that makes tables block by block, in memory."""
+    import pandas as pd
+
+    parts: dict[str, list[pd.DataFrame]] = {}
+    while True:
+        try:
+            for name, frame in next(made).items():
+                parts.setdefault(name, []).append(frame)
+        except StopIteration as end:
+            rest = end.value
+            break
+    frames = {
+        name: found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+        for name, found in parts.items()
+    }
+    return {**frames, **rest}
+
+
+class GrowingFiles:
+    """Hidden files of the tables that grow while a stage runs; gone if it does not finish."""
+
+    def __init__(self, outputs: Mapping[str, Path]) -> None:
+        self._outputs = outputs
+        self._open: dict[str, _GrowingFile] = {}
+
+    def __enter__(self) -> "GrowingFiles":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for file in self._open.values():
+            file.discard()
+
+    def written(self, made: Growing) -> dict[str, Any]:
+        """Write what a stage yields.
+
+        Returns:
+            Its payloads, those that have grown as `Grown`.
+
+        Raises:
+            DataError: the disk is full, or the folder cannot be written to.
+        """
+        while True:
+            try:
+                frames = next(made)
+            except StopIteration as end:
+                return {**{name: file.grown() for name, file in self._open.items()}, **end.value}
+            for name, frame in frames.items():
+                if name not in self._open and name in self._outputs:
+                    number = _NUMBERED_FROM + len(self._open)
+                    self._open[name] = _GrowingFile(self._outputs[name], number, frame)
+                if name in self._open:
+                    self._open[name].append(frame)
+
+
+class _GrowingFile:
+    """One table, written as Parquet block by block."""
+
+    def __init__(self, target: Path, number: int, first: "pd.DataFrame") -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if target.suffix != ".parquet":
+            raise DataError(
+                f"{target} cannot hold a table that grows; let its name end in .parquet"
+            )
+        self._target, self._rows = target, 0
+        self._head = first.iloc[:0]
+        self._path = hidden_file(target, number)
+        self._schema = pa.Table.from_pandas(first, preserve_index=False).schema
+        with _said(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._path.unlink(missing_ok=True)
+            self._file = _Hashed(self._path.open("xb"))
+            self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
+
+    def append(self, frame: "pd.DataFrame") -> None:
+        """Write the next rows."""
+        import pyarrow as pa
+
+        assert _same_kinds(self._head, frame), "bug: blocks of a table differ in their columns"
+        table = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
+        with _said(self._target):
+            self._writer.write_table(table)
+        self._rows += len(frame)
+
+    def grown(self) -> Grown:
+        """The table, of which nothing more is to come."""
+        with _said(self._target):
+            self._writer.close()
+            self._file.finish()
+        content = Written(self._path, self._file.digest.hexdigest(), self._file.size)
+        return Grown(self._head, self._rows, content)
+
+    def discard(self) -> None:
+        """Remove what was not put in place."""
+        with contextlib.suppress(Exception):
+            self._writer.close()
+        with contextlib.suppress(OSError):  # what is held back has no room either
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+def _same_kinds(first: "pd.DataFrame", other: "pd.DataFrame") -> bool:
+    """The same columns of the same types, categories included."""
+    return bool((first.columns == other.columns).all() and (first.dtypes == other.dtypes).all())
+
+
+@contextlib.contextmanager
+def _said(target: Path) -> Generator[None, None, None]:
+    """An error of the file system as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(
+            f"{target} cannot be written: {reason}; nothing that was there before is lost"
+        ) from None
+
+
+class _Hashed:
+    """A file that is written from its beginning to its end, and the digest of its bytes."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, content: Any) -> int:
+        """Write, and take the digest."""
+        self.digest.update(content)
+        written = self._stream.write(content)
+        self.size += written
+        return written
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self.size
+
+    def flush(self) -> None:
+        """Hand on what is held back."""
+        self._stream.flush()
+
+    def finish(self) -> None:
+        """Everything is on the disk."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._stream.closed
+
+    def close(self) -> None:
+        """End without being sure of the disk."""
+        self._stream.close()
