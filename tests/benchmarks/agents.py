@@ -30,7 +30,7 @@ from frugal.judge.diagnosis import diagnosis_scores
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.weighted_logistic import fit_logistic
 from frugal.studies.diagnosis.frames import divided, full_cost, rows_of, task_of
-from frugal.studies.diagnosis.stages.train_trees import ROUNDING, TRAINED, fitted
+from frugal.studies.diagnosis.stages.beliefs import ROUNDING, TRAINED, fitted
 from scipy import stats
 
 from tests.defaults import DEFAULT

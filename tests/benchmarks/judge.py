@@ -27,8 +27,8 @@ from frugal.data.tables import table_from_frames
 from frugal.missing.grid_laws import grid_law
 from frugal.results.replacing import together
 from frugal.studies.afape.draws import Drawn, Judges
-from frugal.studies.afape.stages.draw_missingness import draw_missingness
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.records import draw_missingness
+from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.defaults import DEFAULT
 

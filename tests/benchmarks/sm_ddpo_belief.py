@@ -22,9 +22,8 @@ from frugal.acquire.rollouts import roll_out
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.studies.diagnosis.frames import divided, full_cost, rows_of, task_of
-from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
-from frugal.studies.diagnosis.stages.train_encoder import train_encoder
-from frugal.studies.diagnosis.stages.train_front import train_front
+from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encoder
+from frugal.studies.diagnosis.stages.fronts import train_front
 
 from tests.benchmarks.agents import SHARE, scores
 from tests.defaults import DEFAULT

@@ -8,8 +8,6 @@ from functools import cache, partial
 from http.server import ThreadingHTTPServer
 from typing import Any
 
-from frugal.studies.shared.stages import fetch_file
-
 from tests.malformed.cases import Case, command
 from tests.unit.test_downloads import CONTENT, Publisher
 
@@ -64,11 +62,11 @@ def _fetch(kind: str, **changes: Any) -> str:
 
 def _in_a_second(kind: str) -> str:
     """As `_fetch`, with an hour made a second."""
-    former, fetch_file.TOTAL_SECONDS = fetch_file.TOTAL_SECONDS, 1.0
+    former, data.TOTAL_SECONDS = data.TOTAL_SECONDS, 1.0
     try:
         return _fetch(kind)
     finally:
-        fetch_file.TOTAL_SECONDS = former
+        data.TOTAL_SECONDS = former
 
 
 def cases() -> Iterator[Case]:

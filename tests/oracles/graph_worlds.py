@@ -13,7 +13,7 @@ from frugal.judge.records import Records
 from frugal.learn.nuisance_choice import fit_probabilities
 from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify
-from frugal.studies.afape.stages.check_graph import check_graph
+from frugal.studies.afape.stages.records import check_graph
 
 from tests.defaults import DEFAULT
 

@@ -29,13 +29,13 @@ from frugal.core.table import Panel, Table
 from frugal.data.description import SplitSpec
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
+from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.run.config_files import laid_over
 from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of
-from frugal.studies.afape.stages.draw_missingness import draw_missingness
-from frugal.studies.afape.stages.judge_candidates import judge_candidates
-from frugal.studies.afape.stages.learn_candidates import ALL, learn_candidates
-from frugal.studies.shared.stages.fit_classifier import classifier_of
+from frugal.studies.afape.stages.agents import ALL, learn_candidates
+from frugal.studies.afape.stages.answers import judge_candidates
+from frugal.studies.afape.stages.records import draw_missingness
 
 from tests.defaults import shipped
 

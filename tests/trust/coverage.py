@@ -29,8 +29,8 @@ from frugal.missing.mechanisms import calibrate, complete_logits
 from frugal.results.replacing import together
 from frugal.studies.afape import judging
 from frugal.studies.afape.draws import Judges
-from frugal.studies.afape.stages.draw_missingness import draw_missingness
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.records import draw_missingness
+from frugal.studies.shared.stages.data import fit_classifier
 from sklearn.datasets import make_classification
 
 from tests.defaults import DEFAULT

@@ -13,12 +13,10 @@ from frugal.core.streams import Streams
 from frugal.core.table import Belonging, Table
 from frugal.data.tables import table_to_frames
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.draw_missingness import draw_missingness
-from frugal.studies.afape.stages.estimate_costs import estimate_costs
-from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
-from frugal.studies.afape.stages.impute_features import impute_features
-from frugal.studies.afape.stages.roll_out import roll_out
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.agents import roll_out
+from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
+from frugal.studies.afape.stages.records import draw_missingness, impute_features
+from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.unit.missingness_tables import three_panels
 

@@ -11,9 +11,8 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.results.files import payload_bytes, read_payload, write_bytes
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.bundle_agent import bundle_agent
-from frugal.studies.afape.stages.impute_features import impute_features
-from frugal.studies.afape.stages.roll_out import roll_out
+from frugal.studies.afape.stages.agents import bundle_agent, roll_out
+from frugal.studies.afape.stages.records import impute_features
 
 from tests.unit.afape_chain import NO_IMPUTATION, draw, no_bar, small_table
 

@@ -13,17 +13,16 @@ from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.results.replacing import Growing, together
 from frugal.studies.diagnosis.spec import DiagnosisStudy
-from frugal.studies.diagnosis.stages.apply_bayes_rule import apply_bayes_rule
-from frugal.studies.diagnosis.stages.recount_diagnoses import recount_diagnoses
-from frugal.studies.diagnosis.stages.roll_out_front import roll_out_front
-from frugal.studies.diagnosis.stages.summarise_diagnosis import summarise_diagnosis
-from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
-from frugal.studies.diagnosis.stages.train_baselines import train_baselines
-from frugal.studies.diagnosis.stages.train_encoder import train_encoder
-from frugal.studies.diagnosis.stages.train_front import train_front
-from frugal.studies.diagnosis.stages.train_selection import train_selection
-from frugal.studies.diagnosis.stages.train_trees import train_trees
-from frugal.studies.shared.stages.prepare_data import prepare_data
+from frugal.studies.diagnosis.stages.beliefs import (
+    apply_bayes_rule,
+    tabulate_states,
+    train_baselines,
+    train_encoder,
+    train_trees,
+)
+from frugal.studies.diagnosis.stages.fronts import roll_out_front, train_front, train_selection
+from frugal.studies.diagnosis.stages.tables import recount_diagnoses, summarise_diagnosis
+from frugal.studies.shared.stages.data import prepare_data
 
 from tests.defaults import DEFAULT
 from tests.unit.fair_chain import Bar

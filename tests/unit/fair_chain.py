@@ -13,13 +13,14 @@ from frugal.data.loans import loan_applications
 from frugal.data.parsing import raw_from_frame
 from frugal.data.tables import table_to_frames
 from frugal.studies.dadi.spec import DadiStudy
-from frugal.studies.dadi.stages.audit_fairness import audit_fairness
+from frugal.studies.dadi.stages.agents import (
+    audit_fairness,
+    roll_out_dadi,
+    train_dadi,
+    train_fair_agent,
+)
 from frugal.studies.dadi.stages.fit_fair_baselines import fit_fair_baselines
-from frugal.studies.dadi.stages.roll_out_dadi import roll_out_dadi
-from frugal.studies.dadi.stages.score_dadi import score_dadi
-from frugal.studies.dadi.stages.summarise_dadi import summarise_dadi
-from frugal.studies.dadi.stages.train_dadi import train_dadi
-from frugal.studies.dadi.stages.train_fair_agent import train_fair_agent
+from frugal.studies.dadi.stages.tables import score_dadi, summarise_dadi
 
 from tests.defaults import DEFAULT as CONFIG
 from tests.unit.stored_bundles import as_read

@@ -23,7 +23,7 @@ from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.learn.trees import fit_forest
 from frugal.results.files import seal
-from frugal.studies.diagnosis.stages.bundle_choice import bundle_choice
+from frugal.studies.diagnosis.stages.choosing import bundle_choice
 
 from tests.unit.dataset_documents import document, load
 

@@ -10,11 +10,10 @@ from frugal.core.errors import ConfigError, DataError, GraphError, NoSupportErro
 from frugal.core.streams import Streams
 from frugal.judge.registry import ESTIMATORS
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.check_afape import check_afape
 from frugal.studies.afape.stages.draw_scenario_figures import draw_scenario_figures
 from frugal.studies.afape.stages.draw_study_figures import draw_study_figures
-from frugal.studies.afape.stages.give_verdicts import give_verdicts
-from frugal.studies.shared.stages.prepare_data import prepare_data
+from frugal.studies.afape.stages.tables import check_afape, give_verdicts
+from frugal.studies.shared.stages.data import prepare_data
 
 from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
 

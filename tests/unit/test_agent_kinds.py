@@ -25,8 +25,8 @@ from frugal.data.cases import Cases
 from frugal.data.tables import table_to_frames
 from frugal.results.files import payload_bytes, read_payload, write_bytes
 from frugal.run.config_files import laid_over
-from frugal.studies.afape.stages.train_agent import train_agent
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.agents import train_agent
+from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.defaults import DEFAULT, shipped
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table

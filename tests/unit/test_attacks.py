@@ -30,7 +30,7 @@ from frugal.run.memory import accounted
 from frugal.run.rocrate import write_crate
 from frugal.run.sidecar_checks import AuditError
 from frugal.run.stage_command import run_job
-from frugal.studies.shared.stages.keep_report import keep_report
+from frugal.studies.shared.stages.reports import keep_report
 from frugal_workers import Told
 
 from tests.unit.result_chains import (

@@ -15,8 +15,7 @@ from frugal.core.table import Belonging
 from frugal.results.files import payload_bytes
 from frugal.results.replacing import GrowingFiles, together
 from frugal.studies.afape import columns
-from frugal.studies.afape.stages.check_graph import check_graph
-from frugal.studies.afape.stages.impute_features import impute_features
+from frugal.studies.afape.stages.records import check_graph, impute_features
 
 from tests.unit.afape_chain import (
     NO_IMPUTATION,

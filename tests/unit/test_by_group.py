@@ -21,7 +21,7 @@ from frugal.judge.fairness import (
 )
 from frugal.judge.intervals import effective_share_interval, share_interval
 from frugal.judge.verdicts import told_by_group
-from frugal.studies.afape.stages.give_verdicts import give_verdicts
+from frugal.studies.afape.stages.tables import give_verdicts
 
 from tests.unit.afape_chain import frames, no_bar, run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load

@@ -21,15 +21,14 @@ from frugal.data.cases import Cases
 from frugal.data.description import SplitSpec
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
+from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.studies.afape.answers import STABLE, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
-from frugal.studies.afape.stages.draw_missingness import draw_missingness
+from frugal.studies.afape.stages.agents import ALL, learn_candidates
+from frugal.studies.afape.stages.answers import judge_candidates, write_answer
 from frugal.studies.afape.stages.explore_answer import explore_answer
-from frugal.studies.afape.stages.judge_candidates import judge_candidates
-from frugal.studies.afape.stages.learn_candidates import ALL, learn_candidates
-from frugal.studies.afape.stages.write_answer import write_answer
-from frugal.studies.shared.stages.fit_classifier import classifier_of
+from frugal.studies.afape.stages.records import draw_missingness
 from scipy.special import expit
 
 pytestmark = pytest.mark.trains

@@ -90,7 +90,7 @@ def test_what_is_no_stage_cannot_be_run(capsys, stage):
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_every_stage_is_a_function_named_as_its_module(name):
+def test_every_stage_is_a_function_of_its_module(name):
     path = ROOT / "workflow" / f"{STAGES[name].replace('.', '/')}.py"
     source = path.read_text(encoding="utf-8")
     assert f"\ndef {name}(" in source
@@ -189,7 +189,7 @@ def test_an_output_of_no_known_format_is_refused_before_any_work(capsys, monkeyp
     def working(**_):
         raise AssertionError("the stage was called")
 
-    import frugal.studies.afape.stages.summarise_afape as module
+    import frugal.studies.afape.stages.tables as module
 
     monkeypatch.setattr(module, "summarise_afape", working)
     said = refused(capsys, *[w.replace(str(SUMMARY), name) for w in COMMAND])

@@ -9,7 +9,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
-from frugal.studies.shared.stages.compare_imputers import compare_imputers
+from frugal.studies.shared.stages.data import compare_imputers
 
 pytestmark = pytest.mark.trains
 

@@ -16,10 +16,8 @@ from frugal.run.advise import advise
 from frugal.studies.dadi import columns
 from frugal.studies.dadi.frames import decision_cut, fold_of
 from frugal.studies.dadi.spec import FAMILIES
-from frugal.studies.dadi.stages.bundle_dadi import bundle_dadi
-from frugal.studies.dadi.stages.check_dadi import check_dadi
-from frugal.studies.dadi.stages.train_dadi import train_dadi
-from frugal.studies.dadi.stages.write_dadi_answer import write_dadi_answer
+from frugal.studies.dadi.stages.agents import bundle_dadi, train_dadi
+from frugal.studies.dadi.stages.tables import check_dadi, write_dadi_answer
 from sklearn.metrics import roc_auc_score
 
 from tests.defaults import DEFAULT

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.studies.shared.stages.prepare_data import prepare_data
+from frugal.studies.shared.stages.data import prepare_data
 
 from tests.unit import diagnosis_chain
 from tests.unit.diagnosis_chain import FRONT, NAME, TinyRun, run

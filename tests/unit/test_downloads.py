@@ -21,7 +21,7 @@ from frugal.__main__ import main
 from frugal.core.errors import DataError
 from frugal.data.downloads import _received
 from frugal.data.packed import ALWAYS_UNPACKED
-from frugal.studies.shared.stages import fetch_file as stage
+from frugal.studies.shared.stages import data as stage
 
 ROOT = Path(__file__).parents[2]
 CONTENT = b"age,ill\n54,1\n61,0\n" * 400

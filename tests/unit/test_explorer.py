@@ -13,7 +13,7 @@ from frugal.draw.explorer import assembly, looks
 from frugal.draw.explorer.packing import packed_column, packed_table, unpacked_column
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.draw.explorer.sections import best_within, figures
-from frugal.studies.shared.stages.write_report import write_report
+from frugal.studies.shared.stages.reports import write_report
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -16,9 +16,8 @@ from frugal.missing.grid_laws import MECHANISMS, grid_law
 from frugal.missing.identification import identify
 from frugal.missing.mechanisms import draw_mask
 from frugal.studies.afape.grid import Grid
-from frugal.studies.afape.stages.judge_world import judge_world
-from frugal.studies.afape.stages.summarise_grid import summarise_grid
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.worlds import judge_world, summarise_grid
+from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.defaults import DEFAULT
 from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar

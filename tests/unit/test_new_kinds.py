@@ -23,11 +23,8 @@ from frugal.learn.imputer_kinds import imputer_of
 from frugal.run import job_sizes, own_table
 from frugal.studies.diagnosis.figures import style
 from frugal.studies.diagnosis.spec import load_diagnosis_study
-from frugal.studies.diagnosis.stages.tabulate_states import tabulate_states
-from frugal.studies.diagnosis.stages.train_encoder import train_encoder
-from frugal.studies.diagnosis.stages.train_trees import train_trees
-from frugal.studies.shared.stages.compare_imputers import compare_imputers
-from frugal.studies.shared.stages.prepare_data import prepare_data
+from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encoder, train_trees
+from frugal.studies.shared.stages.data import compare_imputers, prepare_data
 
 from tests.defaults import DEFAULT
 from tests.unit import diagnosis_chain as clinic

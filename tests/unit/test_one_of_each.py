@@ -47,7 +47,7 @@ KINDS = {  # folder or module → class of what is declared there
     "frugal.learn.imputers": "ImputerKind",
     "frugal.learn.tabular_baselines": "Classifier",
     "frugal.search.planners": "SearchPlanner",
-    "frugal.studies.diagnosis.stages.train_selection": "SelectionWay",
+    "frugal.studies.diagnosis.stages.fronts": "SelectionWay",
 }
 WORDS = {
     "dadi",
@@ -65,14 +65,13 @@ NAMED = {  # file: kinds of agents that it names beside their own files, and why
     "config/afape.py": {"dqn"},  # the agent that is drawn
     "config/diagnosis.py": {"cascade", "cwcf", "lattice", "permutation", "stacked"},  # names
     "draw/style.py": {"cwcf", "dqn", "sb3"},  # acronyms
-    "studies/diagnosis/stages/train_front.py": {"sm_ddpo"},  # its trainer there
-    "studies/diagnosis/stages/train_selection.py": {"cwcf", "dqn"},  # declares a way of that name
+    "studies/diagnosis/stages/fronts.py": {"cwcf", "dqn", "sm_ddpo"},  # trains them
 }
 OTHER_KINDS = {  # comparisons with kinds of something else
     "studies/afape/figures/answer.py": {"kind == 'named'"},  # of rows
     "studies/recourse/spec.py": {"source['kind'] == 'table'"},
     "studies/recourse/stages/label_units.py": {"source['kind'] == 'table'", "kind != 'table'"},
-    "studies/shared/stages/fit_classifier.py": {"settings['kind'] == 'forest'"},
+    "learn/trees.py": {"settings['kind'] == 'forest'"},
 }
 
 

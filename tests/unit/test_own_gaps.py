@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.learn import nuisance
-from frugal.studies.afape.stages import estimate_costs
 
 from tests.unit.afape_chain import Chain, run_chain
 from tests.unit.missingness_tables import table_of

@@ -14,13 +14,10 @@ from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
 from frugal.results.files import payload_bytes
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.check_graph import check_graph
-from frugal.studies.afape.stages.estimate_costs import estimate_costs
-from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
-from frugal.studies.afape.stages.impute_features import impute_features
-from frugal.studies.afape.stages.join_seeds import join_seeds
-from frugal.studies.afape.stages.roll_out import roll_out
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.agents import roll_out
+from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances, join_seeds
+from frugal.studies.afape.stages.records import check_graph, impute_features
+from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.unit.afape_chain import (
     CLASSIFIER,

@@ -10,6 +10,13 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
 
+ONE = (
+    "from frugal.learn import trees\nimport frugal.data.tables\nfrom frugal.learn import alone\n"
+    "BOTH = 1\n\n\ndef one(*, table):\n    return _near(frugal, trees)\n\n\n"
+    "def _near(*given):\n    return BOTH\n\n\n"
+    "def beside(*, table):\n    return alone, BOTH\n"
+)
+TWO = "import numpy\nfrom frugal.studies.s.stages.one import one\n\ndef two(*, table):\n    one()\n"
 FILES = {
     "__init__.py": "",
     "core/__init__.py": "",
@@ -21,11 +28,12 @@ FILES = {
     "studies/s/__init__.py": "",
     "studies/s/columns.py": "",
     "studies/s/stages/__init__.py": "",
-    "studies/s/stages/one.py": "from frugal.learn import trees\nimport frugal.data.tables\n",
-    "studies/s/stages/two.py": "import numpy\nfrom frugal.studies.s.stages.one import one\n",
+    "studies/s/stages/one.py": ONE,
+    "studies/s/stages/two.py": TWO,
     "learn/__init__.py": "",
     "learn/trees.py": "def fit():\n    from frugal.learn.deep import inner\n",
     "learn/deep.py": "",
+    "learn/alone.py": "",
     "learn/unused.py": "from frugal.learn import trees\n",
     "data/__init__.py": "",
     "data/tables.py": "",
@@ -78,7 +86,6 @@ def test_the_project_is_the_checkout_or_lies_in_the_package(package):
 @pytest.mark.parametrize(
     "name",
     [
-        "studies/s/stages/one.py",
         "learn/trees.py",
         "learn/deep.py",  # imported inside a function of a module that is imported
         "learn/__init__.py",  # runs whenever a module of the folder is imported
@@ -94,6 +101,31 @@ def test_an_edit_of_a_reached_module_changes_the_digest(package, name):
     assert digests(package) != before
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("return BOTH", "return 2", ["one", "two"]),
+        ("BOTH = 1", "BOTH = 2", ["one", "beside", "two"]),
+        ("return alone, BOTH", "return alone", ["beside"]),
+    ],
+)
+def test_of_several_stages_in_a_module_those_change_that_need_what_was_edited(
+    package, old, new, changed
+):
+    asked = "'\\n'.join(map(source_digest, ('one', 'beside', 'two')))"
+    before = ask(package, asked).split()
+    (package / "studies/s/stages/one.py").write_text(ONE.replace(old, new))
+    after = ask(package, asked).split()
+    names = ["one", "beside", "two"]
+    assert [n for n, a, b in zip(names, before, after, strict=True) if a != b] == changed
+
+
+def test_what_another_stage_of_the_module_imports_changes_nothing(package):
+    of_one = ask(package, "source_digest('one')")
+    (package / "learn/alone.py").write_text("edited = 1\n")
+    assert ask(package, "source_digest('one')") == of_one
+
+
 @pytest.mark.parametrize("name", ["learn/unused.py"])
 def test_an_edit_of_an_unreached_module_does_not(package, name):
     before = digests(package)
@@ -104,9 +136,9 @@ def test_an_edit_of_an_unreached_module_does_not(package, name):
 @pytest.mark.parametrize(
     "text",
     [
-        '"""What it does."""\nfrom frugal.learn import trees\nimport frugal.data.tables\n',
-        "# why\nfrom frugal.learn import trees\n\nimport frugal.data.tables  # and this\n",
-        "from frugal.learn import (\n    trees,\n)\nimport frugal.data.tables\n",
+        f'"""What it does."""\n{ONE}',
+        f"# why\n\n{ONE}  # and this\n",
+        ONE.replace("import trees", "import (\n    trees,\n)"),
     ],
     ids=["docstring", "comment", "layout"],
 )
@@ -145,7 +177,7 @@ def test_an_edit_of_one_stage_leaves_a_stage_that_it_imports_alone(package):
 
 OPEN = """
 from frugal.core.declarations import load_one, load_all
-def two(name): return load_one("frugal.kinds", "Kind", name)
+def two(*, name): return load_one("frugal.kinds", "Kind", name), load_all
 """
 
 
@@ -203,6 +235,7 @@ def test_reached_modules_are_those_that_the_imports_name(package):
         "frugal.data",
         "frugal.data.tables",
         "frugal.learn",
+        "frugal.learn.alone",
         "frugal.learn.deep",
         "frugal.learn.trees",
         "frugal.studies",
@@ -234,9 +267,7 @@ def test_reading_imports_loads_neither_numpy_nor_pandas():
 
 
 def test_the_real_stages_reach_what_they_use_and_not_the_audit():
-    command = (
-        "reached_modules('frugal.studies.afape.stages.fit_nuisances', 'frugal.run.stage_command')"
-    )
+    command = "reached_modules('frugal.studies.afape.stages.estimates', 'frugal.run.stage_command')"
     reached = set(eval(ask(PACKAGE, command)))
     assert {"frugal.learn.networks", "frugal.core.columns"} <= reached
     assert not {"frugal.run.audit", "frugal.draw.style", "frugal.search.planning.naive"} & reached

@@ -22,10 +22,9 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba
 from frugal.learn.trees import TreeEnsemble
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
-from frugal.studies.afape.stages.roll_out import roll_out
-from frugal.studies.afape.stages.train_agent import train_agent
-from frugal.studies.shared.stages.fit_classifier import fit_classifier
+from frugal.studies.afape.stages.agents import roll_out, train_agent
+from frugal.studies.afape.stages.estimates import fit_nuisances
+from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.unit.acquisition_cases import small_problem
 from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, partitions, small_table
@@ -215,7 +214,7 @@ def test_the_curve_is_in_the_unit_of_cost_and_rises(trained):
 def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
     drawn = draw(table, PANELS, source="induced")
     names = {k: given[k] for k in ("table", "catalogue")}
-    from frugal.studies.afape.stages.impute_features import impute_features
+    from frugal.studies.afape.stages.records import impute_features
 
     def context(stage: str) -> dict[str, Any]:
         own = {"dataset": "d", "mechanism": "m", "agent": "dqn"}

@@ -52,7 +52,7 @@ else:
     GridSearch = declared_union("frugal.learn.tabular_baselines", "Classifier", "Classifier")
     DadiBaseline = declared_union("frugal.learn.fair_baselines", "FairBaseline", "Baseline")
     Selection = declared_union(
-        "frugal.studies.diagnosis.stages.train_selection", "SelectionWay", "Selection"
+        "frugal.studies.diagnosis.stages.fronts", "SelectionWay", "Selection"
     )
     Generator = TypeAliasType(
         "Generator",

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.learn.stored_trees import LINKS, require_ensemble
 
@@ -393,3 +394,24 @@ def join_trees(
     shift = np.where(leaf, np.repeat(leaf_root, node_count), np.repeat(root, node_count))
     joined["right"] = (joined["right"] + shift).astype(np.int32)
     return TreeEnsemble(root=root.astype(np.int32), **joined, link=link, columns=columns)
+
+
+def classifier_of(data: Table, settings: Mapping[str, Any], streams: Streams) -> TreeEnsemble:
+    """Trees that predict the class of some rows from any of their panels."""
+    values, observed, label = training_set(
+        data,
+        probability=settings["subsample_probability"],
+        rng=streams.generator("subsample"),
+    )
+    common = {
+        "classes": len(data.classes),
+        "trees": settings["trees"],
+        "min_leaf": settings["min_leaf"],
+        "rng": streams.generator("classifier"),
+    }
+    if settings["kind"] == "forest":
+        return fit_forest(values, observed, label, **common)
+    return fit_boosting(
+        values, observed, label, leaves=settings["leaves"],
+        learning_rate=settings["learning_rate"], **common,
+    )  # fmt: skip

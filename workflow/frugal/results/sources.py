@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -19,11 +20,15 @@ from typing import Any
 
 from frugal.core.declarations import PACKAGE, arguments_of, modules_of
 
-# Every stage, named as its rule: the module whose function of that name it is
-STAGES = {
-    path.stem: f"frugal.studies.{path.parts[-3]}.stages.{path.stem}"
-    for path in sorted(PACKAGE.glob("studies/*/stages/[a-z]*.py"), key=lambda path: path.stem)
-}
+# Every stage, named as its rule: the module of which it is a function, of named arguments alone
+_STAGE = re.compile(r"^def ([a-z]\w*)\(\s*\*,", re.MULTILINE)
+STAGES = dict(
+    sorted(
+        (name, f"frugal.studies.{path.parts[-3]}.stages.{path.stem}")
+        for path in PACKAGE.glob("studies/*/stages/[a-z]*.py")
+        for name in _STAGE.findall(path.read_text(encoding="utf-8"))
+    )
+)
 
 
 def columns_module(stage: str) -> str:
@@ -34,7 +39,7 @@ def columns_module(stage: str) -> str:
 @cache
 def _path(module: str) -> Path | None:
     """File of a module of this package, None if there is none by that name."""
-    relative = Path(*module.split(".")[1:])
+    relative = Path(*module.partition(":")[0].split(".")[1:])
     for candidate in (PACKAGE / relative / "__init__.py", (PACKAGE / relative).with_suffix(".py")):
         if candidate.is_file():
             return candidate
@@ -43,29 +48,44 @@ def _path(module: str) -> Path | None:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """Modules of this package that a module imports, parents' `__init__` included."""
-    path = _path(module)
-    if path is None:
-        raise ModuleNotFoundError(f"{module} is no module of this package")
-    _, found, folders, _ = _read(path)
+    """Modules of this package that a module imports, parents' `__init__` included.
+
+    Of `module:stage` it is what that function of it needs.
+    """
+    _, found, folders, _ = _facts(module)
     found = [*found, *(name for folder in folders["all"] for name in modules_of(folder))]
-    ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)}
+    asked = [name.rpartition(".")[::2] for name in found]
+    stages = [(home, name) for home, name in asked if STAGES.get(name) == home]
+    parts = {home for home, _ in stages} - {
+        home for home, name in asked if STAGES.get(name) != home
+    }
+    ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)} - parts
+    ours |= {f"{home}:{name}" for home, name in stages if home in parts}
     parents = {
         ".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)
     }
     return frozenset(ours | parents)
 
 
+def _facts(module: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
+    """What `_read` finds in a module, or in what one stage of it needs: `module:stage`."""
+    path = _path(module)
+    if path is None:
+        raise ModuleNotFoundError(f"{module} is no module of this package")
+    return _read(path, module.partition(":")[2])
+
+
 @cache
-def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
+def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
     """Digest of a file's code, what its imports may mean, the folders it loads from, its literals.
 
     Of a folder it loads `all` declarations, the `one` that a name asks for, or the `literals` of
-    all. The last item is the digest of those that its own declarations have.
+    all. The last item is the digest of those that its own declarations have. Of a stage it is the
+    code that this function reaches in its file.
     """
     text = path.read_bytes()
     key = hashlib.sha256(sys.version.encode() + b"\0" + text).hexdigest()
-    kept = path.parent / "__pycache__" / f"{path.stem}.code.json"
+    kept = path.parent / "__pycache__" / f"{path.stem}{stage and '.'}{stage}.code.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(kept.read_bytes())
         if found["key"] == key:
@@ -74,6 +94,8 @@ def _read(path: Path) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
                 str(found["literals"]),
             )  # fmt: skip
     tree = ast.parse(text)
+    if stage:
+        tree = _needed_by(stage, tree)
     imports, folders = sorted(_imported_names(tree)), _open_folders(tree)
     literals = _digest_of_text(repr([arguments_of(call)[0] for call in _declarations(tree)]))
     code = _digest_of_text(ast.dump(_without_docstrings(tree)))
@@ -110,6 +132,33 @@ def _open_folders(tree: ast.Module) -> dict[str, list[str]]:
             if node.func.id != asked and asked in found and isinstance(node.args[0], ast.Constant):
                 found[asked].add(str(node.args[0].value))
     return {asked: sorted(packages) for asked, packages in found.items()}
+
+
+def _needed_by(stage: str, tree: ast.Module) -> ast.Module:
+    """The statements of a module that a function of it needs, by the names in them.
+
+    One that gives no name a value is always needed.
+    """
+    gives = [(line, _given_by(line)) for line in tree.body]
+    needed: set[str] = set()
+    kept: list[ast.stmt] = []
+    waiting = {stage}
+    while waiting:
+        needed |= waiting
+        kept = [line for line, names in gives if not names or names & needed]
+        reads = {n.id for line in kept for n in ast.walk(line) if isinstance(n, ast.Name)}
+        waiting = reads - needed
+    return ast.Module(kept, [])
+
+
+def _given_by(line: ast.stmt) -> set[str]:
+    """The names to which a statement gives a value."""
+    if isinstance(line, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in line.names}
+    if isinstance(line, ast.FunctionDef | ast.ClassDef):
+        return {line.name}
+    names = (n for n in ast.walk(line) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
 
 
 def _imported_names(tree: ast.Module) -> set[str]:
@@ -173,7 +222,7 @@ def arithmetic_digest() -> str:
 
 @cache
 def _digest(stage: str, named: frozenset[str]) -> str:
-    roots = (STAGES[stage], columns_module(stage), "frugal.run.stage_command")
+    roots = (f"{STAGES[stage]}:{stage}", columns_module(stage), "frugal.run.stage_command")
     chosen = {
         module
         for reached in reached_modules(*roots)
@@ -185,9 +234,9 @@ def _digest(stage: str, named: frozenset[str]) -> str:
         folder for reached in reached_modules(*roots) for folder in _folders(reached)["literals"]
     }
     literals = [
-        f"{module}\0{_read(path)[3]}"
+        f"{module}\0{_facts(module)[3]}"
         for folder in sorted(folders)
-        for module, path in modules_of(folder).items()
+        for module in modules_of(folder)
     ]
     code = _digest_of(reached_modules(*roots, *sorted(chosen)))
     return _digest_of_text("\0".join([code, *literals])) if literals else code
@@ -196,16 +245,12 @@ def _digest(stage: str, named: frozenset[str]) -> str:
 def _digest_of(modules: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for module in modules:
-        path = _path(module)
-        assert path is not None
-        digest.update(f"{module}\0{_read(path)[0]}\0".encode())
+        digest.update(f"{module}\0{_facts(module)[0]}\0".encode())
     return digest.hexdigest()
 
 
 def _folders(module: str) -> dict[str, list[str]]:
-    path = _path(module)
-    assert path is not None
-    return _read(path)[2]
+    return _facts(module)[2]
 
 
 def texts_in(settings: Any) -> Iterator[str]:

@@ -236,7 +236,7 @@ def edited_modules(compared: Comparison, paths: Iterable[str]) -> str:
 
 
 def _reached(stage: str) -> set[str]:
-    return set(reached_modules(STAGES[stage], "frugal.run.stage_command"))
+    return set(reached_modules(f"{STAGES[stage]}:{stage}", "frugal.run.stage_command"))
 
 
 def _inside(record: Mapping[str, str]) -> bool:

@@ -249,7 +249,7 @@ def _of_diagnosis(diagnosis: DiagnosisStudy, tables: Mapping[str, int | None]) -
     policies = {"policies": len(diagnosis.pairs())}
     yield _sizing(("roll_out_front", "recount_diagnoses"), {}, policies)
     imputers = declared("frugal.learn.imputers", "ImputerKind")
-    ways = declared("frugal.studies.diagnosis.stages.train_selection", "SelectionWay")
+    ways = declared("frugal.studies.diagnosis.stages.fronts", "SelectionWay")
     for name, encoder in block["encoders"].items():
         if drawn := _steps(imputers[encoder["kind"]], encoder):
             sizes = {"steps": drawn}

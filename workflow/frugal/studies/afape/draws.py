@@ -14,12 +14,10 @@ from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.check_graph import check_graph
-from frugal.studies.afape.stages.estimate_costs import estimate_costs
-from frugal.studies.afape.stages.fit_nuisances import fit_nuisances
-from frugal.studies.afape.stages.give_verdicts import give_verdicts
-from frugal.studies.afape.stages.impute_features import impute_features
-from frugal.studies.afape.stages.roll_out import roll_out
+from frugal.studies.afape.stages.agents import roll_out
+from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
+from frugal.studies.afape.stages.records import check_graph, impute_features
+from frugal.studies.afape.stages.tables import give_verdicts
 
 _NO_COPY = pd.DataFrame({"row_id": [], "seed": [], "method": [], "draw": []})
 _WHERE = {"dataset": "drawn", "mechanism": "drawn"}

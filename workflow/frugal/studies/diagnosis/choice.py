@@ -20,6 +20,7 @@ from frugal.judge.diagnosis import score_effects
 from frugal.judge.fronts import policy_for_budget, within
 
 SCORES = ("f1", "am")
+BEST_FULL = "best_full_baseline"  # of all baselines that see every panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,3 +164,27 @@ def verdicts(
             raise DataError(f"families were judged on different {split} units; see {one.family}")
     label = parts[0]["label"].to_numpy(np.int64)
     return label, np.stack([part["verdict"].to_numpy(np.int64) for part in parts])
+
+
+def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Series:
+    """The row of the validation scores that a budget leads to, of one family.
+
+    Raises:
+        ConfigError: nothing fits the budget, or the score cannot be chosen by.
+    """
+    if score not in ("f1", "am"):
+        raise ConfigError(f"policies are chosen by 'f1' or 'am', not by {score!r}")
+    seen = scores[scores["split"] == "validation"].reset_index(drop=True)
+    return seen.iloc[policy_for_budget(seen, budget, score=score)]
+
+
+def solution_rows(frame: pd.DataFrame, method: str, pair: int, split: str) -> pd.DataFrame:
+    """The rows of one solution on one part.
+
+    Raises:
+        DataError: there are none.
+    """
+    kept = (frame["member"] == pair) & (frame["part"] == split) & (frame["policy"] == method)
+    if not kept.any():
+        raise DataError(f"no row has method {method!r}, pair {pair} and split {split!r}")
+    return frame[kept].reset_index(drop=True)

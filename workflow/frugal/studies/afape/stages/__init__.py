@@ -1,1 +1,1 @@
-"""One module a rule, one function a module: tables and models in, tables and models out."""
+"""Functions named as their rules: tables and models in, tables and models out."""

@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 from frugal.draw import style
 from frugal.draw.figures import PrintedFigure
 from frugal.draw.marks import draw_series
+from frugal.studies.diagnosis.choice import BEST_FULL
 from frugal.studies.diagnosis.figures import seen
 from frugal.studies.diagnosis.figures.given import Families
 from frugal.studies.diagnosis.figures.style import SAME_FOR_ALL, method_order, method_style
-from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
 
 _WORDS = {"f1": "F1", "am": "mean of sensitivity and specificity"}
 REFERENCE = "best classifier on all panels"

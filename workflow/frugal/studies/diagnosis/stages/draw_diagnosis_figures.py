@@ -9,6 +9,7 @@ from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.draw.figures import draw_all
+from frugal.studies.diagnosis.choice import chosen_solution, solution_rows
 from frugal.studies.diagnosis.figures.given import Front
 from frugal.studies.diagnosis.patient_frames import (
     group_of_units,
@@ -17,7 +18,6 @@ from frugal.studies.diagnosis.patient_frames import (
     solution_rows_of,
     telling_patients,
 )
-from frugal.studies.diagnosis.stages.choose_policy import chosen_solution, solution_rows
 
 
 def draw_diagnosis_figures(

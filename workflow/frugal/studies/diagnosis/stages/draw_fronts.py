@@ -11,8 +11,8 @@ from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.draw.figures import draw_all
 from frugal.judge.beliefs import reliability
+from frugal.studies.diagnosis.choice import BEST_FULL
 from frugal.studies.diagnosis.figures.given import Families
-from frugal.studies.diagnosis.stages.summarise_diagnosis import BEST_FULL
 
 BINS, LEVEL = 10, 0.95
 TOLD = ["method", "log_loss", "base_log_loss", "calibration_slope"]

@@ -13,10 +13,10 @@ from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.draw.figures import outputs_of
+from frugal.studies.diagnosis.choice import chosen_solution
 from frugal.studies.diagnosis.figures.patients import patients_figure
 from frugal.studies.diagnosis.frames import JUDGED
 from frugal.studies.diagnosis.patient_frames import patient_steps
-from frugal.studies.diagnosis.stages.choose_policy import chosen_solution
 
 
 def draw_patient(

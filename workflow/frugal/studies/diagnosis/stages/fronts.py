@@ -1,8 +1,4 @@
-"""Stage `train_selection`: other ways to choose panels, judged as the fronts are.
-
-Random and fixed selection, a greedy information gain per cost, and classification with costly
-features by Q-learning [diagnosis, sec. 6.2]. All but the last share one classifier of states.
-"""
+"""Stages of learned fronts and of other ways to choose panels: networks train and are asked."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,16 +8,23 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder
+from frugal.acquire.policies.diagnosis import DiagnosisPolicies
+from frugal.acquire.policies.sm_ddpo import ACTOR, ENCODER, front_settings
+from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
 from frugal.acquire.train.selection import SelectionPolicies, panels_by_use, tuned_threshold
+from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
 from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
 from frugal.config.learners import ClassifierSettings
-from frugal.core.declarations import load_one
+from frugal.core.errors import DataError
+from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
+from frugal.core.stored import StoredArrays, under
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import StateEncoder, World
+from frugal.data.availability import available_panels
 from frugal.learn.imputer_kinds import Imputer, imputer_of
 from frugal.studies.diagnosis.frames import (
     JUDGED,
@@ -34,7 +37,129 @@ from frugal.studies.diagnosis.frames import (
     run_frames,
     task_of,
 )
-from frugal.studies.diagnosis.states import require_encoder, scaled_task, states_of
+from frugal.studies.diagnosis.states import (
+    PARTS,
+    require_encoder,
+    rewards_of,
+    scaled_task,
+    solutions_of,
+    states_of,
+    training_settings,
+)
+
+
+def train_front(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    encoder: Mapping[str, np.ndarray],
+    states: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Train on part `agent`; part `validation` chooses the weights of each policy and ends it.
+
+    A boosted classifier learns from the part `encoder`, too.
+
+    Part `test` is watched for the curves of Figure 5 and decides nothing.
+    """
+    del progress
+    data, part = divided(table, catalogue, streams)
+    task, unit = scaled_task(data)
+    require_encoder(states, encoder, "input 'encoder'")
+    kept = states_of(states, data, part)
+    units = {name: (task.take(rows_of(part, name)), kept[name]) for name in PARTS}
+    pairs = settings["pairs"]
+    result = fit_sm_ddpo(
+        units["agent"][0],
+        units["agent"][1],
+        units["validation"],
+        reward=rewards_of(pairs),
+        settings=training_settings(settings["training"], settings["criterion"]),
+        rng=streams.generator("train"),
+        watched={"test": units["test"]},
+        also=task.take(rows_of(part, "encoder")),
+    )
+    learner = result.curves["learner"].to_numpy()
+    numbers = np.array([pair[0] for pair in pairs], dtype=np.int64)
+    curves = result.curves.drop(columns="learner").assign(
+        cost=result.curves["cost"] * unit,
+        kept=result.curves["iteration"].to_numpy() == result.best_iteration[learner],
+    )
+    curves.insert(0, "pair", numbers[learner])
+    arrays = {ACTOR + name: array for name, array in result.weights.items()}
+    arrays |= {ENCODER + name: array for name, array in encoder.items()}
+    rows = data.take(rows_of(part, "agent"))
+    header = bundle_header(
+        "sm_ddpo",
+        front_settings(settings["training"]),
+        Layout.of(data),
+        rows_digest(rows, rows.values, available_panels(rows)),
+    )
+    return {"policies": Bundle(header, arrays), "curves": curves}
+
+
+def roll_out_front(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    states: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **policies: StoredArrays,
+) -> dict[str, pd.DataFrame]:
+    """Run the deterministic policies from the free block on [diagnosis, sec. 6].
+
+    `policies` holds the groups in their order. A decision's `belief` is the probability of illness
+    by the policy's own classifier at that state; an outcome's `probability` is the policy's share
+    of the positive diagnosis among its two.
+
+    Raises:
+        DataError: other groups are given than the settings name, or the states were completed by
+            another encoder than theirs.
+    """
+    groups = settings["groups"]
+    if len(policies) != len(groups):
+        raise DataError(f"there are {len(groups)} groups of policies, {len(policies)} were given")
+    data, part = divided(table, catalogue, streams)
+    world = task_of(data, terminals=len(data.classes))
+    learned = [_diagnosis_policies(stored, data) for stored in policies.values()]
+    for stored in policies.values():
+        require_encoder(states, under(stored, ENCODER), f"the stored policy {stored.source}")
+    kept = states_of(states, data, part)
+    solutions, outcomes, decisions = [], [], []
+    for pairs, policy in zip(groups, learned, strict=True):
+        solutions += solutions_of(settings["method"], pairs)
+        policy.require_task(world, columns=len(data.columns), count=len(pairs))
+    for split in JUDGED:
+        here = Judged.of(data, world, rows_of(part, split), split, streams)
+        given = list(zip(groups, learned, strict=True))
+        for pairs, policy in progress(given, desc=split):
+            episodes = roll_out(
+                policy, here.world, uniforms=here.first_of_equals, beliefs=True,
+                states=policy.readings(kept[split], here.world),
+            )  # fmt: skip
+            frames = rollout_frames(solutions_of(settings["method"], pairs), here, episodes)
+            outcomes.append(frames[0])
+            decisions.append(frames[1])
+    whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
+    return run_frames(solutions, outcomes, decisions, whole)
+
+
+def _diagnosis_policies(stored: StoredArrays, data: Table) -> DiagnosisPolicies:
+    """The policies of one group, with the encoder that they were trained behind.
+
+    Raises:
+        DataError: the file holds another kind of agent, or one of another table.
+    """
+    policy, layout = load_policy(stored)
+    if not isinstance(policy, DiagnosisPolicies):
+        raise DataError(f"{stored.source} holds no policies of SM-DDPO")
+    layout.require_same(data, f"the stored policy {stored.source}")
+    return policy
+
 
 UNTUNED = 0.5  # threshold at which beliefs stay as they are
 
@@ -101,6 +226,9 @@ def train_selection(
     """Make every way, tune its threshold on validation units, run it on all  [diagnosis, sec. 6.2].
 
     `decisions` is the log of the front whose most ordered panels the fixed selection takes.
+
+    Random and fixed selection, a greedy information gain per cost, and classification with costly
+    features by Q-learning [diagnosis, sec. 6.2]. All but the last share one classifier of states.
     """
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
@@ -116,12 +244,11 @@ def train_selection(
     )  # fmt: skip
     use = _panels_by_use(decisions, len(data.actions))
     material = _Material(data, part, world, imputer, kept, classifier, use, streams)
+    ways = {way.name: way for way in (RANDOM, FIXED, GREEDY, CWCF)}
     solutions, outcomes, logs = [], [], []
     for name in progress(list(settings["selection"]), desc="selection"):
         own = dict(settings["selection"][name])
-        way = load_one(SelectionWay.__module__, "SelectionWay", own.pop("kind")).make(
-            material, name, **own
-        )
+        way = ways[own.pop("kind")].make(material, name, **own)
         tuned = _tuned(way, material, name, settings["criterion"])
         for split in JUDGED:
             here = Judged.of(data, world, material.rows(split), split, streams)

@@ -1,11 +1,9 @@
-"""Stage `judge_candidates`: what every candidate costs on all rows, and which one to use.
+"""Stages of the answer on one's own table: policies are judged, and the answer is written."""
 
-Each row is judged by policies that learned on the other folds. The law of the gaps is that of the
-graph, and once more with the causes that the records add.
-"""
-
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.stored_table import EVERY, StoredTable
+from frugal.draw.answers import Answer
 from frugal.judge.choice import (
     Candidates,
     Choice,
@@ -32,6 +31,9 @@ from frugal.judge.policy_tree import lines_of, tree_of
 from frugal.judge.record_law import Causes, RecordLaw
 from frugal.judge.semi_offline import Labels, Paths, path_probability, terms
 from frugal.missing.graph import MissingnessGraph
+from frugal.results.files import json_bytes, payload_bytes
+from frugal.studies.afape.agent_names import candidate
+from frugal.studies.afape.answers import NAMED, curve, document, words
 from frugal.studies.afape.candidates import (
     PRACTICE,
     ROUNDING,
@@ -58,6 +60,9 @@ def judge_candidates(
     """The answer as a document, the outcomes of every candidate, and their terms row by row.
 
     `paths` are those of the folds, `refitted` those of the policies that learned on all rows.
+
+    Each row is judged by policies that learned on the other folds. The law of the gaps is that of
+    the graph, and once more with the causes that the records add.
 
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
@@ -96,7 +101,7 @@ def judge_candidates(
     refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
     tree = tree_of(refit, path_probability(refit, wider))
     handed_out = _shares(refit, wider, data)
-    found = document(chosen, data, settings["gamma"], observed) | {
+    found = _judged(chosen, data, settings["gamma"], observed) | {
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
@@ -179,7 +184,7 @@ def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
     ]
 
 
-def document(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> dict[str, Any]:
+def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> dict[str, Any]:
     """The answer in plain JSON values; costs of a case in the data set's unit."""
     candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
     weight = named.weight
@@ -292,3 +297,88 @@ def _brief(one: Choice) -> dict[str, Any]:
 def _number(value: float) -> float | None:
     """None where JSON has no such number."""
     return float(value) if np.isfinite(value) else None
+
+
+def write_answer(
+    *,
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    page: bool = True,
+) -> dict[str, bytes]:
+    """The answer in at most twelve lines; the page has a picture and what the policy does.
+
+    `page` False leaves out the page, which needs packages for pictures.
+
+    Settings: `budget` (of panels, a case on average, or None), `remarks` (what was assumed),
+    `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its name).
+    """
+    del streams, progress
+    answer = _answer(choice, outcomes, catalogue, settings)
+    bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
+    written = {"text": answer.text().encode(), "document": json_bytes(document(choice, bundle))}
+    if not page:
+        return written
+    from frugal.studies.afape.figures.answer_costs import costs_figure, f1_figure  # matplotlib
+
+    drawn = f1_figure if choice["objective"] == "f1" else costs_figure
+    unit = str(catalogue["report"]["cost_unit"])
+    picture = payload_bytes(Path("answer.png"), drawn(outcomes, choice["policy"], cost_unit=unit))
+    shown = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
+    return {**written, "page": shown.encode()}
+
+
+def _answer(
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> Answer:
+    """The parts of the answer in words."""
+    report, policy = catalogue["report"], choice["policy"]
+    unit = str(report["cost_unit"])
+    text = words(choice, outcomes, unit, catalogue["classes"])
+    rows = curve(choice, outcomes)
+    tried = rows[(outcomes["agent"] != PRACTICE).to_numpy()]
+    tried = tried.iloc[(tried[""] != NAMED).argsort(kind="stable")]
+    within = [] if settings["budget"] is None else [_words_within(tried, settings["budget"], unit)]
+    bundled = candidate(policy)
+    where = {what: path.replace("POLICY", bundled) for what, path in settings["reading"].items()}
+    f1 = choice["objective"] == "f1"
+    return Answer(
+        title=str(report["title"]),
+        heading=f"F1 of each policy, and what its panels cost a case, {unit}"
+        if f1
+        else f"What each policy costs a case, {unit}",
+        sentence=text.headline,
+        curve=rows,
+        further=settings["remarks"],
+        reading=where,
+        lead=[text.saving, text.sure],
+        does=choice["does"],
+        parts={
+            "What it rests on": [text.rests],
+            "What changes, and what would change it": [*text.changes, *text.groups, *within],
+        },
+        folded=True,
+    )
+
+
+def _words_within(rows: pd.DataFrame, budget: float, unit: str) -> str:
+    """The named policy, which comes first, or the best one whose panels cost no more on average."""
+    able = rows[rows["panels"] <= budget * (1 + ROUNDING)]
+    if not len(able):
+        cheapest = rows.sort_values("panels", kind="stable").iloc[0]
+        return (
+            f"No policy keeps to a budget of {budget:.3g} {unit} for panels; "
+            f"{cheapest['policy']} comes closest with {cheapest['panels']:.3g}."
+        )
+    best = able.iloc[0]
+    return (
+        f"Within a budget of {budget:.3g} {unit} for panels: {best['policy']}, "
+        f"{best['in all']:.3g} a case in all ({best['95 % from']:.3g} to {best['to']:.3g}), of "
+        f"which panels {best['panels']:.3g}."
+    )

@@ -1,22 +1,99 @@
-"""Stage `compare_imputers`: errors of every imputer on one table [diagnosis, table 8].
-
-Rows are drawn and split anew for each seed, whatever parts the table has for other ends; all
-imputers of a seed learn from the same rows and fill in the same holes.
-"""
+"""Stages of data: raw files, the encoded table, the classifier, imputers compared."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.rows import Rows
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Table
+from frugal.data.description import load_description
+from frugal.data.downloads import downloaded_bytes
+from frugal.data.prepare import prepare
+from frugal.data.stored_table import StoredTable
 from frugal.data.tables import table_from_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
 from frugal.learn.imputer_kinds import fit_imputer
+from frugal.learn.trees import classifier_of
+from frugal.results.replacing import Growing
+
+TIMEOUT_SECONDS = 60.0  # of silence
+TOTAL_SECONDS = 3600.0
+
+
+def fetch_file(
+    *, settings: Mapping[str, Any], streams: Streams, progress: Callable[..., Any]
+) -> dict[str, bytes]:
+    """Download, verify, hand on the bytes."""
+    del streams, progress
+    content = downloaded_bytes(
+        settings["url"],
+        expected_sha256=settings["sha256"],
+        expected_content_sha256=settings.get("content_sha256"),
+        expected_bytes=settings.get("bytes"),
+        timeout_seconds=TIMEOUT_SECONDS,
+        total_seconds=TOTAL_SECONDS,
+    )
+    return {"file": content}
+
+
+def prepare_data(
+    *,
+    description: Path,
+    settings: Any,
+    streams: Streams,
+    progress: Callable[..., Any],
+    **raw: Path,
+) -> Growing:
+    """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
+
+    Settings: keys that replace those of the YAML.
+
+    Raises:
+        DataError, ConfigError: the files are not those that the YAML describes.
+    """
+    del progress
+    described = load_description(description, settings)
+    names = [file.name for file in described.source.files]
+    if len(raw) != len(names):
+        raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
+    files = dict(zip(names, raw.values(), strict=True))
+    try:
+        prepared = prepare(described, files, streams.root)
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{description}: {error}") from error
+    catalogue = {}
+    for table, catalogue in prepared.frames():  # noqa: B007  # the same of every block
+        yield {"table": table}
+    return {"catalogue": catalogue}
+
+
+PARTS = ("train", "encoder", "agent")  # the first that the table has
+
+
+def fit_classifier(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Train on the rows of part `train`: once as recorded, once with panels dropped at random.
+
+    A table whose split is that of `diagnosis` has no such part, and `encoder` in its place; one
+    that is divided into folds has `agent`.
+    """
+    del progress  # one fit, seconds
+    stored = StoredTable(table, catalogue)
+    name = next((one for one in PARTS if stored.parts([one])), PARTS[0])
+    data = stored.at(stored.positions([name]))
+    return {"classifier": classifier_of(data, settings, streams).to_arrays()}
 
 
 def compare_imputers(
@@ -28,6 +105,9 @@ def compare_imputers(
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
     """Fit each imputer to training rows and fill in what is hidden of others [diagnosis, table 8].
+
+    Rows are drawn and split anew for each seed, whatever parts the table has for other ends; all
+    imputers of a seed learn from the same rows and fill in the same holes.
 
     Settings: `seeds`; `most_rows` of the table that are drawn; `train_share` and
     `validation_share` of them, the rest is judged; `hidden_share`; and `imputers`, by name, each

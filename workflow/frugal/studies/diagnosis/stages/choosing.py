@@ -1,24 +1,23 @@
-"""Stage `choose_policy`: a budget in, a policy out, and what to expect of it.
-
-The policy is the best within the budget of all families, or of one, by the rule of
-`studies.diagnosis.choice`; what it is expected to reach is told from test units, which had no part
-in the choice [diagnosis, sec. 6.4].
-"""
+"""Stages of the choice: a budget in, a policy out, and its bundle."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.acquire.bundles import bundle_payloads
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
+from frugal.data.case_document import TableColumns
+from frugal.data.description import load_description
 from frugal.judge.diagnosis import SCORES, score_intervals
-from frugal.judge.fronts import policy_for_budget
 from frugal.judge.intervals import share_interval
 from frugal.results.files import all_digits
-from frugal.studies.diagnosis.choice import Candidate, candidates, compared, leading
-from frugal.studies.diagnosis.frames import SOLUTION
+from frugal.studies.diagnosis.choice import Candidate, candidates, compared, leading, solution_rows
+from frugal.studies.diagnosis.frames import SOLUTION, divided
 
 NEEDED = ("budget", "score", "cost_unit", "positive")
 LEVEL = 0.95
@@ -35,6 +34,10 @@ def choose_policy(
     pooled: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Choose by a rule written down beforehand, report test units [diagnosis, sec. 6.4].
+
+    The policy is the best within the budget of all families, or of one, by the rule of
+    `studies.diagnosis.choice`; what it is expected to reach is told from test units, which had no
+    part in the choice [diagnosis, sec. 6.4].
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
     `cost_unit`, `positive` (name of the class that F1 counts); and, where the answer shall name
@@ -160,30 +163,6 @@ def _positive_for_all(label: np.ndarray) -> dict[str, float]:
     return {"value": value, "low": low, "high": high}
 
 
-def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Series:
-    """The row of the validation scores that a budget leads to, of one family.
-
-    Raises:
-        ConfigError: nothing fits the budget, or the score cannot be chosen by.
-    """
-    if score not in ("f1", "am"):
-        raise ConfigError(f"policies are chosen by 'f1' or 'am', not by {score!r}")
-    seen = scores[scores["split"] == "validation"].reset_index(drop=True)
-    return seen.iloc[policy_for_budget(seen, budget, score=score)]
-
-
-def solution_rows(frame: pd.DataFrame, method: str, pair: int, split: str) -> pd.DataFrame:
-    """The rows of one solution on one part.
-
-    Raises:
-        DataError: there are none.
-    """
-    kept = (frame["member"] == pair) & (frame["part"] == split) & (frame["policy"] == method)
-    if not kept.any():
-        raise DataError(f"no row has method {method!r}, pair {pair} and split {split!r}")
-    return frame[kept].reset_index(drop=True)
-
-
 def _is(frame: pd.DataFrame, solution: pd.Series) -> pd.Series:
     return (frame["method"] == solution["method"]) & (frame["pair"] == solution["pair"])
 
@@ -259,3 +238,49 @@ def _free_words(free: Mapping[str, Any], name: str) -> str:
         return f"{said}: the chosen policy itself."
     low, high = free["less_low"], free["less_high"]
     return f"{said}, {free['less']:.3f} ({low:.3f} to {high:.3f}) less than the chosen policy."
+
+
+def bundle_choice(
+    *,
+    choice: Mapping[str, Any],
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    description: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **policies: StoredArrays,
+) -> dict[str, Any]:
+    """The files of a bundle: `policy` and `cases`; see `acquire.bundles`.
+
+    `policies` are the files of all families that may have been chosen.
+
+    A policy of a front is one member of its file; the bundle keeps the whole file and says which.
+
+    Raises:
+        DataError: the chosen solution keeps no policy, or its file is not among the inputs.
+    """
+    del progress
+    place = choice["policy"]
+    if place is None:
+        raise DataError(
+            f"the budget led to a solution of the family {choice['family']!r}, which keeps no "
+            "policy to ask; choose among fronts and trees (diagnosis.choose.method)"
+        )
+    stored = next((one for one in policies.values() if one.source == place["file"]), None)
+    if stored is None:
+        raise DataError(
+            f"the chosen policy lies in {place['file']}, which is not among the inputs "
+            f"{', '.join(one.source for one in policies.values()) or 'none'}"
+        )
+    data, part = divided(table, catalogue, streams)
+    return bundle_payloads(
+        settings=settings,
+        policy=stored,
+        table=TableColumns.of(data, part),
+        catalogue=catalogue,
+        description=load_description(description),
+        classifier=None,  # that of a policy that only stops lies in its file
+        streams=Streams(streams.root, "roll_out_front", dict(streams.wildcards)),
+        member=int(place["position"]),
+    )

@@ -1,8 +1,4 @@
-"""Stage `roll_out`: one policy run on the records, the full table and imputed ones (A.3, A.9).
-
-Every decision is a row. Rows are played block by block. The classifier is asked at terminal sets
-only, once per row and set.
-"""
+"""Stages of agents: training, candidates of one's own table, acting in every world, the bundle."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,26 +9,135 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.acquire.bundles import bundle_payloads
+from frugal.acquire.kinds import Ground
 from frugal.acquire.logs import Member, Scene, decision_frame
-from frugal.acquire.registry import build_policy
+from frugal.acquire.registry import build_policy, kind_of, train_bundle
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
 from frugal.core.blocks import WHOLE, BlockDraws, Portion
 from frugal.core.episodes import Episodes, Policy, RowPolicy
-from frugal.core.errors import MissingStateError
+from frugal.core.errors import ConfigError, DataError, MissingStateError
+from frugal.core.layout import Bundle, Layout, bundle_header
 from frugal.core.rows import Rows, rows_of
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.world import World
+from frugal.data.case_document import JUDGES, TableColumns
+from frugal.data.description import load_description
 from frugal.data.panel_columns import panel_matrix
-from frugal.data.stored_table import TableBlock
+from frugal.data.stored_table import EVERY, StoredTable, TableBlock
 from frugal.judge.records import in_s
 from frugal.judge.true_laws import TrueLaws
-from frugal.learn.trees import TreeEnsemble
+from frugal.learn.trees import TreeEnsemble, classifier_of
 from frugal.results.replacing import Growing
+from frugal.studies.afape.candidates import (
+    IN,
+    PRACTICE,
+    as_practised,
+    follow,
+    learn,
+    levels,
+    one_of,
+    stem,
+    to_frame,
+    within,
+)
 from frugal.studies.afape.outcomes import TABLE_VALUES, Ended, outcomes, worlds
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import EVALUATED, bars, without_bar
+
+
+def train_agent(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    classifier: Mapping[str, np.ndarray],
+    masks: pd.DataFrame | Rows,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Learn on the records of the first seed, blocked  [afape, sec. A.11].
+
+    The agent acts on the rows of part `agent`, where it can acquire only what the records hold. The
+    policy is then fixed for all seeds; its file is all that it takes to ask it.
+
+    Raises:
+        ConfigError: an agent of this kind does not learn.
+        DataError: the table has no row in the part `agent`.
+    """
+    kind = kind_of(settings)
+    if kind.fit is None:
+        raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
+    records = StoredRecords(table, catalogue, masks)
+    data, recorded = records.at(records.table.positions(["agent"]), records.seeds[0])
+    if not len(data):
+        raise DataError(
+            "an agent that learns needs rows in the part 'agent', and the data set has none; "
+            "add it under split.parts of the data set's YAML"
+        )
+    group = None
+    if len(catalogue["groups"]) == 2:
+        group = records.table.sensitive(["agent"])
+    ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
+    ground = Ground(data, recorded, group, ensemble, streams, progress)
+    policy, curve = train_bundle(settings, ground)
+    return {"policy": policy, "training": curve}
+
+
+ALL = "none"  # held out: policies learn on every row
+
+
+def learn_candidates(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Paths of every candidate and of recorded practice on the rows of a fold, and the policies.
+
+    Where `none` is held out they learn on every row and are followed there: these are the policies
+    that are handed out, and what they do.
+
+    All candidates share the models of their sets of panels, so that they differ by what they
+    acquire.
+
+    Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
+    whose models decide on what was recorded), `classifier` (decides for those that only stop),
+    `objective` (cost or f1), `budgets` (of f1).
+    """
+    fold = streams.wildcards["held_out"]
+    records = StoredRecords(table, catalogue, masks)
+    data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
+    inside = np.array(records.table.folds)[records.table.fold] == fold
+    learned, at = data.take(~inside), observed[~inside]
+    asked, held = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
+    classifier = classifier_of(learned, settings["classifier"], streams)
+    ground = Ground(
+        learned, at, None, classifier, streams, progress,
+        settings["objective"], levels(settings["budgets"]),
+    )  # fmt: skip
+    uniforms = streams.generator("decisions").random((len(asked), held.shape[1] + 1))
+    frames, headers, arrays = [], {}, {}
+    versions = bool(settings["budgets"])
+    practice = within(settings["practice"], 0) if versions else settings["practice"]
+    for name, policy, left in learn(ground, settings["agents"], progress):
+        frames.append(to_frame(follow(policy, asked, held, uniforms, classifier), name, asked))
+        if name == practice:
+            practised = as_practised(policy, asked, held, classifier)
+            frames.append(to_frame(practised, PRACTICE, asked))
+        if left is not None:
+            own = settings["agents"][stem(name) if versions else name]
+            headers[name] = bundle_header(own["kind"], own, Layout.of(learned), ground.digest)
+            arrays |= {f"{name}{IN}{key}": array for key, array in left.items()}
+    return {
+        "paths": pd.concat(frames, ignore_index=True),
+        "policies": Bundle({"policies": headers}, arrays),
+    }
 
 
 def roll_out(
@@ -56,6 +161,9 @@ def roll_out(
     A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file. One
     that knows rows alone has no copies of filled-in values to act on, and leaves out what asks for
     states that it lacks beyond the records.
+
+    Every decision is a row. Rows are played block by block. The classifier is asked at terminal
+    sets only, once per row and set.
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     layout = records.table.layout
@@ -222,3 +330,45 @@ class _Play:
         """Leave something out from now on; said once."""
         self.lacks.add((seed, name))
         print(sentence, file=sys.stderr)
+
+
+_ERRORS = "misclassification_cost"  # those of the table, which may be open in the YAML
+
+
+def bundle_agent(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    description: Path,
+    classifier: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    policy: StoredArrays | Path | pd.DataFrame | None = None,
+    policies: StoredArrays | None = None,
+    choice: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The files of a bundle: `policy`, `classifier` and `cases`; see `acquire.bundles`.
+
+    A trained agent comes with `policy`, as `train_agent` stored it, or among the `policies` of
+    `learn_candidates`, the version that `choice` has of it; one's own with its file.
+
+    The table tells which levels and ranges training saw; no value of a unit is kept beside what the
+    agent itself holds.
+    """
+    del progress
+    stored = StoredTable(table, catalogue)
+    trained = ~stored.part_rows([] if policies is not None else [JUDGES])
+    who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
+    if policies is not None:
+        agent = streams.wildcards["agent"]
+        policy = one_of(policies, choice["versions"][agent] if choice else agent)
+    return bundle_payloads(
+        settings=settings,
+        policy=policy,
+        table=TableColumns(stored.layout, trained, stored.column),
+        catalogue=catalogue,
+        description=load_description(description, {_ERRORS: catalogue[_ERRORS]}),
+        classifier=classifier,
+        streams=Streams(streams.root, "roll_out", who),
+    )

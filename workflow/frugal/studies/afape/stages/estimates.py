@@ -1,0 +1,541 @@
+"""Stages of estimates: nuisances, costs, and the seeds of several portions together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.registry import build_policy
+from frugal.core.blocks import SEEDS, WHOLE, Portion, sample_of, tree_sum
+from frugal.core.episodes import Policy
+from frugal.core.errors import DataError
+from frugal.core.rows import Partitions, Rows, Scratch
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.core.table import random_folds
+from frugal.data.panel_columns import panel_columns
+from frugal.data.stored_table import StoredTable
+from frugal.judge.by_group import (
+    GroupTerms,
+    by_group,
+    no_groups,
+    plain_ratios,
+    plain_sums,
+    ratios,
+)
+from frugal.judge.case import COSTS
+from frugal.judge.cost_intervals import CostInterval
+from frugal.judge.records import PARTS, Records
+from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.summary import OK
+from frugal.judge.views import Seen, compare_views
+from frugal.learn.nuisance_choice import Fitted
+from frugal.results.replacing import Growing
+from frugal.studies.afape.cases import StoredCases
+from frugal.studies.afape.hidden_causes import Shifted, tipped, tipping
+from frugal.studies.afape.judging import (
+    Fits,
+    Judged,
+    convergence,
+    divides,
+    frequencies,
+    judge_blocks,
+    resampled,
+    summary_rows,
+)
+from frugal.studies.afape.nuisances import (
+    OWN,
+    Nuisances,
+    Quality,
+    Told,
+    fit_nuisances_of,
+    nothing_fitted,
+    tell,
+)
+from frugal.studies.afape.pairs import compared, pairs
+from frugal.studies.afape.stored import TEST, StoredEpisodes, StoredRecords
+from frugal.studies.shared.frames import EVALUATED, bars
+
+
+def fit_nuisances(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    graph: Mapping[str, Any],
+    identification: Mapping[str, Any],
+    blocked: Partitions,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    portion: Portion = WHOLE,
+    **policies: StoredArrays | Path | pd.DataFrame,
+) -> Growing:
+    """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
+
+    `policies` are the files of agents that act by one, in the order of `settings["filed"]`.
+
+    All regressions of a seed, over agents and folds, are handed down at once, so that networks
+    train in lock-step. They learn from the part `nuisance`, or from the test rows, at most so many
+    as the config says; what they say of the test rows is told block by block.
+    """
+    records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
+    stored = dict(zip(settings["filed"], policies.values(), strict=True))
+    built = {
+        agent: build_policy(chosen, table=records.table.layout, stored=stored.get(agent))
+        for agent, chosen in settings["agents"].items()
+    }
+    given = _Given(records, StoredEpisodes(blocked, records.table), graph, identification)
+    fits = {}
+    outer, _ = bars(progress, len(records.table.blocks))
+    for seed in progress(records.seeds, desc="seeds"):
+        fits[seed] = _Seed.fit(given, seed, settings, streams)
+    qualities = {seed: Quality(settings["bins"]) for seed in fits}
+    for number in outer(records.table.blocks_with(TEST), desc="blocks"):
+        told = {seed: one.tell(given, number, built, streams) for seed, one in fits.items()}
+        for seed, said in told.items():
+            qualities[seed].add(said.curves)
+        agents = _together({s: one.agents for s, one in told.items()})
+        parts = [agents]
+        if len(records.table.blocks) > 1:  # so that one agent's rows of a block are read alone
+            each = agents.groupby(["seed", "agent"], sort=False)
+            parts = [part.reset_index(drop=True) for _, part in each]
+        yield {
+            "propensities": _together({s: one.propensities for s, one in told.items()}),
+            "agents": parts[0],
+        }
+        for part in parts[1:]:
+            yield {"agents": part}
+    diagnostics = {seed: one.tables(fits[seed].methods) for seed, one in qualities.items()}
+    return {
+        "calibration": _together({s: tables["calibration"] for s, tables in diagnostics.items()}),
+        "overlap": _together({s: tables["overlap"] for s, tables in diagnostics.items()}),
+        "losses": _together({seed: _losses(one.fits) for seed, one in fits.items()}),
+    }
+
+
+def _together(frames: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Tables of all seeds, one below the other."""
+    return pd.concat([f.assign(seed=seed) for seed, f in frames.items()], ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Table, masks and episodes of a scenario."""
+
+    records: StoredRecords
+    episodes: StoredEpisodes
+    graph: Mapping[str, Any]
+    identification: Mapping[str, Any]
+
+    def at(self, seed: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
+        """Records of some rows, with the graph's causes of each indicator.
+
+        Args:
+            seed: of the study.
+            parts: of the split.
+            wanted: which of the rows of these parts, ascending. (m,)
+        """
+        table = self.records.table
+        data, observed = self.records.at(table.positions(parts)[wanted], seed)
+        columns = [*panel_columns("acquired", data), *PARTS]
+        played: dict[str, list[pd.DataFrame]] = {agent: [] for agent in self.episodes.agents}
+        starts = np.cumsum([0, *table.counts(parts)])
+        for number, start in enumerate(starts[:-1]):
+            first, last = np.searchsorted(wanted, starts[number : number + 2])
+            for agent, frames in played.items() if last > first or not number else ():
+                frame = self.episodes.block(agent, number, parts, columns)
+                frames.append(frame[frame["seed"] == seed].iloc[wanted[first:last] - start])
+        return Records(
+            data, observed, self.identification,
+            {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()},
+            {agent: pd.concat(frames, ignore_index=True) for agent, frames in played.items()},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Seed:
+    """What was fitted for one seed.
+
+    Attributes:
+        seed: of the study.
+        nuisances: the models; None where the graph does not identify the propensity.
+        fold: of each test row, or one number for all where they were not learned from. (n,)
+        learned: the test rows that were learned from; None where all were, or none. (n,)
+    """
+
+    seed: int
+    nuisances: Nuisances | None
+    fold: np.ndarray
+    learned: np.ndarray | None
+    starts: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, given: _Given, seed: int, settings: Mapping[str, Any], streams: Streams
+    ) -> "_Seed":
+        """All regressions of one seed."""
+        table = given.records.table
+        separate = bool(table.parts(["nuisance"]))
+        parts = list(EVALUATED) if separate else ["test"]
+        inside = table.part_rows(parts)
+        test = table.part_rows(["test"])[inside]
+        rng = streams.generator("nuisance", seed)
+        fold = random_folds(table.clusters(parts), len(test), settings["folds"], rng).astype(
+            np.int8
+        )
+        some = np.flatnonzero(~test)
+        learned = None
+        if not separate:
+            some = sample_of(len(test), settings["rows"], streams.generator("sample", seed))
+            learned = np.isin(np.arange(len(test)), some) if len(some) < len(test) else None
+        starts = np.cumsum([0, *table.counts(["test"])])
+        nuisances = None
+        if given.identification["propensity_identified"]:
+            own = {what: streams.generator(what, seed) for what in OWN}
+            every = np.ones(len(some), dtype=bool)
+            rule = {"fold": fold[some]}
+            rule |= {"train": every, "predict": ~every} if separate else {}
+            learn_from = given.at(seed, parts, some)
+            nuisances = fit_nuisances_of(learn_from, rule, settings, {"heads": rng} | own)
+        return cls(seed, nuisances, fold[test], learned, starts)
+
+    @property
+    def fits(self) -> Mapping[str, Fitted]:
+        """Every regression by its name."""
+        return {} if self.nuisances is None else self.nuisances.fits
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """Regression → the method that was taken."""
+        return {name: fit.method for name, fit in self.fits.items()}
+
+    def tell(
+        self, given: _Given, number: int, policies: Mapping[str, Policy], streams: Streams
+    ) -> Told:
+        """What is fitted for the test rows of a block."""
+        start, stop = self.starts[number : number + 2]
+        records = given.at(self.seed, TEST, np.arange(start, stop))
+        if self.nuisances is None:
+            return nothing_fitted(records, policies)
+        rng = streams.of_block(number, "patterns", self.seed)
+        told = tell(self.nuisances, records, policies, self.fold[start:stop], rng)
+        if self.learned is not None:
+            told.propensities["learned_from"] = self.learned[start:stop]
+        return told
+
+
+def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:
+    """Cross-fitted loss of every method that was tried for a regression, and which was taken."""
+    rows = [
+        {
+            "nuisance": name,
+            "method": method,
+            "loss": loss,
+            "n": fit.rows,
+            "taken": method == fit.method,
+        }
+        for name, fit in fits.items()
+        for method, loss in fit.losses.items()
+    ]
+    columns = {"nuisance": "", "method": "", "loss": 0.0, "n": 0, "taken": False}
+    return pd.DataFrame(rows) if rows else pd.DataFrame([columns]).iloc[:0]
+
+
+OWN_TRUTH = ("frequencies", "groups")  # tables to which the true cost says nothing
+
+
+def estimate_costs(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    graph: Mapping[str, Any],
+    identification: Mapping[str, Any],
+    blocked: Partitions,
+    worlds: Partitions,
+    propensities: pd.DataFrame | Rows,
+    agents: pd.DataFrame | Rows,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    portion: Portion = WHOLE,
+) -> dict[str, pd.DataFrame]:
+    """Judge every policy by every estimator, for every seed.
+
+    Rows are read block by block; what is held of all rows at once are two bytes a row, and a few
+    numbers a row of one estimate at a time.
+    """
+    records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
+    cases = StoredCases(records, identification, (blocked, worlds), (propensities, agents))
+    fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
+    found: dict[str, list[pd.DataFrame]] = {}
+    intervals: dict[tuple[int, str, str], CostInterval] = {}
+    with Scratch() as kept:
+        fits = Fits(cases, kept, fitted_apart)
+        for agent in progress(cases.agents, desc="agents"):
+            # each agent's draws are its own, whoever is judged beside it
+            own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
+            judging = _Judging(cases, agent, settings, own, kept, fits)
+            judged = judging.tables()
+            intervals |= judging.intervals
+            judged["efficiency"] = compare_views(
+                cases.view_rows(), records.table.layout, records.graph, judging.seen,
+                identification, settings,
+            )  # fmt: skip
+            for name, frame in judged.items():
+                frame.insert(0, "agent", agent)
+                found.setdefault(name, []).append(frame)
+        tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+        if "groups" not in tables:
+            tables["groups"] = no_groups().assign(agent="", seed=0, estimator="")
+        tables["comparisons"], tables["estimates"] = pairs(
+            tables["estimates"], intervals, kept, streams
+        )
+        tables["tipping"] = tipping(
+            tables["estimates"], kept, float(max(settings["hidden_causes"]["gammas"]))
+        )
+    return tables
+
+
+class _Judging:
+    """One policy in all seeds."""
+
+    def __init__(
+        self,
+        cases: StoredCases,
+        agent: str,
+        settings: Mapping[str, Any],
+        streams: Streams,
+        kept: Scratch,
+        fits: Fits,
+    ) -> None:
+        self._cases, self._agent, self._settings = cases, agent, settings
+        self._streams, self._kept, self._fits = streams, kept, fits
+        self._seen: list[Seen] = []
+        self.intervals: dict[tuple[int, str, str], CostInterval] = {}
+
+    @property
+    def seen(self) -> Seen:
+        """What the views read, of all seeds."""
+        return tree_sum(self._seen)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The policy's tables over all seeds."""
+        found: dict[str, list[pd.DataFrame]] = {}
+        for seed in self._cases.seeds():
+            with Scratch() as own:
+                for name, frame in self._of_seed(seed, own).items():
+                    found.setdefault(name, []).append(frame)
+        return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+
+    def _of_seed(self, seed: int, own: Scratch) -> dict[str, pd.DataFrame]:
+        cases, settings, at = self._cases, self._settings, (seed, self._agent)
+        layout = cases.records.table.layout
+        shifted = Shifted(self._kept, at, cases.cluster)
+        judged = judge_blocks(cases, (self._agent, seed), own, shifted)
+        self._seen.append(judged.views)
+        rows = summary_rows(judged, self._fits.of(self._agent, seed), self._kept)
+        tables = {"resamples": resampled(judged, rows, layout, settings, self._streams)}
+        tables = {"estimates": pd.DataFrame(rows.values()), **tables}
+        self.intervals |= {(seed, n, self._agent): one for n, one in judged.intervals.items()}
+        self._keep(judged, rows, shifted)
+        tables["sensitivity"] = shifted.ranges(
+            layout, cases.known_rows(seed), judged.terms, settings["hidden_causes"],
+            self._streams.generator("hidden_causes", seed),
+        )  # fmt: skip
+        tables["convergence"] = convergence(judged, settings["convergence_sizes"], self._streams)
+        tables["frequencies"] = frequencies(judged, layout)
+        if cases.group(0) is not None:
+            tables["groups"] = self._by_group(judged)
+        truth = rows["ground_truth"]["estimate"] if "ground_truth" in rows else np.nan
+        return {
+            name: frame.assign(seed=seed, **({} if name in OWN_TRUTH else {"truth": truth}))
+            for name, frame in tables.items()
+        }
+
+    def _keep(self, judged: Judged, rows: Mapping[str, Any], shifted: Shifted) -> None:
+        """Keep what pairs with these estimates are compared by, of those that are `ok`."""
+        for name, row in rows.items():
+            if row["status"] != OK:
+                shifted.forget(name)
+                continue
+            method = ESTIMATORS[name].imputation
+            if method is not None:
+                drawn = judged.completed.tally(method).estimate
+                self._kept.put(("draws", judged.seed, name, self._agent), drawn)
+
+    def _by_group(self, judged: Judged) -> pd.DataFrame:
+        """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
+        cases, seed = self._cases, judged.seed
+        rng = self._streams.generator("groups", seed)
+        names, layout = cases.records.table.group_names, cases.records.table.layout
+        asked = [name for name in READ if name in judged.terms.names]
+        found = [no_groups().assign(estimator="")]
+        with Scratch() as own:
+            apart = {n: GroupTerms(own, cases.sizes, names, cases.cluster) for n in asked}
+            truth = [self._groups_of(judged, at, apart) for at in range(len(cases.numbers))]
+            sums = tree_sum(truth, lambda a, b: {k: a[k] + b[k] for k in a})
+            for name, terms in apart.items():
+                told = by_group(
+                    terms, layout, truth=plain_ratios(sums), rng=rng,
+                    fit=self._fits.of(self._agent, seed) if divides(name, judged) else None,
+                )  # fmt: skip
+                found.append(told.assign(estimator=name))
+        return pd.concat(found[1:] or found, ignore_index=True)
+
+    def _groups_of(
+        self, judged: Judged, at: int, apart: Mapping[str, GroupTerms]
+    ) -> dict[str, np.ndarray]:
+        """Hand a block to the groups of each estimator; sums on the full table, if it is known."""
+        cases, data = self._cases, self._cases.data(at)
+        frames, group = cases.frames(self._agent, judged.seed, at), cases.group(at)
+        assert group is not None, "bug: no groups"
+        done = ratios(frames["blocked"], data)
+        for name, terms in apart.items():
+            terms.add(done, judged.terms.weight(name, at), group)
+        full = frames["worlds"][frames["worlds"]["world"] == "full"]
+        if not len(full):
+            return {}
+        names = cases.records.table.group_names
+        return {
+            name: plain_sums(one, group, len(names)) for name, one in ratios(full, data).items()
+        }
+
+
+assert COSTS[0] == "cost"  # the first outcome, of which influence terms are kept
+
+
+BY_AGENT = (
+    "estimates", "resamples", "convergence", "frequencies", "groups", "sensitivity",
+)  # fmt: skip
+BY_ESTIMATE = {"comparisons": compared, "tipping": tipped}
+
+
+def join_seeds(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    graph: Mapping[str, Any],
+    identification: Mapping[str, Any],
+    blocked: Partitions,
+    worlds: Partitions,
+    propensities: Partitions,
+    agents: Partitions,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **tables: Partitions,
+) -> dict[str, pd.DataFrame]:
+    """Join what `estimate_costs`, `fit_nuisances` and `check_graph` told of portions of the seeds.
+
+    `tables` are theirs, by name, portion after portion.
+
+    Each table's rows stand in the order that one job for all seeds gives them. What the views of
+    the problem need is asked of all seeds together, so it is asked anew.
+    """
+    del streams
+    portions = _Portions(
+        (StoredTable(table, catalogue), catalogue, masks, graph, identification),
+        (blocked, worlds), (propensities, agents),
+    )  # fmt: skip
+    portions.require_all_seeds()
+    joined = {name: _all_portions(parts) for name, parts in tables.items()}
+    order = blocked.values("agent")
+    for name in BY_AGENT:
+        joined[name] = _sorted(joined[name], ["agent"], [(agent,) for agent in order])
+    for name, those in BY_ESTIMATE.items():
+        told = those(joined["estimates"])[["seed", "estimator"]].drop_duplicates()
+        keys = list(told.itertuples(index=False, name=None))
+        joined[name] = _sorted(joined[name], ["seed", "estimator"], keys)
+    seen = portions.seen(progress)
+    found = pd.concat(
+        [portions.views(seen[agent], settings).assign(agent=agent) for agent in order],
+        ignore_index=True,
+    )
+    joined["efficiency"] = found[["agent", *found.columns.drop("agent")]]
+    return joined
+
+
+@dataclass(frozen=True, eq=False)
+class _Portions:
+    """The portions of a scenario's seeds, of which one at a time is held.
+
+    Attributes:
+        stored: table, catalogue, masks, graph and identification.
+        episodes: of every agent and portion: `blocked`, `worlds`.
+        fitted: of every portion: `propensities`, `agents`.
+    """
+
+    stored: tuple[Any, ...]
+    episodes: tuple[Partitions, Partitions]
+    fitted: tuple[Partitions, Partitions]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the portions, in order."""
+        return self.fitted[0].values(SEEDS)
+
+    @cached_property
+    def records(self) -> StoredRecords:
+        """Of all seeds."""
+        return StoredRecords(*self.stored)
+
+    def cases(self, name: str) -> StoredCases:
+        """What was judged of one portion."""
+        blocked, worlds = (one.where(SEEDS, name) for one in self.episodes)
+        propensities, agents = (one.rows(SEEDS, name) for one in self.fitted)
+        records = StoredRecords(*self.stored, seeds=Portion.of({SEEDS: name}).seeds)
+        return StoredCases(records, self.stored[-1], (blocked, worlds), (propensities, agents))
+
+    def require_all_seeds(self) -> None:
+        """Refuse to join what is not the whole.
+
+        Raises:
+            DataError: the seeds of the portions are not those of the masks.
+        """
+        given = [seed for name in self.names for seed in Portion.of({SEEDS: name}).seeds or ()]
+        if given != self.records.seeds:
+            raise DataError(
+                f"portions of seeds {given} were given; allowed are those of the masks, in their "
+                f"order: {self.records.seeds}"
+            )
+
+    def seen(self, progress: Callable[..., Any]) -> dict[str, Seen]:
+        """What the views read of each agent, in all seeds."""
+        found: dict[str, Seen] = {}
+        for name in progress(self.names, desc="seeds"):
+            cases = self.cases(name)
+            for agent in cases.agents:
+                for seed in cases.seeds():
+                    for at in range(len(cases.numbers)):
+                        one = Seen.of(cases.case(agent, seed, at))
+                        found[agent] = found[agent] + one if agent in found else one
+        return found
+
+    def views(self, seen: Seen, settings: Mapping[str, Any]) -> pd.DataFrame:
+        """What the views need of one policy."""
+        graph, layout = self.records.graph, self.records.table.layout
+        known = graph["source"] == "induced"  # of the rows, whatever the seed
+        names = self.names[: 1 if known else None]
+        rows = (one for name in names for one in self.cases(name).view_rows())
+        return compare_views(rows, layout, graph, seen, self.stored[-1], settings)
+
+
+def _all_portions(parts: Partitions) -> pd.DataFrame:
+    """Portion after portion; one without a row says nothing of its columns' types."""
+    frames = [parts.open(k).read() for k in range(len(parts.folders))]
+    return pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
+
+
+def _sorted(frame: pd.DataFrame, keys: list[str], order: list[tuple[Any, ...]]) -> pd.DataFrame:
+    """Rows in the order of their keys, else as they stand."""
+    place = {key: k for k, key in enumerate(order)}
+    at = [place.get(key, len(place)) for key in frame[keys].itertuples(index=False, name=None)]
+    ranks = pd.Series(at, index=frame.index, dtype="int64")
+    return frame.loc[ranks.sort_values(kind="stable").index].reset_index(drop=True)

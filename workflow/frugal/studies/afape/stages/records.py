@@ -1,0 +1,438 @@
+"""Stages of records: gaps are drawn, their graph is checked, what they lack is filled in."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core import blocks as micro
+from frugal.core.blocks import WHOLE, BlockDraws, Portion, tree_sum
+from frugal.core.errors import ConfigError, NoSupportError
+from frugal.core.rows import Rows, Scratch, rows_of, slices_of
+from frugal.core.streams import Streams
+from frugal.core.table import Mask, Table, copied
+from frugal.data.panel_columns import panel_columns
+from frugal.data.stored_table import StoredTable, TableBlock
+from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
+from frugal.judge.graph_check import check_graph as check_blocks
+from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
+from frugal.learn.multiple_imputation import impute_multiple
+from frugal.missing.chain import true_subset_probability
+from frugal.missing.graph import MissingnessGraph
+from frugal.missing.graphs import parse_graph, settled
+from frugal.missing.identification import identify
+from frugal.missing.law import MOST_SUMMED, recorded_probability
+from frugal.missing.mechanisms import (
+    calibrate,
+    complete_logits,
+    complete_probability,
+    draw_mask,
+    own_mask,
+    panels_present,
+    require_complete,
+    require_free_known,
+)
+from frugal.results.replacing import Growing
+from frugal.studies.afape.stored import JudgedRows, StoredRecords
+from frugal.studies.shared.frames import bars
+
+
+def draw_missingness(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> Growing:
+    """Draw R for all rows and seeds; store it with its true law, and identify the graph.
+
+    Raises:
+        NoSupportError: a seed of a drawn law leaves no complete case among the test rows, and few
+            enough panels can be missing that there should be one. The gaps of a table are as they
+            are: what needs complete cases says so in its own row.
+    """
+    stored, law = StoredTable(table, catalogue), settings["missingness"]
+    induced = law["source"] == "induced"
+    graph = parse_graph(settings["name"], law, stored.layout)
+    if induced and law["complete_share"] is not None:
+        graph = _calibrated(graph, stored, law["complete_share"])
+    identified = identify(graph, stored.layout, s=settings["s"])
+    _require_gaps(graph, stored, induced=induced)
+    in_s = np.isin([p.name for p in stored.layout.actions], identified.s or ())
+    drawn = _Drawn(stored, settled(graph, stored.column) if induced else None, settings, streams)
+    outer, inner = bars(progress, len(stored.blocks))
+    for block in outer(stored, desc="blocks"):
+        yield {"masks": drawn.frame(block, in_s, inner)}
+    if induced and len(graph.indicators) <= MOST_SUMMED:
+        drawn.require_complete_cases(graph.name)
+    return {
+        "graph": graph.to_dict() | {"source": law["source"]},
+        "identification": identified.to_dict(),
+    }
+
+
+class _Drawn:
+    """Masks of all seeds, block by block.
+
+    Args:
+        stored: the table.
+        graph: law of the masks, settled; None where they are the table's own.
+        settings: of the stage.
+        streams: of the draws.
+    """
+
+    def __init__(
+        self,
+        stored: StoredTable,
+        graph: MissingnessGraph | None,
+        settings: Mapping[str, Any],
+        streams: Streams,
+    ) -> None:
+        self._graph, self._seeds = graph, settings["seeds"]
+        self._uniforms = {
+            seed: BlockDraws(streams.generator("mask", seed), len(stored.layout.actions))
+            for seed in self._seeds
+        }
+        self._complete = dict.fromkeys(self._seeds, 0)
+        self._test = 0
+
+    def frame(
+        self, block: TableBlock, in_s: np.ndarray, progress: Callable[..., Any]
+    ) -> pd.DataFrame:
+        """Masks of a block's rows, with the true law where it is known."""
+        data, test, draws = block.table, block.part == "test", []
+        self._test += int(test.sum())
+        for seed in progress(self._seeds, desc="masks"):
+            mask = own_mask(data) if self._graph is None else draw_mask(
+                data, self._graph, self._uniforms[seed].of(block.rows)
+            )  # fmt: skip
+            draws.append(_mask_frame(seed, data, mask))
+            self._complete[seed] += int(mask.complete[test].sum())
+        masks = pd.concat(draws, ignore_index=True)
+        if self._graph is not None:
+            law_of_rows = {
+                "complete_probability": complete_probability(self._graph, data),
+                "s_probability": true_subset_probability(self._graph, data, in_s),
+            }
+            for name, value in law_of_rows.items():
+                masks[name] = np.tile(value, len(self._seeds))
+        return masks
+
+    def require_complete_cases(self, name: str) -> None:
+        """Refuse a seed that leaves nothing to be weighted.
+
+        Raises:
+            NoSupportError: it leaves no complete case among the test rows.
+        """
+        for seed, complete in self._complete.items():
+            if not complete:
+                raise NoSupportError(
+                    f"no complete case: none of {self._test} test rows has every panel recorded "
+                    f"under mechanism {name!r} with seed {seed}, so nothing can be weighted"
+                )
+
+
+def _calibrated(graph: MissingnessGraph, stored: StoredTable, share: float) -> MissingnessGraph:
+    """The graph with intercepts that leave a share of complete cases; logits are set aside."""
+    law = settled(graph, stored.column)
+    with Scratch() as kept:
+        for block in stored:
+            kept.put("logits", complete_logits(law, block.table))
+        return calibrate(graph, _Logits(kept), complete_share=share)
+
+
+class _Logits:
+    """Logits that were set aside, block by block, as often as they are asked for."""
+
+    def __init__(self, kept: Scratch) -> None:
+        self._kept = kept
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self._kept.block("logits", k) for k in range(self._kept.blocks("logits")))
+
+
+def _require_gaps(graph: MissingnessGraph, stored: StoredTable, *, induced: bool) -> None:
+    """A table that gaps are drawn for has none; of its own, each panel's causes are named.
+
+    Raises:
+        ConfigError: a table to draw for has a gap, or a panel with gaps has no causes.
+        DataError: a free column has a gap.
+    """
+    columns, panels = tree_sum(map(_gaps, stored), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    if induced:
+        require_complete(stored.layout, graph, columns, len(stored))
+        return
+    require_free_known(stored.layout, columns, len(stored))
+    for panel, count in zip(stored.layout.actions, panels, strict=True):
+        if count and panel.name not in graph.indicators:
+            raise ConfigError(
+                f"panel {panel.name!r} is missing in {count} of {len(stored)} rows, but mechanism "
+                f"{graph.name!r} names no causes for it; write {panel.name!r}: {{}} under its "
+                "'panels' if nothing causes it"
+            )
+
+
+def _gaps(block: TableBlock) -> tuple[np.ndarray, np.ndarray]:
+    """Values that each column lacks in a block, and rows in which each panel is missing."""
+    lacking = np.isnan(block.table.values).sum(axis=0)
+    return lacking, (~panels_present(block.table)).sum(axis=0)
+
+
+def _mask_frame(seed: int, data: Table, mask: Mask) -> pd.DataFrame:
+    """One draw as a table: what is recorded, and the true probability of each indicator."""
+    columns: dict[str, Any] = {"seed": seed, "row_id": mask.row_id}
+    for j, panel in enumerate(data.actions):
+        columns[f"observed:{panel.name}"] = mask.observed[:, j]
+    if mask.propensity is not None:
+        for j, panel in enumerate(data.actions):
+            columns[f"probability:{panel.name}"] = mask.propensity[:, j]
+        columns["pattern_probability"] = recorded_probability(mask)
+    return pd.DataFrame(columns)
+
+
+_COLUMNS = {name: one.type for name, one in Contrast.__dataclass_fields__.items()}
+
+
+def check_graph(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    identification: Mapping[str, Any],
+    propensities: pd.DataFrame | Rows,
+    settings: Any,
+    streams: Streams,
+    progress: Callable[..., Any],
+    portion: Portion = WHOLE,
+) -> dict[str, pd.DataFrame]:
+    """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
+    del settings
+    records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
+    given = _Given(records, identification, rows_of(propensities))
+    contrasts, found = [], []
+    for seed in progress(records.seeds, desc="seeds"):
+        rng = streams.generator("graph", seed)
+        checked = check_blocks(_Blocks(given, seed), given.clusters, rng)
+        rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=list(_COLUMNS))
+        rows = rows.astype(_COLUMNS) if rows.empty else rows
+        contrasts.append(rows.assign(seed=seed))
+        found.append({"seed": seed, **_summary(checked)})
+    return {
+        "contrasts": pd.concat(contrasts, ignore_index=True),
+        "graph_check": pd.DataFrame(found),
+    }
+
+
+def _summary(checked: GraphCheck) -> dict[str, Any]:
+    return {
+        "tested": len(checked.contrasts),
+        "p_value": checked.p_value,
+        "graph_refuted": checked.refuted,
+        "sentence": checked.sentence,
+    }
+
+
+class _Given(JudgedRows):
+    """Test rows, masks and fitted probabilities, block by block."""
+
+    def __init__(
+        self, records: StoredRecords, identification: Mapping[str, Any], fitted: Rows
+    ) -> None:
+        super().__init__(records)
+        self._known, self._fitted = identification, fitted
+        self._places = slices_of(fitted, self.counts, "propensities")
+
+    def indicators(self, seed: int, at: int) -> Indicators:
+        """What the graph says of the gaps of a block's test rows."""
+        data, fitted = self.data(at), self._fitted.read(self._places[self.numbers[at]])
+        fitted = fitted[fitted["seed"] == seed]
+        assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
+        observed, cluster = self.observed(seed, at), self.cluster_of(at)
+        return _indicators(data, observed, self._known, fitted, cluster)
+
+
+class _Blocks:
+    """The blocks of one seed, as often as they are asked for."""
+
+    def __init__(self, given: _Given, seed: int) -> None:
+        self._given, self._seed = given, seed
+        self._names = given.always_known(seed)
+
+    def __iter__(self) -> Iterator[GraphRows]:
+        for at in range(len(self._given.numbers)):
+            yield self._given.once("graph", (self._seed, at), lambda at=at: self._block(at))
+
+    def _block(self, at: int) -> GraphRows:
+        known = self._given.known(self._names, at)
+        return GraphRows(self._given.indicators(self._seed, at), *known)
+
+
+def _indicators(
+    data: Table,
+    observed: np.ndarray,
+    identification: Mapping[str, Any],
+    fitted: pd.DataFrame,
+    cluster: np.ndarray | None,
+) -> Indicators:
+    """The panels that can be missing, with their fitted probabilities and their causes' values.
+
+    Rows that are copies of others in their block do not count.
+    """
+    laws = identification["factors"]
+    values = np.where(data.columns_observed(observed), data.values, np.nan)
+    actions = [panel.name for panel in data.actions]
+    at = [actions.index(law["panel"]) for law in laws]
+    causes = [values[:, [data.columns.index(c) for c in law["columns"]]] for law in laws]
+    probability = fitted[panel_columns("factor", data)].to_numpy(np.float64)[:, at]
+    for k, known in enumerate(causes):
+        probability[np.isnan(known).any(axis=1), k] = np.nan
+    probability[copied(pd.DataFrame(values).assign(label=data.label))] = np.nan
+    panels = [law["panel"] for law in laws]
+    conditions = [np.isin(panels, law["condition_panels"]) for law in laws]
+    return Indicators(
+        panels, observed[:, at], probability, causes,
+        np.array(conditions, dtype=bool).reshape(len(laws), len(laws)), cluster,
+    )  # fmt: skip
+
+
+_ROUNDS = ["seed", "method", "draw", "rounds"]
+
+
+def impute_features(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    portion: Portion = WHOLE,
+) -> Growing:
+    """Impute what the masks hide, from the test rows alone; complete rows are not repeated.
+
+    A table of one block is completed as a whole. In a larger one the chain of trees is fitted to a
+    sample of the test rows, as many as a block has rows, and completes each block; the other
+    methods, which keep no model, complete every block from its own test rows, the last one from
+    those of the block before, too.
+    """
+    records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
+    outer, inner = bars(progress, len(records.table.blocks))
+    rounds: dict[tuple[int, str, int], int] = {}
+    chains = _chains(records, settings["chained_trees"], streams)
+    for number in outer(range(len(records.table.blocks)), desc="blocks"):
+        frames = []
+        for seed in records.seeds:
+            known = _Known(records, number, seed)
+            every = _imputations(known, chains.get(seed), settings, streams, seed, inner)
+            for method, draw, values, used in every:
+                frames.append(_frame(seed, method, draw, known, values))
+                at = (seed, method, draw)
+                rounds[at] = max(used, rounds.get(at, 0))
+        columns = [
+            "seed",
+            "method",
+            "draw",
+            "row_id",
+            *(f"value:{c}" for c in records.table.columns),
+        ]
+        yield {
+            "imputed": pd.concat(frames, ignore_index=True)
+            if frames
+            else pd.DataFrame(columns=columns)
+        }
+    told = [(*at, used) for at, used in rounds.items()]
+    return {"rounds": pd.DataFrame(told, columns=_ROUNDS)}
+
+
+class _Known:
+    """Test rows of a block, as the records of one seed have them, and rows to complete them from.
+
+    Attributes:
+        test: the rows, and before them those of the block before, if it is the last of several.
+        hidden: their values, NaN where the records have none. (n, d)
+        asked: rows of the block itself that lack a value. (m,)
+        number: of the block.
+    """
+
+    def __init__(self, records: StoredRecords, number: int, seed: int) -> None:
+        last = 0 < number == len(records.table.blocks) - 1
+        begin = records.table.blocks[number - 1 if last else number].start
+        places = records.table.positions(["test"])
+        rows = records.table.blocks[number]
+        places = places[(places >= begin) & (places < rows.stop)]
+        self.number = number
+        self.test, self.hidden = _hidden(records, places, seed)
+        self.asked = np.flatnonzero((places >= rows.start) & np.isnan(self.hidden).any(axis=1))
+
+
+def _hidden(records: StoredRecords, places: np.ndarray, seed: int) -> tuple[Table, np.ndarray]:
+    """Rows, and their values with NaN where the records of a seed have none. (n, d)"""
+    data, observed = records.at(places, seed)
+    return data, np.where(data.columns_observed(observed), data.values, np.nan)
+
+
+def _chains(
+    records: StoredRecords, trees: Mapping[str, Any] | None, streams: Streams
+) -> dict[int, ChainedTrees]:
+    """Seed → chain that completes single blocks; none for a table of one block."""
+    if trees is None or len(records.table.blocks) == 1:
+        return {}
+    found = {}
+    places = records.table.positions(["test"])
+    for seed in records.seeds:
+        rng = streams.generator("chained_trees", seed)
+        some = micro.sample_of(len(places), micro.BLOCK_ROWS, rng)
+        data, hidden = _hidden(records, places[some], seed)
+        found[seed], _ = fit_chained_trees(
+            hidden, onehot=data.onehot, every=True, rng=rng, progress=None, **trees
+        )
+    return found
+
+
+def _imputations(
+    known: _Known,
+    chain: ChainedTrees | None,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    seed: int,
+    progress: Callable[..., Any],
+) -> Iterator[tuple[str, int, np.ndarray, int]]:
+    """Method, draw, completed values and rounds used, for every imputation that the config asks."""
+    hidden, onehot = known.hidden, known.test.onehot
+    if (trees := settings["chained_trees"]) is not None:
+        rng = streams.of_block(known.number, "chained_trees", seed)
+        if chain is None:
+            _, values = fit_chained_trees(
+                hidden, onehot=onehot, every=False, rng=rng, progress=progress, **trees
+            )
+        else:
+            values = hidden.copy()
+            values[known.asked] = chain.impute(hidden[known.asked])
+        yield "chained_trees", 0, values, trees["rounds"]
+    if (forest := settings["missforest"]) is not None:
+        from frugal.learn.imputers.missforest import impute_missforest  # numba
+
+        rng = streams.of_block(known.number, "missforest", seed)
+        result = impute_missforest(hidden, onehot=onehot, rng=rng, progress=progress, **forest)
+        yield "missforest", 0, result.values, result.rounds
+    if (multiple := settings["multiple"]) is not None:
+        for method, label in (("multiple", None), ("multiple_label", known.test.label)):
+            rng = streams.of_block(known.number, method, seed)
+            draws = impute_multiple(hidden, onehot=onehot, label=label, rng=rng, **multiple)
+            for draw, values in enumerate(draws):
+                yield method, draw, values, multiple["rounds"]
+
+
+def _frame(seed: int, method: str, draw: int, known: _Known, values: np.ndarray) -> pd.DataFrame:
+    """The completed rows of one imputation."""
+    columns: dict[str, Any] = {
+        "seed": seed,
+        "method": method,
+        "draw": draw,
+        "row_id": known.test.row_id[known.asked],
+    }
+    for j, name in enumerate(known.test.columns):
+        columns[f"value:{name}"] = values[known.asked, j]
+    return pd.DataFrame(columns)

@@ -1,0 +1,436 @@
+"""Stages of DADI's agents: training, acting on a fold, what outsiders learn of it, the bundle."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.bundles import bundle_payloads
+from frugal.acquire.kinds import Ground
+from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
+from frugal.acquire.policies.dadi import NETWORKS, THRESHOLD, agent_settings
+from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.registry import build_policy, end_shares, train_bundle
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_checkpoints import iterations_done
+from frugal.config.learners import DadiSettings
+from frugal.core.episodes import Episodes, Policy
+from frugal.core.errors import DataError
+from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
+from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.data.case_document import TableColumns
+from frugal.data.description import load_description
+from frugal.judge.adversary_audit import LEARNERS, adversary_score, shown_inputs
+from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval, told_rows
+from frugal.judge.set_adversary import fit_set_networks
+from frugal.learn.trees import TreeEnsemble, classifier_of
+from frugal.studies.dadi.frames import (
+    PRETRAINED,
+    Checkpoint,
+    Fold,
+    acquired_sets,
+    agents_of,
+    decision_cut,
+    fold_of,
+    label_for,
+)
+from frugal.studies.dadi.spec import LABEL_SHARE
+
+
+def train_dadi(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    checkpoint: Checkpoint,
+) -> dict[str, Any]:
+    """Train all learners of a fold in lock-step; a killed run goes on from its checkpoint."""
+    training = DadiSettings.of(settings["training"])
+    fold = fold_of(table, catalogue, settings["design"], streams)
+    state = checkpoint.load()
+    done = iterations_done(state)
+    bar = progress(total=training.iterations, initial=done, desc="iterations")
+    result = fit_dadi(
+        fold.values,
+        fold.panel_of_column,
+        fold.label,
+        fold.sensitive,
+        fold.rows("train"),
+        fold.rows("validation"),
+        panel_cost=fold.shown.action_cost,
+        gammas=np.array(settings["gammas"], dtype=np.float64),
+        settings=training,
+        rng=streams.generator("train"),
+        save=checkpoint.save,
+        state=state,
+        advance=bar.update,
+    )
+    bar.close()
+    own = settings["training"]
+    header = bundle_header(
+        "dadi",
+        agent_settings(own, settings["gammas"], settings["design"]["validation_share"]),
+        Layout.of(fold.shown),
+        _digest(fold),
+    )
+    arrays = {NETWORKS + name: array for name, array in result.weights.items()}
+    arrays |= {PRETRAINED + name: array for name, array in result.pretrained.items()}
+    arrays |= {"centre": fold.scaling.centre, "scale": fold.scaling.scale}
+    return {"weights": Bundle(header, arrays), "curves": result.curves}
+
+
+def _digest(fold: Fold) -> str:
+    rows = fold.shown.take(fold.rows("train"))
+    return rows_digest(rows, rows.values, np.ones((len(rows), len(rows.actions)), dtype=bool))
+
+
+def train_fair_agent(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The agent, trained on the training rows of a fold, and the classifier that it may ask.
+
+    It knows nothing of the adversary: what it collects is audited as DADI's choice is.
+
+    Settings: `design` of the folds; `agent`, its block; `error_weight` of the costs of errors that
+    it learns for; `classifier`, for agents that only stop.
+    """
+    fold = fold_of(table, catalogue, settings["design"], streams)
+    rows = fold.rows("train")
+    data = fold.shown.take(rows)
+    errors = settings["error_weight"] * data.misclassification_cost
+    data = replace(data, misclassification_cost=errors)
+    classifier = classifier_of(data, settings["classifier"], streams)
+    recorded = np.ones((len(data), len(data.actions)), dtype=bool)
+    ground = Ground(data, recorded, fold.sensitive[rows], classifier, streams, progress)
+    policy, _ = train_bundle(settings["agent"], ground)
+    return {"policy": policy, "classifier": classifier.to_arrays()}
+
+
+ALL = "all features"
+
+
+def roll_out_dadi(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    weights: StoredArrays,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **further: Mapping[str, np.ndarray],
+) -> dict[str, pd.DataFrame]:
+    """Acquire greedily for all test rows and, for the audit, for some training rows.
+
+    `further` holds policy and classifier of the agents of other kinds, in the order of `agents`.
+
+    Agents of other kinds act on the same rows, if there are some.
+
+    Also the AUC of the pretrained networks on one panel alone [dadi, fig. 3].
+    """
+    del progress
+    fold = fold_of(table, catalogue, settings["design"], streams)
+    agents, pretrained = agents_of(weights, fold, settings["training"])
+    if agents.members != len(settings["gammas"]):
+        raise DataError(
+            f"the stored DADI agent has {agents.members} learners; the settings have "
+            f"{len(settings['gammas'])} gammas, one for each"
+        )
+    train = fold.rows("train")
+    audited = streams.generator("audited").permutation(train)[: settings["audited_rows"]]
+    rows = np.concatenate([fold.rows("test"), np.sort(audited)])
+    world = World.of_table(fold.shown).take(rows)
+    episodes = roll_out(agents, world, uniforms=np.zeros((len(rows), world.panels + 1)))
+    assert episodes.verdict is not None, "bug: these agents have a verdict"
+    label = label_for(settings["training"], world.label)
+    _, of_group = agents.predict_from_sets(world.values, episodes.acquired, label=label)
+    cuts = _cuts(agents, fold, settings["threshold"])
+    stratum = _stratum(fold.shown, settings["selection_by"])[rows]
+    acting = _Acting(fold, rows, world, stratum)
+    members = [Member("dadi", k) for k in range(agents.members)]
+    gammas = np.array(settings["gammas"])
+    logs = [acting.frames(members, episodes, episodes.verdict, cuts, gammas, of_group.ravel())]
+    for k, (name, agent) in enumerate(settings["agents"].items()):
+        policy, classifier = (further[f"{what}_{k}"] for what in ("policy", "classifier"))
+        other = build_policy(agent, table=fold.shown, stored=policy)
+        ensemble = TreeEnsemble.from_arrays(classifier).require_table(fold.shown)
+        rng = streams.generator("decisions", name)
+        held = World.of_table(fold.shown).take(fold.rows("validation"))
+        validated = end_shares(_acted(other, held, rng), held, ensemble)[0, :, 1]
+        cut = np.array([decision_cut(settings["threshold"], validated, fold)])
+        episodes = _acted(other, world, rng)
+        shares, nothing = end_shares(episodes, world, ensemble), np.full(len(rows), np.nan)
+        logs.append(
+            acting.frames([Member(name, 0)], episodes, shares, cut, np.array([np.nan]), nothing)
+        )
+    return {
+        "decisions": _together([decisions for decisions, _ in logs]),
+        "outcomes": _together([outcomes for _, outcomes in logs]),
+        "singles": _singles(fold, pretrained, settings["training"]),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Acting:
+    """Rows of a fold on which agents act. Shapes: n rows.
+
+    Attributes:
+        fold: whose rows they are.
+        rows: positions in the fold. (n,)
+        world: the same rows.
+        stratum: by which selection is shown. (n,)
+    """
+
+    fold: Fold
+    rows: np.ndarray
+    world: World
+    stratum: np.ndarray
+
+    def frames(
+        self,
+        members: Sequence[Member],
+        episodes: Episodes,
+        shares: np.ndarray,
+        cuts: np.ndarray,
+        gammas: np.ndarray,
+        of_group: np.ndarray,
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Decisions on test rows, and outcomes on all, of K agents.
+
+        Args:
+            members: the K agents.
+            episodes: theirs.
+            shares: class probabilities at the end. (K, n, 2)
+            cuts: least probability of class 1 that is decided 1. (K,)
+            gammas: weight of accuracy; NaN of agents without one. (K,)
+            of_group: the adversary's probability of group 1; NaN without an adversary. (K n,)
+        """
+        table, count = self.fold.shown, len(members)
+        panels = [panel.name for panel in table.actions]
+        part = self.fold.part[self.rows]
+        scene = Scene(members, self.world, 0, part, panels, table.misclassification_cost)
+        decision = (shares[..., 1] >= cuts[:, None]).astype(np.int64)
+        outcomes = outcome_frame(scene, episodes.acquired, verdict=decision, shares=shares)
+        log = decision_frame(scene, episodes)
+        return log[log["part"] == "test"].reset_index(drop=True), outcomes.assign(
+            gamma=np.repeat(gammas, len(part)),
+            decision_threshold=np.repeat(cuts, len(part)),
+            stratum=np.tile(self.stratum, count),
+            sensitive=np.tile(self.fold.sensitive[self.rows], count),
+            adversary_probability=of_group.astype(np.float64),
+        )
+
+
+def _acted(policy: Policy, world: World, rng: np.random.Generator) -> Episodes:
+    return roll_out(policy, world, uniforms=rng.random((len(world), world.panels + 1)))
+
+
+def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """One below the other; names of policies stay categories."""
+    if len(frames) == 1:
+        return frames[0]
+    names = [str(name) for one in frames for name in one["policy"].cat.categories]
+    same = [one.assign(policy=one["policy"].cat.set_categories(names)) for one in frames]
+    return pd.concat([one[frames[0].columns] for one in same], ignore_index=True)
+
+
+def _cuts(agents: DadiPolicies, fold: Fold, threshold: float | int | str) -> np.ndarray:
+    """Least probability that each agent decides 1, by its own validation episodes. (K,)"""
+    if threshold != LABEL_SHARE:
+        return np.full(agents.members, float(threshold))
+    world = World.of_table(fold.shown).take(fold.rows("validation"))
+    episodes = roll_out(agents, world, uniforms=np.zeros((len(world), world.panels + 1)))
+    assert episodes.verdict is not None, "bug: these agents have a verdict"
+    return np.array([decision_cut(threshold, own, fold) for own in episodes.verdict[..., 1]])
+
+
+def _stratum(data: Table, panel: str | None) -> np.ndarray:
+    """The level of a one-hot panel, by which selection is shown; "all" without one. (n,)"""
+    if panel is None:
+        return np.full(len(data), "all", dtype=object)
+    columns = next(p.columns for p in data.panels if p.name == panel)
+    at = [data.columns.index(column) for column in columns]
+    names = np.array([column.partition("=")[2] for column in columns], dtype=object)
+    return names[data.values[:, at].argmax(axis=1)]
+
+
+def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) -> pd.DataFrame:
+    """AUC of both pretrained networks on test rows, fed one panel alone, and fed all."""
+    rows = fold.rows("test")
+    told = label_for(training, fold.label[rows])
+    names = [panel.name for panel in fold.shown.actions]
+    found = []
+    for j, name in enumerate([*names, ALL]):
+        sets = np.zeros((len(rows), len(names)), dtype=bool)
+        sets[:, slice(None) if name == ALL else j] = True
+        scores = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=told)
+        of_label, of_sensitive = (score[0].astype(np.float64) for score in scores)
+        label, sensitive = fold.label[rows], fold.sensitive[rows]
+        for network, auc in (
+            ("classifier", auc_interval(label, of_label, level=LEVEL)),
+            ("adversary",
+             adversary_auc(training["objective"], label, sensitive, of_sensitive, level=LEVEL)),
+        ):  # fmt: skip
+            found.append(
+                {"panel": name, "network": network, "auc": auc.value,
+                 "auc_low": auc.low, "auc_high": auc.high}
+            )  # fmt: skip
+    return pd.DataFrame(found)
+
+
+TARGETS = ("label", "sensitive")
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Among which of the n rows outsiders are to tell what.
+
+    Attributes:
+        number: of the question.
+        rows: among which it is asked. (n,)
+        targets: label, sensitive or both.
+    """
+
+    number: int
+    rows: np.ndarray
+    targets: tuple[str, ...]
+
+
+def audit_fairness(
+    *,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """AUC of each outsider for the group and for the label, on each agent's sets and on all panels.
+
+    Outsiders learn from training rows, whose sets the agent collected after its training; test rows
+    judge them. Where the agent's aim is equal opportunity, the group is told among rows with y = 1
+    alone; for equalised odds within each label, the larger AUC counting.
+    """
+    fold = fold_of(table, catalogue, settings["design"], streams)
+    acting = outcomes.astype({"policy": str}).groupby(["policy", "gamma"], sort=False, dropna=False)
+    keys, groups = zip(*acting, strict=True)
+    sets, train, used = _collected(fold, groups)
+    named = pd.DataFrame([*keys, ("all_panels", np.nan)], columns=["method", "gamma"])
+    found = []
+    for asked in _questions(fold.label[used], settings["training"]["objective"]):
+        scores = _scores(fold, sets, used, train, asked, settings, streams, progress)
+        for (name, target, learner), score in scores:
+            truth = getattr(fold, target)[used][asked.rows & ~train]
+            auc = auc_interval(truth, score, level=LEVEL)
+            found.append(
+                {"set": name, "target": target, "learner": learner,
+                 "auc": auc.value, "auc_low": auc.low, "auc_high": auc.high}
+            )  # fmt: skip
+    rows = pd.DataFrame(found)
+    worst = rows.sort_values("auc", ascending=False, kind="stable").groupby(
+        ["set", "target", "learner"], sort=False
+    )
+    best = worst.head(1).sort_values(["target", "set", "learner"], kind="stable")
+    for name in ("gamma", "method"):
+        best.insert(0, name, named[name].to_numpy()[best["set"].to_numpy()])
+    return {"audit": best.drop(columns="set").reset_index(drop=True)}
+
+
+def _collected(
+    fold: Fold, groups: Sequence[pd.DataFrame]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sets of each agent and, last, of all panels (k, n, a); training rows; positions of the n."""
+    position = pd.Series(np.arange(len(fold.shown)), index=fold.shown.row_id)
+    used = position.loc[groups[0]["row_id"]].to_numpy()
+    sets = [acquired_sets(group, fold.shown) for group in groups]
+    everything = np.ones_like(sets[0])
+    train = groups[0]["part"].to_numpy() == "train"
+    return np.stack([*sets, everything]), train, used
+
+
+def _questions(label: np.ndarray, objective: str) -> list[_Question]:
+    """What is asked, by the aim of the agent; both targets at once where they share rows."""
+    everybody = np.ones(len(label), dtype=bool)
+    if objective == "demographic_parity":
+        return [_Question(0, everybody, TARGETS)]
+    told = enumerate(told_rows(objective, label), start=1)
+    groups = [_Question(k, rows, ("sensitive",)) for k, rows in told]
+    return [_Question(0, everybody, ("label",)), *groups]
+
+
+def _scores(
+    fold: Fold, sets: np.ndarray, used: np.ndarray, train: np.ndarray, asked: _Question,
+    settings: Mapping[str, Any], streams: Streams, progress: Callable[..., Any],
+) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:  # fmt: skip
+    """Scores of the test rows of a question, by collected sets, target and learner.
+
+    A set network tells both targets at once, so it is trained once per question.
+    """
+    rows = used[asked.rows]
+    values, fits, audit = fold.values[rows], train[asked.rows], settings["audit"]
+    for k, acquired in enumerate(progress(sets, desc=f"sets, {' and '.join(asked.targets)}")):
+        inputs = shown_inputs(values, fold.panel_of_column, acquired[asked.rows])
+        for target in asked.targets:
+            for learner in LEARNERS[:2]:
+                rng = streams.generator(asked.number, target, learner, k)
+                score = adversary_score(
+                    learner, inputs, getattr(fold, target)[rows], fits,
+                    settings=audit[learner], rng=rng,
+                )  # fmt: skip
+                yield (k, target, learner), score
+    networks = fit_set_networks(
+        values, fold.panel_of_column, sets[:, asked.rows], fold.label[rows], fold.sensitive[rows],
+        fits, networks=settings["training"], iterations=audit["set_network"]["iterations"],
+        rng=streams.generator(asked.number, "network"),
+    )  # fmt: skip
+    for target in asked.targets:
+        for k, score in enumerate(networks[TARGETS.index(target)]):
+            yield (k, target, LEARNERS[2]), score
+
+
+def bundle_dadi(
+    *,
+    choice: Mapping[str, Any],
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    description: Path,
+    weights: StoredArrays,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The files of a bundle: `policy` and `cases`; see `acquire.bundles`.
+
+    The policy is the file of the fold's agents with the threshold of their decisions; `cases` says
+    which of them is meant.
+    """
+    del progress
+    wildcards = {**streams.wildcards, "fold": str(choice["fold"])}
+    of_fold = Streams(streams.root, "roll_out_dadi", wildcards)
+    fold = fold_of(table, catalogue, settings["design"], of_fold)
+    agents, _ = agents_of(weights, fold, settings["training"])
+    kept = {name: array for name, array in weights.items() if not name.startswith(PRETRAINED)}
+    kept[THRESHOLD] = np.full(agents.members, choice["threshold"])
+    return bundle_payloads(
+        settings={"kind": "dadi"},
+        policy=StoredArrays(kept, weights.source, weights.header),
+        table=TableColumns.of(fold.shown, fold.part),
+        catalogue=catalogue,
+        description=load_description(description),
+        classifier=None,
+        streams=of_fold,
+        member=int(choice["member"]),
+    )
