@@ -8,6 +8,8 @@ from functools import cache, partial
 from http.server import ThreadingHTTPServer
 from typing import Any
 
+from frugal.studies.shared.stages import data as stage
+
 from tests.malformed.cases import Case, command
 from tests.unit.test_downloads import CONTENT, Publisher
 
@@ -62,11 +64,11 @@ def _fetch(kind: str, **changes: Any) -> str:
 
 def _in_a_second(kind: str) -> str:
     """As `_fetch`, with an hour made a second."""
-    former, data.TOTAL_SECONDS = data.TOTAL_SECONDS, 1.0
+    former, stage.TOTAL_SECONDS = stage.TOTAL_SECONDS, 1.0
     try:
         return _fetch(kind)
     finally:
-        data.TOTAL_SECONDS = former
+        stage.TOTAL_SECONDS = former
 
 
 def cases() -> Iterator[Case]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.learn import nuisance
+from frugal.studies.afape.stages import estimates
 
 from tests.unit.afape_chain import Chain, run_chain
 from tests.unit.missingness_tables import table_of
@@ -139,8 +140,8 @@ def test_whatever_an_estimator_refuses_is_a_row(monkeypatch):
     def refuse(case):
         raise DataError("a weight is 7 in row 3; it must lie in [0, 1]")
 
-    refusing = replace(estimate_costs.ESTIMATORS["ipw"], terms=refuse)
-    monkeypatch.setitem(estimate_costs.ESTIMATORS, "ipw", refusing)
+    refusing = replace(estimates.ESTIMATORS["ipw"], terms=refuse)
+    monkeypatch.setitem(estimates.ESTIMATORS, "ipw", refusing)
     agents = {"half": AGENTS["half"]}
     chain = run_chain(blood_table(ONE_GAP), NO_CAUSES, source="own", agents=agents)
     (row,) = chain.rows("ipw").to_dict("records")
