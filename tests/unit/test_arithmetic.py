@@ -13,12 +13,18 @@ from frugal.__main__ import main
 from frugal.core import arithmetic
 from frugal.core.arithmetic import FUNCTIONS, PINS, asks_for_portable, pinned
 from frugal.core.errors import ConfigError
-from frugal.results.sidecars import Checkpoint, made_otherwise, settled, sidecar_path
+from frugal.results.differences import recipe_changes
+from frugal.results.sidecars import (
+    AuditError,
+    Checkpoint,
+    load_sidecar,
+    made_otherwise,
+    settled,
+    sidecar_path,
+)
 from frugal.results.sources import STAGES, reached_modules
 from frugal.run import own_python
 from frugal.run.audit import audit_command
-from frugal.run.comparison import recipe_changes
-from frugal.run.sidecar_checks import AuditError, load_sidecar
 
 from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, run_step, write_chain
 

@@ -21,14 +21,13 @@ from frugal.core.streams import Streams
 from frugal.data import downloads
 from frugal.results import replacing, sidecars
 from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.results.publishing import write_crate
 from frugal.results.receipts import read_receipt, survey, tidy_up
 from frugal.results.replacing import replace_files
-from frugal.results.sidecars import Checkpoint, Job, sidecar_path
+from frugal.results.sidecars import AuditError, Checkpoint, Job, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.init_command import init_command
 from frugal.run.memory import accounted
-from frugal.run.rocrate import write_crate
-from frugal.run.sidecar_checks import AuditError
 from frugal.run.stage_command import run_job
 from frugal.studies.shared.stages.reports import keep_report
 from frugal_workers import Told

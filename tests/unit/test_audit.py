@@ -14,12 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
+from frugal.results.audit import chain_lines
 from frugal.results.files import file_digest, json_bytes, payload_bytes, write_bytes
-from frugal.results.sidecars import seal, sidecar_path
+from frugal.results.publishing import SIGNATURE
+from frugal.results.sidecars import AuditError, commit_here, seal, sidecar_path
 from frugal.run.audit import audit_command
-from frugal.run.chains import chain_lines
-from frugal.run.sidecar_checks import AuditError, commit_here
-from frugal.run.signing import SIGNATURE
 
 from tests.unit.result_chains import (
     CATALOGUE,

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from frugal.results.files import json_bytes
-from frugal.results.sidecars import seal, sidecar_path
+from frugal.results.sidecars import AuditError, load_sidecar, seal, sidecar_path
 from frugal.run.audit import audit_command
-from frugal.run.sidecar_checks import AuditError, load_sidecar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -174,7 +173,7 @@ def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):
 
 
 def test_inputs_of_other_rows_are_left_out_of_the_chain(fresh, capsys):
-    from frugal.run.chains import Rows, chain_lines
+    from frugal.results.audit import Rows, chain_lines
 
     fresh(CHAIN)
     lines = list(chain_lines(payload(2), Rows({"dataset": frozenset({"d1", "d2"})})))
@@ -201,7 +200,7 @@ def test_rows_that_are_not_there_are_refused(fresh, path, words, sentence):
 
 
 def test_the_publishers_address_of_a_fetched_file_ends_its_chain(fresh):
-    from frugal.run.chains import chain_lines
+    from frugal.results.audit import chain_lines
 
     fresh(CHAIN)
     path = sidecar_path(payload(0))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.results.differences import Comparison, payload_names
 from frugal.results.files import json_bytes, payload_bytes
-from frugal.results.sidecars import seal, sidecar_path
-from frugal.run.comparison import Comparison, diff_command, payload_names
-from frugal.run.sidecar_checks import AuditError
+from frugal.results.sidecars import AuditError, seal, sidecar_path
+from frugal.run.audit import diff_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ import pytest
 from frugal.config.root import Config
 from frugal.results.sources import STAGES
 from frugal.run.reference.commands import help_of, target_words
-from frugal.run.stage_command import OTHER_COMMANDS
+from frugal.run.stage_command import COMMANDS
 from snakemake.cli import get_argument_parser
 
 from tests.unit.page_words import ROOT, pages
@@ -84,7 +84,7 @@ def _wrong_frugal(words: list[str]) -> str | None:
     name = words[0] if words else "--help"
     if name in ("--help", "STAGE", "COMMAND"):
         return None
-    if name not in {*OTHER_COMMANDS, *STAGES}:
+    if name not in {*COMMANDS, *STAGES}:
         return f"no command {name}"
     asked = {word.partition("=")[0] for word in words if word.startswith("--")}
     if name in STAGES:

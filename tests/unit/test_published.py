@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from frugal.core.errors import DataError
 from frugal.results.files import payload_bytes, write_bytes
+from frugal.results.publishing import compare_published, publish, table_digest, this_cpu
+from frugal.results.sidecars import AuditError
 from frugal.run.audit import audit_command
-from frugal.run.published import compare_published, publish, table_digest, this_cpu
-from frugal.run.sidecar_checks import AuditError
 
 from tests.unit.result_chains import SUMMARISE, SUMMARY, run_step, write_chain
 
@@ -25,7 +25,7 @@ flags\t\t: fpu avx2 avx512f
 def published(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "published.json"
-    monkeypatch.setattr("frugal.run.published.PUBLISHED", path)
+    monkeypatch.setattr("frugal.results.publishing.PUBLISHED", path)
     return path
 
 

@@ -26,7 +26,7 @@ from frugal.run.reference.config_keys import CONFIG, config_page
 from frugal.run.reference.data_sets import FOLDER, data_sets_page
 from frugal.run.reference.declared import agents_page, methods_page
 from frugal.run.reference.library import library_page
-from frugal.run.stage_command import OTHER_COMMANDS
+from frugal.run.stage_command import COMMANDS
 from frugal.studies.afape.columns import COLUMNS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -143,7 +143,7 @@ def test_every_command_target_and_stage_is_there():
     page = commands_page()
     for stage in STAGES:
         assert f"\n| `{stage}` | " in page
-    for command in {*OTHER_COMMANDS} - {"plan", "reference"}:
+    for command in {*COMMANDS} - {"plan", "reference"}:
         assert f"\n### {command}\n" in page
         assert help_of(command).startswith("usage: ")
     rules = "\n".join(

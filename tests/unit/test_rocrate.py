@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from frugal.core.errors import DataError
-from frugal.run.rocrate import crate, write_crate
+from frugal.results.publishing import crate, write_crate
 
 RAW = {"name": "raw", "path": "visits.csv", "sha256": "a" * 64}
 TABLE, POLICY = Path("results/data/table.parquet"), Path("results/agents/policy.safetensors")

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.results.differences import file_changes, leaf_changes, table_changes
 from frugal.results.files import payload_bytes
-from frugal.run.table_changes import file_changes, leaf_changes, table_changes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

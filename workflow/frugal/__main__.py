@@ -6,6 +6,7 @@ Apart from `frugal.run.stage_command`, so that an edit of the audit makes no res
 import io
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ from frugal.core.errors import (  # noqa: E402
     say,
 )
 from frugal.run.memory import accounted  # noqa: E402
-from frugal.run.stage_command import read_command, run_job  # noqa: E402
+from frugal.run.stage_command import COMMANDS, read_command, run_job  # noqa: E402
 
 if TYPE_CHECKING:
     from frugal.results.sidecars import Job
@@ -60,64 +61,15 @@ def _run(words: list[str]) -> int:
             f"this folder holds {_NUMBA}, by which numba would take compiled programs from "
             "elsewhere; remove it"
         )
-    match words[:1]:
-        case ["--help"] | ["-h"] | ["help"]:
-            from frugal.run.overview import overview
+    name = words[0] if words else ""
+    if name in ("--help", "-h", "help"):
+        from frugal.run.reference.commands import overview
 
-            say(*overview().split("\n"))
-            return 0
-        case ["init"]:
-            from frugal.run.init_command import init_command
-
-            return init_command(words[1:])
-        case ["audit"]:
-            from frugal.run.audit import audit_command
-
-            return audit_command(words[1:], _run_as_recorded)
-        case ["diff"]:
-            from frugal.run.comparison import diff_command
-
-            return diff_command(words[1:])
-        case ["benchmark"]:
-            from frugal.run.benchmarks import benchmark_command
-
-            return benchmark_command(words[1:])
-        case ["plan"]:
-            from frugal.run.plans import plan_command
-
-            return plan_command(words[1:])
-        case ["reference"]:
-            from frugal.run.reference.command import reference_command
-
-            return reference_command(words[1:])
-        case ["config"]:
-            from frugal.run.config_files import config_command
-
-            return config_command(words[1:])
-        case ["rocrate"]:
-            from frugal.run.rocrate import rocrate_command
-
-            return rocrate_command(words[1:])
-        case ["describe"]:
-            from frugal.run.describe import describe_command
-
-            return describe_command(words[1:])
-        case ["advise"]:
-            from frugal.run.advise import advise_command
-
-            return advise_command(words[1:])
-        case ["recourse"]:
-            from frugal.run.recourse_command import recourse_command
-
-            return recourse_command(words[1:])
-        case ["export"]:
-            from frugal.run.export import export_command
-
-            return export_command(words[1:])
-        case ["compile"]:
-            from frugal.run.compiled import compile_command
-
-            return compile_command(words[1:])
+        say(*overview().split("\n"))
+        return 0
+    if name in COMMANDS:
+        command = getattr(import_module(f"frugal.run.{COMMANDS[name]}"), f"{name}_command")
+        return command(words[1:], *([_run_as_recorded] if name == "audit" else []))
     job, used_path = read_command(words)
     if job.arithmetic == PORTABLE and not is_pinned():
         raise ConfigError(

@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import DataError
 
@@ -299,14 +299,6 @@ def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
     return gone
 
 
-if __name__ == "__main__":
-    *_sources, _folder = map(Path, sys.argv[1:])
-    try:
-        replace_files({_folder / path.name: path.read_bytes() for path in _sources})
-    except (DataError, OSError) as refusal:
-        sys.exit(f"frugal replacing: {refusal}")
-
-
 Growing = Generator[Mapping[str, "pd.DataFrame"], None, Mapping[str, Any]]
 _NUMBERED_FROM = 1000  # hidden files of growing tables; those of whole payloads come before
 
@@ -407,7 +399,7 @@ class _GrowingFile:
         with _said(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             self._path.unlink(missing_ok=True)
-            self._file = _Hashed(self._path.open("xb"))
+            self._file = self._path.open("xb")
             self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def append(self, frame: "pd.DataFrame") -> None:
@@ -424,8 +416,12 @@ class _GrowingFile:
         """The table, of which nothing more is to come."""
         with _said(self._target):
             self._writer.close()
-            self._file.finish()
-        content = Written(self._path, self._file.digest.hexdigest(), self._file.size)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            with self._path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        content = Written(self._path, digest, self._path.stat().st_size)
         return Grown(self._head, self._rows, content)
 
     def discard(self) -> None:
@@ -455,40 +451,9 @@ def _said(target: Path) -> Generator[None, None, None]:
         ) from None
 
 
-class _Hashed:
-    """A file that is written from its beginning to its end, and the digest of its bytes."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.digest = hashlib.sha256()
-        self.size = 0
-
-    def write(self, content: Any) -> int:
-        """Write, and take the digest."""
-        self.digest.update(content)
-        written = self._stream.write(content)
-        self.size += written
-        return written
-
-    def tell(self) -> int:
-        """Bytes so far."""
-        return self.size
-
-    def flush(self) -> None:
-        """Hand on what is held back."""
-        self._stream.flush()
-
-    def finish(self) -> None:
-        """Everything is on the disk."""
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more can be written."""
-        return self._stream.closed
-
-    def close(self) -> None:
-        """End without being sure of the disk."""
-        self._stream.close()
+if __name__ == "__main__":
+    *_sources, _folder = map(Path, sys.argv[1:])
+    try:
+        replace_files({_folder / path.name: path.read_bytes() for path in _sources})
+    except (DataError, OSError) as refusal:
+        sys.exit(f"frugal replacing: {refusal}")

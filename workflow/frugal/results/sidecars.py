@@ -6,6 +6,8 @@ No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
 import hashlib
 import json
 import os
+import re
+import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,7 +19,8 @@ import numpy as np
 
 from frugal.core.columns import describe_columns
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import DataError
+from frugal.core.errors import DataError, FrugalError
+from frugal.core.stored import Each, require_document
 from frugal.results.files import (
     file_digest,
     json_bytes,
@@ -359,3 +362,133 @@ def _identity(job: Job) -> str:
         "source": source_digest(job.stage, job.settings),
     } | recorded_arithmetic(job.arithmetic)
     return hashlib.sha256(json_bytes(document)).hexdigest()[:16]
+
+
+_FORM = {
+    **dict.fromkeys(("file", "sha256", "stage", "output", "source", "environment", "seal"), str),
+    **{"bytes": int, "seed": int, "settings": object, "wildcards": Each(str)},
+    "outputs": Each(str),
+    "inputs": [{"name": str, "path": str, "sha256": str}],
+}
+_NAME = re.compile(r"[A-Za-z_]\w*(\[\])?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_ARITHMETIC = re.compile(r"portable [0-9a-f]{12}")
+
+
+class AuditError(FrugalError):
+    """A file is not what its sidecar says."""
+
+
+def load_sidecar(payload: Path) -> dict[str, Any]:
+    """The sidecar of a payload, its form and its seal checked.
+
+    Raises:
+        AuditError: there is none, it is none that this project writes, or it was edited.
+    """
+    path = sidecar_path(payload)
+    if not path.is_file():
+        raise AuditError(f"{payload}: has no sidecar {path.name}")
+    content = path.read_bytes()
+    try:
+        document = json.loads(content)
+        sealed = document["seal"]
+        as_written = json_bytes(document) == content and seal(document) == sealed
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise AuditError(f"{path}: is not a sidecar that this project writes") from None
+    if not as_written:
+        raise AuditError(f"{path}: was edited after it was written (its seal does not match)")
+    try:
+        require_document({k: document[k] for k in _FORM if k in document}, _FORM, "sidecar")
+        flaw = _flaw(document)
+    except DataError as error:
+        flaw = str(error)
+    if flaw:
+        raise AuditError(f"{path}: is not a sidecar that this project writes: {flaw}")
+    return document
+
+
+def _flaw(document: dict[str, Any]) -> str:
+    """What a sealed document lacks to be a sidecar; empty where nothing."""
+    if "arithmetic" in document and not _ARITHMETIC.fullmatch(str(document["arithmetic"])):
+        return f"'arithmetic' is {document['arithmetic']!r}"
+    if not document["stage"].isidentifier():
+        return f"'stage' is {document['stage']!r}"
+    if document["output"] not in document["outputs"]:
+        return f"'output' is {document['output']!r}, which is none of its outputs"
+    for name, path in document["outputs"].items():
+        if not _NAME.fullmatch(name) or not _stays_below(path):
+            return f"output {name!r} is at {path!r}"
+    for record in document["inputs"]:
+        if not _NAME.fullmatch(record["name"]) or not _stays_below(record["path"]):
+            return f"input {record['name']!r} is at {record['path']!r}"
+        if not _DIGEST.fullmatch(record["sha256"]):
+            return f"input {record['name']!r} has SHA-256 {record['sha256']!r}"
+    return ""
+
+
+def _stays_below(path: str) -> bool:
+    """True for a relative path that does not leave the folder in which it is read."""
+    return bool(path) and not Path(path).is_absolute() and ".." not in Path(path).parts
+
+
+def made_by_other_code(document: Mapping[str, Any]) -> bool:
+    """True where a sidecar's step would run other code now."""
+    try:
+        now = source_digest(document["stage"], document["settings"])
+        given = document.get("arithmetic")
+        pins = recorded_arithmetic(given.split()[0]) if given else {}
+        return now != document["source"] or pins.get("arithmetic") != given
+    except KeyError:  # a stage that has since been renamed
+        return True
+
+
+def commit_here() -> str | None:
+    """The commit of the project's folder, and whether its code differs; None where git has none."""
+    names = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+
+    def git(*words: str) -> str:
+        command = ["git", "--no-optional-locks", "-C", str(PROJECT), *words]
+        done = subprocess.run(command, env=names, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) != PROJECT:  # installed inside another one
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "workflow")
+        return git("rev-parse", "HEAD") + (" with changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def origins_of(job: Job) -> dict[str, Any]:
+    """The inputs of a job by name, and every file that they come from, back to the raw data.
+
+    Returns:
+        `inputs`: name → paths. `files`: path → `sha256`, `bytes`, `stage`, `output`, `wildcards`,
+        `rows` and `columns` of a table, and `inputs`, each with name, path and sha256; what came
+        from outside has no entry of its own. `url` is the publisher's address of a fetched file.
+
+    Raises:
+        AuditError: a sidecar on the way is lacking, or was edited.
+    """
+    files: dict[str, dict[str, Any]] = {}
+    inputs = {
+        name: [path.as_posix() for path in (paths if isinstance(paths, list) else [paths])]
+        for name, paths in job.inputs.items()
+    }
+    waiting = [path for paths in inputs.values() for path in paths]
+    while waiting:
+        path = waiting.pop()
+        if path in files or not path.startswith("results/"):
+            continue
+        document = load_sidecar(Path(path))
+        files[path] = {
+            key: document[key]
+            for key in ("sha256", "bytes", "stage", "output", "wildcards", "rows", "columns")
+            if key in document
+        } | {"inputs": document["inputs"]}
+        settings = document["settings"]
+        if isinstance(settings, dict) and {"url", "sha256"} <= settings.keys():
+            files[path]["url"] = settings["url"]
+        waiting += [record["path"] for record in document["inputs"]]
+    return {"inputs": inputs, "files": dict(sorted(files.items()))}

@@ -7,185 +7,70 @@ any stage computes.
 """
 
 import argparse
-import glob
 import json
 import os
 import random
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from frugal.config.declared import kinds_with
-from frugal.core.errors import FrugalError, say
+from frugal.core.errors import say
+from frugal.results import differences
+from frugal.results.audit import (
+    ALL_ROWS,
+    FETCHED,
+    Outside,
+    RunJob,
+    chain,
+    chain_lines,
+    check_payload,
+    edited_copies,
+    missing_files,
+    payloads_and_strays,
+    rerun,
+    row_lines,
+    selected_rows,
+)
+from frugal.results.differences import (
+    Comparison,
+    difference_lines,
+    importance,
+    payload_names,
+    results_folder,
+)
 from frugal.results.files import file_digest
+from frugal.results.publishing import (
+    SIGNATURE,
+    compare_published,
+    publish,
+    sign_results,
+    verify_results,
+    write_crate,
+)
 from frugal.results.receipts import RESULTS
-from frugal.results.sidecars import FAST, Job, lock_digest, shown_path
-from frugal.results.sources import texts_in
-from frugal.run.arguments import command_parser, whole_number
-from frugal.run.chains import ALL_ROWS, FETCHED, chain, chain_lines, row_lines, selected_rows
-from frugal.run.inventory import edited_copies, missing_files, payloads_and_strays
-from frugal.run.sidecar_checks import (
+from frugal.results.sidecars import (
     AuditError,
     commit_here,
     load_sidecar,
+    lock_digest,
     made_by_other_code,
 )
-from frugal.run.signing import SIGNATURE, sign_results, verify_results
+from frugal.results.sources import texts_in
+from frugal.run.arguments import command_parser, whole_number
 
-Digest = Callable[[Path], str]
-RunJob = Callable[[Job], None]
+_ROCRATE = """Results as a Workflow Run RO-Crate, for archives and other readers.
+
+Writes `ro-crate-metadata.json` beside `results/`, made from the sidecars: every file with its
+digest, what the run read from outside, its settings as parameters, and one action that joins them.
+The profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate 1.1. It
+checks nothing that `audit` checks.
+"""
 # Where descriptions of data sets lie, and timings, which are no results
 OUTSIDE = (Path("config"), Path("docs/examples"), Path("benchmarks"))
-
-
-class Outside:
-    """The files that results were made from and that no step has made, by name and digest.
-
-    Args:
-        folders: where to look.
-        digest: of a file; one that remembers saves time where many payloads share inputs.
-    """
-
-    def __init__(self, folders: Iterable[Path], digest: Digest = file_digest) -> None:
-        self.folders, self.digest = tuple(folders), digest
-        self.absent: dict[str, None] = {}  # names of which there is no file
-        self._named = cache(self._search)
-
-    def _search(self, name: str) -> list[Path]:
-        found = (sorted(folder.rglob(glob.escape(name))) for folder in self.folders)
-        return [path for paths in found for path in paths if path.is_file()]
-
-    def locate(self, record: Mapping[str, str], payload: str) -> Path | None:
-        """The file of an input of a payload; None where no file of its name is there.
-
-        Raises:
-            AuditError: it is missing though a step has made it, or only another one has its name.
-        """
-        name = record["path"]
-        if name.startswith("results/"):
-            if not Path(name).is_file():
-                raise AuditError(f"{name}: is missing, but {payload} was made from it")
-            found = [Path(name)]
-        else:
-            found = self._named(name)
-        same = (path for path in found if self.digest(path) == record["sha256"])
-        path = next(same, None)
-        if path is None and found:
-            more = "" if name.startswith("results/") else "; name the folder of that by --look-in"
-            raise AuditError(f"{found[0]}: is not the file that {payload} was made from{more}")
-        if path is None:
-            self.absent[name] = None
-        return path
-
-
-def check_payload(payload: Path, outside: Outside) -> dict[str, Any]:
-    """Check one payload against its sidecar, and the recorded inputs against the files.
-
-    Returns:
-        The sidecar.
-
-    Raises:
-        AuditError: names the file and what differs.
-    """
-    if not payload.is_file():
-        raise AuditError(f"{payload}: is missing, but its sidecar is there")
-    document = load_sidecar(payload)
-    own = document["outputs"][document["output"]]
-    if own != shown_path(payload):
-        raise AuditError(f"{payload}: its sidecar is the one of {own}")
-    found = outside.digest(payload)
-    if found != document["sha256"]:
-        raise AuditError(f"{payload}: SHA-256 is {found}, its sidecar says {document['sha256']}")
-    for sibling in document["outputs"].values():
-        if sibling.startswith("results/") and not Path(sibling).is_file():
-            raise AuditError(f"{sibling}: is missing, but was made together with {payload}")
-    _inputs(document, outside)
-    return document
-
-
-def _inputs(document: Mapping[str, Any], outside: Outside) -> list[Path | None]:
-    """The file of each recorded input, in order."""
-    payload = document["outputs"][document["output"]]
-    return [outside.locate(record, payload) for record in document["inputs"]]
-
-
-def rerun(
-    document: Mapping[str, Any], outside: Outside, trusted: Collection[str], run_job: RunJob
-) -> str:
-    """Run a recorded step again in a temporary folder and compare bytes.
-
-    Args:
-        document: the step's sidecar.
-        outside: where its inputs from outside lie.
-        trusted: SHA-256 of the files whose code may be run.
-        run_job: runs a stage and writes what it makes.
-
-    Returns:
-        Why the step was not run; empty where it gave the same bytes.
-
-    Raises:
-        AuditError: an output differs; names the file.
-    """
-    inputs: dict[str, Path | list[Path]] = {}
-    runs_code = not {*kinds_with("runs_code")}.isdisjoint(texts_in(document["settings"]))
-    for record, path in zip(document["inputs"], _inputs(document, outside), strict=True):
-        if path is None:
-            return f"{record['path']} from outside was not found"
-        made = path.resolve().is_relative_to(RESULTS.resolve())  # which no code is run from
-        if runs_code and not made and record["sha256"] not in trusted:
-            return f"it would run the code of {path}, which --trust-code {path} allows"
-        if record["name"].endswith("[]"):
-            group = inputs.setdefault(record["name"][:-2], [])
-            if not isinstance(group, list):
-                raise AuditError(f"an input is both a file and a list of files: {record!r}")
-            group.append(path)
-        else:
-            inputs[record["name"]] = path
-    stage = document["stage"]
-    with tempfile.TemporaryDirectory() as temporary:
-        outputs = {
-            name: Path(temporary, name, Path(kept).name)
-            for name, kept in document["outputs"].items()
-        }
-        _run(document, inputs, outputs, run_job)
-        for name, made_again in outputs.items():
-            kept = Path(document["outputs"][name])
-            if _made_by_another(kept, document):
-                continue
-            if made_again.read_bytes() != kept.read_bytes():
-                raise AuditError(f"{kept}: running stage {stage} again gives other bytes")
-    return ""
-
-
-def _run(
-    document: Mapping[str, Any],
-    inputs: Mapping[str, Path | list[Path]],
-    outputs: Mapping[str, Path],
-    run_job: RunJob,
-) -> None:
-    """Run a step as its sidecar says; what the stage raises is a sentence."""
-    stage = document["stage"]
-    words = (document[key] for key in ("settings", "wildcards", "seed"))
-    arithmetic = document.get("arithmetic", FAST).split()[0]
-    try:
-        run_job(Job(stage, inputs, outputs, *words, arithmetic=arithmetic))
-    except FrugalError:
-        raise
-    except Exception as error:  # its settings are checked where a study starts, not here
-        raise AuditError(
-            f"{document['outputs'][document['output']]}: running stage {stage} again as its "
-            f"sidecar says ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        ) from None
-
-
-def _made_by_another(kept: Path, document: Mapping[str, Any]) -> bool:
-    """Whether a file has been replaced by a step that makes other files."""
-    beside = load_sidecar(kept)
-    return any(beside[key] != document[key] for key in ("stage", "outputs"))
 
 
 def audit_command(words: list[str], run_job: RunJob) -> int:
@@ -202,8 +87,6 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     """
     parsed = _parser().parse_args(words)
     if parsed.published or parsed.publish:
-        from frugal.run.published import compare_published, publish
-
         say(*(compare_published() if parsed.published else publish()).split("\n"))
         return 0
     os.environ["TQDM_DISABLE"] = "1"  # progress of steps that run again says nothing here
@@ -328,9 +211,12 @@ def _rerun_sample(
     able = sorted(key for key, d in steps.items() if d["stage"] != FETCHED)
     chosen = random.Random(parsed.pick).sample(able, min(parsed.sample, len(able)))
     reasons: Counter[str] = Counter()
+    code_kinds = {*kinds_with("runs_code")}
     for key in chosen:
         say(f"again: {steps[key]['stage']} {steps[key]['wildcards']}", file=sys.stderr)
-        reasons[rerun(steps[key], outside, trusted, run_job)] += 1
+        runs_code = not code_kinds.isdisjoint(texts_in(steps[key]["settings"]))
+        allowed = trusted if runs_code else None
+        reasons[rerun(steps[key], outside, allowed, run_job)] += 1
     ran = reasons.pop("", 0)
     yield f"{ran} of {len(steps)} steps were run again{', all with the same bytes' if ran else ''}"
     for reason, count in reasons.items():
@@ -351,3 +237,33 @@ def _remarks(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]
     lock = lock_digest()
     if others := [d["file"] for d in documents if d["environment"] != lock]:
         yield f"{len(others)} files were made under another requirements.lock, first {others[0]}"
+
+
+def diff_command(words: list[str]) -> int:
+    """`diff A B [--files N]`; returns 0 where every payload is the same, 1 where one differs.
+
+    Raises:
+        AuditError: a folder is none of results, or a sidecar on the way is lacking or edited.
+    """
+    parser = command_parser("diff", differences.__doc__)
+    parser.add_argument("a", type=Path, metavar="A", help="folder that holds results/")
+    parser.add_argument("b", type=Path, metavar="B", help="the other one")
+    parser.add_argument(
+        "--files", type=whole_number(0), default=12, help="files to describe (default 12)"
+    )
+    parsed = parser.parse_args(words)
+    compared = Comparison(results_folder(parsed.a), results_folder(parsed.b))
+    a, b = payload_names(compared.a), payload_names(compared.b)
+    if not a | b:
+        raise AuditError(f"{parsed.a} and {parsed.b}: there is nothing to compare")
+    moved = sorted((p for p in a & b if compared.differs(p)), key=importance)
+    say(*difference_lines(compared, moved, (a, b), parsed.files))
+    return int(bool(moved or a ^ b))
+
+
+def rocrate_command(words: list[str]) -> int:
+    """Write the description of the results in this folder; returns the exit status."""
+    command_parser("rocrate", _ROCRATE).parse_args(words)
+    path = write_crate()
+    say(f"{path}: {len(json.loads(path.read_bytes())['@graph'])} entities")
+    return 0

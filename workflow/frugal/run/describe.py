@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from frugal.acquire.bundles import FILES, read_bundle
+from frugal.acquire.onnx_export import export_policy
 from frugal.acquire.policies.cascade_policies import CascadePolicies
 from frugal.acquire.policies.class_sets import ClassSet
 from frugal.acquire.policies.lattice_policies import LatticePolicies
@@ -26,8 +27,16 @@ from frugal.data.availability import available_panels
 from frugal.data.tables import table_from_frames
 from frugal.learn.short_trees import Column, fit_short_tree
 from frugal.results.files import read_payload
+from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, whole_number
 from frugal.run.search_advice import is_search_policy
+
+_EXPORT = """A policy as an ONNX graph, for other programs.
+
+Inputs: `values` (encoded columns, float64, NaN where unknown), `acquired` and `available` (panels,
+truth), a row for each state. Outputs: `probabilities` of each panel and, last, of stopping, and
+`belief`, the class probabilities. Names of columns, panels and classes stand in the model.
+"""
 
 MOST_UNITS = 3000  # evenly spaced over the table
 SHOWN_FIRST = 3  # panels that a line on a member names
@@ -208,3 +217,27 @@ def _column(layout: Layout, index: int, values: np.ndarray) -> Column:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def export_command(words: list[str]) -> int:
+    """Write the graph; returns the exit status.
+
+    Raises:
+        DataError: the folder holds no bundle, or its policy cannot be written as a graph.
+    """
+    parser = command_parser("export", _EXPORT)
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    given = parser.parse_args(words)
+    if given.model.suffix != ".onnx":
+        raise DataError(f"{given.model} is to hold an ONNX graph; let its name end in .onnx")
+    bundle = read_bundle(given.bundle)
+    content = export_policy(bundle)
+    write_apart(given.model, content)
+    panels = ", ".join(panel.name for panel in bundle.layout.actions)
+    say(
+        f"{given.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
+        f"{', '.join(bundle.layout.columns)}; panels {panels}; classes "
+        f"{', '.join(bundle.layout.classes)}"
+    )
+    return 0

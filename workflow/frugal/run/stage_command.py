@@ -23,10 +23,22 @@ if TYPE_CHECKING:
     from frugal.results.sidecars import Job
 
 
-OTHER_COMMANDS = (
-    "init", "recourse", "advise", "export", "audit", "diff", "describe", "benchmark", "plan",
-    "reference", "compile", "rocrate", "config",
-)  # fmt: skip
+# Commands that run no stage: the module of `run` whose NAME_command reads the words
+COMMANDS = {
+    "init": "init_command",
+    "recourse": "recourse_command",
+    "advise": "advise",
+    "export": "describe",
+    "audit": "audit",
+    "diff": "audit",
+    "describe": "describe",
+    "benchmark": "benchmarks",
+    "plan": "plans",
+    "reference": "reference.command",
+    "compile": "compiled",
+    "rocrate": "audit",
+    "config": "config_files",
+}
 USED_SUFFIX = ".jsonl"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes
 _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
@@ -65,7 +77,7 @@ def run_job(job: "Job") -> None:
     if job.stage not in STAGES:
         from frugal.core.schema_check import did_you_mean, shown
 
-        hint = did_you_mean(job.stage[:100], [*OTHER_COMMANDS, *STAGES])
+        hint = did_you_mean(job.stage[:100], [*COMMANDS, *STAGES])
         raise ConfigError(
             f"there is no stage {shown(job.stage)}{hint}; python -m frugal --help names all"
         )
@@ -89,7 +101,7 @@ def run_job(job: "Job") -> None:
     if divided:
         context["portion"] = Portion.of(job.wildcards)
     if "origins" in inspect.signature(stage).parameters:
-        from frugal.run.origins import origins_of
+        from frugal.results.sidecars import origins_of
 
         context["origins"] = origins_of(job)
     _require_inputs(job, stage, context)
@@ -220,7 +232,7 @@ def _parser() -> argparse.ArgumentParser:
         "",
         "Run one stage of the workflow by hand, exactly as Snakemake runs it.",
         epilog=f"Stages: {', '.join(STAGES)}. Commands that run no stage, each with its own "
-        f"--help: {', '.join(OTHER_COMMANDS)}.",
+        f"--help: {', '.join(COMMANDS)}.",
     )
     parser.add_argument("stage", help="name of the stage, often the same as the rule's")
     add = partial(parser.add_argument, type=pair, action="append", default=[])

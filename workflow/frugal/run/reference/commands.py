@@ -5,23 +5,69 @@ import contextlib
 import io
 import os
 import re
+import textwrap
 from importlib import import_module
 from unittest import mock
 
 from frugal.core.declarations import PACKAGE
 from frugal.results.sources import STAGES
-from frugal.run.overview import REST, USED_FIRST
 from frugal.run.reference.markdown import head, table
-from frugal.run.stage_command import run_job
+from frugal.run.stage_command import COMMANDS, run_job
 
 _TARGET = re.compile(r'^rule (\w+):\n    """(.+?)"""$', re.MULTILINE)
 _WIDTH = "88"  # of what --help prints
-_MODULES = {  # command → module whose NAME_command reads its words
-    "init": "init_command", "recourse": "recourse_command", "advise": "advise",
-    "export": "export", "audit": "audit", "diff": "comparison", "describe": "describe",
-    "benchmark": "benchmarks", "compile": "compiled", "rocrate": "rocrate",
-    "config": "config_files",
-}  # fmt: skip
+_UNSHOWN = ("plan", "reference")  # which the workflow and this page call
+USED_FIRST = {
+    "init TABLE --label COLUMN": "the YAML of one's own table",
+    "recourse UNITS ACTIONS": "the cheapest set of actions of every unit, proven",
+    "advise POLICY CASES": "what to acquire, or to try, next for each new case",
+    "export POLICY FILE.onnx": "a policy as an ONNX graph",
+    "audit": "whether results are still what was made",
+    "diff A B": "which numbers moved between two runs, and why",
+}
+TARGETS = {
+    "decide --config table=my.yaml": "own table: which policy, what cost, how sure",
+    "search --config records=my.yaml": "own records: which treatment to try next",
+    "plan": "what a run will take, before it begins",
+    "all report": "the embedded default of all studies",
+}
+REST = {
+    "benchmark": "time what was run, as a table",
+    "compile": "compile the kernels once",
+    "config": "the whole config, every default written out",
+    "describe": "a stored policy in words",
+    "rocrate": "results described for archives, as a Workflow Run RO-Crate",
+    "reference PAGE": "a page of reference: config, commands, columns, agents, …",
+    "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
+}
+
+
+def overview() -> str:
+    """All commands with a line each."""
+    width = max(len(name) for part in (USED_FIRST, TARGETS, REST) for name in part)
+
+    def listed(part: dict[str, str], lead: str) -> list[str]:
+        return [f"  {lead} {name:<{width}}  {text}" for name, text in part.items()]
+
+    return "\n".join(
+        [
+            "Frugal learns what is worth acquiring next, and measures whether to trust that.",
+            "",
+            "Commands, each with its own --help:",
+            *listed(USED_FIRST, "python -m frugal"),
+            "",
+            "Workflows:",
+            *listed(TARGETS, "snakemake --cores 2"),
+            "",
+            "More:",
+            *listed(REST, "python -m frugal"),
+            "",
+            "With --private, or FRUGAL_PRIVATE=1, refusals show no cell of a table.",
+            "Pages: README.md, docs/how-to/own_table.md, docs/tutorials/.",
+            "",
+            *textwrap.wrap(f"Stages: {', '.join(STAGES)}", width=100),
+        ]
+    )
 
 
 def commands_page() -> str:
@@ -37,7 +83,9 @@ def commands_page() -> str:
         "## Commands\n\n`python -m frugal COMMAND`. A refusal is a sentence, and exit status 2.\n",
         table(["command", "what it does"], [(f"`{name}`", words) for name, words in about.items()]),
     ]
-    parts += [f"### {name}\n\n```text\n{help_of(name)}```\n" for name in _MODULES]
+    parts += [
+        f"### {name}\n\n```text\n{help_of(name)}```\n" for name in COMMANDS if name not in _UNSHOWN
+    ]
     parts += [
         "## Stages\n\n`python -m frugal STAGE --help` has the words. Snakemake prints the whole "
         "command of every job.\n",
@@ -55,7 +103,7 @@ def target_words() -> dict[str, str]:
 
 def help_of(command: str) -> str:
     """What `--help` of a command prints."""
-    module = import_module(f"frugal.run.{_MODULES[command]}")
+    module = import_module(f"frugal.run.{COMMANDS[command]}")
     call = getattr(module, f"{command}_command")
     runs = [run_job] if command == "audit" else []
     said = io.StringIO()

@@ -21,7 +21,7 @@ def write_report(
     """The page of the parts that are there, each as its stage made it.
 
     Settings: `template` (digest of the page's own files, so that an edit of them shows).
-    `origins` is of `frugal.run.origins`.
+    `origins` is of `frugal.results.sidecars`.
     """
     del settings, streams, progress
     files = origins["files"]

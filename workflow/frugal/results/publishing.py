@@ -1,27 +1,211 @@
-"""`python -m frugal rocrate`: results as a Workflow Run RO-Crate, for archives and other readers.
+"""What others can hold results against: published digests, a signature, and an RO-Crate of them.
 
-Writes `ro-crate-metadata.json` beside `results/`, made from the sidecars: every file with its
-digest, what the run read from outside, its settings as parameters, and one action that joins them.
-The profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate 1.1. It
-checks nothing that `audit` checks. Knows sidecars; must not know what any stage computes.
+`config/published.json` has a digest of each summary table of the default, and the CPU that made
+them. `audit --published` compares the tables of a run with it, `audit --publish` writes it anew.
+
+Digests and seals show that a file was changed by accident or without its sidecar; who has the code
+can make all of them anew. Only a signature, with an Ed25519 key of one's own, shows that results
+are those of who holds the key. The signed text lists every result with the SHA-256 of its sidecar.
+
+The crate's profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate
+1.1. Knows sidecars; must not know what any stage computes.
 """
 
+import base64
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from frugal.core.declarations import PACKAGE
-from frugal.core.errors import DataError, say
-from frugal.results.files import json_bytes
-from frugal.results.sidecars import sidecar_path, write_apart
-from frugal.run.arguments import command_parser
-from frugal.run.inventory import payloads_and_strays
-from frugal.run.sidecar_checks import commit_here, load_sidecar, made_by_other_code
+from frugal.core.declarations import PACKAGE, PROJECT
+from frugal.core.errors import DataError
+from frugal.results.audit import payloads_and_strays
+from frugal.results.files import file_digest, json_bytes, payload_bytes, read_payload, write_bytes
+from frugal.results.receipts import RESULTS
+from frugal.results.sidecars import (
+    FAST,
+    AuditError,
+    commit_here,
+    load_sidecar,
+    made_by_other_code,
+    sidecar_path,
+    write_apart,
+)
 
-RESULTS, NAME = Path("results"), "ro-crate-metadata.json"
+PUBLISHED = PROJECT / "config" / "published.json"
+SUMMARY = Path("results/summary")
+_MEASURED = "cpu_s"  # a column that no two runs share
+
+
+def table_digest(path: Path) -> str:
+    """SHA-256 of a file; of a table with measured times, of the same file without that column."""
+    if path.suffix == ".parquet":
+        table = read_payload(path)
+        if _MEASURED in table:
+            rest = payload_bytes(path, table.drop(columns=_MEASURED))
+            return hashlib.sha256(rest).hexdigest()
+    return file_digest(path)
+
+
+def publish() -> str:
+    """Write down the tables of this folder as the published ones; returns what was written.
+
+    Raises:
+        DataError: there are none, or they were not all made with the same arithmetic and lock.
+    """
+    tables = _tables()
+    if not tables:
+        raise DataError(f"{SUMMARY}/ holds no table; run the default first")
+    made = {json.dumps(_circumstances(path)) for path in tables}
+    if len(made) > 1:
+        raise DataError(
+            f"the tables of {SUMMARY}/ were made in {len(made)} ways ({', '.join(sorted(made))}); "
+            "allowed is one arithmetic and one requirements.lock"
+        )
+    digests = {path.as_posix(): table_digest(path) for path in tables}
+    document = {"cpu": this_cpu(), **json.loads(made.pop()), "tables": digests}
+    write_bytes(PUBLISHED, json_bytes(document))
+    return f"{len(digests)} tables written down in {PUBLISHED.name}"
+
+
+def compare_published() -> str:
+    """One line where every table of this folder has the published bytes.
+
+    Raises:
+        AuditError: names the tables that differ, the CPU that made the published ones, and what
+            else differs between both runs.
+    """
+    document = json.loads(PUBLISHED.read_bytes())
+    wanted: dict[str, str] = document["tables"]
+    missing = [name for name in wanted if not Path(name).is_file()]
+    there = [name for name in wanted if name not in missing]
+    differ = [name for name in there if table_digest(Path(name)) != wanted[name]]
+    origin = f"made on {document['cpu']}, arithmetic {document['arithmetic']}"
+    if not missing and not differ:
+        return f"{len(wanted)} tables have the published bytes ({origin})"
+    lines = [f"{name}: is not there" for name in missing]
+    lines += [f"{name}: differs from the published one" for name in differ]
+    lines.append(f"{len(wanted) - len(missing) - len(differ)} of {len(wanted)} are as published")
+    lines += [f"published: {origin}; here: {this_cpu()}", *_other_causes(document, differ)]
+    raise AuditError("\n".join(lines))
+
+
+def _other_causes(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
+    """What differs between the two runs beside the CPU, a line each."""
+    for key, what in (("arithmetic", "arithmetic"), ("environment", "requirements.lock")):
+        here = {_circumstances(Path(name))[key] for name in names}
+        for other in sorted(here - {document[key]}):
+            yield f"{what} is {document[key][:21]} where they were published, {other[:21]} here"
+
+
+def _tables() -> list[Path]:
+    found = sorted(SUMMARY.glob("*"))
+    return [path for path in found if path.is_file() and not path.name.startswith(("_", "."))]
+
+
+def _circumstances(path: Path) -> dict[str, str]:
+    document = load_sidecar(path)
+    return {
+        "arithmetic": document.get("arithmetic", FAST),
+        "environment": document["environment"],
+    }
+
+
+def this_cpu(told: Path = Path("/proc/cpuinfo")) -> str:
+    """Maker, family and model of this machine's CPU, and its C library, which has exp and log."""
+    text = told.read_text(encoding="utf-8") if told.is_file() else ""
+    fields = dict(re.findall(r"^([\w ]+?)\s*:\s*(.*)$", text, re.MULTILINE))
+    wide = "with" if "avx512f" in fields.get("flags", "").split() else "without"
+    named = fields.get("model name", platform.machine())
+    numbers = f"family {fields.get('cpu family', '?')}, model {fields.get('model', '?')}"
+    return f"{named} ({numbers}), {wide} AVX-512, {' '.join(platform.libc_ver())}"
+
+
+SIGNATURE = Path("results.signature.json")
+
+
+def sign_results(key: Path, payloads: Iterable[Path]) -> str:
+    """Sign results that agree with their sidecars; what was done, in words.
+
+    Args:
+        key: private Ed25519 key, as `ssh-keygen -t ed25519` or `openssl genpkey` writes it.
+        payloads: all results.
+
+    Raises:
+        AuditError: the file holds no such key.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = _key(key, "private", Ed25519PrivateKey)
+    listed = _listed(payloads)
+    signature = base64.b64encode(private.sign(json_bytes(listed))).decode()
+    write_apart(SIGNATURE, json_bytes({"files": listed, "signature": signature}))
+    return f"{len(listed)} files are signed in {SIGNATURE}"
+
+
+def verify_results(key: Path, payloads: Iterable[Path]) -> str:
+    """Hold results against their signature; what holds, in words.
+
+    Args:
+        key: public Ed25519 key of who signed, of OpenSSH or PEM.
+        payloads: all results.
+
+    Raises:
+        AuditError: there is no signature, it is not of this key, or names of files differ.
+    """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    public = _key(key, "public", Ed25519PublicKey)
+    try:
+        document = json.loads(SIGNATURE.read_bytes())
+        signed, signature = dict(document["files"]), base64.b64decode(document["signature"])
+        public.verify(signature, json_bytes(signed))
+    except OSError as error:
+        raise AuditError(f"{SIGNATURE}: cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise AuditError(f"{SIGNATURE}: is no signature that audit --sign writes") from None
+    except InvalidSignature:
+        raise AuditError(f"{SIGNATURE}: was not signed with the key of {key}") from None
+    listed = _listed(payloads)
+    names = sorted(signed.keys() | listed.keys())
+    if wrong := [name for name in names if signed.get(name) != listed.get(name)]:
+        raise AuditError("\n".join(f"{name}: is not what was signed" for name in wrong))
+    return f"{len(listed)} files are those that the holder of {key} signed"
+
+
+def _listed(payloads: Iterable[Path]) -> dict[str, str]:
+    """Name of each result and the SHA-256 of its sidecar."""
+    return {path.as_posix(): file_digest(sidecar_path(path)) for path in sorted(payloads)}
+
+
+def _key(path: Path, kind: str, wanted: type) -> Any:
+    """An Ed25519 key of a file, of OpenSSH or PEM."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+
+    words = () if kind == "public" else (None,)
+    for form in ("ssh", "pem"):
+        try:
+            key = getattr(serialization, f"load_{form}_{kind}_key")(path.read_bytes(), *words)
+        except OSError as error:
+            raise AuditError(f"{path}: cannot be read: {error.strerror}") from None
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            continue
+        if isinstance(key, wanted):
+            return key
+    raise AuditError(
+        f"{path}: holds no {kind} Ed25519 key without a passphrase; ssh-keygen -t ed25519 -N '' -f "
+        "FILE makes a pair: FILE signs, FILE.pub verifies"
+    )
+
+
+NAME = "ro-crate-metadata.json"
 _WORKFLOW = Path("ro-crate-workflow/Snakefile")
 _RUN = "https://w3id.org/ro/wfrun"
 _BIOSCHEMAS = "https://bioschemas.org/profiles"
@@ -37,15 +221,6 @@ _FORMATS = {
     ".safetensors": "application/octet-stream", ".md": "text/markdown",
 }  # fmt: skip
 Entity = dict[str, Any]
-
-
-def rocrate_command(words: list[str]) -> int:
-    """Write the description of the results in this folder; returns the exit status."""
-    parser = command_parser("rocrate", __doc__)
-    parser.parse_args(words)
-    path = write_crate()
-    say(f"{path}: {len(json.loads(path.read_bytes())['@graph'])} entities")
-    return 0
 
 
 def write_crate() -> Path:
