@@ -26,8 +26,8 @@ from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
 from frugal.missing.grid_laws import grid_law
 from frugal.results.replacing import together
-from frugal.studies.afape.draws import Drawn, Judges
 from frugal.studies.afape.stages.records import draw_missingness
+from frugal.studies.afape.stages.worlds import Drawn, Judges
 from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.defaults import DEFAULT

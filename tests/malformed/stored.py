@@ -16,7 +16,7 @@ from frugal.learn.trees import TreeEnsemble, fit_forest
 from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
 from frugal.results.receipts import survey, tidy_up
 from frugal.results.sidecars import Checkpoint, Job, sidecar_path
-from frugal.studies.afape.laws import require_law
+from frugal.studies.afape.stored import require_law
 
 from tests.malformed.cases import Case, command
 from tests.unit import test_bad_files, test_stored_files, test_stored_laws

@@ -26,7 +26,7 @@ from frugal.core.world import World
 from frugal.data.tables import table_from_frames
 from frugal.learn.imputers.mean import MeanImputer
 from frugal.results.replacing import together
-from frugal.studies.diagnosis.states import rewards_of, scaled_task
+from frugal.studies.diagnosis.frames import rewards_of, scaled_task
 from frugal.studies.shared.stages.data import prepare_data
 
 from tests.oracles.sb3_ppo import fit_sb3_ppo

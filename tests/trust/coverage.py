@@ -28,8 +28,8 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.mechanisms import calibrate, complete_logits
 from frugal.results.replacing import together
 from frugal.studies.afape import judging
-from frugal.studies.afape.draws import Judges
 from frugal.studies.afape.stages.records import draw_missingness
+from frugal.studies.afape.stages.worlds import Judges
 from frugal.studies.shared.stages.data import fit_classifier
 from sklearn.datasets import make_classification
 

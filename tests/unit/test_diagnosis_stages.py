@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.acquire.bundles import FILES, read_bundle
-from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.acquire.policies.fixed import FixedClassifiers
 from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.config.root import effective

@@ -34,7 +34,7 @@ def called(name: str) -> list[str]:
 
 def test_a_case_is_built_in_one_place():
     assert called("Case") == ["judge/case.py"]
-    assert called("build_case") == ["studies/afape/cases.py"]
+    assert called("build_case") == ["studies/afape/stored.py"]
 
 
 def test_no_module_but_the_declarations_tells_weighted_estimators_by_name():

@@ -15,7 +15,7 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.grid_laws import MECHANISMS, grid_law
 from frugal.missing.identification import identify
 from frugal.missing.mechanisms import draw_mask
-from frugal.studies.afape.grid import Grid
+from frugal.studies.afape.spec import Grid
 from frugal.studies.afape.stages.worlds import judge_world, summarise_grid
 from frugal.studies.shared.stages.data import fit_classifier
 

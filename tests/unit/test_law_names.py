@@ -2,7 +2,7 @@
 
 import pytest
 from frugal.core.errors import ConfigError
-from frugal.studies.afape.law_names import require_known_names
+from frugal.studies.afape.spec import require_known_names
 
 from tests.unit.dataset_documents import document, load
 

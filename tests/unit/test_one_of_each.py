@@ -70,7 +70,7 @@ NAMED = {  # file: kinds of agents that it names beside their own files, and why
 OTHER_KINDS = {  # comparisons with kinds of something else
     "studies/afape/figures/answer.py": {"kind == 'named'"},  # of rows
     "studies/recourse/spec.py": {"source['kind'] == 'table'"},
-    "studies/recourse/stages/label_units.py": {"source['kind'] == 'table'", "kind != 'table'"},
+    "studies/recourse/stages/tables.py": {"source['kind'] == 'table'", "kind != 'table'"},
     "learn/trees.py": {"settings['kind'] == 'forest'"},
 }
 

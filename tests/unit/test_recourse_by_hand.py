@@ -10,7 +10,7 @@ from frugal.__main__ import main
 from frugal.config.recourse import LabelSettings
 from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
-from frugal.studies.recourse.stages.label_units import label_units
+from frugal.studies.recourse.stages.tables import label_units
 
 from tests.defaults import DEFAULT
 

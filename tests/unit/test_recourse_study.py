@@ -15,11 +15,14 @@ from frugal.core.streams import Streams
 from frugal.cover.instance import CoverInstance
 from frugal.studies.recourse.frames import labelled_of
 from frugal.studies.recourse.spec import load_recourse_study
-from frugal.studies.recourse.stages.answer_units import answer_units
-from frugal.studies.recourse.stages.check_recourse import check_recourse
-from frugal.studies.recourse.stages.label_units import label_units
-from frugal.studies.recourse.stages.recommend_actions import recommend_actions
-from frugal.studies.recourse.stages.summarise_recourse import FRONT, NUMBERS, summarise_recourse
+from frugal.studies.recourse.stages.answers import answer_units, recommend_actions
+from frugal.studies.recourse.stages.tables import (
+    FRONT,
+    NUMBERS,
+    check_recourse,
+    label_units,
+    summarise_recourse,
+)
 
 from tests.defaults import DEFAULT as CONFIG
 

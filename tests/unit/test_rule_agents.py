@@ -19,7 +19,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 from frugal.core.table import Panel, Table
 from frugal.core.world import World
-from frugal.studies.afape.agent_names import require_known_agent
+from frugal.studies.afape.spec import require_known_agent
 
 from tests.oracles.enumerated_world import STOP, enumerate_world, logistic_patterns
 from tests.oracles.enumerated_world import World as EnumeratedWorld

@@ -5,24 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
-from frugal.acquire.reading import tilted_belief
-from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
-from frugal.acquire.train.greedy_information import (
+from frugal.acquire.policies.cwcf import CwcfPolicies, fit_cwcf
+from frugal.acquire.policies.greedy import (
     GreedyPolicies,
     ReferenceUnits,
     WideReferenceUnits,
     entropy,
     information_gains,
 )
-from frugal.acquire.train.selection import (
+from frugal.acquire.reading import tilted_belief
+from frugal.acquire.rollouts import roll_out
+from frugal.acquire.train.state_classifier import (
     SelectionPolicies,
+    StateClassifier,
+    fit_state_classifier,
     fixed_plan,
     panels_by_use,
     tuned_threshold,
     without_nested,
 )
-from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
 from frugal.acquire.train.training_scores import area_under_curve
 from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Episodes

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.fixed import FixedPolicy
-from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.acquire.policies.fixed import FixedClassifiers, FixedPolicy
 from frugal.acquire.policies.random import RandomPolicy
 from frugal.acquire.registry import KINDS, build_policy
 from frugal.core.errors import ConfigError

@@ -15,7 +15,7 @@ from frugal.core.layout import Layout
 from frugal.core.world import World
 from frugal.data.description import load_description
 from frugal.results.files import payload_bytes, read_payload
-from frugal.studies.afape.agent_names import require_known_agent
+from frugal.studies.afape.spec import require_known_agent
 
 from tests.unit.afape_chain import run_chain, small_table
 

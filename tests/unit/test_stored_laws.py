@@ -11,7 +11,7 @@ from frugal.data.tables import table_from_frames, table_to_frames
 from frugal.missing.graph import MissingnessGraph
 from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify
-from frugal.studies.afape.laws import require_law
+from frugal.studies.afape.stored import require_law
 
 from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
 

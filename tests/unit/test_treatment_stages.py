@@ -14,15 +14,19 @@ from frugal.search.records import SearchSizeError
 from frugal.studies.treatment import columns
 from frugal.studies.treatment.searches import IDENTITY
 from frugal.studies.treatment.spec import load_treatment_study
-from frugal.studies.treatment.stages.add_cpu_times import add_cpu_times
-from frugal.studies.treatment.stages.check_treatment import check_treatment
-from frugal.studies.treatment.stages.compare_planners import compare_planners
 from frugal.studies.treatment.stages.draw_policy import draw_policy
 from frugal.studies.treatment.stages.draw_table_figures import draw_table_figures
 from frugal.studies.treatment.stages.draw_world_figures import draw_world_figures
-from frugal.studies.treatment.stages.prepare_searches import prepare_searches
-from frugal.studies.treatment.stages.summarise_treatment import summarise_treatment
-from frugal.studies.treatment.stages.time_planners import time_planners
+from frugal.studies.treatment.stages.planners import (
+    compare_planners,
+    prepare_searches,
+    time_planners,
+)
+from frugal.studies.treatment.stages.tables import (
+    add_cpu_times,
+    check_treatment,
+    summarise_treatment,
+)
 from matplotlib.figure import Figure
 
 from tests.defaults import DEFAULT

@@ -1,7 +1,7 @@
 # Worlds of known truth: tables × mechanisms × shares of gaps. A world is one step, so that a run that
 # was stopped goes on with the next world.
 
-from frugal.studies.afape.grid import Grid
+from frugal.studies.afape.spec import Grid
 
 GRID = Grid(STUDY.config["afape"], STUDY.agents)
 WORLD = f"{SCENARIO}/missing_share={{missing_share}}"

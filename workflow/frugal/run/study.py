@@ -22,9 +22,13 @@ from frugal.core.schema_check import (
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 from frugal.data.stored_names import stored_names
-from frugal.studies.afape.agent_names import require_candidates, require_known_agent
-from frugal.studies.afape.error_costs import remark_on_error_costs, require_error_costs
-from frugal.studies.afape.law_names import require_known_names
+from frugal.studies.afape.spec import (
+    remark_on_error_costs,
+    require_candidates,
+    require_error_costs,
+    require_known_agent,
+    require_known_names,
+)
 
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 

@@ -1,23 +1,174 @@
 """The kind `cwcf`: Q-learning of panels and verdicts on blocked records [diagnosis, sec. 6.2].
 
-The price of a panel and of an error are the table's own, so that one network stands for the study's
-cost; its verdicts are read off its values.
+One Q-network per price reads masked values and panel bits; its actions are the panels and the
+diagnoses, rewarded 0 or −1, and a panel costs its price times λ (Janisch, Pevný and Lisý 2019).
+Trained in lock-step over several λ by the package's double DQN. As an agent the price of a panel
+and of an error are the table's own, so that one network stands for the study's cost.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Float32
 
-from frugal.acquire.encoders import ValuesEncoder
+from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
+from frugal.acquire.rewards import DiagnosisReward
+from frugal.acquire.train.lockstep_dqn import fit_dqn
+from frugal.acquire.train.q_networks import QNetworks
+from frugal.config.learners import DqnSettings
+from frugal.core.episodes import Traits
+from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, under
 from frugal.core.stored import Stored as Checked
+from frugal.core.world import StateEncoder, World
+
+SMALLEST_WORTH = 1e-9  # of a probability read off a value, before it is scaled
+
+
+def fit_cwcf(
+    task: World,
+    encoder: StateEncoder,
+    *,
+    cost_weight: Float[np.ndarray, " K"],
+    class_weights: tuple[float, float],
+    settings: Mapping[str, Any],
+    rngs: Sequence[np.random.Generator],
+) -> dict[str, Float32[np.ndarray, "K _ _"]]:
+    """Train K Q-networks, one for each price of features.
+
+    Differs from Janisch et al.: transitions are replayed uniformly, without their Retrace targets
+    and without pretraining on classification; both speed learning up, neither changes what is
+    optimal.
+
+    Args:
+        task: units with two classes and a diagnosis for each.
+        encoder: masked values and panel bits, as `ValuesEncoder` gives them.
+        cost_weight: λ, in errors per unit of cost. (K,)
+        class_weights: of an error on a healthy and on an ill unit; (1, 1) is the original.
+        settings: of `DqnSettings`.
+        rngs: one per learner. (K,)
+
+    Returns:
+        Weights of the networks by name.
+
+    Raises:
+        DataError: other than two classes.
+    """
+    if (task.classes, task.terminals) != (2, 2):
+        raise DataError(
+            f"CWCF diagnoses one of two classes here; there are {task.classes} classes and "
+            f"{task.terminals} terminal actions"
+        )
+    how = DqnSettings.of(settings)
+    matrix = np.zeros((len(cost_weight), 2, 2), dtype=np.float32)
+    matrix[:, 0, 1], matrix[:, 1, 0] = -class_weights[0], -class_weights[1]
+    environment = BatchedAcquisition(
+        task,
+        encoder,
+        DiagnosisReward(matrix, cost_weight.astype(np.float32)),
+        learners=len(cost_weight),
+        episodes=how.episodes,
+        start="free",
+        rng=rngs[0].spawn(1)[0],
+    )
+    return fit_dqn(environment, settings=how, moments=1, rngs=rngs).weights
+
+
+@dataclass(frozen=True, eq=False)
+class CwcfPolicies(Reading):
+    """K trained networks as policies: the panel of the highest value, or a diagnosis.
+
+    A diagnosis j is worth −Σ_{i≠j} w_i p_i, from which the belief about the classes is read back.
+
+    Attributes:
+        weights: from `fit_cwcf`.
+        panels: a.
+        scaling: of the values that the networks read.
+        column_bits: whether they read the known bits of columns.
+        class_weights: as in training.
+        threshold: of the probability of illness, once it diagnoses; None: the diagnosis of the
+            higher value, τ = w_healthy/(w_healthy + w_ill). (K,)
+    """
+
+    weights: Mapping[str, Float32[np.ndarray, "K _ _"]]
+    panels: int
+    scaling: Scaling
+    column_bits: bool
+    class_weights: tuple[float, float]
+    threshold: Float[np.ndarray, " K"] | None
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares="value (1: the dearest error)",
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.weights["0.weight"])
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Masked values, standardised, with the bits of what is known. (m, w)"""
+        shown = self.scaling.standardise(values)
+        return observe_values(shown, acquired, column_bits=self.column_bits)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        of_panel = weight[..., :-1]
+        goes_on = of_panel.max(axis=2, initial=-np.inf) > weight[..., -1]
+        return panel_or_stop(of_panel.argmax(axis=2), goes_on, self.panels)
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Value of each open panel, then of the better diagnosis. (K, m, a + 1)"""
+        value = self._values(reading)
+        of_panel = np.where(available & ~acquired, value[..., : self.panels], -np.inf)
+        return with_stop(of_panel, value[..., self.panels :].max(axis=2))
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        del acquired
+        of_end = self._values(reading)[..., self.panels :]
+        healthy, ill = self.class_weights
+        worth = np.stack([-of_end[..., 1] / healthy, -of_end[..., 0] / ill], axis=-1)
+        worth = np.maximum(worth, SMALLEST_WORTH)
+        belief = worth / worth.sum(axis=2, keepdims=True)
+        own = np.full(len(of_end), healthy / (healthy + ill))
+        threshold = own if self.threshold is None else self.threshold
+        return tilted_belief(belief, threshold[:, None])
+
+    def _values(self, reading: np.ndarray) -> np.ndarray:
+        torch.set_num_threads(1)
+        return QNetworks(self.weights).values(torch.from_numpy(reading)).numpy().astype(np.float64)
+
 
 NETWORK = "network."  # prefix of the network's arrays
 

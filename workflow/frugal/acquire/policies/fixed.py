@@ -1,10 +1,11 @@
-"""Agents that always acquire the same panels: all, none, or a named list.
+"""Policies that acquire the same panels for everyone: the kind `fixed`, and fixed classifiers.
 
 They must not know feature values, costs or labels. "All" is the agent for which AFAIS and IPW
-coincide [afape, sec. 3.4.2].
+coincide [afape, sec. 3.4.2]. Classifiers that each see one set of panels are the baselines of full
+observation and of fixed panels [diagnosis, table 2].
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.kinds import AgentKind, Stored
+from frugal.acquire.reading import panel_or_stop
 from frugal.acquire.single import SingleWithoutVerdict
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
@@ -87,3 +89,46 @@ FIXED = AgentKind(
     graph="fixed",
     looks={"fixed": (160, "fixed selection", "purple", "P")},
 )
+
+
+@dataclass(frozen=True, eq=False)
+class FixedClassifiers:
+    """K members; each acquires its panels in index order, then its classifier says.
+
+    Attributes:
+        panels: that each member acquires, as far as a unit has them. (K, a)
+        classifiers: (visible values, NaN where unknown (m, d)) → probability of the second class.
+        threshold: of that probability, from which a member says so. (K,)
+    """
+
+    panels: Bool[np.ndarray, "K a"]
+    classifiers: Sequence[Callable[[np.ndarray], np.ndarray]]
+    threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(threshold=self.threshold)
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.classifiers)
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the first panel that is wanted and left, else for "stop". (K, m, a + 1)"""
+        wanted = self.panels[:, None] & available & ~acquired
+        return panel_or_stop(wanted.argmax(axis=2), np.asarray(wanted.any(axis=2)), wanted.shape[2])
+
+    def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Probabilities of the two classes. (K, m, 2)"""
+        del acquired
+        risk = np.stack([one(seen) for one, seen in zip(self.classifiers, values, strict=True)])
+        return np.stack([1 - risk, risk], axis=2)

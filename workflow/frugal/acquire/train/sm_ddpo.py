@@ -28,8 +28,11 @@ from frugal.acquire.train.actor_critic import ActorCritic
 from frugal.acquire.train.boosted_beliefs import MODEL, TREES, BoostedBelief, ToldBeliefs
 from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierTrainer
 from frugal.acquire.train.lockstep_ppo import PpoTrainer, collect_rollout
-from frugal.acquire.train.selection import tuned_threshold
-from frugal.acquire.train.state_classifier import fit_state_classifier, learn_states
+from frugal.acquire.train.state_classifier import (
+    fit_state_classifier,
+    learn_states,
+    tuned_threshold,
+)
 from frugal.acquire.train.training_scores import (
     SCORES,
     WatchedUnits,

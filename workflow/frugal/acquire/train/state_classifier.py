@@ -1,18 +1,28 @@
-"""One classifier for any state: fitted on randomly masked states, asked with completed rows.
+"""One classifier of states, and the policies that choose panels plainly and ask it.
 
-The pretrained f_φ of [diagnosis, sec. 5.3], and the classifier that the simple ways of choosing
-panels share with it. Must not know policies, rewards or costs.
+It is the pretrained f_φ of [diagnosis, sec. 5.3], fitted on randomly masked states and asked with
+completed rows. The baselines RS and FS of [diagnosis, sec. 6.2] order panels at random, or the same
+for everyone. Must not know rewards or costs.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
+from frugal.acquire.reading import (
+    SMALLEST_BELIEF,
+    CompletesRows,
+    panel_or_stop,
+    tilted_belief,
+)
 from frugal.acquire.train.lockstep_classifier import Classifiers, ClassifierTrainer
 from frugal.config.learners import ClassifierSettings
+from frugal.core.episodes import Traits
 from frugal.core.world import StateEncoder, World
+from frugal.learn.imputer_kinds import Imputer
 
 ROWS_AT_ONCE = 1 << 16  # bounds memory
 KNOWN_SHARE = 0.5  # chance of each available panel in a random state
@@ -85,3 +95,147 @@ def fit_state_classifier(
         known = (rng.random((*row.shape, task.panels)) < KNOWN_SHARE) & task.available[row]
         learn_states(trainer, task, completed, row, known, input_bound=input_bound)
     return StateClassifier(networks, input_bound)
+
+
+Criterion = Literal["f1", "am"]
+
+
+def tuned_threshold(
+    label: Int[np.ndarray, " n"], probability: Float[np.ndarray, " n"], criterion: Criterion
+) -> float:
+    """Threshold of probability with the best F1, or AM, on some units; in (0, 1).
+
+    It lies halfway between neighbouring probabilities, and among equals is the lowest.
+
+    Args:
+        label: 1 if ill. (n,)
+        probability: of being ill. (n,)
+        criterion: "f1" = 2TP/(2TP + FP + FN) or "am" = (TPR + TNR)/2.
+    """
+    order = np.argsort(probability, kind="stable")
+    p, ill = probability[order], label[order] == 1
+    missed = np.concatenate([[0], ill.cumsum()])  # ill units below the i-th cut
+    cleared = np.concatenate([[0], (~ill).cumsum()])
+    positives, negatives = max(int(ill.sum()), 1), max(int((~ill).sum()), 1)
+    hit, false = ill.sum() - missed, (~ill).sum() - cleared
+    score = {
+        "f1": 2 * hit / np.maximum(hit + false + ill.sum(), 1),
+        "am": 0.5 * (hit / positives + cleared / negatives),
+    }[criterion]
+    cut = np.concatenate([[0.0], p]) / 2 + np.concatenate([p, [1.0]]) / 2
+    possible = np.concatenate([[True], p[1:] > p[:-1], [True]])
+    best = np.flatnonzero(possible)[score[possible].argmax()]
+    return float(np.clip(cut[best], SMALLEST_BELIEF, 1 - SMALLEST_BELIEF))
+
+
+def fixed_plan(n: int, order: Int[np.ndarray, " a"]) -> Float32[np.ndarray, "n a"]:
+    """The same order of panels for n units: places of the panels in it. (n, a)"""
+    return np.tile(np.argsort(order).astype(np.float32), (n, 1))
+
+
+def without_nested(
+    plan: Float32[np.ndarray, "n a"],
+    available: Bool[np.ndarray, "n a"],
+    provides: Bool[np.ndarray, "a d"],
+) -> Float32[np.ndarray, "n a"]:
+    """Plans in which, of two panels one of which is inside the other, only the first is ordered.
+
+    A panel that the unit cannot have drops no other. Later panels move up. (n, a)
+
+    Args:
+        plan: places of panels, from `fixed_plan`. (n, a)
+        available: panels that a unit can have. (n, a)
+        provides: columns that each panel adds to the free ones; at least one. (a, d)
+
+    Returns:
+        The plan with new places; infinite for what is dropped. (n, a)
+    """
+    nested = nested_panels(provides)
+    ordered, dropped = np.zeros_like(available), np.zeros_like(available)
+    units = np.arange(len(plan))
+    for panel in plan.argsort(axis=1).T:
+        twice = (ordered & nested[panel]).any(axis=1)
+        dropped[units, panel] = twice
+        ordered[units, panel] = available[units, panel] & ~twice
+    place = np.where(dropped, np.inf, plan).argsort(axis=1).argsort(axis=1)
+    return np.where(dropped, np.inf, place).astype(np.float32)
+
+
+def panels_by_use(acquired: Bool[np.ndarray, "*n a"]) -> Int[np.ndarray, " a"]:
+    """Panels from the most to the least acquired one, equals by index. (a,)
+
+    FS takes the first two of what the policies under comparison acquired.
+    """
+    uses = acquired.reshape(-1, acquired.shape[-1]).sum(axis=0)
+    return np.argsort(-uses, kind="stable")
+
+
+def nested_panels(provides: Bool[np.ndarray, "a d"]) -> Bool[np.ndarray, "a a"]:
+    """True where the columns of one of two panels are among those of the other. (a, a)"""
+    inside = (provides[:, None] <= provides[None]).all(axis=2)
+    return (inside | inside.T) & ~np.eye(len(provides), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionPolicies(CompletesRows):
+    """K policies that take so many panels, at random or in one order, then diagnose.
+
+    Of two panels one of which is inside the other, only the first is taken; a panel of the order
+    that a unit cannot have is left out.
+
+    Attributes:
+        classifier: gives the diagnosis.
+        imputer: completes rows.
+        provides: columns that each panel adds to the free ones. (a, d)
+        order: of the panels; None: each next panel is drawn evenly from what is left. (a,)
+        length: panels that each policy takes. (K,)
+        threshold: of the probability of illness, of each policy. (K,)
+    """
+
+    classifier: StateClassifier
+    imputer: Imputer
+    provides: Bool[np.ndarray, "a d"]
+    order: Int[np.ndarray, " a"] | None
+    length: Int[np.ndarray, " K"]
+    threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(threshold=self.threshold)
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.length)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        del reading
+        return self._next(acquired, available)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        flat = self.classifier.belief(reading.reshape(-1, reading.shape[2]))
+        return tilted_belief(flat.reshape(*acquired.shape[:2], 2), self.threshold[:, None])
+
+    def _next(self, acquired: np.ndarray, available: np.ndarray) -> np.ndarray:
+        nested, a = nested_panels(self.provides), len(self.provides)
+        left = available & ~acquired
+        if self.order is not None:
+            flat = available.reshape(-1, a)
+            plan = without_nested(fixed_plan(len(flat), self.order), flat, self.provides)
+            place = np.where(left, plan.reshape(acquired.shape), np.inf)
+            goes_on = place.min(axis=2) < self.length[:, None]
+            return panel_or_stop(place.argmin(axis=2), goes_on, a)
+        left &= ~(acquired.astype(np.float32) @ nested.astype(np.float32) > 0)
+        left &= (acquired.sum(axis=2) < self.length[:, None])[..., None]
+        law = np.concatenate([left, ~left.any(axis=2, keepdims=True)], axis=2)
+        return law / law.sum(axis=2, keepdims=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
-from frugal.studies.afape.agent_names import PRACTICE, candidate
+from frugal.studies.afape.spec import PRACTICE, candidate
 
 STABLE = (
     "policy", "cost", "ci_low", "ci_high", "state", "bound", "margin", "practice", "saving",

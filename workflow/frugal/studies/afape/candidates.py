@@ -24,7 +24,7 @@ from frugal.core.world import World
 from frugal.judge.semi_offline import Paths
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
-from frugal.studies.afape.agent_names import PRACTICE as PRACTICE
+from frugal.studies.afape.spec import PRACTICE as PRACTICE
 
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget

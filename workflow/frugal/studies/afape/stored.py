@@ -10,12 +10,15 @@ from jaxtyping import Bool, Int
 
 from frugal.core.errors import DataError
 from frugal.core.rows import Partitions, Rows, rows_of, slices_of
+from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
-from frugal.data.panel_columns import panel_matrix
+from frugal.data.panel_columns import panel_columns, panel_matrix
 from frugal.data.stored_table import StoredTable
+from frugal.judge.case import Case, build_case
+from frugal.judge.cost_cells import KnownRows
+from frugal.judge.views import ViewRows
 from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import settled
-from frugal.studies.afape.laws import require_graph, require_masks
+from frugal.missing.graphs import settled, topological_order
 from frugal.studies.shared.frames import EVALUATED
 
 TEST = ("test",)  # the part that policies are judged on
@@ -237,3 +240,212 @@ class StoredEpisodes:
                 "their order, once for each seed"
             )
         return frame
+
+
+_LAW = {"intercept": float, "values": Each(float), "indicators": Each(float), "standardise": bool}
+_GRAPH = {"name": str, "indicators": Each(_LAW), "source": str}
+_FACTOR = {"panel": str, "columns": [str], "condition_panels": [str]}
+_IDENTIFICATION = {
+    "mechanism_class": str, "adjustment_columns": [str], "missable_panels": [str],
+    "factors": [_FACTOR], "propensity_identified": bool, "afais_identified": bool,
+    "s": OrNull([str]), "reasons": [str],
+}  # fmt: skip
+_ROUNDING = 1e-6  # of sums of the probabilities of many patterns
+_SOURCES = ("induced", "own")
+
+
+def require_law(
+    graph: Mapping[str, Any], identification: Mapping[str, Any], masks: pd.DataFrame, data: Table
+) -> None:
+    """What `draw_missingness` stored is whole, and is of this table.
+
+    Args:
+        graph: law of the masks.
+        identification: what it identifies.
+        masks: one row per seed and row of the table.
+        data: the whole table.
+
+    Raises:
+        DataError: see `require_graph` and `require_masks`.
+        GraphError: the graph has a cycle.
+    """
+    require_graph(graph, identification, data)
+    require_masks(masks, data)
+
+
+def require_graph(graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table) -> None:
+    """The documents of `draw_missingness` are whole, and of this table, whose rows do not count.
+
+    Raises:
+        DataError: a document has another shape, or names what the table lacks.
+        GraphError: the graph has a cycle.
+    """
+    require_document(graph, _GRAPH, "missingness graph")
+    require_document(identification, _IDENTIFICATION, "identification")
+    if graph["source"] not in _SOURCES:
+        raise DataError(
+            f"the stored missingness graph has the source {graph['source'][:60]!r}; allowed are "
+            f"{', '.join(_SOURCES)}"
+        )
+    _require_names(graph, identification, data)
+    topological_order(MissingnessGraph.from_dict(graph))
+
+
+def _require_names(
+    graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table
+) -> None:
+    panels, columns = {panel.name for panel in data.actions}, set(data.columns)
+    laws, factors = graph["indicators"], identification["factors"]
+    missable = identification["missable_panels"]
+    named = [
+        ("panel that can be missing", [*laws, *missable], panels),
+        ("panel that causes missingness", [p for law in laws.values() for p in law["indicators"]],
+         set(laws)),
+        ("column that causes missingness", [c for law in laws.values() for c in law["values"]],
+         columns),
+        ("column to adjust for", identification["adjustment_columns"], columns),
+        ("panel of s", identification["s"] or [], panels),
+        ("panel of a factor", [f["panel"] for f in factors], set(missable)),
+        ("column of a factor", [c for f in factors for c in f["columns"]], columns),
+        ("panel of a condition", [p for f in factors for p in f["condition_panels"]], panels),
+    ]  # fmt: skip
+    for what, names, allowed in named:
+        for name in names:
+            if name not in allowed:
+                raise DataError(
+                    f"the stored missingness graph and identification name the {what} "
+                    f"{name[:60]!r}; allowed are {', '.join(sorted(allowed)) or 'none'}"
+                )
+    if set(missable) != set(laws):
+        raise DataError(
+            f"the stored missingness graph has laws of {', '.join(laws) or 'no panel'}, and the "
+            f"identification says that {', '.join(missable) or 'none'} can be missing"
+        )
+    factored = [f["panel"] for f in factors]
+    if identification["propensity_identified"] and sorted(factored) != sorted(missable):
+        raise DataError(
+            f"the stored identification has factors for {', '.join(factored) or 'no panel'}; the "
+            f"panels that can be missing are {', '.join(missable) or 'none'}, one factor each"
+        )
+
+
+def require_masks(masks: pd.DataFrame, data: Table) -> None:
+    """Stored masks list every row of the table once for each seed, true or false for each panel.
+
+    Raises:
+        DataError: they do not, or a probability is none.
+    """
+    wanted = ["seed", "row_id", *panel_columns("observed", data)]
+    absent = [name for name in wanted if name not in masks.columns]
+    if absent:
+        raise DataError(f"the stored masks lack the column {absent[0]!r}")
+    for name in wanted[2:]:
+        if masks[name].dtype != bool:
+            raise DataError(
+                f"column {name!r} of the stored masks is of type {masks[name].dtype}; allowed: bool"
+            )
+    for name in [c for c in masks.columns if "probability" in str(c)]:
+        share = pd.to_numeric(masks[name], errors="coerce").to_numpy(dtype=np.float64)
+        if not ((share >= 0) & (share <= 1 + _ROUNDING)).all():
+            raise DataError(f"column {name!r} of the stored masks leaves 0 to 1")
+    for seed, rows in masks.groupby("seed", sort=False):
+        if not np.array_equal(rows["row_id"].to_numpy(), data.row_id):
+            raise DataError(
+                f"seed {seed} of the stored masks has {len(rows)} rows that are not the "
+                f"{len(data)} rows of the table in their order"
+            )
+
+
+class StoredCases(JudgedRows):
+    """Cases of the test rows.
+
+    Args:
+        records: table and masks.
+        identification: as `draw_missingness` stored it.
+        episodes: `blocked` and `worlds` of every agent, as `roll_out` stored them.
+        fitted: `propensities` and `agents`, as `fit_nuisances` stored them.
+    """
+
+    def __init__(
+        self,
+        records: StoredRecords,
+        identification: Mapping[str, Any],
+        episodes: tuple[Partitions, Partitions],
+        fitted: tuple[pd.DataFrame | Rows, pd.DataFrame | Rows],
+    ) -> None:
+        super().__init__(records)
+        self._identification = identification
+        blocked, self._worlds = episodes
+        self._blocked = StoredEpisodes(blocked, records.table)
+        self._propensities, self._fits = map(rows_of, fitted)
+        self.agents = self._blocked.agents
+        self._fitted_at = slices_of(self._propensities, self.counts, "propensities")
+        self._fits_at = slices_of(self._fits, self.counts, "propensities of agents")
+
+    def seeds(self) -> list[int]:
+        """Seeds of the study, in order."""
+        return self.records.seeds
+
+    def case(self, agent: str, seed: int, at: int) -> Case:
+        """One policy and seed on the rows of the at-th block."""
+        return self.once("case", (agent, seed, at), lambda: self._case(agent, seed, at))
+
+    def _case(self, agent: str, seed: int, at: int) -> Case:
+        return build_case(
+            self.data(at), identification=self._identification, cluster=self.cluster_of(at),
+            masks=self.masks(seed, at), propensities=self.propensities(seed, at),
+            **self.frames(agent, seed, at),
+        )  # fmt: skip
+
+    def frames(self, agent: str, seed: int, at: int) -> dict[str, pd.DataFrame]:
+        """Episodes and fits of one policy and seed: `blocked`, `worlds`, `agents`."""
+        stored = {
+            "blocked": self.once("blocked", (agent, at), lambda: self._episodes(agent, at)),
+            "worlds": self.once("worlds", (agent, at), lambda: self._elsewhere(agent, at)),
+            "agents": self._fits_of(agent, seed, at),
+        }
+        return {name: frame[frame["seed"] == seed] for name, frame in stored.items()}
+
+    def _episodes(self, agent: str, at: int) -> pd.DataFrame:
+        found = self._blocked.read(agent, self.numbers[at])
+        return found[found["row_id"].isin(self.data(at).row_id)]
+
+    def _elsewhere(self, agent: str, at: int) -> pd.DataFrame:
+        rows = self._worlds.rows("agent", agent)
+        places = slices_of(rows, self.counts, f"episodes of agent {agent!r}")
+        return rows.read(places[self.numbers[at]])
+
+    def _fits_of(self, agent: str, seed: int, at: int) -> pd.DataFrame:
+        """Rows of a block stand seed after seed, and agent after agent."""
+        place = self._fits_at[self.numbers[at]]
+        order = self.seeds().index(seed) * len(self.agents) + self.agents.index(agent)
+        start = place.start + order * self.sizes[at]
+        found = self._fits.read(slice(start, start + self.sizes[at]))
+        assert (found["agent"] == agent).all(), "bug: order of agents"
+        return found
+
+    def propensities(self, seed: int, at: int) -> pd.DataFrame:
+        """What was fitted of the records of one seed."""
+        place = self._fitted_at[self.numbers[at]]
+        found = self.once("fitted", (at,), lambda: self._propensities.read(place))
+        return found[found["seed"] == seed]
+
+    def view_rows(self) -> Iterator[ViewRows]:
+        """Test rows with the fitted factors of every seed, block by block."""
+        for at, number in enumerate(self.numbers):
+            block = self.records.table.block(number)
+            factors = [
+                self.propensities(seed, at)[panel_columns("factor", block.table)].to_numpy()
+                for seed in self.seeds()
+            ]
+            yield ViewRows(block.table, block.of(TEST), np.concatenate(factors))
+
+    def known_rows(self, seed: int) -> KnownRows:
+        """What every test row tells: columns that each record holds, and classes but the first."""
+        names = self.once("names", (seed,), lambda: self.always_known(seed))
+
+        def read(at: int) -> np.ndarray:
+            told = [values for columns in self.known(names, at) for values in columns.values()]
+            return np.column_stack([np.empty((self.sizes[at], 0)), *told])
+
+        return KnownRows([self.rows(at) for at in range(len(self.numbers))], read)

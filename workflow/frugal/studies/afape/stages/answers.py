@@ -32,7 +32,6 @@ from frugal.judge.record_law import Causes, RecordLaw
 from frugal.judge.semi_offline import Labels, Paths, path_probability, terms
 from frugal.missing.graph import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
-from frugal.studies.afape.agent_names import candidate
 from frugal.studies.afape.answers import NAMED, curve, document, words
 from frugal.studies.afape.candidates import (
     PRACTICE,
@@ -42,6 +41,7 @@ from frugal.studies.afape.candidates import (
     stem,
     within,
 )
+from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 
 

@@ -35,15 +35,16 @@ from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
 from frugal.learn.nuisance_choice import Fitted
 from frugal.results.replacing import Growing
-from frugal.studies.afape.cases import StoredCases
 from frugal.studies.afape.hidden_causes import Shifted, tipped, tipping
 from frugal.studies.afape.judging import (
     Fits,
     Judged,
+    compared,
     convergence,
     divides,
     frequencies,
     judge_blocks,
+    pairs,
     resampled,
     summary_rows,
 )
@@ -56,8 +57,7 @@ from frugal.studies.afape.nuisances import (
     nothing_fitted,
     tell,
 )
-from frugal.studies.afape.pairs import compared, pairs
-from frugal.studies.afape.stored import TEST, StoredEpisodes, StoredRecords
+from frugal.studies.afape.stored import TEST, StoredCases, StoredEpisodes, StoredRecords
 from frugal.studies.shared.frames import EVALUATED, bars
 
 

@@ -1,6 +1,7 @@
 """Stages of the grid: verdicts in worlds whose truth is known."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 from frugal.acquire.registry import kind_of
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
+from frugal.core.rows import FrameRows, Partitions
+from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.judge.registry import READ
@@ -17,10 +20,118 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.grid_laws import grid_law
 from frugal.missing.identification import identify
 from frugal.results.replacing import together
-from frugal.studies.afape.draws import Drawn, Judges
-from frugal.studies.afape.grid import CLEAR
-from frugal.studies.afape.stages.agents import train_agent
-from frugal.studies.afape.stages.records import draw_missingness
+from frugal.studies.afape.spec import CLEAR
+from frugal.studies.afape.stages.agents import roll_out, train_agent
+from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
+from frugal.studies.afape.stages.records import check_graph, draw_missingness, impute_features
+from frugal.studies.afape.stages.tables import give_verdicts
+from frugal.studies.shared.frames import without_bar
+
+_NO_COPY = pd.DataFrame({"row_id": [], "seed": [], "method": [], "draw": []})
+_WHERE = {"dataset": "drawn", "mechanism": "drawn"}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows with gaps, and every policy's episodes on them.
+
+    Attributes:
+        stored: inputs `table`, `catalogue`, `masks`, `graph`, `identification` of the stages.
+        blocked: agent → its episodes on the records.
+        worlds: agent → its episodes elsewhere.
+    """
+
+    stored: Mapping[str, Any]
+    blocked: Mapping[str, pd.DataFrame]
+    worlds: Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """What is the same in all draws.
+
+    Attributes:
+        classifier: its arrays.
+        agents: name → settings.
+        policies: files of those that learn, by name.
+        nuisance: settings of `fit_nuisances`, without its agents.
+        evaluation: settings of `estimate_costs`.
+        root: of all streams.
+    """
+
+    classifier: Mapping[str, np.ndarray]
+    agents: Mapping[str, Mapping[str, Any]]
+    policies: Mapping[str, StoredArrays]
+    nuisance: Mapping[str, Any]
+    evaluation: Mapping[str, Any]
+    root: int
+
+    def play(
+        self, stored: Mapping[str, Any], draw: int, imputation: Mapping[str, Any] | None = None
+    ) -> Drawn:
+        """Every policy on one draw, and on imputed copies of it where settings say how."""
+        blocked, worlds = {}, {}
+        copies = {"imputed": _NO_COPY, "rounds": _NO_COPY}
+        if imputation is not None:
+            of_rows = {name: stored[name] for name in ("table", "catalogue", "masks")}
+            copies = together(impute_features(
+                **of_rows, settings=imputation, streams=self._streams("impute_features", draw),
+                progress=without_bar,
+            ))  # fmt: skip
+        for name, settings in self.agents.items():
+            filed: dict[str, Any] = {"policy": self.policies[name]} if name in self.policies else {}
+            made = together(roll_out(
+                **stored, **copies, classifier=self.classifier, settings=settings,
+                streams=self._streams("roll_out", draw, agent=name), progress=without_bar, **filed,
+            ))  # fmt: skip
+            blocked[name], worlds[name] = made["blocked"], made["worlds"]
+        return Drawn(stored, blocked, worlds)
+
+    def judge(self, drawn: Drawn, draw: int) -> dict[str, pd.DataFrame]:
+        """Estimates, comparisons, the check of the graph, and a verdict.
+
+        Returns:
+            `estimates`, `comparisons`, `graph_check` and `verdicts` as the stages make them.
+        """
+        filed: dict[str, Any] = {f"policy_{k}": one for k, one in enumerate(self.policies.values())}
+        nuisances = together(fit_nuisances(
+            **drawn.stored, blocked=_by_agent(drawn.blocked),
+            settings={**self.nuisance, "agents": self.agents, "filed": list(self.policies)},
+            streams=self._streams("fit_nuisances", draw), progress=without_bar, **filed,
+        ))  # fmt: skip
+        estimated = estimate_costs(
+            **drawn.stored, blocked=_by_agent(drawn.blocked), worlds=_by_agent(drawn.worlds),
+            propensities=nuisances["propensities"], agents=nuisances["agents"],
+            settings=self.evaluation, streams=self._streams("estimate_costs", draw),
+            progress=without_bar,
+        )  # fmt: skip
+        given = {k: v for k, v in drawn.stored.items() if k != "graph"}
+        checked = check_graph(
+            **given, propensities=nuisances["propensities"], settings={},
+            streams=self._streams("check_graph", draw), progress=without_bar,
+        )["graph_check"]  # fmt: skip
+        names = ("estimates", "comparisons", "groups", "sensitivity", "tipping")
+        found = {name: estimated[name].assign(**_WHERE) for name in names}
+        told = give_verdicts(
+            summary=found["estimates"], comparisons=found["comparisons"],
+            groups=found["groups"], sensitivity=found["sensitivity"], tipping=found["tipping"],
+            graph_check=checked.assign(**_WHERE),
+            settings={
+                "cost_units": {"drawn": ""}, "gammas": self.evaluation["hidden_causes"]["gammas"],
+                "margin": 0.0,  # which of these verdicts are the best does not depend on it
+            },
+            streams=self._streams("give_verdicts", draw), progress=without_bar,
+        )  # fmt: skip
+        return found | {"graph_check": checked, "verdicts": told["verdicts"]}
+
+    def _streams(self, stage: str, draw: int, **more: str) -> Streams:
+        return Streams(self.root, stage, {**_WHERE, "draw": str(draw), **more})
+
+
+def _by_agent(frames: Mapping[str, pd.DataFrame]) -> Partitions:
+    each = list(frames.values())
+    return Partitions([{"agent": name} for name in frames], lambda k: FrameRows(each[k]))
+
 
 TRUE, NONE = "true", "mcar"  # graphs under which a world is judged
 
@@ -107,7 +218,7 @@ def _with_gaps(
     settings = {"name": "grid", "seeds": [draw], "missingness": law, "s": None}
     return stored | together(draw_missingness(
         **stored, settings=settings, streams=Streams(draw, "draw_missingness", {}),
-        progress=_quiet,
+        progress=without_bar,
     ))  # fmt: skip
 
 
@@ -128,7 +239,7 @@ def _judges(
         bundle: Bundle = train_agent(
             table=whole, catalogue=catalogue, classifier=classifier, masks=stored["masks"],
             settings=own, streams=Streams(streams.root, "train_agent", {"agent": name}),
-            progress=_quiet,
+            progress=without_bar,
         )["policy"]  # fmt: skip
         policies[name] = bundle.stored(f"the policy {name}")
     return Judges(
@@ -192,10 +303,6 @@ def _answer(found: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> di
         "costlier_told": sum(agent not in may_be_best for agent in costlier),
         "best_excluded": cheapest in judged and cheapest not in may_be_best,
     }  # fmt: skip
-
-
-def _quiet(rows: Any, **_: Any) -> Any:
-    return rows
 
 
 WORLD = ["dataset", "mechanism", "missing_share", "graph"]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from frugal.acquire.encoders import fits, tabulate
 from frugal.acquire.kinds import Ground, Learned
-from frugal.acquire.policies.fixed_classifiers import FixedClassifiers
+from frugal.acquire.policies.fixed import FixedClassifiers
 from frugal.acquire.reading import completed_states
 from frugal.acquire.registry import CLASSIFIER, build_policy, kind_of, train_bundle
 from frugal.acquire.rollouts import roll_out
@@ -38,18 +38,20 @@ from frugal.learn.tabular_baselines import FittedBaseline, fit_baseline
 from frugal.learn.trees import classifier_of
 from frugal.studies.diagnosis.frames import (
     JUDGED,
+    PARTS,
+    STATES,
     Judged,
     Solution,
     divided,
     fixed_runs,
     full_cost,
+    of_encoder,
     rollout_frames,
     rows_of,
     run_frames,
     task_of,
     whole_sets,
 )
-from frugal.studies.diagnosis.states import PARTS, STATES, of_encoder
 
 
 def train_encoder(

@@ -8,15 +8,20 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder
+from frugal.acquire.policies.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
+from frugal.acquire.policies.greedy import GreedyPolicies, ReferenceUnits
 from frugal.acquire.policies.sm_ddpo import ACTOR, ENCODER, front_settings
 from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.cwcf import CwcfPolicies, fit_cwcf
-from frugal.acquire.train.greedy_information import GreedyPolicies, ReferenceUnits
-from frugal.acquire.train.selection import SelectionPolicies, panels_by_use, tuned_threshold
 from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
-from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
+from frugal.acquire.train.state_classifier import (
+    SelectionPolicies,
+    StateClassifier,
+    fit_state_classifier,
+    panels_by_use,
+    tuned_threshold,
+)
 from frugal.config.learners import ClassifierSettings
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
@@ -28,22 +33,20 @@ from frugal.data.availability import available_panels
 from frugal.learn.imputer_kinds import Imputer, imputer_of
 from frugal.studies.diagnosis.frames import (
     JUDGED,
+    PARTS,
     Judged,
     Solution,
     divided,
     full_cost,
+    require_encoder,
+    rewards_of,
     rollout_frames,
     rows_of,
     run_frames,
-    task_of,
-)
-from frugal.studies.diagnosis.states import (
-    PARTS,
-    require_encoder,
-    rewards_of,
     scaled_task,
     solutions_of,
     states_of,
+    task_of,
     training_settings,
 )
 

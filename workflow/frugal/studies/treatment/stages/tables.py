@@ -1,4 +1,4 @@
-"""Stage `check_treatment`: the summary holds what the config promised, in range; or it stops."""
+"""Stages of treatment's tables: the summary, CPU times, checks."""
 
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -10,7 +10,69 @@ import pandas as pd
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.search.planner import planners_of
-from frugal.studies.treatment.stages.summarise_treatment import KEY
+from frugal.search.summary import best_so_far, summarise_searches
+from frugal.studies.treatment.searches import IDENTITY, sized
+
+KEY = ["dataset", "n_train", *IDENTITY, "seed"]
+NUMBERS = ["efficacy", "mean_trials"]
+
+
+def summarise_treatment(
+    *,
+    scores: pd.DataFrame,
+    best_after: pd.DataFrame,
+    settings: Any,
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """One row per policy and repeat, the contract's columns first; policies of two grids once."""
+    del settings, streams, progress
+    once = scores.drop_duplicates(KEY, ignore_index=True).drop(columns="grid")
+    further = [c for c in once.columns if c not in KEY + NUMBERS]
+    curves = best_after.drop_duplicates([*KEY, "trials"], ignore_index=True).drop(columns="grid")
+    curves = _common_size(sized(curves, ["dataset", "seed"]))
+    alike = _common_size(sized(once, ["dataset", "seed"]))
+    return {
+        "repeats": once[KEY + NUMBERS + further],
+        "means": summarise_searches(alike, repeat="seed", by=["dataset", "n_train"]),
+        "curves": best_so_far(curves, repeat="seed", by=["dataset", "n_train", *IDENTITY]),
+    }
+
+
+def _common_size(rows: pd.DataFrame) -> pd.DataFrame:
+    """Training sizes of one rank named by their median over repeats."""
+    sizes = rows.drop_duplicates(["dataset", "seed", "size"])
+    median = sizes.groupby(["dataset", "size"])["n_train"].median().astype(int).rename("n_train")
+    return rows.drop(columns="n_train").join(median, on=["dataset", "size"]).drop(columns="size")
+
+
+def add_cpu_times(
+    *,
+    repeats: pd.DataFrame,
+    timings: pd.DataFrame,
+    settings: Any,
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """The summary table of the contract: the rows of `summarise_treatment`, with `cpu_s`.
+
+    CPU seconds are a measurement, and no two runs measure the same. They join last, in a table that
+    no other step reads: everything else is the same bytes twice.
+
+    Raises:
+        DataError: a policy was not timed.
+    """
+    del settings, streams, progress
+    timed = sized(timings, ["dataset"]).drop(columns="n_train")
+    rows = sized(repeats, ["dataset", "seed"]).merge(
+        timed, on=["dataset", "size", *IDENTITY], how="left", validate="many_to_one"
+    )
+    untimed = rows.loc[rows["cpu_s"].isna(), KEY]
+    if len(untimed):
+        at = ", ".join(f"{name} {value}" for name, value in untimed.iloc[0].items())
+        raise DataError(f"{len(untimed)} policies were not timed by time_planners, first {at}")
+    further = [c for c in repeats.columns if c not in KEY + NUMBERS]
+    return {"summary": rows[[*KEY, *NUMBERS, "cpu_s", *further]]}
 
 
 def check_treatment(

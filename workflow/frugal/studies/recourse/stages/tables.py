@@ -1,8 +1,4 @@
-"""Stage `label_units`: units with their cheapest actions, each with its certificate.
-
-One stage for simulated worlds, for a real table whose bins are capabilities, and for a user's own
-catalogue of actions and units.
-"""
+"""Stages of labels and of recourse's tables: the summary and its checks."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -16,6 +12,7 @@ from frugal.config.recourse import FILES, LabelSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.streams import Streams
+from frugal.cover.accuracy import accuracy_rows, confidence_rows, frequency_rows, group_rows
 from frugal.cover.capabilities import capabilities_of, load_capability_rules
 from frugal.cover.catalogue import (
     EVERYONE,
@@ -33,9 +30,11 @@ from frugal.cover.worlds import sample_world, variant_design
 from frugal.data.description import load_description
 from frugal.data.prepare import read_raw
 from frugal.studies.recourse.frames import (
+    SCENARIO,
     action_words,
     feature_columns,
     instance_arrays,
+    keyed,
     slot_frame,
 )
 
@@ -57,6 +56,9 @@ def label_units(
 
     Of units of one's own, those that cannot be covered and groups that stand on one side only are
     named on stderr, a sentence each.
+
+    One stage for simulated worlds, for a real table whose bins are capabilities, and for a user's
+    own catalogue of actions and units.
 
     Raises:
         ConfigError: the settings are not those of a source, or its files are not given, or others.
@@ -223,3 +225,97 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
         ],
         axis=1,
     )  # fmt: skip
+
+
+KEYS = [*SCENARIO, "generator"]
+FRONT = ["dataset", "variant", "generator", "subset", "actions"]
+NUMBERS = ["n", "accuracy", "accuracy_se", "feasible_share_of_mistakes", "cost_gap"]
+
+
+def summarise_recourse(
+    *,
+    outcomes: pd.DataFrame,
+    labels: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Accuracies, groups, confidence, frequencies, and what became of the units of each group."""
+    del streams, progress
+    outcomes, labels = (
+        t.assign(seed=t["seed"].astype(str).astype(int)) for t in (outcomes, labels)
+    )
+    tables: dict[str, list[pd.DataFrame]] = {
+        "summary": [], "groups": [], "confidence": [], "frequencies": [],
+    }  # fmt: skip
+    edges = tuple(settings["frequency_edges"])
+    for key, rows in outcomes.groupby(KEYS, sort=False):
+        made = {
+            "summary": accuracy_rows(rows),
+            "groups": group_rows(rows),
+            "confidence": confidence_rows(rows, bins=settings["bins"]),
+            "frequencies": frequency_rows(rows, edges=edges),
+        }
+        for name, table in made.items():
+            tables[name].append(keyed(table, KEYS, key))
+    found = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
+    summary = found["summary"]
+    further = [c for c in summary.columns if c not in FRONT + NUMBERS]
+    counts = labels.groupby(
+        ["dataset", "variant", "seed", "group", "label_status", "size"], sort=False
+    )
+    return found | {
+        "summary": summary[FRONT + NUMBERS + further],
+        "sizes": counts.size().rename("n").reset_index(),
+    }
+
+
+def check_recourse(
+    *,
+    summary: pd.DataFrame,
+    outcomes: pd.DataFrame,
+    labels: pd.DataFrame,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, Any]]:
+    """Count rows, check certificates and ranges.
+
+    Raises:
+        DataError: the first check that fails.
+    """
+    del streams, progress
+    wanted = {tuple(row) for row in settings["rows"]}
+    whole = summary[summary["actions"] == "all"].astype({"seed": str})
+    found = set(whole[KEYS].itertuples(index=False, name=None))
+    if found != wanted:
+        lost = sorted(wanted - found) or sorted(found - wanted)
+        raise DataError(f"the recourse summary lacks or adds {len(lost)} results, first {lost[0]}")
+    solved = labels[
+        labels["label_status"].isin(["labelled", "tied", "positive", "too_many_actions"])
+    ]
+    wrong = outcomes[~outcomes["correct"]]
+    checks = {
+        "every cost of a solved unit meets its lower bound": np.isclose(
+            solved["cheapest_cost"], solved["lower_bound"]
+        ),
+        "a labelled unit has one cheapest set": labels.loc[
+            labels["label_status"] == "labelled", "optima"
+        ]
+        == 1,
+        "a unit that cannot be covered has a reason": labels.loc[
+            labels["label_status"] == "uncoverable", "refusal"
+        ]
+        != "",
+        "a right answer works": outcomes.loc[outcomes["correct"], "feasible"],
+        "no wrong answer that works is cheaper": wrong.loc[wrong["feasible"], "answer_cost"]
+        >= wrong.loc[wrong["feasible"], "true_cost"],
+        "a repaired answer works": outcomes["repaired_feasible"],
+        "no repaired answer is cheaper than the cheapest": outcomes["repaired_cost"]
+        >= outcomes["true_cost"],
+        "an accuracy is a share": summary["accuracy"].between(0, 1),
+    }
+    for what, holds in checks.items():
+        if not np.all(holds):
+            raise DataError(f"recourse: it does not hold that {what}")
+    return {"checks": {"rows": len(summary), "units": len(labels), "passed": list(checks)}}

@@ -1,11 +1,16 @@
-"""The panels, columns and levels that agents of afape name, held against a data set's description.
+"""What a config says of afape, held against its data sets: agents, panels, costs, the grid.
 
-A misspelt name, or a condition that could never hold, is found before any job starts. Knows names
-only, and nothing of how an agent acts.
+Names only, and nothing heavy, for the Snakefile reads it: a misspelt name is refused before any job
+starts. Whether a graph is acyclic or identifies anything is for `missing`. Only afape adds up costs
+of errors; the other studies never read them.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
+
+import numpy as np
 
 from frugal.config.declared import declared_kinds
 from frugal.core.errors import ConfigError
@@ -159,3 +164,139 @@ _NAMED: Mapping[str, Callable[[str, Any, Description], None]] = {
     "dataset": _require_dataset,
     "steps": _require_steps,
 }  # by the words of declarations, see `AgentKind.names`
+
+
+def require_known_names(at: str, entry: Mapping[str, Any], description: Description) -> None:
+    """Refuse a scenario that names panels or columns which its data set does not have.
+
+    Args:
+        at: where the scenario stands, as the sentence begins.
+        entry: the scenario, valid by the schema.
+        description: of its data set.
+
+    Raises:
+        ConfigError: the key, the name found, and those that there are.
+    """
+    panels = [panel.name for panel in description.panels if not panel.free]
+    columns = [column.name for column in description.columns]
+    categorical = {c.name: c.levels for c in description.columns if c.kind == "categorical"}
+    for key, kind, name in _names(entry):
+        known = columns if kind == "column" else panels
+        found = description.column_of(name) if kind == "column" else name
+        if found not in known:
+            raise ConfigError(
+                f"{at}.{key} names {kind} {name!r}; data set {description.name!r} has "
+                f"{listed(known)}{did_you_mean(name, known)}"
+            )
+        if kind == "column" and name in categorical:
+            example = (categorical[name] or ("…",))[-1]
+            raise ConfigError(
+                f"{at}.{key} names column {name!r}, which is categorical and becomes one 0/1 "
+                f"column per level; name a level, for example '{name}={example}'"
+            )
+
+
+def _names(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Key, kind (panel or column) and name, of every name in a scenario."""
+    for panel, law in entry["missingness"]["panels"].items():
+        at = "missingness.panels"
+        yield at, "panel", panel
+        for kind, key in (("column", "values"), ("panel", "indicators")):
+            causes: Iterable[str] = law.get(key) or ()
+            for cause in causes:
+                yield f"{at}.{panel}.{key}", kind, cause
+    for panel in entry["s"] or ():
+        yield "s", "panel", panel
+
+
+def require_error_costs(at: str, description: Description) -> None:
+    """Refuse costs by which no decision is wrong, or a right one dearer than a wrong one.
+
+    Raises:
+        ConfigError: all decisions cost the same, whatever is true, so that no acquisition could
+            pay; or a class for which another decision than the right one is cheaper, as where rows
+            and columns are confused.
+    """
+    cost, classes = np.array(description.misclassification_cost), description.label.classes
+    where = (
+        f"{at} names data set {description.name!r}, in whose YAML ({description.path}) "
+        "'misclassification_cost'"
+    )
+    if (cost == cost[:, :1]).all():
+        what = "is zero everywhere" if not cost.any() else "is the same for all decisions"
+        raise ConfigError(
+            f"{where} {what}, so that no acquisition could pay; write what a wrong decision costs, "
+            f"in {description.cost_unit}: a row for each true class, a column for each decision"
+        )
+    dearer = np.diag(cost)[:, None] > cost
+    if dearer.any():
+        true, wrong = (int(k) for k in np.argwhere(dearer)[0])
+        raise ConfigError(
+            f"{where} says that where {classes[true]!r} is true, the decision {classes[true]!r} "
+            f"costs {cost[true, true]:g} and {classes[wrong]!r} costs {cost[true, wrong]:g}; a "
+            "right decision may cost no more than a wrong one (rows are true classes, columns "
+            "decisions)"
+        )
+
+
+def remark_on_error_costs(at: str, description: Description) -> str | None:
+    """What to tell of costs by which one decision is never wrong; None where there is no such one.
+
+    That is allowed, for somebody may want to see it, and its answer is known: never acquire.
+    """
+    cost = np.array(description.misclassification_cost)
+    always = np.flatnonzero((cost == cost.min(axis=1, keepdims=True)).all(axis=0))
+    if len(always) == 0:
+        return None
+    decision = description.label.classes[int(always[0])]
+    return (
+        f"{at}: by 'misclassification_cost' of {description.path} the decision {decision!r} is the "
+        "cheapest whatever is true, so that the best policy acquires nothing; is a cost missing?"
+    )
+
+
+CLEAR = 4.0  # standard errors of the best policy's estimate: a lead that a verdict should see
+DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of the grid shows
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The block `afape.grid` beside what it refers to.
+
+    Attributes:
+        block: `afape`.
+        agents: name → settings, without those that are null.
+    """
+
+    block: Mapping[str, Any]
+    agents: Mapping[str, Any]
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """The block `afape.grid`."""
+        return self.block["grid"]
+
+    def files(self, name: str) -> list[str]:
+        """A file of every world."""
+        return [
+            f"results/grid/dataset={dataset}/mechanism={mechanism}/missing_share={share:g}/{name}"
+            for dataset, mechanism, share in product(
+                self.own["datasets"], self.own["mechanisms"], self.own["missing_shares"]
+            )
+        ]
+
+    def settings(self, mechanism: str, missing_share: float) -> dict[str, Any]:
+        """Settings of `judge_world`."""
+        return {
+            "mechanism": mechanism,
+            "missing_share": missing_share,
+            **{name: self.own[name] for name in ("panels", "draws", "rows", "imputed_draws")},
+            "imputation": self.block["imputation"],
+            "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
+            "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
+            "evaluation": {
+                **self.block["evaluation"],
+                **DRAWS_BETWEEN,
+                "hidden_causes": {**self.block["evaluation"]["hidden_causes"], "gammas": [1.0]},
+            },
+        }

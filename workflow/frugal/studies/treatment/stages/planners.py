@@ -1,0 +1,355 @@
+"""Stages of searches: realisations, policies compared and timed, one's own records judged."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.streams import Streams
+from frugal.search.description import load_search_description
+from frugal.search.levels import Strata, strata_of
+from frugal.search.off_policy import prepare_judging
+from frugal.search.outcome_counts import count_outcomes
+from frugal.search.own_policies import (
+    MEMORY_GIB,
+    JudgedPolicy,
+    choose,
+    estimates_frame,
+    judge_policies,
+    require_memory,
+    search_options,
+    verdict,
+)
+from frugal.search.own_records import (
+    OwnRecords,
+    load_records_description,
+    read_own_records,
+    trial_records,
+)
+from frugal.search.patient_splits import split_patients
+from frugal.search.plain_words import StepTable, policy_words, step_table, steps_frame
+from frugal.search.planning.policy_frames import name_cells, reachable
+from frugal.search.prescribing import simulate_prescriptions
+from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
+from frugal.search.repeats import search_repeat
+from frugal.search.searches import SearchOptions, fit_outcome_model
+from frugal.search.support import records_behind, step_values, trials_left
+from frugal.search.susceptibility import SusceptibilityTable
+from frugal.search.tables import read_searches, trials_frame, units_catalogue, units_frame
+from frugal.studies.treatment.searches import IDENTITY, Searches
+
+
+def prepare_searches(
+    *,
+    description: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **raw: Path,
+) -> dict[str, Any]:
+    """Read a table; per split, draw the test patients and, where none are known, prescriptions.
+
+    Raises:
+        DataError, ConfigError: the files are not those that the YAML describes.
+    """
+    described = load_search_description(description)
+    names = [file.name for file in described.files]
+    if len(raw) != len(names):
+        raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
+    try:
+        table, recorded = read_searches(described, dict(zip(names, raw.values(), strict=True)))
+        searches = _searches(table, recorded, settings, streams, progress)
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{description}: {error}") from error
+    catalogue = units_catalogue(table)
+    catalogue["report"] |= {
+        "title": described.title,
+        "note": described.note,
+        "prescriptions": "simulated" if recorded is None else "recorded",
+    }
+    return {"units": units_frame(table), "catalogue": catalogue, "searches": searches}
+
+
+def _searches(
+    table: SusceptibilityTable,
+    recorded: TrialRecords | None,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> pd.DataFrame:
+    """Who was given what, in each split."""
+    parts = []
+    for seed in progress(range(settings["seeds"]), desc="splits"):
+        is_test = split_patients(
+            table.patient, test_share=settings["test_share"], rng=streams.generator("split", seed)
+        )
+        records = recorded
+        if records is None:
+            records = simulate_prescriptions(
+                table,
+                is_test=is_test,
+                **settings["prescribing"],
+                rng=streams.generator("prescriptions", seed),
+            )
+        trials = trials_frame(records, table.row_id)
+        part = pd.Series(np.where(is_test, "test", "train"), index=table.row_id)
+        trials.insert(1, "part", trials["row_id"].map(part).to_numpy(dtype=object))
+        trials.insert(0, "seed", seed)
+        parts.append(trials)
+    return pd.concat(parts, ignore_index=True)
+
+
+def compare_planners(
+    *,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    description: Path | None = None,
+    units: pd.DataFrame | None = None,
+    catalogue: Mapping[str, Any] | None = None,
+    searches: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Scores, units by trials, best outcomes by trials; every policy of every repeat, opened."""
+    study = Searches(
+        settings,
+        streams,
+        description=description,
+        units=units,
+        catalogue=catalogue,
+        searches=searches,
+    )
+    kept: dict[str, list[pd.DataFrame]] = {
+        name: [] for name in ("scores", "trials", "best_after", "policies")
+    }
+    repeats = study.repeats(settings["seeds"])
+    for repeat in progress(repeats, total=settings["seeds"], desc="repeats"):
+        for grid, entry in settings["grids"].items():
+            for n_train in study.sizes(entry, repeat):
+                made = search_repeat(
+                    study.streams,
+                    repeat,
+                    n_train=n_train,
+                    options=study.options(entry),
+                    keep_policies=True,
+                )
+                for name in ("scores", "trials", "best_after"):
+                    kept[name].append(_labelled(getattr(made, name), grid))
+                assert made.policies is not None
+                kept["policies"].append(_labelled(_opened(made.policies, study), grid))
+    tables = {name: pd.concat(frames, ignore_index=True) for name, frames in kept.items()}
+    return tables | {"scores": tables["scores"].drop(columns="cpu_s")}  # a clock is no result
+
+
+def _labelled(frame: pd.DataFrame, grid: str) -> pd.DataFrame:
+    """A copy with the name of the grid as first column."""
+    return pd.concat([pd.Series(grid, index=frame.index, name="grid"), frame], axis=1)
+
+
+def _opened(cells: pd.DataFrame, study: Searches) -> pd.DataFrame:
+    """Policies as tables of the histories that each can come to."""
+    keys = cells[["seed", "n_train", *IDENTITY]]
+    numbers = {name: cells[name].to_numpy() for name in cells.columns.difference(keys.columns)}
+    named = name_cells(
+        numbers, contexts=study.contexts, actions=study.actions, outcomes=study.results
+    )
+    return pd.concat([keys, named.rename(columns={"action": "next"})], axis=1)
+
+
+_WARM_UP_UNITS = 2  # compiled code is loaded before the clock counts
+
+
+def time_planners(
+    *,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    description: Path | None = None,
+    units: pd.DataFrame | None = None,
+    catalogue: Mapping[str, Any] | None = None,
+    searches: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Learn the first repeat's policies again and keep what that took.
+
+    Its output is a measurement: no two runs are alike, so it lies beside the other timings, outside
+    results/, and only the summary's column `cpu_s` comes from it.
+    """
+    del progress
+    study = Searches(
+        settings,
+        streams,
+        description=description,
+        units=units,
+        catalogue=catalogue,
+        searches=searches,
+    )
+    frames = []
+    repeat = next(study.repeats(1))
+    for entry in settings["grids"].values():
+        options = study.options(entry)
+        learn = partial(search_repeat, study.streams, repeat, options=options, keep_policies=False)
+        learn(n_train=_WARM_UP_UNITS)
+        for n_train in study.sizes(entry, repeat):
+            made = learn(n_train=n_train)
+            frames.append(made.scores[["n_train", *IDENTITY, "cpu_s"]])
+    timings = pd.concat(frames, ignore_index=True)
+    return {"timings": timings.drop_duplicates(["n_train", *IDENTITY], ignore_index=True)}
+
+
+LEAST_UNITS = 40
+_CELLS = 1 << 16  # of a policy, told at one time
+
+
+def judge_searches(
+    *,
+    description: Path,
+    records: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Learn on one part of the units, judge on the other, take one policy.
+
+    Raises:
+        ConfigError, DataError: the YAML or the file is not what it should be, or units are too few.
+        SearchSizeError: treatments, outcomes and covariates ask for tables that are too large.
+    """
+    del settings, progress
+    described = load_records_description(description)
+    own = read_own_records(described, records)
+    if len(own.names) < LEAST_UNITS:
+        raise DataError(
+            f"{records.name} has {len(own.names)} units with a trial; at least {LEAST_UNITS} are "
+            "needed, some to learn from and some to judge by"
+        )
+    require_memory(own, described)
+    contexts = strata_of(own.covariate, described.covariates)
+    hidden = strata_of(own.confounder, described.confounders)
+    worth = np.array(described.worth)
+    context = contexts.index(own.covariate, own.names)
+    confounder = hidden.index(own.confounder, own.names)
+    all_records = trial_records(own, context, len(contexts.names), len(worth))
+    judging = split_patients(
+        own.cluster, test_share=described.keys.judging_share,
+        rng=streams.generator("split"),
+    )  # fmt: skip
+    training = all_records.take(~judging)
+    judged = prepare_judging(
+        all_records.take(judging),
+        np.concatenate([contexts.features[context], hidden.features[confounder]], axis=1)[judging],
+        confounder[judging], own.cluster[judging], streams.generator("folds"),
+        outcome_value=worth, memory_gib=MEMORY_GIB,
+    )  # fmt: skip
+    options = search_options(worth, epsilon=described.keys.epsilon, deltas=described.deltas)
+    policies = judge_policies(training, contexts.features, judged, streams, options)
+    chosen = choose(policies, described.deltas[0], judged.cluster)
+    judged = replace(judged, tables=())  # most of the memory
+    steps = _steps(chosen, training, contexts, options, streams, own, described.outcomes.names)
+    return {
+        "estimates": estimates_frame(policies, chosen),
+        "steps": steps_frame(steps, reachable(chosen.plan.policy)),
+        "policy": {
+            "searches": 1,
+            "description": _plain(described.document),
+            "gaps": list(contexts.gaps),
+            "contexts": list(contexts.names),
+            "treatments": list(own.treatments),
+            "outcomes": list(described.outcomes.names),
+            "name": chosen.name,
+            "verdict": verdict(
+                chosen,
+                judged,
+                dict(zip(described.outcomes.names, described.worth, strict=True)),
+                len(training),
+            ),
+            "said": list(own.said),
+        },
+        "arrays": steps.arrays(),
+    }
+
+
+def _steps(
+    chosen: JudgedPolicy,
+    training: TrialRecords,
+    contexts: Strata,
+    options: SearchOptions,
+    streams: Streams,
+    own: OwnRecords,
+    outcomes: tuple[str, ...],
+) -> StepTable:
+    """The policy at every history, with the records behind each step and the runner-up."""
+    policy, counts = chosen.plan.policy, count_outcomes(training)
+    model = "smoothed" if chosen.plan.outcome_model == "records" else chosen.plan.outcome_model
+    table = fit_outcome_model(
+        model, training, counts, contexts.features, streams.generator("model"),
+        options=options, true_model=None,
+    )  # fmt: skip
+    behind = records_behind(counts, contexts=len(policy.action))
+    trials = trials_left(policy, table)
+    cells = np.arange(policy.action.size)
+    parts = [
+        _step_cells(policy, table, trials, behind, cells[start : start + _CELLS])
+        for start in range(0, len(cells), _CELLS)
+    ]
+    tables = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    shape = policy.action.shape
+    return StepTable(
+        action=policy.action,
+        statistic=policy.statistic,
+        **{name: cell.reshape(*shape, *cell.shape[1:]) for name, cell in tables.items()},
+        contexts=contexts.names,
+        treatments=own.treatments,
+        outcomes=outcomes,
+    )
+
+
+def _step_cells(
+    policy: SearchPolicy,
+    table: OutcomeTable,
+    trials: Float[np.ndarray, "x h"],
+    behind: Float[np.ndarray, "x h a"],
+    cells: Int[np.ndarray, " m"],
+) -> dict[str, np.ndarray]:
+    """Records, visits, runner-up and trials left of some cells of a policy, each with m rows."""
+    x, h = np.divmod(cells, policy.action.shape[1])
+    values, counts = step_values(policy, table, trials, x, h), behind[x, h]
+    following = policy.action[x, h].astype(np.int64)
+    rows, going = np.arange(len(x)), following < policy.n_actions
+    at = np.where(going, following, 0)
+    own_value = np.where(going, values[rows, at], np.nan)
+    values[rows, at] = np.nan
+    best = np.nanargmin(np.where(np.isnan(values), np.inf, values), axis=1)
+    its = values[rows, best]
+    return {
+        "records": counts[rows, at].astype(np.int64),
+        "visits": counts.sum(axis=1).astype(np.int64),
+        "runner_up": np.where(going & ~np.isnan(its), best, -1),
+        "trials_left": np.stack([own_value, its], axis=1),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def write_search_answer(
+    *,
+    policy: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, bytes]:
+    """`text`: the verdict and what was set right in the file; `words`: the policy, step by step."""
+    del settings, streams, progress
+    said = [f"Read: {sentence}." for sentence in policy["said"]]
+    text = "\n".join([*policy["verdict"], *said])
+    words = policy_words(step_table(arrays, policy))
+    return {"text": f"{text}\n".encode(), "words": words.encode()}
