@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from frugal.__main__ import main
 from frugal.results.sources import STAGES
-from frugal.run.reference.commands import REST, TARGETS, USED_FIRST
+from frugal.run.overview import REST, TARGETS, USED_FIRST
 from frugal.run.stage_command import COMMANDS
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from frugal.config.root import Config
 from frugal.results.sources import STAGES
-from frugal.run.reference.commands import help_of, target_words
+from frugal.run.reference.command import help_of, target_words
 from frugal.run.stage_command import COMMANDS
 from snakemake.cli import get_argument_parser
 

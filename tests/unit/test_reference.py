@@ -18,14 +18,19 @@ from frugal.core.schema_check import FORMS, read_yaml
 from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
 from frugal.results.sources import STAGES
-from frugal.run.reference.allowed import allowed
-from frugal.run.reference.columns import columns_page
-from frugal.run.reference.command import PAGES, reference_command
-from frugal.run.reference.commands import commands_page, help_of, target_words
-from frugal.run.reference.config_keys import CONFIG, config_page
-from frugal.run.reference.data_sets import FOLDER, data_sets_page
-from frugal.run.reference.declared import agents_page, methods_page
+from frugal.run.reference.command import (
+    FOLDER,
+    PAGES,
+    columns_page,
+    commands_page,
+    data_sets_page,
+    help_of,
+    reference_command,
+    target_words,
+)
 from frugal.run.reference.library import library_page
+from frugal.run.reference.parts import allowed
+from frugal.run.reference.schemas import CONFIG, agents_page, config_page, methods_page
 from frugal.run.stage_command import COMMANDS
 from frugal.studies.afape.columns import COLUMNS
 

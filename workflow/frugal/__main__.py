@@ -63,7 +63,7 @@ def _run(words: list[str]) -> int:
         )
     name = words[0] if words else ""
     if name in ("--help", "-h", "help"):
-        from frugal.run.reference.commands import overview
+        from frugal.run.overview import overview
 
         say(*overview().split("\n"))
         return 0

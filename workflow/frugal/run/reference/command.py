@@ -4,19 +4,196 @@ python -m frugal reference PAGE              # prints one
 python -m frugal reference --into FOLDER     # writes all
 """
 
-from collections.abc import Callable
+import ast
+import contextlib
+import io
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+from frugal.core import columns as shared
+from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean
+from frugal.core.schema_check import did_you_mean, read_yaml
 from frugal.results.sidecars import write_apart
+from frugal.results.sources import STAGES
 from frugal.run.arguments import command_parser
-from frugal.run.reference.columns import columns_page
-from frugal.run.reference.commands import commands_page
-from frugal.run.reference.config_keys import config_page
-from frugal.run.reference.data_sets import data_sets_page
-from frugal.run.reference.declared import agents_page, figures_page, methods_page
+from frugal.run.overview import REST, USED_FIRST
 from frugal.run.reference.library import library_page
+from frugal.run.reference.parts import head, lines_of, table
+from frugal.run.reference.schemas import agents_page, config_page, figures_page, methods_page
+from frugal.run.stage_command import COMMANDS, run_job
+
+_Columns = Mapping[str, tuple[str, str]]
+_Patterns = Sequence[tuple[str, tuple[str, str]]]
+
+
+def columns_page() -> str:
+    """Columns of several studies, then of each."""
+    parts = [
+        head("Columns", "columns"),
+        "Columns of all Parquet tables under `results/`. The sidecar beside a table (`_NAME.json`) "
+        "has the same for its own columns. Which table holds what: [outputs](outputs.md).\n",
+        "## Of several studies\n",
+        _rows(shared.COLUMNS, shared.PATTERNS),
+    ]
+    for path in sorted(PACKAGE.glob("studies/*/columns.py")):
+        study = path.parent.name
+        own = import_module(f"frugal.studies.{study}.columns")
+        title = "Of the shared stages" if study == "shared" else f"Of {study}"
+        parts += [f"## {title}\n", _rows(own.COLUMNS, own.PATTERNS)]
+    return "\n".join(parts)
+
+
+def _rows(columns: _Columns, patterns: _Patterns) -> str:
+    """Columns by name; of those that are many, the form of their names."""
+    rows = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in sorted(columns.items())]
+    for pattern, (unit, meaning) in patterns:
+        name = pattern.replace("(.+)", "…").replace("\\", "")
+        rows.append((f"`{name}`", unit, meaning.format(*["…"] * 9)))
+    return table(["column", "unit", "meaning"], rows)
+
+
+FOLDER = PROJECT / "config" / "datasets"
+_KINDS = {
+    "generator": "simulated here",
+    "download": "downloaded",
+    "path": "a file that you name",
+    "bundled": "with a library",
+}
+
+
+def data_sets_page() -> str:
+    """An overview, then each data set with its note."""
+    paths = [path for path in sorted(FOLDER.glob("*.yaml")) if path.stem != "template"]
+    tables = {path: read_yaml(path) for path in paths}
+    searches = {path: read_yaml(path) for path in sorted(FOLDER.glob("treatment/*.yaml"))}
+    parts = [
+        head("Data sets", "data_sets"),
+        "Tables whose YAML comes with Frugal. How many rows are kept, and what files and names may "
+        "hold: [files and names](files.md). A table of one's own is described in the same way: "
+        "[template.yaml](../../config/datasets/template.yaml).\n",
+        "## Overview\n",
+        table(
+            ["name", "title", "file", "columns, panels", "label"],
+            [_table_row(one) for one in tables.values()],
+        ),
+        "Searches, for the study `treatment`:\n",
+        table(
+            ["name", "title", "actions, results"],
+            [(f"[`{s['name']}`](#{s['name']})", s["title"], _search(s)) for s in searches.values()],
+        ),
+    ]
+    parts += [_entry(path, one) for path, one in {**tables, **searches}.items()]
+    return "\n".join(parts)
+
+
+def _table_row(told: Mapping[str, Any]) -> tuple[str, ...]:
+    label = " / ".join(str(one["name"]) for one in told["label"]["classes"])
+    kind = str(told["source"]["kind"])
+    return (
+        f"[`{told['name']}`](#{told['name']})",
+        told["title"],
+        _KINDS.get(kind, kind),
+        f"{len(told['columns'])}, {len(told['panels'])}",
+        label,
+    )
+
+
+def _search(told: Mapping[str, Any]) -> str:
+    actions, results = told.get("actions"), told.get("results")
+    return f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
+
+
+def _entry(path: Path, told: Mapping[str, Any]) -> str:
+    """A heading, the note, and where the file is from."""
+    place = path.relative_to(PROJECT)
+    words = [f"## {told['name']}\n", f"{lines_of(told['note'])}\n"]
+    facts = []
+    if isinstance(told.get("cost_unit"), str):
+        facts.append(f"Unit of cost: {told['cost_unit']}.")
+    if told.get("sensitive"):
+        facts.append(f"Groups: {_groups(told['sensitive'])}.")
+    addresses = [file["url"] for file in _files(told) if file.get("url")]
+    facts += [f"From <{address}>." for address in dict.fromkeys(addresses)]
+    facts.append(f"Described in [{place.name}](../../{place.as_posix()}).")
+    return "\n".join([*words, lines_of(" ".join(facts)), ""])
+
+
+def _files(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return (told.get("source") or told).get("files") or []
+
+
+def _groups(said: Any) -> str:
+    """The column of the protected attribute, and its groups where they are named."""
+    if isinstance(said, str):
+        return f"by `{said}`"
+    return f"{' / '.join(str(one['name']) for one in said['groups'])}, by `{said['column']}`"
+
+
+_TARGET = re.compile(r'^rule (\w+):\n    """(.+?)"""$', re.MULTILINE)
+_WIDTH = "88"  # of what --help prints
+_UNSHOWN = ("plan", "reference")  # which the workflow and this page call
+
+
+def commands_page() -> str:
+    """Targets, commands, stages."""
+    targets = sorted(target_words().items())
+    stages = [(f"`{name}`", _first_line(name)) for name in STAGES]
+    about = {**USED_FIRST, **REST}
+    parts = [
+        head("Commands", "commands"),
+        "## Targets\n\n`snakemake --cores 2 TARGET`, from the project's folder or with "
+        "`--directory` from another.\n",
+        table(["target", "what it makes"], [(f"`{name}`", words) for name, words in targets]),
+        "## Commands\n\n`python -m frugal COMMAND`. A refusal is a sentence, and exit status 2.\n",
+        table(["command", "what it does"], [(f"`{name}`", words) for name, words in about.items()]),
+    ]
+    parts += [
+        f"### {name}\n\n```text\n{help_of(name)}```\n" for name in COMMANDS if name not in _UNSHOWN
+    ]
+    parts += [
+        "## Stages\n\n`python -m frugal STAGE --help` has the words. Snakemake prints the whole "
+        "command of every job.\n",
+        table(["stage", "what it makes"], stages),
+    ]
+    return "\n".join(parts)
+
+
+def target_words() -> dict[str, str]:
+    """Targets of the workflow, each with its sentence."""
+    folder = PACKAGE.parent
+    files = [folder / "Snakefile", *sorted((folder / "rules").glob("*.smk"))]
+    return dict(f for path in files for f in _TARGET.findall(path.read_text(encoding="utf-8")))
+
+
+def help_of(command: str) -> str:
+    """What `--help` of a command prints."""
+    module = import_module(f"frugal.run.{COMMANDS[command]}")
+    call = getattr(module, f"{command}_command")
+    runs = [run_job] if command == "audit" else []
+    said = io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {"COLUMNS": _WIDTH}),
+        contextlib.redirect_stdout(said),
+        contextlib.suppress(SystemExit),
+    ):
+        call(["--help"], *runs)
+    return said.getvalue()
+
+
+def _first_line(stage: str) -> str:
+    """First line of the docstring of a stage's function."""
+    path = PACKAGE.joinpath(*STAGES[stage].split(".")[1:]).with_suffix(".py")
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == stage:
+            return (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return ""
+
 
 PAGES: dict[str, Callable[[], str]] = {
     "config": config_page,

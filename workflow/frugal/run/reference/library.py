@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from frugal.core.declarations import PACKAGE, PROJECT
-from frugal.run.reference.markdown import head
+from frugal.run.reference.parts import head
 
 LIBRARY = PACKAGE / "library"
 _MODULES = ("verbs", "objects")
@@ -109,23 +109,15 @@ def _signature(node: ast.FunctionDef) -> str:
 
 
 def _parameters(args: ast.arguments) -> Iterator[str]:
-    for arg, default in zip(args.args, _padded(args), strict=True):
-        yield _parameter(arg, default)
-    if args.kwonlyargs:
-        yield "*"
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        yield _parameter(arg, default)
+    plain = [*[None] * (len(args.args) - len(args.defaults)), *args.defaults]
+    pairs = [*zip(args.args, plain, strict=True)]
+    for arg, default in [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]:
+        if args.kwonlyargs and arg is args.kwonlyargs[0]:
+            yield "*"
+        typed = f"{arg.arg}: {_type(arg.annotation)}" if arg.annotation else arg.arg
+        yield typed if default is None else f"{typed} = {ast.unparse(default)}"
     if args.kwarg:
         yield f"**{args.kwarg.arg}"
-
-
-def _padded(args: ast.arguments) -> list[ast.expr | None]:
-    return [*[None] * (len(args.args) - len(args.defaults)), *args.defaults]
-
-
-def _parameter(arg: ast.arg, default: ast.expr | None) -> str:
-    typed = arg.arg if arg.annotation is None else f"{arg.arg}: {_type(arg.annotation)}"
-    return typed if default is None else f"{typed} = {ast.unparse(default)}"
 
 
 def _type(node: ast.expr | None) -> str:

@@ -1,14 +1,69 @@
-"""What a schema allows, in words."""
+"""What pages of reference are made of: tables of Markdown, and words for what a schema allows."""
 
 import json
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+WIDEST_VALUE = 60  # characters of a value in a cell
+
+
+def head(title: str, page: str) -> str:
+    """Title of a derived page, and the command that makes it."""
+    return (
+        f"# {title}\n\n"
+        f"Reference. Made from the declarations by `python -m frugal reference {page}`.\n"
+    )
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; what would end a cell is escaped."""
+    lines = [row(columns), row("---" for _ in columns)]
+    return "\n".join([*lines, *(row(map(in_cell, cells)) for cells in rows)]) + "\n"
+
+
+def row(cells: Iterable[str]) -> str:
+    """One line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def in_cell(text: str) -> str:
+    """A text on one line, without a bar that would end its cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    """As code; a long one is cut, nothing is nothing."""
+    text = " ".join(text.split())
+    text = text if len(text) <= WIDEST_VALUE else f"{text[: WIDEST_VALUE - 1]}…"
+    return f"`{text}`" if text else ""
+
+
+def sentence(text: str) -> str:
+    """A description as a sentence; one that begins with a path keeps its letter."""
+    begins_with_path = "/" in text.partition(" ")[0]
+    text = text if begins_with_path else text[:1].upper() + text[1:]
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
+def lines_of(text: str) -> str:
+    """A paragraph in lines that fit a screen."""
+    said = " ".join(text.split())
+    lines = textwrap.wrap(said, 110, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
 
 _KINDS = {
     "integer": "whole number", "number": "number", "string": "text", "boolean": "true or false",
     "null": "null", "object": "keys", "array": "list",
 }  # fmt: skip
+_BOUNDS = {
+    "minimum": "from",
+    "exclusiveMinimum": "above",
+    "maximum": "to",
+    "exclusiveMaximum": "below",
+}
 _DEEPEST = 2  # lists in lists
 _PLURAL = re.compile(r"\b(number|text|list)\b")
 
@@ -48,18 +103,7 @@ def _of_type(name: str, schema: Mapping[str, Any], defs: Mapping[str, Any], dept
 
 def _range(schema: Mapping[str, Any]) -> str:
     """Bounds of a number."""
-    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-    words = []
-    if low is not None:
-        words.append(f"from {low:g}")
-    if above is not None:
-        words.append(f"above {above:g}")
-    if high is not None:
-        words.append(f"to {high:g}")
-    if below is not None:
-        words.append(f"below {below:g}")
-    return f" {' '.join(words)}" if words else ""
+    return "".join(f" {word} {schema[key]:g}" for key, word in _BOUNDS.items() if key in schema)
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,57 @@
+"""What `python -m frugal --help` prints: commands, targets and stages, a line each."""
+
+import textwrap
+
+from frugal.results.sources import STAGES
+
+USED_FIRST = {
+    "init TABLE --label COLUMN": "the YAML of one's own table",
+    "recourse UNITS ACTIONS": "the cheapest set of actions of every unit, proven",
+    "advise POLICY CASES": "what to acquire, or to try, next for each new case",
+    "export POLICY FILE.onnx": "a policy as an ONNX graph",
+    "audit": "whether results are still what was made",
+    "diff A B": "which numbers moved between two runs, and why",
+}
+TARGETS = {
+    "decide --config table=my.yaml": "own table: which policy, what cost, how sure",
+    "search --config records=my.yaml": "own records: which treatment to try next",
+    "plan": "what a run will take, before it begins",
+    "all report": "the embedded default of all studies",
+}
+REST = {
+    "benchmark": "time what was run, as a table",
+    "compile": "compile the kernels once",
+    "config": "the whole config, every default written out",
+    "describe": "a stored policy in words",
+    "rocrate": "results described for archives, as a Workflow Run RO-Crate",
+    "reference PAGE": "a page of reference: config, commands, columns, agents, …",
+    "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
+}
+
+
+def overview() -> str:
+    """All commands with a line each."""
+    width = max(len(name) for part in (USED_FIRST, TARGETS, REST) for name in part)
+
+    def listed(part: dict[str, str], lead: str) -> list[str]:
+        return [f"  {lead} {name:<{width}}  {text}" for name, text in part.items()]
+
+    return "\n".join(
+        [
+            "Frugal learns what is worth acquiring next, and measures whether to trust that.",
+            "",
+            "Commands, each with its own --help:",
+            *listed(USED_FIRST, "python -m frugal"),
+            "",
+            "Workflows:",
+            *listed(TARGETS, "snakemake --cores 2"),
+            "",
+            "More:",
+            *listed(REST, "python -m frugal"),
+            "",
+            "With --private, or FRUGAL_PRIVATE=1, refusals show no cell of a table.",
+            "Pages: README.md, docs/how-to/own_table.md, docs/tutorials/.",
+            "",
+            *textwrap.wrap(f"Stages: {', '.join(STAGES)}", width=100),
+        ]
+    )

@@ -1,0 +1,281 @@
+"""Pages of what the config may hold: its keys, and what files of a folder declare.
+
+The models are read by their JSON schema, methods, kinds of agents and figures from their
+declarations, without importing one of them.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from frugal.config.blocks import Block, schema_of
+from frugal.config.declared import block_of, declared_block, placed
+from frugal.config.kinds import AUGMENTED
+from frugal.config.root import Config, effective
+from frugal.core.declarations import PACKAGE, PROJECT, Declared
+from frugal.run.reference.parts import allowed, code, followed, head, sentence, table
+
+CONFIG = PROJECT / "config.yaml"
+_ELSEWHERE = {  # schemas with a page of their own
+    "Agent": "[a kind of agent](agents.md)",
+    "Generator": "[a generator](methods.md#generators)",
+    "Estimator": "[estimators](methods.md#estimators)",
+}
+_NAMES = ("kind", "source", "world")  # keys that tell which of several forms a block has
+
+
+@dataclass(frozen=True)
+class Key:
+    """One row: path, what is allowed, default, meaning."""
+
+    path: str
+    allowed: str
+    value: str
+    meaning: str
+
+
+def config_page() -> str:
+    """Every key, section by section."""
+    schema = schema_of(Config)
+    values = effective(yaml.safe_load(CONFIG.read_text(encoding="utf-8")))
+    reader = _Reader(schema["$defs"])
+    parts = [
+        head("Config keys", "config"),
+        "What a config may hold, and what each key is where nothing is written. Only keys that "
+        "differ are written ([how](../../config/README.md)). NAME stands for a name that you "
+        "choose, `[]` for each entry of a list.\n",
+        "## First keys\n",
+    ]
+    sections = {}
+    top = []
+    for key, said in schema["properties"].items():
+        if "properties" in followed(said, schema["$defs"]):
+            sections[key] = followed(said, schema["$defs"])
+        else:
+            top += reader.keys(key, said, values.get(key))
+    parts.append(_rows(top))
+    for section, said in sections.items():
+        parts.append(f"## {section}\n")
+        if said.get("description"):
+            parts.append(f"{sentence(said['description'])}\n")
+        parts += _section(reader, section, said, values[section])
+    return "\n".join(parts)
+
+
+def _section(reader: "_Reader", section: str, said: Mapping[str, Any], values: Any) -> list[str]:
+    """Tables of a section: its plain keys, then each block under a heading of its own."""
+    plain: list[Key] = []
+    blocks = []
+    for key, one in said["properties"].items():
+        rows = list(reader.keys(f"{section}.{key}", one, values.get(key)))
+        if len(rows) == 1:
+            plain += rows
+        else:
+            blocks.append(f"### {section}: {key}\n\n{_rows(rows)}")
+    return [*([_rows(plain)] if plain else []), *blocks]
+
+
+def _rows(keys: list[Key]) -> str:
+    rows = [(f"`{one.path}`", one.allowed, code(one.value), one.meaning) for one in keys]
+    return table(["key", "allowed", "default", "meaning"], rows)
+
+
+class _Reader:
+    """Rows of a schema, in the order of its keys."""
+
+    def __init__(self, defs: Mapping[str, Any]) -> None:
+        self._defs = defs
+
+    def keys(self, path: str, schema: Mapping[str, Any], value: Any) -> Iterator[Key]:
+        """The row of a key, and below it those of its keys."""
+        elsewhere = _elsewhere(schema)
+        said = followed(schema, self._defs)
+        below = [] if elsewhere else list(self._below(path, said, value))
+        meaning = schema.get("description") or said.get("description", "")
+        if below and not meaning and not isinstance(value, list):
+            yield from below
+            return
+        value = schema.get("default", _ABSENT) if value is _ABSENT else value
+        shown = "" if below or value is _ABSENT else json.dumps(value, ensure_ascii=False)
+        words = elsewhere or allowed(said, self._defs)
+        yield Key(path, words, shown, "" if elsewhere else meaning)
+        yield from below
+
+    def _below(self, path: str, said: Mapping[str, Any], value: Any) -> Iterator[Key]:
+        given = value if isinstance(value, Mapping) else {}
+        for key, one in said.get("properties", {}).items():
+            if "const" in one and f"({key}: " in path:
+                continue  # the path tells it
+            yield from self.keys(f"{path}.{key}", one, given.get(key, _ABSENT))
+        if isinstance(said.get("additionalProperties"), Mapping):
+            inner = said["additionalProperties"]
+            if inner.get("type") != "string":
+                yield from self.keys(f"{path}.NAME", inner, _ABSENT)
+        if isinstance(said.get("items"), Mapping):
+            inner = followed(said["items"], self._defs)
+            if "properties" in inner or "oneOf" in inner:
+                yield from self._below(f"{path}[]", inner, _ABSENT)
+        for one in said.get("oneOf", ()):
+            form = followed(one, self._defs)
+            yield from self._below(f"{path}{_form(form)}", form, value)
+
+
+_ABSENT: Any = object()
+
+
+def _elsewhere(schema: Mapping[str, Any]) -> str | None:
+    """The page that has the schema, where another one does; of a list that of its entries."""
+    for one in (schema, schema.get("items", {}), *schema.get("oneOf", ())):
+        name = str(one.get("$ref", "")).rsplit("/", 1)[-1]
+        if name in _ELSEWHERE:
+            return _ELSEWHERE[name]
+    return None
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    """By which of several forms a key is read, for example ` (kind: mean)`."""
+    for key in _NAMES:
+        said = schema.get("properties", {}).get(key, {})
+        if "const" in said:
+            return f" ({key}: {said['const']})"
+        if "enum" in said:
+            return f" ({key}: {', '.join(map(str, said['enum']))})"
+    return ""
+
+
+_Says = Mapping[str, Any]
+_TO_ADD = "\nHow to add one: [extending](../../CONTRIBUTING.md).\n"
+
+
+def methods_page() -> str:
+    """Estimators, planners, and generators of recourse."""
+    return "\n".join([
+        head("Estimators, planners, generators", "methods") + _TO_ADD,
+        _listed(
+            "Estimators",
+            "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
+            {"estimator": _name, "in figures": _of("label"), "what it does": _of("doc"),
+             "source": lambda _, says: f"`{says['equation']}`"},
+            placed("frugal.judge.estimators", "Estimator"),
+        ),
+        _listed(
+            "Planners",
+            "Words of `planners` in the grids of `treatment.scenarios`.",
+            {"planner": _name, "in figures": _of("label"), "what it does": _of("doc"),
+             "reads": _of("reads"), "thresholds": _of("thresholds")},
+            placed("frugal.search.planners", "SearchPlanner"),
+        ),
+        _listed(
+            "Generators",
+            "Kinds of `recourse.generators`.",
+            {"kind": _name, "in figures": _of("label"), "what it does": _of("doc"),
+             "settings": _names_of_settings},
+            placed("frugal.cover.generators", "GeneratorKind"),
+        ),
+    ])  # fmt: skip
+
+
+def agents_page() -> str:
+    """Kinds of agents, and the settings of each."""
+    kinds = placed("frugal.acquire.policies", "AgentKind")
+    parts = [
+        head("Agents", "agents") + _TO_ADD,
+        _listed(
+            "Kinds",
+            "Kinds of `afape.agents`. How to use one: [any policy](../how-to/policies.md).",
+            {"kind": lambda name, _: f"[`{name}`](#{name})", "what it is": _of("doc"),
+             "learns": lambda _, says: "no" if "fit" in says else "yes"},
+            kinds,
+        ),
+    ]  # fmt: skip
+    for name in sorted(kinds):
+        parts.append(f"## `{name}`\n\n{sentence(kinds[name].says['doc'])}\n")
+        block = block_of(name)
+        rows = [
+            (f"`{key}`", words, _default(block, key), text) for key, words, text in _settings(block)
+        ]
+        parts.append(
+            table(["setting", "allowed", "default", "meaning"], rows) if rows else "No settings.\n"
+        )
+    return "\n".join(parts)
+
+
+def figures_page() -> str:
+    """Figures of every study."""
+    parts = [
+        head("Figures", "figures")
+        + "\nEach is a PNG, a PDF, and the table that is shown, under `results/figures/`.\n"
+    ]
+    for folder in sorted(PACKAGE.glob("studies/*/figures")):
+        study = folder.parent.name
+        found = placed(f"frugal.studies.{study}.figures", "PrintedFigure")
+        columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
+        parts.append(_listed(study, "", columns, found))
+    return "\n".join(parts)
+
+
+def _listed(
+    title: str,
+    words: str,
+    columns: Mapping[str, Callable[[str, _Says], str]],
+    found: Mapping[str, Declared],
+) -> str:
+    """A heading, a sentence and a table, one row per declaration in the order of their places."""
+    rows = [[cell(name, one.says) for cell in columns.values()] for name, one in found.items()]
+    return "\n\n".join([f"## {title}", *([words] if words else []), table([*columns], rows)])
+
+
+def _name(name: str, says: _Says) -> str:
+    del says
+    return f"`{name}`"
+
+
+def _of(key: str) -> Callable[[str, _Says], str]:
+    return lambda _, says: str(says.get(key) or "none")
+
+
+def _stages(name: str, says: _Says) -> str:
+    del name
+    return ", ".join(f"`{stage}`" for stage in says["stages"])
+
+
+def _names_of_settings(name: str, says: _Says) -> str:
+    own = says["settings"]
+    block = declared_block(name, says, named="Generator", more=AUGMENTED)
+    told = [(key, text if key in own else "") for key, _, text in _settings(block)]
+    return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in told) or "none"
+
+
+def _default(block: type[Block], key: str) -> str:
+    """The default of a setting in words; of a block of settings what differs from its own."""
+    field = block.model_fields[key]
+    if field.is_required():
+        return "none"
+    value = field.default
+    if isinstance(value, Block):
+        return (
+            ", ".join(
+                f"`{k}: {_json(v)}`"
+                for k, v in value.plain().items()
+                if k in value.model_fields_set
+            )
+            or "its own"
+        )
+    return f"`{_json(value)}`"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _settings(block: type[Block]) -> list[tuple[str, str, str]]:
+    """Key, what is allowed, and meaning of each setting of a kind."""
+    schema = schema_of(block)
+    return [
+        (key, allowed(said, schema.get("$defs", {})), said.get("description", ""))
+        for key, said in schema["properties"].items()
+        if key != "kind"
+    ]
